@@ -1,0 +1,158 @@
+#pragma once
+// What the host program and the kernels' host adapters may ask of a device: a CUDA GPU, or the host
+// itself for the CPU kernels. Implementations live in src/gpu; this header names no CUDA type.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "spmmbench/precision.hpp"
+
+namespace spmmbench {
+
+enum class DeviceKind { host, cuda };
+enum class Layout { row_major, col_major };
+
+// A dense matrix in the memory of some device. Not owning. Element (i, j) is at data[i * ld + j]
+// (row major) or data[j * ld + i] (column major). `data` is 256-byte aligned and ld *
+// bytes_of(type) is a multiple of 16, so that vector loads, TMA and bulk copies can be used for
+// every N. The padding of B holds NaN; the padding of C may be overwritten with anything.
+struct DenseView {
+  void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t ld = 0;
+  Layout layout = Layout::row_major;
+  ElementType type = ElementType::f32;
+
+  std::int64_t lines() const { return layout == Layout::row_major ? rows : cols; }
+  std::int64_t line_length() const { return layout == Layout::row_major ? cols : rows; }
+  std::size_t bytes() const { return static_cast<std::size_t>(lines() * ld) * bytes_of(type); }
+};
+
+// A view without memory: ld rounded up to 16 bytes.
+DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
+
+// Device work is ordered on one stream. `handle` is the cudaStream_t; null on the host.
+struct Stream {
+  void* handle = nullptr;
+};
+
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::host;
+  int index = 0;
+  std::string name;
+  std::string uuid;                  // empty on the host
+  int compute_capability = 0;        // 90 for 9.0; 0 on the host
+  int sm_count = 0;                  // threads on the host
+  std::size_t l2_bytes = 0;          // last-level cache on the host
+  std::size_t memory_bytes = 0;      // total
+  std::size_t shared_per_block = 0;  // opt-in maximum
+  std::string driver_version, runtime_version, cusparse_version,
+      cublas_version;  // empty when absent
+};
+
+// What NVML says at one moment; null where it is absent.
+struct ClockState {
+  std::optional<unsigned> sm_mhz, memory_mhz, temperature_c, power_w;
+  std::optional<std::uint64_t> throttle_reasons;  // NVML's bit mask
+};
+
+// A failed device call. `device_lost`: the context is unusable (illegal address, launch timeout),
+// so nothing more can run on it in this process.
+class DeviceError : public std::runtime_error {
+ public:
+  DeviceError(const std::string& what, bool device_lost)
+      : std::runtime_error(what), device_lost_(device_lost) {}
+  bool device_lost() const noexcept { return device_lost_; }
+
+ private:
+  bool device_lost_;
+};
+
+class Device;
+
+// Owned device memory, 256-byte aligned. Movable, freed with its device.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device* device, void* data, std::size_t bytes)
+      : device_(device), data_(data), bytes_(bytes) {}
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Buffer();
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  void swap(Buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+ private:
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Every call throws DeviceError on failure.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual const DeviceInfo& info() const = 0;
+  virtual Stream stream() const = 0;
+  virtual std::size_t free_bytes() const = 0;
+
+  virtual Buffer allocate(std::size_t bytes) = 0;  // uninitialised; 0 bytes gives a null buffer
+  virtual void upload(void* device_dst, const void* host_src, std::size_t bytes) = 0;
+  virtual void download(void* host_dst, const void* device_src, std::size_t bytes) = 0;
+  virtual void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) = 0;
+  virtual void synchronize() = 0;  // reports errors of earlier launches
+
+  // Element (i, j) of `view` = uniform_at(seed, i, j) rounded to `precision`; the padding is NaN.
+  virtual void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) = 0;
+
+  // Enqueues `launch` `count` times back to back; the time between the events around them, in
+  // microseconds.
+  virtual double time_us(const std::function<void()>& launch, int count) = 0;
+  virtual void flush_cache() = 0;              // evicts the last-level cache
+  virtual double copy_bytes_per_second() = 0;  // large device-to-device copy, bytes read plus
+                                               // written; measured once
+  virtual ClockState clocks() = 0;
+
+  template <class T>
+  Buffer upload(std::span<const T> host) {
+    Buffer buffer = allocate(host.size_bytes());
+    if (!host.empty()) upload(buffer.data(), host.data(), host.size_bytes());
+    return buffer;
+  }
+  template <class Container>
+  Buffer upload(const Container& host) {
+    return upload(std::span<const typename Container::value_type>(host));
+  }
+
+ private:
+  friend class Buffer;
+  virtual void release(void* data) noexcept = 0;
+};
+
+inline Buffer::~Buffer() {
+  if (data_ != nullptr) device_->release(data_);
+}
+
+}  // namespace spmmbench

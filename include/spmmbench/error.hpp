@@ -1,0 +1,30 @@
+#pragma once
+// Errors that reach the user. Each carries the process exit code of the README's table and a
+// message of one line.
+
+#include <stdexcept>
+#include <string>
+
+namespace spmmbench {
+
+enum class ExitCode : int {
+  ok = 0,
+  usage = 1,           // bad arguments, unreadable or invalid input, unwritable output
+  wrong_result = 2,    // a kernel's result broke its error bound
+  regression = 3,      // compare found a slower or newly wrong case
+  some_failed = 4,     // at least one case failed or timed out
+  not_comparable = 5,  // compare was given runs of different device, precision or protocol
+  interrupted = 130,   // Ctrl-C; what was measured is kept
+};
+
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message, ExitCode code = ExitCode::usage)
+      : std::runtime_error(message), code_(code) {}
+  ExitCode code() const noexcept { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,49 @@
+#pragma once
+// The host-side matrices. A sparse matrix is CSR with 64-bit row pointers and 32-bit columns; a
+// dense one is row-major fp32.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spmmbench {
+
+// Compressed sparse rows. Columns ascending within a row, no duplicates; explicit zeros are kept as
+// entries.
+struct CsrMatrix {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::vector<std::int64_t> row_ptr = {0};  // rows + 1
+  std::vector<std::int32_t> col_idx;        // nnz, each in [0, cols)
+  std::vector<float> values;                // nnz
+
+  std::int64_t nnz() const { return row_ptr.back(); }
+  std::int64_t row_length(std::int64_t row) const { return row_ptr[row + 1] - row_ptr[row]; }
+  bool operator==(const CsrMatrix&) const = default;
+};
+
+// Dense, row-major: element (i, j) is values[i * cols + j].
+struct DenseMatrix {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::vector<float> values;  // rows * cols
+  bool operator==(const DenseMatrix&) const = default;
+};
+
+// A sparse matrix as loaded or generated, with what identifies it in results.
+struct NamedMatrix {
+  std::string name;    // file stem, or the generator spec
+  std::string source;  // path, or gen:SPEC
+  std::string
+      sha256;  // of the canonical CSR: rows, cols, row_ptr, col_idx, and values unless `pattern`
+  bool pattern =
+      false;  // the source held no values: `values` were drawn from U(-1, 1) by the run's seed
+  double load_ms = 0;
+  CsrMatrix csr;
+};
+
+// Throws Error naming what is broken (row_ptr not ascending, column out of range, columns not
+// ascending, sizes).
+void validate(const CsrMatrix& matrix);
+
+}  // namespace spmmbench

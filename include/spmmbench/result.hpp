@@ -1,0 +1,80 @@
+#pragma once
+// One measured case and the run it belongs to: what JSON, CSV, table and compare are made from.
+// results/schema.json describes the JSON form; absent optionals are null there.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/format.hpp"
+#include "spmmbench/measurement.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+inline constexpr int kSchemaVersion = 1;
+
+enum class Status { ok, wrong, skipped, failed, timeout };
+std::string_view to_string(Status);
+
+struct MatrixSummary {
+  std::string name, source, sha256;
+  std::int64_t rows = 0, cols = 0, nnz = 0;
+  double mean_row = 0, cv_row = 0;  // mean and coefficient of variation of the row lengths
+  std::int64_t max_row = 0;
+};
+
+// Times of one case against the baselines of the same matrix, N and layout; null where the baseline
+// has no correct row.
+struct Speedups {
+  std::optional<double> cusparse_default_fp32, cusparse_best, cublas;
+};
+
+struct ResultRow {
+  MatrixSummary matrix;
+  std::int64_t n = 0;
+  std::string kernel;  // name with the options asked for, as Spec::to_string
+  bool baseline = false;
+  bool binary = false;
+  std::map<std::string, std::string> params;  // in force
+  std::string precision, c_type, layout, reorder;
+  Status status = Status::failed;
+  std::string reason;  // why not ok; empty otherwise
+  std::map<std::string, double>
+      stages_ms;  // load, reorder, build, upload, tune, and a kernel's own
+  std::optional<FormatStats> format;
+  std::optional<std::uint64_t> device_bytes;
+  std::optional<Verdict> verify;
+  std::optional<Timing> hot, cold;
+  std::optional<double> gflops;        // 2 * nnz * N / hot median
+  std::optional<double> issued_flops;  // with padding
+  std::optional<double> compulsory_bytes, bound_us, of_bound;
+  Speedups speedup;
+  // Preprocessing over the time saved per call against cusparse_csr_default at the same precision.
+  // Null when there is no such baseline; infinity ("never" in JSON) when nothing is saved.
+  std::optional<double> break_even_calls;
+  std::map<std::string, double> metrics;
+  std::string command;  // reproduces this one row
+};
+
+struct RunContext {
+  std::string tool_version, git_revision, build_flags, started_utc, hostname;
+  std::vector<std::string> argv;
+  std::uint64_t seed = 0;
+  DeviceInfo device;
+  double copy_gb_per_s = 0;    // measured at start, read + written
+  double empty_launch_us = 0;  // an empty launch between two events: the floor of every cold time
+  ClockState clocks_before, clocks_after;
+  std::map<std::string, std::string> protocol;  // sample caps, noise limit, flush size
+};
+
+struct ResultDocument {
+  RunContext context;
+  std::vector<ResultRow> rows;
+  bool complete = false;  // false while running or after an interruption
+};
+
+}  // namespace spmmbench

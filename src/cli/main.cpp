@@ -1,0 +1,25 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/commands.hpp"
+
+int main(int argc, char** argv) {
+  using namespace spmmbench;
+  CLI::App app{"Which sparse x dense product is fastest for this matrix and this GPU?",
+               "spmmbench"};
+  app.require_subcommand(1);
+  ExitCode exit_code = ExitCode::ok;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+  } catch (const Error& error) {
+    fmt::print(stderr, "spmmbench: {}\n", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "spmmbench: {}\n", error.what());
+    return static_cast<int>(ExitCode::some_failed);
+  }
+  return static_cast<int>(exit_code);
+}

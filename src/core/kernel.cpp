@@ -1,0 +1,48 @@
+#include "spmmbench/kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace spmmbench {
+namespace {
+
+template <class T>
+bool contains(const std::vector<T>& list, T value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+}  // namespace
+
+DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type) {
+  DenseView view{nullptr, rows, cols, 0, layout, type};
+  const auto per_16_bytes = static_cast<std::int64_t>(16 / bytes_of(type));
+  view.ld = (view.line_length() + per_16_bytes - 1) / per_16_bytes * per_16_bytes;
+  return view;
+}
+
+Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device) {
+  const KernelInfo& info = kernel.info();
+  problem.options.require_known(info.options, info.name);
+  if (info.device == DeviceKind::cuda) {
+    if (device.kind != DeviceKind::cuda) return Support::no("no CUDA device");
+    const int cc = device.compute_capability;
+    if (cc < info.min_compute_capability ||
+        (info.exact_architecture && cc != info.min_compute_capability))
+      return Support::no(fmt::format("needs compute capability {}.{}",
+                                     info.min_compute_capability / 10,
+                                     info.min_compute_capability % 10));
+  }
+  if (!contains(info.precisions, problem.precision))
+    return Support::no(fmt::format("does not offer {}", to_string(problem.precision)));
+  if (!contains(info.c_types, problem.c_type))
+    return Support::no(fmt::format("does not write {}", to_string(problem.c_type)));
+  if (!contains(info.layouts, problem.layout))
+    return Support::no(problem.layout == Layout::col_major ? "needs row-major B and C"
+                                                           : "needs column-major B and C");
+  if (!problem.row_ids.empty() && !info.writes_row_ids)
+    return Support::no("writes rows in stored order only");
+  return kernel.supports(problem, device);
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,35 @@
+#pragma once
+// The devices of this machine. cuda_* is answered by *_stub.cpp in a build without CUDA.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+struct CudaProbe {
+  std::vector<DeviceInfo> devices;
+  std::string
+      reason;  // why there are none: "built without CUDA", "no CUDA driver", "no CUDA device"
+};
+CudaProbe probe_cuda();
+
+std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
+std::unique_ptr<Device> open_host_device();
+
+// A as given (values rounded to the precision), row i of it being row row_ids[i] of C (empty:
+// identity).
+std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
+                                                      std::span<const std::int32_t> row_ids,
+                                                      Device& device);
+
+// NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
+void profiler_start(const std::string& range_name);
+void profiler_stop();
+
+}  // namespace spmmbench
