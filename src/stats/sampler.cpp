@@ -1,0 +1,49 @@
+#include "stats/sampler.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Timing sample_hot(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+                  const SamplerOptions& options, const std::function<void()>& poll,
+                  const Clock& clock) {
+  double warm_us = 0, last_us = 0;
+  for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < options.max_batch); ++i) {
+    last_us = device.time_us(launch, 1);
+    warm_us += last_us;
+  }
+  // A single launch reads too long by the event overhead, so the batch is sized from a small batch.
+  const double each_us = last_us < options.sample_us ? device.time_us(launch, 8) / 8 : last_us;
+  const int batch =
+      static_cast<int>(std::clamp(std::ceil(options.sample_us / std::max(each_us, 1e-3)), 1.0,
+                                  static_cast<double>(options.max_batch)));
+  std::vector<double> samples;
+  const double start = clock();
+  while (!rule.enough(samples, clock() - start)) {
+    poll();
+    samples.push_back(device.time_us(launch, batch) / batch);
+  }
+  return summarise(std::move(samples), batch);
+}
+
+Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+                   const std::function<void()>& poll, const Clock& clock) {
+  std::vector<double> samples;
+  const double start = clock();
+  while (!rule.enough(samples, clock() - start)) {
+    poll();
+    device.flush_cache();
+    samples.push_back(device.time_us(launch, 1));
+  }
+  return summarise(std::move(samples), 1);
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,31 @@
+#pragma once
+// Hot and cold timing of one launch function on a device.
+
+#include <functional>
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/measurement.hpp"
+
+namespace spmmbench {
+
+struct SamplerOptions {
+  double warmup_us = 20'000;  // launches before the first sample, at least two
+  double sample_us = 1'000;   // hot: launches are batched until a sample lasts this long
+  int max_batch = 256;
+};
+
+// Seconds since an arbitrary origin; replaced by a fake in tests.
+using Clock = std::function<double()>;
+double steady_seconds();
+
+// Hot: back-to-back launches over one buffer set, time per launch. `poll` is called between samples
+// and may throw.
+Timing sample_hot(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+                  const SamplerOptions& options, const std::function<void()>& poll,
+                  const Clock& clock = steady_seconds);
+
+// Cold: the cache flushed before each isolated launch, outside the timed window.
+Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+                   const std::function<void()>& poll, const Clock& clock = steady_seconds);
+
+}  // namespace spmmbench

@@ -1,0 +1,21 @@
+#pragma once
+// The fp64 reference on whatever device the result lies.
+
+#include <memory>
+#include <span>
+
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+// `a` and `row_ids` (row i of `a` is row row_ids[i] of C; empty: identity) must outlive the
+// checker.
+std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
+                                                 std::span<const std::int32_t> row_ids,
+                                                 Device& device);
+
+// Element (i, j) of a matrix in host memory, as double.
+double element_at(const DenseView& view, std::int64_t i, std::int64_t j);
+
+}  // namespace spmmbench
