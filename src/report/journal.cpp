@@ -1,0 +1,165 @@
+#include "report/journal.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "report/baselines.hpp"
+#include "report/csv.hpp"
+#include "report/json.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole lines of a journal that parse as result rows. The line a kill cut short is passed over.
+template <class Visit>
+void for_each_row(const std::string& path, Visit visit) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);  // the context
+  for (std::size_t index = 0; std::getline(file, line); ++index) {
+    const Json json = Json::parse(line, nullptr, false);
+    if (!json.is_discarded()) visit(index, row_from_json(json));
+  }
+}
+
+void check_same_run(const RunContext& old, const RunContext& now, const std::string& path) {
+  if (old.device.name != now.device.name || old.seed != now.seed)
+    throw Error(fmt::format("{}: measured on '{}' with seed {}, this run is on '{}' with seed {}",
+                            path, old.device.name, old.seed, now.device.name, now.seed),
+                ExitCode::not_comparable);
+}
+
+// Written beside its destination and renamed over it by commit().
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
+    stream_.open(temporary_);
+    if (!stream_) throw Error(fmt::format("{}: cannot be written: {}", path_, strerror(errno)));
+  }
+  std::ofstream& stream() { return stream_; }
+  void commit() {
+    stream_.close();
+    std::error_code error;
+    if (stream_.fail()) throw Error(fmt::format("{}: write failed", path_));
+    std::filesystem::rename(temporary_, path_, error);
+    if (error) throw Error(fmt::format("{}: {}", path_, error.message()));
+  }
+
+ private:
+  std::string path_, temporary_;
+  std::ofstream stream_;
+};
+
+void check_writable(const std::string& path) {
+  if (path.empty()) return;
+  if (std::filesystem::is_directory(path))
+    throw Error(fmt::format("{}: is a directory, expected a file to write", path));
+  std::FILE* file = std::fopen(path.c_str(), "ab");
+  if (file == nullptr) throw Error(fmt::format("{}: cannot be written: {}", path, strerror(errno)));
+  std::fclose(file);
+  if (std::filesystem::file_size(path) == 0) std::filesystem::remove(path);
+}
+
+}  // namespace
+
+std::string case_key(const ResultRow& row) {
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", row.matrix.source, row.n, row.kernel, row.precision,
+                     row.c_type, row.layout, row.reorder);
+}
+
+Journal::Journal(Paths paths, RunContext context, bool resume)
+    : paths_(std::move(paths)), context_(std::move(context)) {
+  check_writable(paths_.json);
+  check_writable(paths_.csv);
+  path_ = (paths_.json.empty() ? paths_.csv : paths_.json) + ".journal";
+
+  std::vector<ResultRow> kept;
+  if (resume && std::filesystem::exists(path_)) {
+    std::ifstream old(path_);
+    std::string line;
+    std::getline(old, line);
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_discarded()) throw Error(fmt::format("{}:1: expected the run's context", path_));
+    check_same_run(context_from_json(json), context_, path_);
+    for_each_row(path_, [&](std::size_t, ResultRow row) { kept.push_back(std::move(row)); });
+  } else if (resume && !paths_.json.empty() && std::filesystem::exists(paths_.json)) {
+    ResultDocument document = read_document(paths_.json);
+    check_same_run(document.context, context_, paths_.json);
+    kept = std::move(document.rows);
+  }
+
+  const std::string fresh = path_ + ".part";
+  file_ = std::fopen(fresh.c_str(), "wb");
+  if (file_ == nullptr)
+    throw Error(fmt::format("{}: cannot be written: {}", fresh, strerror(errno)));
+  fmt::print(file_, "{}\n", to_json(context_).dump());
+  for (const ResultRow& row : kept) append(row);
+  std::fflush(file_);
+  std::filesystem::rename(fresh, path_);
+}
+
+Journal::~Journal() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+void Journal::append(const ResultRow& row) {
+  const std::string line = to_json(row).dump() + '\n';
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
+    throw Error(fmt::format("{}: write failed: {}", path_, strerror(errno)));
+  const auto [it, inserted] = cases_.try_emplace(case_key(row), Entry{lines_, row.status});
+  if (!inserted) it->second = {lines_, row.status};
+  ++lines_;
+}
+
+std::optional<Status> Journal::status_of(const std::string& key) const {
+  const auto it = cases_.find(key);
+  return it == cases_.end() ? std::nullopt : std::optional(it->second.status);
+}
+
+void Journal::finish(const ClockState& clocks_after, bool complete) {
+  context_.clocks_after = clocks_after;
+  Baselines baselines;
+  const auto counts = [&](std::size_t index, const ResultRow& row) {
+    return cases_.at(case_key(row)).index == index;
+  };
+  for_each_row(path_, [&](std::size_t index, const ResultRow& row) {
+    if (counts(index, row)) baselines.add(row);
+  });
+
+  std::optional<AtomicFile> json, csv;
+  if (!paths_.json.empty()) json.emplace(paths_.json);
+  if (!paths_.csv.empty()) csv.emplace(paths_.csv);
+  if (json)
+    json->stream() << "{\"schema_version\": " << kSchemaVersion
+                   << ",\n\"context\": " << to_json(context_).dump()
+                   << ",\n\"complete\": " << (complete ? "true" : "false") << ",\n\"rows\": [";
+  if (csv) csv->stream() << csv_header() << '\n';
+  bool first = true;
+  for_each_row(path_, [&](std::size_t index, ResultRow row) {
+    if (!counts(index, row)) return;
+    baselines.fill(row);
+    if (json) json->stream() << (first ? "\n" : ",\n") << to_json(row).dump();
+    if (csv) csv->stream() << csv_line(row) << '\n';
+    first = false;
+  });
+  if (json) {
+    json->stream() << "\n]}\n";
+    json->commit();
+  }
+  if (csv) csv->commit();
+  if (complete) {
+    std::fclose(std::exchange(file_, nullptr));
+    std::filesystem::remove(path_);
+  }
+}
+
+}  // namespace spmmbench

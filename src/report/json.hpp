@@ -1,0 +1,23 @@
+#pragma once
+// Result rows and documents as JSON (results/schema.json describes it). Numbers are numbers; absent
+// values are null; an infinite break-even is the string "never"; other non-finite numbers are the
+// strings "inf" and "nan".
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+nlohmann::ordered_json to_json(const ResultRow& row);
+nlohmann::ordered_json to_json(const RunContext& context);
+ResultRow row_from_json(
+    const nlohmann::ordered_json& json);  // throws Error naming the missing field
+
+// Reads a document as written by Journal. Throws Error for a file that is not one, or of another
+// schema version.
+ResultDocument read_document(const std::string& path);
+RunContext context_from_json(const nlohmann::ordered_json& json);
+
+}  // namespace spmmbench

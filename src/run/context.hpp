@@ -1,0 +1,14 @@
+#pragma once
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// Build, host and device facts, clocks, copy bandwidth and the event floor, measured now.
+RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed,
+                           Device& device);
+
+std::string tool_version();  // "0.1.0 (revision)"
+
+}  // namespace spmmbench

@@ -1,0 +1,29 @@
+#include "run/interrupt.hpp"
+
+#include <unistd.h>
+#include <csignal>
+
+namespace spmmbench {
+namespace {
+
+volatile std::sig_atomic_t pending = 0;
+
+extern "C" void on_signal(int) {
+  if (pending != 0) _exit(130);
+  pending = 1;
+}
+
+}  // namespace
+
+void install_interrupt_handler() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+void poll_interrupt() {
+  if (pending != 0) throw Interrupted();
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,103 @@
+#include "run/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+bool excluded(const std::string& name, const std::vector<std::string>& globs) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return glob_match(glob, name); });
+}
+
+std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
+  const std::vector<const Kernel*> all = Registry<Kernel>::instance().sorted();
+  std::vector<KernelChoice> chosen;
+  const auto add = [&](const Kernel* kernel, const Options& given) {
+    if (excluded(kernel->info().name, options.exclude)) return;
+    KernelChoice choice{kernel, given};
+    if (std::none_of(chosen.begin(), chosen.end(),
+                     [&](const KernelChoice& c) { return c.label() == choice.label(); }))
+      chosen.push_back(std::move(choice));
+  };
+  if (options.kernels.empty()) {
+    // On a GPU its kernels; without one everything, so that the GPU's are listed with the reason
+    // they were skipped.
+    for (const Kernel* kernel : all)
+      if (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda) add(kernel, {});
+  }
+  for (const std::string& pattern : options.kernels) {
+    const Spec spec = Spec::parse(pattern);
+    bool matched = false;
+    for (const Kernel* kernel : all) {
+      if (!glob_match(spec.name, kernel->info().name)) continue;
+      matched = true;
+      spec.options.require_known(kernel->info().options, "kernel " + kernel->info().name);
+      add(kernel, spec.options);
+    }
+    if (!matched) {
+      std::vector<std::string> names;
+      for (const Kernel* kernel : all) names.push_back(kernel->info().name);
+      throw Error(
+          fmt::format("no kernel matches '{}'; there are: {}", spec.name, fmt::join(names, ", ")));
+    }
+  }
+  if (chosen.empty()) throw Error("every kernel is excluded");
+  return chosen;
+}
+
+bool offers(const Kernel& kernel, Precision precision, ElementType c_type) {
+  const KernelInfo& info = kernel.info();
+  return std::find(info.precisions.begin(), info.precisions.end(), precision) !=
+             info.precisions.end() &&
+         std::find(info.c_types.begin(), info.c_types.end(), c_type) != info.c_types.end();
+}
+
+}  // namespace
+
+std::string KernelChoice::label() const { return Spec{kernel->info().name, options}.to_string(); }
+
+std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device) {
+  const std::vector<KernelChoice> chosen = choose(options, device);
+  std::vector<PrecisionGroup> groups;
+  for (const Precision precision : options.precisions)
+    groups.push_back({precision, options.c_type, false, chosen});
+  if (!options.baselines || device != DeviceKind::cuda) return groups;
+
+  const auto in_group = [&](const Kernel* kernel, Precision precision, ElementType c_type) {
+    return std::any_of(groups.begin(), groups.end(), [&](const PrecisionGroup& group) {
+      return group.precision == precision && group.c_type == c_type &&
+             std::any_of(group.kernels.begin(), group.kernels.end(), [&](const KernelChoice& c) {
+               return c.kernel == kernel && c.options.values().empty();
+             });
+    });
+  };
+  std::vector<PrecisionGroup> implied;
+  const auto imply = [&](Precision precision, ElementType c_type, std::string_view glob) {
+    PrecisionGroup group{precision, c_type, true, {}};
+    for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
+      if (kernel->info().baseline && glob_match(glob, kernel->info().name) &&
+          offers(*kernel, precision, c_type) && !in_group(kernel, precision, c_type))
+        group.kernels.push_back({kernel, {}});
+    if (!group.kernels.empty()) implied.push_back(std::move(group));
+  };
+  for (const Precision precision : options.precisions) imply(precision, options.c_type, "*");
+  const bool has_fp32 = options.c_type == ElementType::f32 &&
+                        std::find(options.precisions.begin(), options.precisions.end(),
+                                  Precision::fp32) != options.precisions.end();
+  // tf32 callers hold fp32 values, so every fp32 algorithm is their baseline too.
+  const bool has_tf32 = std::find(options.precisions.begin(), options.precisions.end(),
+                                  Precision::tf32) != options.precisions.end();
+  if (!has_fp32)
+    imply(Precision::fp32, ElementType::f32, has_tf32 ? "cusparse_csr_*" : "cusparse_csr_default");
+  groups.insert(groups.begin(), implied.begin(), implied.end());
+  return groups;
+}
+
+}  // namespace spmmbench
