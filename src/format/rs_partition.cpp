@@ -1,0 +1,120 @@
+#include "format/rs_partition.hpp"
+
+#include <algorithm>
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kChunkRows = 65536;
+constexpr std::int64_t kMaxRowDelta = 255;
+
+// How often each column occurs in a sliding window of rows. Counts stay below 256 because a window
+// has at most 32 rows and a row holds a column once.
+class SlidingColumns {
+ public:
+  explicit SlidingColumns(std::int64_t cols) : count_(cols, 0) {}
+
+  void add(const CsrMatrix& matrix, std::int64_t row) { change(matrix, row, 1); }
+  void remove(const CsrMatrix& matrix, std::int64_t row) { change(matrix, row, -1); }
+
+  // Columns of `row`, which is in the window, that no other row of the window holds.
+  std::int64_t unique(const CsrMatrix& matrix, std::int64_t row) const {
+    std::int64_t unique = 0;
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      unique += count_[matrix.col_idx[e]] == 1;
+    return unique;
+  }
+
+ private:
+  void change(const CsrMatrix& matrix, std::int64_t row, int by) {
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      count_[matrix.col_idx[e]] = static_cast<std::uint8_t>(count_[matrix.col_idx[e]] + by);
+  }
+  std::vector<std::uint8_t> count_;
+};
+
+bool is_residual(const CsrMatrix& matrix, std::int64_t row, const SlidingColumns& columns,
+                 const RsPartitionOptions& options) {
+  const std::int64_t length = matrix.row_length(row);
+  if (length > options.tau_nnz) return false;
+  const std::int64_t delta = columns.unique(matrix, row);
+  return (options.rule == RsRule::printed ? delta : length - delta) <= options.tau_delta;
+}
+
+void scan_chunk(const CsrMatrix& matrix, const RsPartitionOptions& options, std::int64_t begin,
+                std::int64_t end, SlidingColumns& columns, RsPartition& out) {
+  std::vector<std::int32_t> open;  // rows of the window being filled
+  const auto close = [&] {
+    if (open.empty()) return;
+    out.window_row.push_back(open.front());
+    for (int i = 0; i < options.window_rows; ++i)
+      out.row_delta.push_back(static_cast<std::uint8_t>(
+          open[std::min<std::size_t>(i, open.size() - 1)] - open.front()));
+    open.clear();
+  };
+  const auto take = [&](std::int64_t row) {
+    if (!open.empty() && row - open.front() > kMaxRowDelta) close();
+    open.push_back(static_cast<std::int32_t>(row));
+    if (static_cast<int>(open.size()) == options.window_rows) close();
+  };
+
+  // The columns of rows [r, next) are counted. Looking past the chunk's end is harmless: those rows
+  // are read, not assigned.
+  std::int64_t next = begin;
+  const bool counting = options.tau_nnz > 0;
+  for (std::int64_t r = begin; r < end;) {
+    if (counting)
+      for (const std::int64_t last = std::min(r + options.window_rows, matrix.rows); next < last;
+           ++next)
+        columns.add(matrix, next);
+    std::int64_t step = 1;
+    if (matrix.row_length(r) == 0) {
+      out.empty.push_back(static_cast<std::int32_t>(r));
+    } else if (counting && is_residual(matrix, r, columns, options)) {
+      out.residual.push_back(static_cast<std::int32_t>(r));
+    } else if (options.members == RsMembers::consecutive) {
+      step = std::min<std::int64_t>(options.window_rows, end - r);
+      for (std::int64_t row = r; row < r + step; ++row) take(row);
+      close();
+    } else {
+      take(r);
+    }
+    if (counting)
+      for (std::int64_t row = r; row < r + step; ++row) columns.remove(matrix, row);
+    r += step;
+  }
+  close();
+  if (counting)
+    for (std::int64_t row = end; row < next; ++row) columns.remove(matrix, row);
+}
+
+template <class T>
+void append(std::vector<T>& to, std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+  std::vector<T>().swap(from);
+}
+
+}  // namespace
+
+RsPartition partition_rows(const CsrMatrix& matrix, const RsPartitionOptions& options) {
+  const std::int64_t chunks = (matrix.rows + kChunkRows - 1) / kChunkRows;
+  std::vector<RsPartition> parts(chunks);
+#pragma omp parallel
+  {
+    SlidingColumns columns(options.tau_nnz > 0 ? matrix.cols : 0);
+#pragma omp for schedule(dynamic, 1)
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+      scan_chunk(matrix, options, chunk * kChunkRows,
+                 std::min((chunk + 1) * kChunkRows, matrix.rows), columns, parts[chunk]);
+  }
+  RsPartition out;
+  for (RsPartition& part : parts) {
+    append(out.window_row, part.window_row);
+    append(out.row_delta, part.row_delta);
+    append(out.residual, part.residual);
+    append(out.empty, part.empty);
+  }
+  return out;
+}
+
+}  // namespace spmmbench
