@@ -18,7 +18,7 @@ namespace {
 // fills enough of a block to be worth one, and a shared column is a fetch saved.
 constexpr int kAutoTauNnz = 2;
 
-RsPartitionOptions partition_options(const CsrMatrix& matrix, const Options& options) {
+RsPartitionOptions partition_options(const Options& options) {
   RsPartitionOptions out;
   const std::string window = options.get_choice("window", "8", {"8", "16", "32"});
   out.window_rows = window == "8" ? 8 : window == "16" ? 16 : 32;
@@ -33,9 +33,10 @@ RsPartitionOptions partition_options(const CsrMatrix& matrix, const Options& opt
       options.get("tau_nnz", "auto") == "auto"
           ? kAutoTauNnz
           : static_cast<int>(options.get_int("tau_nnz", 0, 0, RsTile::kMaxResidualLength));
-  out.tau_delta = options.get("tau_delta", "auto") == "auto"
-                      ? 0
-                      : static_cast<int>(options.get_int("tau_delta", 0, 0, matrix.cols));
+  out.tau_delta =
+      options.get("tau_delta", "auto") == "auto"
+          ? 0
+          : static_cast<int>(options.get_int("tau_delta", 0, 0, RsTile::kMaxResidualLength));
   return out;
 }
 
@@ -84,7 +85,7 @@ std::vector<OptionSpec> RsTile::options() {
 }
 
 RsTile RsTile::build(const CsrMatrix& matrix, const Options& options) {
-  const RsPartitionOptions partitioning = partition_options(matrix, options);
+  const RsPartitionOptions partitioning = partition_options(options);
   RsPartition partition = partition_rows(matrix, partitioning);
   RsTile out;
   out.rows = matrix.rows;

@@ -1,0 +1,122 @@
+#include "format/rs_tile.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <bit>
+
+#include "matrices.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::vector<Options> variants() {
+  std::vector<Options> out;
+  for (const char* window : {"8", "16", "32"})
+    for (const char* rule : {"printed", "overlap"})
+      for (const char* members : {"collected", "consecutive"})
+        for (const char* tau : {"0", "2", "32"})
+          out.push_back(Options({{"window", window},
+                                 {"rule", rule},
+                                 {"members", members},
+                                 {"tau_nnz", tau},
+                                 {"tau_delta", "3"}}));
+  out.emplace_back();
+  return out;
+}
+
+Options option(const char* key, const char* value) {
+  Options out;
+  out.set(key, value);
+  return out;
+}
+
+std::string describe(const Options& options) { return Spec{"rs_tile", options}.to_string(); }
+
+TEST(RsTile, UnpackGivesBackTheMatrix) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const Options& options : variants())
+      EXPECT_TRUE(RsTile::build(matrix, options).unpack() == matrix)
+          << name << " " << describe(options);
+}
+
+TEST(RsTile, EveryRowHasExactlyOnePlace) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const Options& options : variants()) {
+      const RsTile tile = RsTile::build(matrix, options);
+      std::vector<int> places(matrix.rows, 0);
+      for (std::int64_t w = 0; w < tile.windows(); ++w)
+        for (int i = 0; i < tile.used_rows(w); ++i) ++places[tile.row(w, i)];
+      for (const std::int32_t row : tile.residual_row) ++places[row];
+      EXPECT_EQ(std::count(places.begin(), places.end(), 1), matrix.rows)
+          << name << " " << describe(options);
+    }
+}
+
+TEST(RsTile, ResidualRowsStandByLengthAndWithinTheThreshold) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const Options& options : variants()) {
+      const RsTile tile = RsTile::build(matrix, options);
+      for (int length = 0; length <= RsTile::kMaxResidualLength; ++length)
+        for (std::int32_t i = tile.residual_offset[length]; i < tile.residual_offset[length + 1];
+             ++i)
+          EXPECT_EQ(matrix.row_length(tile.residual_row[i]), length) << name;
+      if (options.get("tau_nnz", "") == "0") {
+        EXPECT_TRUE(tile.residual_value.empty()) << name;
+      }
+    }
+}
+
+TEST(RsTile, BitsCountTheValuesAndPaddedColumnsAreValid) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const Options& options : variants()) {
+      const RsTile tile = RsTile::build(matrix, options);
+      std::int64_t bits = 0;
+      for (const std::uint64_t word : tile.bitmap) bits += std::popcount(word);
+      EXPECT_EQ(bits, static_cast<std::int64_t>(tile.values.size())) << name;
+      for (const std::int32_t col : tile.col_id) {
+        EXPECT_GE(col, 0) << name;
+        EXPECT_LT(col, matrix.cols) << name;
+      }
+    }
+}
+
+TEST(RsTile, TheThreadCountDoesNotChangeIt) {
+  const CsrMatrix matrix = testing::random_matrix(150000, 40000, 9, 2, 11);
+  const int threads = omp_get_max_threads();
+  for (const Options& options : variants()) {
+    omp_set_num_threads(1);
+    const RsTile one = RsTile::build(matrix, options);
+    omp_set_num_threads(5);
+    const RsTile five = RsTile::build(matrix, options);
+    omp_set_num_threads(threads);
+    EXPECT_EQ(one.window_row, five.window_row) << describe(options);
+    EXPECT_EQ(one.col_id, five.col_id) << describe(options);
+    EXPECT_EQ(one.values, five.values) << describe(options);
+    EXPECT_EQ(one.residual_row, five.residual_row) << describe(options);
+  }
+}
+
+TEST(RsTile, TheRulesDisagreeOnAShortRowBesideALongOneThatCoversIt) {
+  // Row 0 brings no new column: low impact, and strong overlap.
+  const CsrMatrix matrix = testing::from_rows(8, {{1, 2}, {0, 1, 2, 3, 4, 5, 6, 7}});
+  const auto residual_rows = [&](const char* rule) {
+    const RsTile tile =
+        RsTile::build(matrix, Options({{"rule", rule}, {"tau_nnz", "2"}, {"tau_delta", "0"}}));
+    return tile.residual_row.size();
+  };
+  EXPECT_EQ(residual_rows("printed"), 1U);
+  EXPECT_EQ(residual_rows("overlap"), 0U);
+}
+
+TEST(RsTile, BadOptionsAreRefused) {
+  const CsrMatrix matrix = testing::from_rows(2, {{0, 1}});
+  EXPECT_THROW(RsTile::build(matrix, option("window", "9")), Error);
+  EXPECT_THROW(RsTile::build(matrix, option("tau_nnz", "33")), Error);
+  EXPECT_THROW(RsTile::build(matrix, option("rule", "best")), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,85 @@
+#pragma once
+// Random and adversarial matrices for property tests.
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench::testing {
+
+inline CsrMatrix from_rows(std::int64_t cols, const std::vector<std::vector<std::int32_t>>& rows) {
+  CsrMatrix out;
+  out.rows = static_cast<std::int64_t>(rows.size());
+  out.cols = cols;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (const std::int32_t c : rows[r]) {
+      out.col_idx.push_back(c);
+      out.values.push_back(uniform_at(7, r, static_cast<std::uint64_t>(c)));
+    }
+    out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
+  }
+  return out;
+}
+
+// Every row draws up to `max_length` columns; about a quarter of the rows stay empty. `skew` > 0
+// pulls columns towards 0 (hubs).
+inline CsrMatrix random_matrix(std::int64_t rows, std::int64_t cols, int max_length, int skew,
+                               std::uint64_t seed) {
+  std::vector<std::vector<std::int32_t>> lists(rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::uint64_t draw = hash_position(seed, r, 0);
+    if (draw % 4 == 0 || cols == 0) continue;
+    std::set<std::int32_t> chosen;
+    const auto length = static_cast<int>(draw / 4 % static_cast<std::uint64_t>(max_length + 1));
+    for (int i = 0; i < length; ++i) {
+      double u = (uniform_at(seed + 1, r, i) + 1) / 2;
+      for (int s = 0; s < skew; ++s) u *= u;
+      chosen.insert(static_cast<std::int32_t>(u * static_cast<double>(cols)));
+    }
+    lists[r].assign(chosen.begin(), chosen.end());
+  }
+  return from_rows(cols, lists);
+}
+
+// Shapes that break formats and orderings: named so that a failure says which.
+inline std::vector<std::pair<std::string, CsrMatrix>> adversarial_matrices() {
+  std::vector<std::pair<std::string, CsrMatrix>> out;
+  const auto range = [](std::int32_t from, std::int32_t to, std::int32_t step) {
+    std::vector<std::int32_t> list;
+    for (std::int32_t c = from; c < to; c += step) list.push_back(c);
+    return list;
+  };
+  out.emplace_back("no rows", from_rows(5, {}));
+  out.emplace_back("no columns", from_rows(0, {{}, {}, {}}));
+  out.emplace_back("no nonzeros", from_rows(9, std::vector<std::vector<std::int32_t>>(100)));
+  out.emplace_back("one entry", from_rows(1, {{0}}));
+  out.emplace_back("one column", from_rows(1, std::vector<std::vector<std::int32_t>>(77, {0})));
+  std::vector<std::vector<std::int32_t>> hub(1000);
+  hub[500] = range(0, 5000, 1);
+  out.emplace_back("one row holds everything", from_rows(5000, hub));
+  for (std::size_t r = 0; r < hub.size(); ++r)
+    if (r != 500) hub[r] = {static_cast<std::int32_t>(r * 5)};
+  out.emplace_back("one huge row among single entries", from_rows(5000, hub));
+  std::vector<std::vector<std::int32_t>> far(2000);
+  far[0] = {0}, far[300] = {1, 2}, far[1999] = {63, 64, 127};
+  out.emplace_back("rows far apart", from_rows(128, far));
+  out.emplace_back("dense",
+                   from_rows(67, std::vector<std::vector<std::int32_t>>(41, range(0, 67, 1))));
+  std::vector<std::vector<std::int32_t>> diagonal(333), wide(13);
+  for (std::int32_t r = 0; r < 333; ++r) diagonal[r] = {r};
+  out.emplace_back("diagonal", from_rows(333, diagonal));
+  for (std::int32_t r = 0; r < 13; ++r) wide[r] = range(r, 100000, 97 + r);
+  out.emplace_back("wide", from_rows(100000, wide));
+  out.emplace_back("tall", random_matrix(70000, 12, 4, 0, 3));
+  out.emplace_back("square", random_matrix(513, 513, 20, 0, 4));
+  out.emplace_back("hubs", random_matrix(3001, 2000, 60, 3, 5));
+  out.emplace_back("short rows", random_matrix(1500, 900, 3, 1, 6));
+  return out;
+}
+
+}  // namespace spmmbench::testing
