@@ -1,0 +1,292 @@
+// A CUDA GPU: what it is, its memory, its one stream, its clock.
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <cusparse.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+
+#include "gpu/backend.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/element.cuh"
+#include "gpu/nvml.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kThreads = 256;
+
+// tf32 lies in memory as fp32 whose low 13 bits are zero; rounded to nearest even like the host's
+// round_to. U(-1, 1) is finite, so infinities and NaN need no care.
+__device__ float round_to_tf32(float x) {
+  const unsigned bits = __float_as_uint(x);
+  const unsigned odd = (bits >> 13) & 1U;
+  return __uint_as_float((bits + 0xFFFU + odd) & ~0x1FFFU);
+}
+
+template <class T>
+__global__ void fill_uniform_kernel(T* data, std::int64_t lines, std::int64_t line_length,
+                                    std::int64_t ld, bool row_major, bool tf32,
+                                    std::uint64_t seed) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       at < lines * ld; at += step) {
+    const std::int64_t line = at / ld;
+    const std::int64_t position = at % ld;
+    float value = std::numeric_limits<float>::quiet_NaN();
+    if (position < line_length) {
+      value = row_major ? uniform_at(seed, line, position) : uniform_at(seed, position, line);
+      if (tf32) value = round_to_tf32(value);
+    }
+    data[at] = from_float<T>(value);
+  }
+}
+
+__global__ void write_kernel(uint4* data, std::size_t count) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
+    data[i] = make_uint4(1U, static_cast<unsigned>(i), 2U, 3U);
+}
+
+// The store never happens (word 0 is 1 everywhere), which the compiler cannot know.
+__global__ void read_kernel(const uint4* data, std::size_t count, unsigned* sink) {
+  const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  unsigned all = ~0U;
+  for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += step)
+    all &= data[i].x;
+  if (all == 0U) *sink = 1U;
+}
+
+// Occupies the stream for `cycles` so that the host can enqueue launches ahead of the device.
+__global__ void hold_kernel(std::int64_t cycles) {
+  const std::int64_t start = clock64();
+  while (clock64() - start < cycles) {
+  }
+}
+
+std::string format_version(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+template <class Query>
+std::string library_version(Query query) {
+  std::array<int, 3> part{};
+  for (int i = 0; i < 3; ++i) (void)query(static_cast<libraryPropertyType>(i), &part[i]);
+  return fmt::format("{}.{}.{}", part[0], part[1], part[2]);
+}
+
+std::string format_uuid(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+DeviceInfo query_device(int index) {
+  cudaDeviceProp properties{};
+  SPMMBENCH_CUDA(cudaGetDeviceProperties(&properties, index));
+  DeviceInfo info;
+  info.kind = DeviceKind::cuda;
+  info.index = index;
+  info.name = properties.name;
+  info.uuid = format_uuid(properties.uuid);
+  info.compute_capability = properties.major * 10 + properties.minor;
+  info.sm_count = properties.multiProcessorCount;
+  info.l2_bytes = static_cast<std::size_t>(properties.l2CacheSize);
+  info.memory_bytes = properties.totalGlobalMem;
+  info.shared_per_block = properties.sharedMemPerBlockOptin;
+  int version = 0;
+  SPMMBENCH_CUDA(cudaRuntimeGetVersion(&version));
+  info.runtime_version = format_version(version);
+  info.driver_version = nvml_driver_version();
+  if (info.driver_version.empty()) {
+    SPMMBENCH_CUDA(cudaDriverGetVersion(&version));
+    info.driver_version = "CUDA " + format_version(version);
+  }
+  info.cusparse_version = library_version(cusparseGetProperty);
+  info.cublas_version = library_version(cublasGetProperty);
+  return info;
+}
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index) : info_(query_device(index)) {
+    SPMMBENCH_CUDA(cudaSetDevice(index));
+    // A stream that also orders itself with the legacy default stream: library calls which use that
+    // one stay correct, and it costs nothing while nobody does.
+    SPMMBENCH_CUDA(cudaStreamCreate(&stream_));
+    SPMMBENCH_CUDA(cudaEventCreate(&start_));
+    SPMMBENCH_CUDA(cudaEventCreate(&stop_));
+  }
+
+  ~CudaDevice() override {
+    SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(stop_));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaEventDestroy(start_));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaStreamDestroy(stream_));
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+  Stream stream() const override { return {stream_}; }
+
+  std::size_t free_bytes() const override {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    SPMMBENCH_CUDA(cudaMemGetInfo(&free, &total));
+    return free;
+  }
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes == 0) return {};
+    void* data = nullptr;
+    const cudaError_t error = cudaMalloc(&data, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();
+      throw DeviceError(
+          fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()),
+          false);
+    }
+    SPMMBENCH_CUDA(error);
+    return {this, data, bytes};
+  }
+
+  using Device::upload;
+  void upload(void* device_dst, const void* host_src, std::size_t bytes) override {
+    copy(device_dst, host_src, bytes, cudaMemcpyHostToDevice);
+    synchronize();
+  }
+  void download(void* host_dst, const void* device_src, std::size_t bytes) override {
+    copy(host_dst, device_src, bytes, cudaMemcpyDeviceToHost);
+    synchronize();
+  }
+  void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) override {
+    if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
+  }
+  void synchronize() override { SPMMBENCH_CUDA(cudaStreamSynchronize(stream_)); }
+
+  void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
+    const std::int64_t elements = view.lines() * view.ld;
+    if (elements == 0) return;
+    visit_element_type(view.type, [&](auto* tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      fill_uniform_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
+          static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,
+          view.layout == Layout::row_major, precision == Precision::tf32, seed);
+    });
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  double time_us(const std::function<void()>& launch, int count) override {
+    // Without a head start the host's own enqueueing (a few microseconds a launch) would be part of
+    // the time of every kernel shorter than that.
+    constexpr std::int64_t kHoldCyclesPerLaunch = 10'000;
+    constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
+    hold_kernel<<<1, 1, 0, stream_>>>(std::min(count * kHoldCyclesPerLaunch, kMaxHoldCycles));
+    SPMMBENCH_CUDA_LAUNCHED();
+    SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
+    for (int i = 0; i < count; ++i) launch();
+    SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
+    SPMMBENCH_CUDA(cudaEventSynchronize(stop_));
+    SPMMBENCH_CUDA(cudaGetLastError());
+    float milliseconds = 0;
+    SPMMBENCH_CUDA(cudaEventElapsedTime(&milliseconds, start_, stop_));
+    return milliseconds * 1e3;
+  }
+
+  void flush_cache() override {
+    // Reading evicts as well as writing does and leaves clean lines, so that the timed launch does
+    // not pay for writing the flush's own data back.
+    if (flush_buffer_.data() == nullptr) {
+      const std::size_t bytes = std::max<std::size_t>(2 * info_.l2_bytes, 32U << 20);
+      flush_buffer_ = allocate(bytes);
+      write_kernel<<<blocks_for(bytes / sizeof(uint4)), kThreads, 0, stream_>>>(
+          flush_buffer_.as<uint4>(), bytes / sizeof(uint4));
+      SPMMBENCH_CUDA_LAUNCHED();
+    }
+    const std::size_t count = flush_buffer_.bytes() / sizeof(uint4);
+    read_kernel<<<blocks_for(count), kThreads, 0, stream_>>>(flush_buffer_.as<uint4>(), count,
+                                                             flush_buffer_.as<unsigned>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  double copy_bytes_per_second() override {
+    if (copy_bytes_per_second_ == 0) copy_bytes_per_second_ = measure_copy();
+    return copy_bytes_per_second_;
+  }
+
+  ClockState clocks() override { return nvml_clock_state(info_.uuid); }
+
+ private:
+  void release(void* data) noexcept override { SPMMBENCH_CUDA_NOEXCEPT(cudaFree(data)); }
+
+  void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+    if (bytes != 0) SPMMBENCH_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream_));
+  }
+
+  int blocks_for(std::size_t elements) const {
+    constexpr std::size_t kBlocksPerSm = 16;
+    return static_cast<int>(
+        std::min((elements + kThreads - 1) / kThreads, kBlocksPerSm * info_.sm_count));
+  }
+
+  double measure_copy() {
+    constexpr std::size_t kCopyBytes = std::size_t{1} << 30;
+    constexpr int kRepetitions = 9;
+    const std::size_t bytes = std::min(kCopyBytes, free_bytes() / 4);
+    const Buffer from = allocate(bytes);
+    const Buffer to = allocate(bytes);
+    fill_bytes(from.data(), 0x3F, bytes);
+    const auto once = [&] { copy(to.data(), from.data(), bytes, cudaMemcpyDeviceToDevice); };
+    once();
+    std::array<double, kRepetitions> us{};
+    for (double& sample : us) sample = time_us(once, 1);
+    std::nth_element(us.begin(), us.begin() + kRepetitions / 2, us.end());
+    return 2.0 * static_cast<double>(bytes) / (us[kRepetitions / 2] * 1e-6);
+  }
+
+  DeviceInfo info_;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t start_ = nullptr;
+  cudaEvent_t stop_ = nullptr;
+  Buffer flush_buffer_;
+  double copy_bytes_per_second_ = 0;
+};
+
+}  // namespace
+
+CudaProbe probe_cuda() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess) (void)cudaGetLastError();
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {{}, "no CUDA driver"};
+  if (error == cudaErrorInsufficientDriver)
+    return {{},
+            fmt::format("the CUDA driver (for {}) is older than this program's runtime",
+                        format_version(driver))};
+  if (error == cudaErrorNoDevice || (error == cudaSuccess && count == 0))
+    return {{}, "no CUDA device"};
+  if (error != cudaSuccess) return {{}, cudaGetErrorString(error)};
+  CudaProbe probe;
+  for (int index = 0; index < count; ++index) probe.devices.push_back(query_device(index));
+  return probe;
+}
+
+std::unique_ptr<Device> open_cuda_device(int index) {
+  const CudaProbe probe = probe_cuda();
+  if (probe.devices.empty()) throw DeviceError(probe.reason, false);
+  if (index < 0 || index >= static_cast<int>(probe.devices.size()))
+    throw DeviceError(fmt::format("CUDA device {}: there are {}", index, probe.devices.size()),
+                      false);
+  return std::make_unique<CudaDevice>(index);
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,19 @@
+// The answers of a build without CUDA.
+
+#include "gpu/backend.hpp"
+
+namespace spmmbench {
+
+CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
+
+std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
+
+std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
+                                                      std::span<const std::int32_t>, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+void profiler_start(const std::string&) {}
+void profiler_stop() {}
+
+}  // namespace spmmbench

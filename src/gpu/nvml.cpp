@@ -1,0 +1,85 @@
+#include "gpu/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace spmmbench {
+namespace {
+
+// NVML's C interface, as documented in the NVML API reference; nvml.h is not part of every toolkit
+// installation.
+using NvmlDevice = struct nvmlDevice_st*;
+constexpr int kSuccess = 0;
+constexpr int kClockSm = 1;
+constexpr int kClockMemory = 2;
+constexpr int kTemperatureGpu = 0;
+
+class Nvml {
+ public:
+  static const Nvml& instance() {
+    static const Nvml nvml;
+    return nvml;
+  }
+
+  std::string driver_version() const {
+    std::array<char, 96> text{};
+    if (system_driver_version_ == nullptr ||
+        system_driver_version_(text.data(), text.size() - 1) != kSuccess)
+      return {};
+    return text.data();
+  }
+
+  ClockState clock_state(const std::string& uuid) const {
+    NvmlDevice device = nullptr;
+    if (handle_by_uuid_ == nullptr || handle_by_uuid_(uuid.c_str(), &device) != kSuccess) return {};
+    ClockState state;
+    unsigned value = 0;
+    unsigned long long reasons = 0;
+    if (clock_info_ != nullptr && clock_info_(device, kClockSm, &value) == kSuccess)
+      state.sm_mhz = value;
+    if (clock_info_ != nullptr && clock_info_(device, kClockMemory, &value) == kSuccess)
+      state.memory_mhz = value;
+    if (temperature_ != nullptr && temperature_(device, kTemperatureGpu, &value) == kSuccess)
+      state.temperature_c = value;
+    if (power_ != nullptr && power_(device, &value) == kSuccess) state.power_w = value / 1000;
+    if (throttle_ != nullptr && throttle_(device, &reasons) == kSuccess)
+      state.throttle_reasons = reasons;
+    return state;
+  }
+
+ private:
+  // The library stays loaded and initialised until the process ends.
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    int (*init)() = nullptr;
+    find("nvmlInit_v2", init);
+    if (init == nullptr || init() != kSuccess) return;
+    find("nvmlSystemGetDriverVersion", system_driver_version_);
+    find("nvmlDeviceGetHandleByUUID", handle_by_uuid_);
+    find("nvmlDeviceGetClockInfo", clock_info_);
+    find("nvmlDeviceGetTemperature", temperature_);
+    find("nvmlDeviceGetPowerUsage", power_);
+    find("nvmlDeviceGetCurrentClocksThrottleReasons", throttle_);
+  }
+
+  template <class Function>
+  void find(const char* name, Function*& function) {
+    if (library_ != nullptr) function = reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  void* library_;
+  int (*system_driver_version_)(char*, unsigned) = nullptr;
+  int (*handle_by_uuid_)(const char*, NvmlDevice*) = nullptr;
+  int (*clock_info_)(NvmlDevice, int, unsigned*) = nullptr;
+  int (*temperature_)(NvmlDevice, int, unsigned*) = nullptr;
+  int (*power_)(NvmlDevice, unsigned*) = nullptr;  // milliwatts
+  int (*throttle_)(NvmlDevice, unsigned long long*) = nullptr;
+};
+
+}  // namespace
+
+std::string nvml_driver_version() { return Nvml::instance().driver_version(); }
+
+ClockState nvml_clock_state(const std::string& uuid) { return Nvml::instance().clock_state(uuid); }
+
+}  // namespace spmmbench

@@ -1,0 +1,13 @@
+#pragma once
+// The few NVML queries a run's context needs. libnvidia-ml.so.1 comes with the driver and is loaded
+// at run time; without it every answer is empty.
+
+#include <string>
+
+#include "spmmbench/device.hpp"
+
+namespace spmmbench {
+
+std::string nvml_driver_version();                     // "580.159.04"; empty when absent
+ClockState nvml_clock_state(const std::string& uuid);  // uuid as in DeviceInfo
+}  // namespace spmmbench

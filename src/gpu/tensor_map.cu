@@ -1,0 +1,67 @@
+#include "gpu/tensor_map.hpp"
+
+#include <cudaTypedefs.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "gpu/cuda_check.hpp"
+
+namespace spmmbench {
+namespace {
+
+PFN_cuTensorMapEncodeTiled_v12000 encoder() {
+  static const auto function = [] {
+    void* symbol = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    SPMMBENCH_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &symbol, 12000,
+                                                    cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess)
+      throw DeviceError("the CUDA driver has no cuTensorMapEncodeTiled", false);
+    return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(symbol);
+  }();
+  return function;
+}
+
+CUtensorMapDataType data_type(ElementType type) {
+  switch (type) {
+    case ElementType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case ElementType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case ElementType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  }
+  throw DeviceError("tensor map: unknown element type", false);
+}
+
+}  // namespace
+
+CUtensorMap make_tensor_map(const void* data, ElementType type,
+                            std::span<const std::uint64_t> extents,
+                            std::span<const std::uint64_t> strides,
+                            std::span<const std::uint32_t> box, TensorMapOptions options) {
+  constexpr std::array<std::uint32_t, 5> kUnitSteps{1, 1, 1, 1, 1};
+  CUtensorMap map{};
+  const CUresult result = encoder()(
+      &map, data_type(type), static_cast<cuuint32_t>(extents.size()), const_cast<void*>(data),
+      extents.data(), strides.data(), box.data(), kUnitSteps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+      options.swizzle, options.l2_promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (result != CUDA_SUCCESS)
+    throw DeviceError(
+        fmt::format("tensor map refused: driver error {}, {} extents {}, strides {} bytes, box {}",
+                    static_cast<int>(result), to_string(type), fmt::join(extents, "x"),
+                    fmt::join(strides, ","), fmt::join(box, "x")),
+        false);
+  return map;
+}
+
+CUtensorMap make_tensor_map(const DenseView& view, std::uint32_t box_lines,
+                            std::uint32_t box_elements, TensorMapOptions options) {
+  const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(view.line_length()),
+                                             static_cast<std::uint64_t>(view.lines())};
+  const std::array<std::uint64_t, 1> strides{static_cast<std::uint64_t>(view.ld) *
+                                             bytes_of(view.type)};
+  const std::array<std::uint32_t, 2> box{box_elements, box_lines};
+  return make_tensor_map(view.data, view.type, extents, strides, box, options);
+}
+
+}  // namespace spmmbench

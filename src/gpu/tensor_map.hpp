@@ -1,0 +1,33 @@
+#pragma once
+// Tensor maps for the bulk tensor copies of compute capability 9.0 (TMA). The encoder is a driver
+// function; it is looked up at run time so that the program links and starts without a driver.
+// Pass the map to the kernel by value as `const __grid_constant__ CUtensorMap`.
+
+#include <cuda.h>  // types only; libcuda is never linked
+
+#include <cstdint>
+#include <span>
+
+#include "spmmbench/device.hpp"
+
+namespace spmmbench {
+
+struct TensorMapOptions {
+  CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
+  CUtensorMapL2promotion l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+};
+
+// A tensor of up to five dimensions, fastest first: `extents` in elements, `strides` in bytes of
+// the dimensions after the first (multiples of 16), `box` in elements. Elements outside the extents
+// read as zero and are not written. Throws DeviceError when the driver refuses the shape.
+CUtensorMap make_tensor_map(const void* data, ElementType type,
+                            std::span<const std::uint64_t> extents,
+                            std::span<const std::uint64_t> strides,
+                            std::span<const std::uint32_t> box, TensorMapOptions options = {});
+
+// The lines of a dense matrix (rows when row major, columns when column major): a box is
+// `box_lines` lines of `box_elements` consecutive elements. The padding of the lines is outside.
+CUtensorMap make_tensor_map(const DenseView& view, std::uint32_t box_lines,
+                            std::uint32_t box_elements, TensorMapOptions options = {});
+
+}  // namespace spmmbench
