@@ -1,0 +1,49 @@
+#pragma once
+// BCSR (AsyncSparse, arXiv 2604.17834): every bm x bk block that holds an entry is stored dense, so
+// that block i is rows [i * bm, (i + 1) * bm) of one stacked (blocks * bm) x bk matrix: a plain
+// dense box for the bulk tensor copies. Block rows and columns are aligned at multiples of bm and
+// bk; the blocks at the lower and right edges are padded with zeros like all others.
+
+#include <cstdint>
+#include <vector>
+
+#include "spmmbench/format.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench {
+
+// Where the blocks are, without their values.
+struct BcsrPattern {
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t nnz = 0;
+  int bm = 64;
+  int bk = 64;
+  std::vector<std::int64_t> block_row_ptr = {0};  // block_rows() + 1
+  std::vector<std::int32_t> block_col;            // blocks(), ascending within a block row
+
+  static BcsrPattern build(const CsrMatrix& matrix, int bm, int bk);
+
+  std::int64_t block_rows() const { return static_cast<std::int64_t>(block_row_ptr.size()) - 1; }
+  std::int64_t blocks() const { return block_row_ptr.back(); }
+  std::int64_t stored() const { return blocks() * bm * bk; }
+  std::int64_t index_bytes() const;
+  FormatStats stats(int value_bytes = 2) const;  // named bcsr_BM or bcsr_BMxBK
+};
+
+struct Bcsr {
+  BcsrPattern pattern;
+  std::vector<float> values;  // blocks * bm * bk, each block row-major
+
+  static std::vector<OptionSpec> options(int default_size = 64);
+  // Options bm and bk, 1 to 1024. Throws Error on others.
+  static Bcsr build(const CsrMatrix& matrix, const Options& options);
+  static Bcsr build(const CsrMatrix& matrix, BcsrPattern pattern);
+
+  // The matrix without its entries of value zero, which a block cannot tell from padding.
+  CsrMatrix unpack() const;
+  FormatStats stats() const { return pattern.stats(); }
+};
+
+}  // namespace spmmbench
