@@ -1,0 +1,51 @@
+#pragma once
+// From entries in file order to CSR: symmetric halves expanded, rows sorted, duplicates summed.
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+enum class Symmetry { general, symmetric, skew_symmetric };
+
+struct PatternEntry {
+  std::int32_t row, col;
+};
+struct ValueEntry {
+  std::int32_t row, col;
+  float value;
+};
+
+// Entries of one part of the file, in file order, and the rows of the result that they touch.
+template <class Entry>
+struct EntryBlock {
+  std::vector<Entry> entries;
+  std::int32_t first_row = std::numeric_limits<std::int32_t>::max();
+  std::int32_t last_row = -1;
+
+  void add(const Entry& entry, Symmetry symmetry) {
+    entries.push_back(entry);
+    first_row = std::min(first_row, entry.row);
+    last_row = std::max(last_row, entry.row);
+    if (symmetry == Symmetry::general) return;
+    first_row = std::min(first_row, entry.col);
+    last_row = std::max(last_row, entry.col);
+  }
+};
+
+// The CSR of all blocks; `blocks` is freed. Duplicates are added in fp64 in file order. The result
+// does not depend on `threads` nor on where the blocks were cut. PatternEntry gives empty `values`.
+template <class Entry>
+CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
+                       std::vector<EntryBlock<Entry>> blocks, int threads);
+
+extern template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
+                                       std::vector<EntryBlock<PatternEntry>>, int);
+extern template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
+                                       std::vector<EntryBlock<ValueEntry>>, int);
+
+}  // namespace spmmbench

@@ -1,0 +1,66 @@
+#pragma once
+// Files as the readers and writers of this folder see them: a read-only mapping, an output that
+// appears under its name only when complete, and what an error message says of foreign content.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace spmmbench {
+
+// A whole file, mapped read-only. Throws Error when it cannot be opened or is not a plain file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  const char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Gives the pages that lie wholly inside a part of a mapped file back to the system; reading them
+// again reads the file again.
+void release_pages(std::string_view part_of_mapping);
+
+// Writes PATH.tmp-PID and renames it to PATH on commit; without commit nothing is left. Every
+// failure is an Error that names PATH.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int error) const;
+
+  std::string path_, temporary_;
+  std::FILE* file_ = nullptr;
+};
+
+// What can be allocated now without swapping: the system's estimate, capped by the control group's
+// limit.
+std::size_t available_memory_bytes();
+
+// "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or
+// empty when `head`, the first bytes of a file, is none of these.
+std::string describe_foreign_content(std::string_view head);
+
+// 'text' cut to `most` bytes, unprintable ones escaped.
+std::string quoted(std::string_view text, std::size_t most = 40);
+
+// "1.5 GB"
+std::string format_bytes(double bytes);
+
+}  // namespace spmmbench

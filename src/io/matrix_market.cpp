@@ -1,0 +1,324 @@
+#include "io/matrix_market.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "io/csr_assembly.hpp"
+#include "io/file.hpp"
+#include "io/matrix_market_header.hpp"
+#include "io/parallel.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+using mm::Field;
+using mm::Header;
+
+// Where and how a chunk broke; lines count from 0 at the start of the chunk.
+struct Fault {
+  std::int64_t line = 0;
+  std::string expected, got;
+};
+
+// What one chunk gave. `lines` is the number of line ends in it.
+template <class Block>
+struct Parsed {
+  Block block;
+  std::int64_t lines = 0;
+  std::optional<Fault> fault;
+};
+
+// The values of an array file, in file order.
+struct ArrayBlock {
+  std::vector<float> entries;
+};
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
+
+// Reads the tokens of one line. Every line ends in '\n', so no step needs to look for the end of
+// the text; `end` is for from_chars alone.
+class LineScanner {
+ public:
+  LineScanner(const char* p, const char* end) : p_(p), end_(end) {}
+
+  const char* position() const { return p_; }
+  void skip_blanks() {
+    while (is_blank(*p_)) ++p_;
+  }
+  bool at_line_end() const { return *p_ == '\n'; }
+  void next_line() { ++p_; }
+  bool at_token_end() const { return is_blank(*p_) || *p_ == '\n'; }
+
+  // 1-based index in [1, limit] to 0-based; false leaves the position at the token.
+  bool index(std::int64_t limit, std::int32_t& out) {
+    skip_blanks();
+    const char* q = p_ + (*p_ == '+');
+    const char* const first = q;
+    std::uint64_t value = 0;
+    for (; is_digit(*q); ++q)
+      value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(*q - '0'),
+                                      std::uint64_t{1} << 40);  // saturates far above any limit
+    if (q == first || !(is_blank(*q) || *q == '\n')) return false;
+    if (value < 1 || value > static_cast<std::uint64_t>(limit)) return false;
+    out = static_cast<std::int32_t>(value - 1);
+    p_ = q;
+    return true;
+  }
+
+  // A real number, or an integer in the range of int64 when `integer`.
+  bool value(bool integer, float& out) {
+    skip_blanks();
+    const char* first = p_ + (*p_ == '+' && p_[1] != '-');
+    const char* last = nullptr;
+    if (integer) {
+      std::int64_t whole = 0;
+      const auto [end, error] = std::from_chars(first, end_, whole);
+      if (error != std::errc{}) return false;
+      out = static_cast<float>(whole);
+      last = end;
+    } else {
+      const auto [end, error] = std::from_chars(first, end_, out);
+      if (error == std::errc::invalid_argument) return false;
+      if (error == std::errc::result_out_of_range) out = saturated(first, end);
+      last = end;
+    }
+    if (!(is_blank(*last) || *last == '\n')) return false;
+    p_ = last;
+    return true;
+  }
+
+  std::string token() {
+    skip_blanks();
+    if (at_line_end()) return "the end of the line";
+    const char* last = p_;
+    while (!(is_blank(*last) || *last == '\n')) ++last;
+    return quoted({p_, static_cast<std::size_t>(last - p_)});
+  }
+
+ private:
+  // from_chars tells overflow and underflow apart no better than by its silence; strtof gives
+  // infinity or (sub)zero.
+  static float saturated(const char* first, const char* last) {
+    return std::strtof(std::string(first, last).c_str(), nullptr);
+  }
+
+  const char* p_;
+  const char* end_;
+};
+
+template <class Entry>
+bool parse_entry(LineScanner& line, const Header& header, EntryBlock<Entry>& out, Fault& fault) {
+  Entry entry{};
+  if (!line.index(header.rows, entry.row)) {
+    fault = {0, fmt::format("a row from 1 to {}", header.rows), line.token()};
+    return false;
+  }
+  if (!line.index(header.cols, entry.col)) {
+    fault = {0, fmt::format("a column from 1 to {}", header.cols), line.token()};
+    return false;
+  }
+  if constexpr (std::is_same_v<Entry, ValueEntry>) {
+    if (!line.value(header.field == Field::integer, entry.value)) {
+      fault = {0, header.field == Field::integer ? "a 64-bit integer value" : "a real value",
+               line.token()};
+      return false;
+    }
+  }
+  if (header.symmetry == Symmetry::skew_symmetric && entry.row == entry.col) {
+    fault = {0, "no entry on the diagonal of a skew-symmetric matrix",
+             fmt::format("row {0} column {0}", entry.row + 1)};
+    return false;
+  }
+  out.add(entry, header.symmetry);
+  return true;
+}
+
+bool parse_entry(LineScanner& line, const Header& header, ArrayBlock& out, Fault& fault) {
+  float value = 0;
+  if (!line.value(header.field == Field::integer, value)) {
+    fault = {0, header.field == Field::integer ? "a 64-bit integer value" : "a real value",
+             line.token()};
+    return false;
+  }
+  out.entries.push_back(value);
+  return true;
+}
+
+// Stops at the first fault, an entry beyond `most_entries` included.
+template <class Block>
+Parsed<Block> parse_chunk(std::string_view text, const Header& header, std::int64_t most_entries,
+                          std::size_t expected_entries) {
+  Parsed<Block> out;
+  out.block.entries.reserve(expected_entries);
+  const char* const end = text.data() + text.size();
+  LineScanner line(text.data(), end);
+  Fault fault;
+  for (; line.position() < end; line.next_line(), ++out.lines) {
+    line.skip_blanks();
+    if (line.at_line_end()) continue;
+    if (static_cast<std::int64_t>(out.block.entries.size()) == most_entries)
+      fault = {0, fmt::format("the end of the file after {} entries", header.entries),
+               line.token()};
+    else if (parse_entry(line, header, out.block, fault)) {
+      line.skip_blanks();
+      if (line.at_line_end()) continue;
+      fault = {0, "the end of the line", line.token()};
+    }
+    fault.line = out.lines;
+    out.fault = std::move(fault);
+    return out;
+  }
+  return out;
+}
+
+// Cuts after line ends, about every chunk_bytes. `text` ends in '\n' or is empty.
+std::vector<std::string_view> cut_into_chunks(std::string_view text, std::size_t chunk_bytes) {
+  std::vector<std::string_view> chunks;
+  while (text.size() > chunk_bytes) {
+    const std::size_t length = text.find('\n', std::max<std::size_t>(chunk_bytes, 1) - 1) + 1;
+    chunks.push_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  if (!text.empty()) chunks.push_back(text);
+  return chunks;
+}
+
+[[noreturn]] void fail(const std::string& name, std::int64_t line, const std::string& expected,
+                       const std::string& got) {
+  throw Error(fmt::format("{}:{}: expected {}, got {}", name, line, expected, got));
+}
+
+// All entries below the header, as blocks in file order, checked against the declared count.
+template <class Block>
+std::vector<Block> parse_body(std::string_view text, const std::string& name, const Header& header,
+                              const MatrixMarketOptions& options, int threads, bool mapped) {
+  const std::string_view body = text.substr(header.bytes);
+  const std::size_t last_line = body.rfind('\n') + 1;  // 0 without any line end
+  std::vector<std::string_view> chunks =
+      cut_into_chunks(body.substr(0, last_line), options.chunk_bytes);
+  const std::size_t chunks_in_file = chunks.size();
+  const std::string unterminated = std::string(body.substr(last_line)) + '\n';
+  if (unterminated.size() > 1) chunks.push_back(unterminated);
+
+  const double entries_per_byte = static_cast<double>(header.entries) /
+                                  static_cast<double>(std::max<std::size_t>(body.size(), 1));
+  std::vector<Parsed<Block>> parsed(chunks.size());
+  ExceptionTrap trap;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    trap.run([&] {
+      const double guess = 1.02 * entries_per_byte * static_cast<double>(chunks[i].size());
+      parsed[i] = parse_chunk<Block>(chunks[i], header, header.entries,
+                                     static_cast<std::size_t>(guess) + 1);
+      if (mapped && i < chunks_in_file) release_pages(chunks[i]);
+    });
+  trap.rethrow();
+
+  std::int64_t entries = 0, line = header.lines + 1;
+  std::vector<Block> blocks;
+  blocks.reserve(parsed.size());
+  for (std::size_t i = 0; i < parsed.size(); ++i) {
+    Parsed<Block>& part = parsed[i];
+    const std::int64_t room = header.entries - entries;
+    if (static_cast<std::int64_t>(part.block.entries.size()) > room)
+      part = parse_chunk<Block>(chunks[i], header, room, 0);  // finds the line of the surplus
+    if (part.fault) fail(name, line + part.fault->line, part.fault->expected, part.fault->got);
+    entries += static_cast<std::int64_t>(part.block.entries.size());
+    line += part.lines;
+    blocks.push_back(std::move(part.block));
+  }
+  if (entries < header.entries)
+    fail(name, line - 1, fmt::format("{} entries", header.entries),
+         fmt::format("the end of the file after {}", entries));
+  return blocks;
+}
+
+// Array files store columns one after the other, of symmetric matrices only the part from the
+// diagonal down, of skew-symmetric ones from below the diagonal. All become entries, zeros too.
+CsrMatrix assemble_array(const Header& header, const std::vector<ArrayBlock>& blocks) {
+  const std::int64_t rows = header.rows, cols = header.cols;
+  const bool skew = header.symmetry == Symmetry::skew_symmetric;
+  const std::int64_t per_row = skew ? std::max<std::int64_t>(cols - 1, 0) : cols;
+  CsrMatrix csr{rows, cols, std::vector<std::int64_t>(rows + 1), {}, {}};
+  csr.col_idx.resize(rows * per_row);
+  csr.values.resize(rows * per_row);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    csr.row_ptr[row + 1] = (row + 1) * per_row;
+    for (std::int64_t e = 0; e < per_row; ++e)
+      csr.col_idx[row * per_row + e] = static_cast<std::int32_t>(skew && e >= row ? e + 1 : e);
+  }
+  const auto at = [&](std::int64_t row, std::int64_t col) -> float& {
+    return csr.values[row * per_row + col - (skew && col > row ? 1 : 0)];
+  };
+  const auto first_of = [&](std::int64_t col) {
+    return header.symmetry == Symmetry::general ? 0 : skew ? col + 1 : col;
+  };
+  std::int64_t row = first_of(0), col = 0;
+  for (const ArrayBlock& block : blocks)
+    for (const float value : block.entries) {
+      while (row >= rows) row = first_of(++col);
+      at(row, col) = value;
+      if (header.symmetry != Symmetry::general && row != col) at(col, row) = skew ? -value : value;
+      ++row;
+    }
+  return csr;
+}
+
+void check_memory(const std::string& name, const Header& header,
+                  const MatrixMarketOptions& options) {
+  const std::size_t available =
+      options.memory_bytes != 0 ? options.memory_bytes : available_memory_bytes();
+  const double expansion = header.symmetry == Symmetry::general ? 1 : 2;
+  const double entry_bytes = header.field == Field::pattern ? sizeof(PatternEntry)
+                             : header.array                 ? sizeof(float)
+                                                            : sizeof(ValueEntry);
+  const double needed = 8.0 * (static_cast<double>(header.rows) + 1) +
+                        static_cast<double>(header.entries) * (entry_bytes + 8 * expansion);
+  if (needed > static_cast<double>(available))
+    fail(name, header.lines, "a matrix that fits in memory",
+         fmt::format("{} x {} with {} entries: needs {}, {} available", header.rows, header.cols,
+                     header.entries, format_bytes(needed),
+                     format_bytes(static_cast<double>(available))));
+}
+
+MatrixMarketMatrix parse(std::string_view text, const std::string& name,
+                         const MatrixMarketOptions& options, bool mapped) {
+  const Header header = mm::parse_header(text, name);
+  check_memory(name, header, options);
+  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+  const auto body = [&]<class Block>(Block) {
+    return parse_body<Block>(text, name, header, options, threads, mapped);
+  };
+  if (header.array) return {assemble_array(header, body(ArrayBlock{})), false};
+  if (header.field == Field::pattern)
+    return {assemble_csr(header.rows, header.cols, header.symmetry,
+                         body(EntryBlock<PatternEntry>{}), threads),
+            true};
+  return {assemble_csr(header.rows, header.cols, header.symmetry, body(EntryBlock<ValueEntry>{}),
+                       threads),
+          false};
+}
+
+}  // namespace
+
+MatrixMarketMatrix parse_matrix_market(std::string_view text, const std::string& name,
+                                       const MatrixMarketOptions& options) {
+  return parse(text, name, options, false);
+}
+
+MatrixMarketMatrix read_matrix_market(const std::string& path, const MatrixMarketOptions& options) {
+  const MappedFile file(path);
+  return parse(file.bytes(), path, options, true);
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,29 @@
+#pragma once
+// Exceptions may not leave an OpenMP region: the first one waits here until after it.
+
+#include <exception>
+#include <mutex>
+
+namespace spmmbench {
+
+class ExceptionTrap {
+ public:
+  template <class Body>
+  void run(Body body) noexcept {
+    try {
+      body();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+}  // namespace spmmbench
