@@ -72,12 +72,12 @@ TEST(Bcsr, StatsOfADenseMatrixCountItsPadding) {
 }
 
 TEST(Bcsr, InspectOffersEachBlockSize) {
-  const CsrMatrix diagonal = testing::random_matrix(1000, 1000, 5, 0, 3);
+  const CsrMatrix matrix = testing::random_matrix(1000, 1000, 5, 0, 3);
   double fill = 1;
   for (const char* name : {"bcsr_16", "bcsr_32", "bcsr_64", "bcsr_128"}) {
-    const FormatStats stats = Registry<Format>::instance().at(name).analyze(diagonal, {});
+    const FormatStats stats = Registry<Format>::instance().at(name).analyze(matrix, {});
     EXPECT_EQ(stats.name, name);
-    EXPECT_LT(stats.fill, fill);
+    EXPECT_LE(stats.fill, fill);
     fill = stats.fill;
   }
 }
