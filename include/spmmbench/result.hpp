@@ -66,7 +66,7 @@ struct RunContext {
   std::uint64_t seed = 0;
   DeviceInfo device;
   double copy_gb_per_s = 0;    // measured at start, read + written
-  double empty_launch_us = 0;  // an empty launch between two events: the floor of every cold time
+  double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
   ClockState clocks_before, clocks_after;
   std::map<std::string, std::string> protocol;  // sample caps, noise limit, flush size
 };

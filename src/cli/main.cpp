@@ -10,6 +10,8 @@ int main(int argc, char** argv) {
                "spmmbench"};
   app.require_subcommand(1);
   ExitCode exit_code = ExitCode::ok;
+  add_run(app, exit_code);
+  add_list(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -101,7 +101,7 @@ Journal::Journal(Paths paths, RunContext context, bool resume)
   file_ = std::fopen(fresh.c_str(), "wb");
   if (file_ == nullptr)
     throw Error(fmt::format("{}: cannot be written: {}", fresh, strerror(errno)));
-  fmt::print(file_, "{}\n", to_json(context_).dump());
+  fmt::print(file_, "{}\n", dump_line(to_json(context_)));
   for (const ResultRow& row : kept) append(row);
   std::fflush(file_);
   std::filesystem::rename(fresh, path_);
@@ -112,7 +112,7 @@ Journal::~Journal() {
 }
 
 void Journal::append(const ResultRow& row) {
-  const std::string line = to_json(row).dump() + '\n';
+  const std::string line = dump_line(to_json(row)) + '\n';
   if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
     throw Error(fmt::format("{}: write failed: {}", path_, strerror(errno)));
   const auto [it, inserted] = cases_.try_emplace(case_key(row), Entry{lines_, row.status});
@@ -140,14 +140,14 @@ void Journal::finish(const ClockState& clocks_after, bool complete) {
   if (!paths_.csv.empty()) csv.emplace(paths_.csv);
   if (json)
     json->stream() << "{\"schema_version\": " << kSchemaVersion
-                   << ",\n\"context\": " << to_json(context_).dump()
+                   << ",\n\"context\": " << dump_line(to_json(context_))
                    << ",\n\"complete\": " << (complete ? "true" : "false") << ",\n\"rows\": [";
   if (csv) csv->stream() << csv_header() << '\n';
   bool first = true;
   for_each_row(path_, [&](std::size_t index, ResultRow row) {
     if (!counts(index, row)) return;
     baselines.fill(row);
-    if (json) json->stream() << (first ? "\n" : ",\n") << to_json(row).dump();
+    if (json) json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(row));
     if (csv) csv->stream() << csv_line(row) << '\n';
     first = false;
   });

@@ -200,6 +200,10 @@ Json to_json(const ResultRow& row) {
           {"command", row.command}};
 }
 
+std::string dump_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 ResultRow row_from_json(const Json& json) try {
   ResultRow row;
   const Json& m = json.at("matrix");
@@ -263,7 +267,7 @@ Json to_json(const RunContext& context) {
             {"cusparse_version", d.cusparse_version},
             {"cublas_version", d.cublas_version}}},
           {"copy_gb_per_s", context.copy_gb_per_s},
-          {"empty_launch_us", context.empty_launch_us},
+          {"timer_floor_us", context.timer_floor_us},
           {"clocks_before", to_json(context.clocks_before)},
           {"clocks_after", to_json(context.clocks_after)},
           {"protocol", protocol}};
@@ -292,7 +296,7 @@ RunContext context_from_json(const Json& json) {
   context.device.cusparse_version = d.at("cusparse_version");
   context.device.cublas_version = d.at("cublas_version");
   context.copy_gb_per_s = json.at("copy_gb_per_s");
-  context.empty_launch_us = json.at("empty_launch_us");
+  context.timer_floor_us = json.at("timer_floor_us");
   context.clocks_before = read_clocks(json.at("clocks_before"));
   context.clocks_after = read_clocks(json.at("clocks_after"));
   context.protocol = json.at("protocol").get<std::map<std::string, std::string>>();

@@ -12,6 +12,8 @@ namespace spmmbench {
 
 nlohmann::ordered_json to_json(const ResultRow& row);
 nlohmann::ordered_json to_json(const RunContext& context);
+// On one line; bytes that are no UTF-8 (file names) are replaced.
+std::string dump_line(const nlohmann::ordered_json& json);
 ResultRow row_from_json(
     const nlohmann::ordered_json& json);  // throws Error naming the missing field
 

@@ -28,7 +28,7 @@ RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t s
   context.copy_gb_per_s = device.copy_bytes_per_second() / 1e9;
   std::vector<double> empty;
   for (int i = 0; i < 21; ++i) empty.push_back(device.time_us([] {}, 1));
-  context.empty_launch_us = quantile(empty, 0.5);
+  context.timer_floor_us = quantile(empty, 0.5);
   return context;
 }
 

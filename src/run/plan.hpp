@@ -28,6 +28,7 @@ struct RunOptions {
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
   std::string json, csv;
+  bool quiet = false;  // no status, no tables: files only
   bool resume = false;
   bool isolate = false;
   double timeout_s = 300;  // of one isolated case

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "gpu/backend.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json options_json(const std::vector<OptionSpec>& options) {
+  Json list = Json::array();
+  for (const OptionSpec& option : options)
+    list.push_back(
+        {{"name", option.name}, {"default", option.default_value}, {"help", option.help}});
+  return list;
+}
+
+template <class T>
+Json entry_json(const T& entry) {
+  return {{"name", entry.name()},
+          {"summary", entry.summary()},
+          {"options", options_json(entry.options())}};
+}
+
+Json entry_json(const Kernel& kernel) {
+  const KernelInfo& info = kernel.info();
+  Json precisions = Json::array(), layouts = Json::array(), c_types = Json::array();
+  for (const Precision p : info.precisions) precisions.push_back(to_string(p));
+  for (const ElementType t : info.c_types) c_types.push_back(to_string(t));
+  for (const Layout l : info.layouts) layouts.push_back(l == Layout::row_major ? "row" : "col");
+  return {
+      {"name", info.name},
+      {"summary", info.summary},
+      {"source", info.source},
+      {"device", info.device == DeviceKind::cuda ? "cuda" : "host"},
+      {"min_compute_capability", info.device == DeviceKind::cuda ? info.min_compute_capability : 0},
+      {"precisions", precisions},
+      {"c_types", c_types},
+      {"layouts", layouts},
+      {"baseline", info.baseline},
+      {"writes_row_ids", info.writes_row_ids},
+      {"options", options_json(info.options)}};
+}
+
+Json entry_json(const DeviceInfo& device) {
+  return {
+      {"name", fmt::format("{}: {}", device.index, device.name)},
+      {"summary",
+       fmt::format("compute capability {}.{}, {} SMs, {:.1f} GiB, driver {}",
+                   device.compute_capability / 10, device.compute_capability % 10, device.sm_count,
+                   static_cast<double>(device.memory_bytes) / (1 << 30), device.driver_version)},
+      {"options", Json::array()}};
+}
+
+template <class T>
+Json registry_json() {
+  Json list = Json::array();
+  for (const T* entry : Registry<T>::instance().sorted()) list.push_back(entry_json(*entry));
+  return list;
+}
+
+Json devices_json() {
+  Json list = Json::array();
+  for (const DeviceInfo& device : probe_cuda().devices) list.push_back(entry_json(device));
+  return list;
+}
+
+void print_section(const std::string& title, const Json& entries) {
+  fmt::print("{}\n", title);
+  for (const Json& entry : entries) {
+    fmt::print("  {:<24} {}\n", entry.at("name").get<std::string>(),
+               entry.at("summary").get<std::string>());
+    for (const Json& option : entry.at("options"))
+      fmt::print("    {:<22} {} [{}]\n", option.at("name").get<std::string>() + "=",
+                 option.at("help").get<std::string>(), option.at("default").get<std::string>());
+  }
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, ExitCode&) {
+  struct Arguments {
+    std::string what;
+    bool json = false;
+  };
+  auto in = std::make_shared<Arguments>();
+  CLI::App* list = app.add_subcommand(
+      "list", "What this build offers: kernels, formats, reorderings, generators, devices");
+  list->add_option("WHAT", in->what,
+                   "kernels, formats, reorderings, generators or devices; default: all")
+      ->check(CLI::IsMember({"kernels", "formats", "reorderings", "generators", "devices"}));
+  list->add_flag("--json", in->json, "As JSON");
+  list->callback([in] {
+    Json sections = Json::object();
+    const auto add = [&](const char* name, auto make) {
+      if (in->what.empty() || in->what == name) sections[name] = make();
+    };
+    add("kernels", registry_json<Kernel>);
+    add("formats", registry_json<Format>);
+    add("reorderings", registry_json<Reordering>);
+    add("generators", registry_json<Generator>);
+    add("devices", devices_json);
+    if (in->json) {
+      fmt::print("{}\n", sections.dump(2));
+      return;
+    }
+    for (const auto& [title, entries] : sections.items()) print_section(title, entries);
+    if (sections.contains("devices") && sections["devices"].empty())
+      fmt::print("  none: {}\n", probe_cuda().reason);
+  });
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,59 @@
+#include "cli/lists.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 1)
+    throw Error(fmt::format("{} {}: expected positive integers such as 128, 32,64 or 32:512:x2",
+                            flag, whole));
+  return value;
+}
+
+}  // namespace
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> items;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    items.emplace_back(text.substr(0, comma));
+    if (items.back().empty()) throw Error("expected a comma-separated list without empty items");
+    if (comma == std::string_view::npos) return items;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag) {
+  std::vector<std::int64_t> values;
+  for (const std::string& item : split_list(text)) {
+    const std::string_view range = item;
+    const std::size_t first = range.find(':');
+    if (first == std::string_view::npos) {
+      values.push_back(parse_positive(range, text, flag));
+      continue;
+    }
+    const std::size_t second = range.find(':', first + 1);
+    const std::int64_t begin = parse_positive(range.substr(0, first), text, flag);
+    const std::int64_t end =
+        parse_positive(range.substr(first + 1, second - first - 1), text, flag);
+    std::string_view step = second == std::string_view::npos ? "x2" : range.substr(second + 1);
+    const bool times = step.starts_with('x');
+    if (times) step.remove_prefix(1);
+    const std::int64_t by = parse_positive(step, text, flag);
+    if (end < begin || (times && by < 2))
+      throw Error(
+          fmt::format("{} {}: expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
+    for (std::int64_t n = begin; n <= end; n = times ? n * by : n + by) values.push_back(n);
+  }
+  return values;
+}
+
+}  // namespace spmmbench

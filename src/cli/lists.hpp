@@ -1,0 +1,18 @@
+#pragma once
+// Lists and ranges as they are typed on the command line.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spmmbench {
+
+std::vector<std::string> split_list(
+    std::string_view text);  // at commas; throws Error on an empty item
+
+// "128", "32,64", "32:512:x2" (times 2), "32:128:32" (plus 32), or a mix. Throws Error naming
+// `flag`; values >= 1.
+std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag);
+
+}  // namespace spmmbench

@@ -1,0 +1,35 @@
+#pragma once
+// The table a person reads: one block per matrix and N, at most 100 columns wide, with a winner per
+// precision.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+inline constexpr int kTableWidth = 100;
+
+// Rows of one matrix, any N and order; speed-ups already filled.
+std::string format_table(std::span<const ResultRow> rows);
+
+// Geometric means over a whole run, from running sums: memory does not grow with the number of
+// matrices.
+class Summary {
+ public:
+  void add(std::span<const ResultRow> rows_of_one_matrix);
+  std::string format() const;  // empty until a second matrix was added
+ private:
+  struct Sums {
+    int cases = 0, wins = 0, wrong = 0;
+    double log_default = 0, log_best = 0, log_bound = 0;
+    int n_default = 0, n_best = 0, n_bound = 0;
+  };
+  int matrices_ = 0;
+  std::map<std::string, Sums> kernels_;  // key: precision and kernel
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,174 @@
+#include "run/case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "run/interrupt.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+#include "stats/sampler.hpp"
+#include "verify/bound.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr unsigned char kPoison = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
+
+void store_rounded(void* line, ElementType type, std::int64_t at, float value,
+                   Precision precision) {
+  const float rounded = round_to(precision, value);
+  switch (type) {
+    case ElementType::f32: static_cast<float*>(line)[at] = rounded; break;
+    case ElementType::f16: static_cast<std::uint16_t*>(line)[at] = to_half_bits(rounded); break;
+    case ElementType::bf16:
+      static_cast<std::uint16_t*>(line)[at] = to_bfloat16_bits(rounded);
+      break;
+  }
+}
+
+void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
+                    Device& device) {
+  std::vector<unsigned char> image(view.bytes(), kPoison);
+  const std::size_t pitch = static_cast<std::size_t>(view.ld) * bytes_of(view.type);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t line = 0; line < view.lines(); ++line)
+    for (std::int64_t at = 0; at < view.line_length(); ++at) {
+      const std::int64_t i = view.layout == Layout::row_major ? line : at;
+      const std::int64_t j = view.layout == Layout::row_major ? at : line;
+      store_rounded(image.data() + line * pitch, view.type, at, host.values[i * host.cols + j],
+                    precision);
+    }
+  device.upload(view.data, image.data(), image.size());
+}
+
+std::string describe(const Verdict& verdict) {
+  return fmt::format("error {:.3g} x bound at C({}, {})", verdict.error_over_bound,
+                     verdict.worst_row, verdict.worst_col);
+}
+
+std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / (1 << 30)); }
+
+void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
+  PlanReport report = plan.report();
+  row.device_bytes = report.device_bytes;
+  row.format = std::move(report.format);
+  row.params = std::move(report.params);
+  row.issued_flops = report.issued_flops.value_or(2.0 * static_cast<double>(problem.nnz()) *
+                                                  static_cast<double>(problem.n));
+  row.metrics.merge(report.metrics);
+}
+
+void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row) {
+  Device& device = *input.device;
+  const Operands& operands = *input.operands;
+  const KernelInfo& info = input.choice->kernel->info();
+
+  StageTimer stages;
+  const std::unique_ptr<Plan> plan = input.choice->kernel->prepare(input.problem, device, stages);
+  device.synchronize();
+  for (const auto& [stage, ms] : stages.stages_ms()) row.stages_ms[stage] += ms;
+
+  const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
+  const ErrorBound bound = error_bound(info, input.problem.precision, input.problem.c_type);
+  const auto verify = [&] {
+    const Verdict verdict = input.reference->check(operands.b, operands.c, bound);
+    if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
+      row.verify = verdict;
+    if (!verdict.ok) {
+      row.status = Status::wrong;
+      row.reason = describe(verdict);
+    }
+    return verdict.ok;
+  };
+  for (int pass = 0; pass < 2; ++pass) {
+    device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
+    launch();
+    device.synchronize();
+    if (!verify()) break;
+    poll_interrupt();
+  }
+  fill_from_plan(*plan, input.problem, row);
+  if (row.verify && !row.verify->ok) return;
+
+  const NoiseLimit rule(limits);
+  const Timing hot = sample_hot(device, launch, rule, {}, poll_interrupt);
+  const Timing cold = sample_cold(device, launch, rule, poll_interrupt);
+  if (!verify()) return;  // what the back-to-back launches left
+  row.hot = hot;
+  row.cold = cold;
+  row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
+               static_cast<double>(input.problem.n) / hot.median_us / 1e3;
+  row.compulsory_bytes = input.compulsory_bytes;
+  row.bound_us = input.bound_us;
+  row.of_bound = input.bound_us / hot.median_us;
+  row.status = Status::ok;
+}
+
+}  // namespace
+
+Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
+                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
+                       Device& device) {
+  Operands operands;
+  operands.b = make_dense_view(a.cols, n, layout, storage_type(precision));
+  operands.c = make_dense_view(a.rows, n, layout, c_type);
+  operands.b_memory = device.allocate(operands.b.bytes());
+  operands.c_memory = device.allocate(operands.c.bytes());
+  operands.b.data = operands.b_memory.data();
+  operands.c.data = operands.c_memory.data();
+  if (host_b != nullptr) upload_rounded(*host_b, operands.b, precision, device);
+  else device.fill_uniform(operands.b, stream_seed(seed, kStreamB), precision);
+  device.synchronize();
+  return operands;
+}
+
+bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row) {
+  const auto fail = [&row](const std::string& reason) {
+    row.status = Status::failed;
+    row.reason = reason;
+  };
+  try {
+    const Support support =
+        check_support(*input.choice->kernel, input.problem, input.device->info());
+    if (!support.ok) {
+      row.status = Status::skipped;
+      row.reason = support.reason;
+    } else if (input.operands == nullptr) {
+      fail(input.operands_error);
+    } else if (support.device_bytes > input.device->free_bytes()) {
+      fail(fmt::format("out of device memory: needs {}, {} free",
+                       gib(static_cast<double>(support.device_bytes)),
+                       gib(static_cast<double>(input.device->free_bytes()))));
+    } else {
+      measure(input, limits, row);
+    }
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const DeviceError& error) {
+    fail(error.what());
+    return !error.device_lost();
+  } catch (const std::bad_alloc&) {
+    fail("out of host memory");
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  return true;
+}
+
+double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
+                        ElementType c_type) {
+  std::vector<bool> referenced(a.cols, false);
+  for (const std::int32_t col : a.col_idx) referenced[col] = true;
+  const auto columns = std::count(referenced.begin(), referenced.end(), true);
+  const auto input_bytes = static_cast<double>(bytes_of(storage_type(precision)));
+  const double pointer_bytes = a.nnz() < (std::int64_t{1} << 31) ? 4 : 8;
+  return static_cast<double>(a.nnz()) * (4 + input_bytes) +
+         static_cast<double>(a.rows + 1) * pointer_bytes +
+         static_cast<double>(columns) * static_cast<double>(n) * input_bytes +
+         static_cast<double>(a.rows) * static_cast<double>(n) *
+             static_cast<double>(bytes_of(c_type));
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,46 @@
+#pragma once
+// One case: prepare a kernel's plan, verify two poisoned launches, time it hot and cold, verify
+// what the timed launches left. Every exception becomes the row's status and reason.
+
+#include <memory>
+
+#include "run/plan.hpp"
+#include "spmmbench/result.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+// B and C of one (device, K, M, N, precision, layout, C type), and the reference for one A. Shared
+// by the cases of a group.
+struct Operands {
+  Buffer b_memory, c_memory;
+  DenseView b, c;
+};
+
+// `host_b` is uploaded, rounded to the precision, when not null; else B is drawn from the seed.
+Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
+                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
+                       Device& device);
+
+struct CaseInput {
+  const KernelChoice* choice = nullptr;
+  Problem problem;           // options filled from the choice; `b` only while `operands` is set
+  Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
+  const Operands* operands =
+      nullptr;  // null when they could not be made: `operands_error` says why
+  std::string operands_error;
+  ReferenceChecker* reference = nullptr;
+  double bound_us = 0;  // compulsory bytes over the device's copy bandwidth
+  double compulsory_bytes = 0;
+};
+
+// Fills everything of `row` that the caller does not know. Returns false when the device is lost.
+// Throws only Interrupted.
+bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row);
+
+// Bytes that any method moves: A in CSR (4-byte columns, 4-byte row pointers while nnz < 2^31),
+// every referenced row of B once, C once.
+double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
+                        ElementType c_type);
+
+}  // namespace spmmbench
