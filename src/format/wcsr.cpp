@@ -1,0 +1,193 @@
+#include "format/wcsr.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+
+#include "format/window_columns.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::uint16_t to_bits(ElementType type, float value) {
+  return type == ElementType::f16 ? to_half_bits(value) : to_bfloat16_bits(value);
+}
+
+float from_bits(ElementType type, std::uint16_t bits) {
+  return type == ElementType::f16 ? from_half_bits(bits) : from_bfloat16_bits(bits);
+}
+
+// A zero entry becomes -0: padding is +0.
+template <class T>
+T mark_entry(T stored) {
+  constexpr T kMinusZero = T{1} << (8 * sizeof(T) - 1);
+  return stored == 0 ? kMinusZero : stored;
+}
+
+class WcsrFormat final : public Format {
+ public:
+  std::string name() const override { return "wcsr"; }
+  std::string summary() const override {
+    return "row windows with packed columns, dense tiles of 16 columns (AsyncSparse)";
+  }
+  std::vector<OptionSpec> options() const override { return WcsrShape::options(); }
+  FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
+    options.require_known(WcsrShape::options(), name());
+    return Wcsr::build(matrix, WcsrShape::from(options)).stats();
+  }
+};
+
+}  // namespace
+
+std::vector<OptionSpec> WcsrShape::options() {
+  return {{"window", "8", "rows per window: 8, 16 or 32"},
+          {"order", "natural", "row order inside the format: natural or degree"},
+          {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
+}
+
+WcsrShape WcsrShape::from(const Options& options) {
+  WcsrShape shape;
+  shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32"}));
+  shape.order = options.get_choice("order", "natural", {"natural", "degree"}) == "degree"
+                    ? RowOrder::degree
+                    : RowOrder::natural;
+  shape.value_type =
+      parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
+  return shape;
+}
+
+std::vector<std::int32_t> order_by_degree(const CsrMatrix& matrix) {
+  std::vector<std::int32_t> order(matrix.rows);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return matrix.row_length(a) > matrix.row_length(b);
+  });
+  return order;
+}
+
+Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape) {
+  Wcsr out;
+  out.rows = matrix.rows;
+  out.cols = matrix.cols;
+  out.nnz = matrix.nnz();
+  out.shape = shape;
+  if (shape.order == RowOrder::degree) out.row_order = order_by_degree(matrix);
+  const int height = shape.window_rows;
+  const std::int64_t windows = (matrix.rows + height - 1) / height;
+  const auto places = [&](std::int64_t w) {
+    return std::pair{w * height, std::min(matrix.rows, (w + 1) * height)};
+  };
+
+  std::vector<std::int64_t> tile_end(windows + 1, 0);
+#pragma omp parallel
+  {
+    WindowColumns columns(matrix.cols);
+#pragma omp for schedule(dynamic, 256)
+    for (std::int64_t w = 0; w < windows; ++w) {
+      const auto [first, last] = places(w);
+      for (std::int64_t place = first; place < last; ++place)
+        columns.add_row(matrix, out.row(place));
+      tile_end[w + 1] =
+          std::max<std::int64_t>(1, (columns.count() + kTileColumns - 1) / kTileColumns);
+      columns.clear();
+    }
+  }
+  std::partial_sum(tile_end.begin(), tile_end.end(), tile_end.begin());
+  if (tile_end[windows] > std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("WCSR: {} tiles, at most 2^31 - 1", tile_end[windows]));
+  out.window_ptr.assign(tile_end.begin(), tile_end.end());
+  out.col_idx.assign(tile_end[windows] * kTileColumns, kPadding);
+  const std::int64_t tile_values = std::int64_t{height} * kTileColumns;
+  const bool wide = shape.value_type == ElementType::f32;
+  (wide ? out.values32.resize(tile_end[windows] * tile_values)
+        : out.values16.resize(tile_end[windows] * tile_values));
+
+#pragma omp parallel
+  {
+    WindowColumns columns(matrix.cols);
+#pragma omp for schedule(dynamic, 256)
+    for (std::int64_t w = 0; w < windows; ++w) {
+      const auto [first, last] = places(w);
+      for (std::int64_t place = first; place < last; ++place)
+        columns.add_row(matrix, out.row(place));
+      columns.sorted(out.col_idx.data() + tile_end[w] * kTileColumns);
+      for (std::int64_t place = first; place < last; ++place) {
+        const std::int64_t row = out.row(place);
+        for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
+          const std::int32_t rank = columns.rank(matrix.col_idx[e]);
+          const std::int64_t at = (tile_end[w] + rank / kTileColumns) * tile_values +
+                                  (place - first) * kTileColumns + rank % kTileColumns;
+          if (wide)
+            out.values32[at] =
+                std::bit_cast<float>(mark_entry(std::bit_cast<std::uint32_t>(matrix.values[e])));
+          else out.values16[at] = mark_entry(to_bits(shape.value_type, matrix.values[e]));
+        }
+      }
+      columns.clear();
+    }
+  }
+  return out;
+}
+
+CsrMatrix Wcsr::unpack() const {
+  CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
+  const bool wide = shape.value_type == ElementType::f32;
+  const auto for_each_entry = [&](auto&& visit) {
+    for (std::int64_t w = 0; w < windows(); ++w)
+      for (std::int64_t t = window_ptr[w]; t < window_ptr[w + 1]; ++t)
+        for (int i = 0; i < shape.window_rows; ++i)
+          for (int j = 0; j < kTileColumns; ++j) {
+            const std::int64_t at = (t * shape.window_rows + i) * kTileColumns + j;
+            const bool entry =
+                wide ? std::bit_cast<std::uint32_t>(values32[at]) != 0 : values16[at] != 0;
+            if (!entry) continue;
+            const float value = wide ? values32[at] : from_bits(shape.value_type, values16[at]);
+            visit(row(w * shape.window_rows + i), col_idx[t * kTileColumns + j],
+                  value == 0 ? 0.0F : value);
+          }
+  };
+  for_each_entry([&](std::int64_t row, std::int32_t, float) { ++out.row_ptr[row + 1]; });
+  std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
+  out.col_idx.resize(out.nnz());
+  out.values.resize(out.nnz());
+  // Tiles ascend in columns within a window, so a row's entries come in column order.
+  std::vector<std::int64_t> cursor(out.row_ptr.begin(), out.row_ptr.end() - 1);
+  for_each_entry([&](std::int64_t row, std::int32_t col, float value) {
+    out.col_idx[cursor[row]] = col;
+    out.values[cursor[row]++] = value;
+  });
+  return out;
+}
+
+FormatStats Wcsr::stats() const {
+  FormatStats out;
+  out.name = "wcsr";
+  out.index_bytes =
+      static_cast<std::int64_t>(4 * (row_order.size() + window_ptr.size() + col_idx.size()));
+  out.stored = tiles() * shape.window_rows * kTileColumns;
+  out.bytes = out.index_bytes + out.stored * static_cast<std::int64_t>(bytes_of(shape.value_type));
+  out.tiles = tiles();
+  out.windows = windows();
+  std::int64_t longest = 0;
+  for (std::int64_t w = 0; w < windows(); ++w)
+    longest = std::max<std::int64_t>(longest, window_ptr[w + 1] - window_ptr[w]);
+  if (out.tiles > 0) {
+    out.fill = static_cast<double>(nnz) / static_cast<double>(out.stored);
+    out.nnz_per_tile = static_cast<double>(nnz) / static_cast<double>(out.tiles);
+    out.nnz_per_window = static_cast<double>(nnz) / static_cast<double>(out.windows);
+    out.window_imbalance = static_cast<double>(longest) * static_cast<double>(out.windows) /
+                           static_cast<double>(out.tiles);
+  }
+  out.extra["gathered_rows_of_b"] =
+      static_cast<double>(col_idx.size() - std::count(col_idx.begin(), col_idx.end(), kPadding));
+  return out;
+}
+
+SPMMBENCH_REGISTER_FORMAT(WcsrFormat);
+
+}  // namespace spmmbench

@@ -1,0 +1,72 @@
+#pragma once
+// WCSR (AsyncSparse, arXiv 2604.17834): windows of rows whose distinct columns are packed, the
+// window's part of A stored dense over its packed columns.
+//
+//                 16 columns      16 columns
+//               +-------------+-------------+
+//   window_rows |   tile 0    |   tile 1    |   one window of two tiles; a tile is a row-major box
+//               +-------------+-------------+
+//   col_idx       c0 c1 .. c15  c16 .. -1 -1    ascending in a window, padded with kPadding
+//
+// A tile's box is contiguous: it is a plain dense box for bulk copies, and a lane of
+// mma.m16n8k16 finds the four values of its fragment side by side (see kernels/async_wcsr.cu).
+// Padding holds +0. An entry whose value is zero is stored as -0, so that unpack() can tell the two
+// apart; the sign of a zero entry is the only thing not kept.
+
+#include <cstdint>
+#include <vector>
+
+#include "spmmbench/format.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench {
+
+// natural: the matrix's own. degree: longest row first, so that rows that share hub columns meet
+// in a window and windows are alike in length.
+enum class RowOrder { natural, degree };
+
+struct WcsrShape {
+  int window_rows = 8;  // 8, 16 or 32
+  RowOrder order = RowOrder::natural;
+  ElementType value_type = ElementType::f32;
+
+  // Options: window, order, values (see options()). Throws Error on a bad one.
+  static WcsrShape from(const Options& options);
+  static std::vector<OptionSpec> options();
+  bool operator==(const WcsrShape&) const = default;
+};
+
+struct Wcsr {
+  static constexpr int kTileColumns = 16;
+  static constexpr std::int32_t kPadding = -1;
+
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t nnz = 0;
+  WcsrShape shape;
+  std::vector<std::int32_t> row_order;   // place -> row; empty when natural
+  std::vector<std::int32_t> window_ptr;  // windows + 1, in tiles; every window has at least one
+  std::vector<std::int32_t> col_idx;     // tiles * 16
+  std::vector<std::uint16_t> values16;   // tiles * window_rows * 16 bits of f16 or bf16
+  std::vector<float> values32;           // the same for f32; the other one is empty
+
+  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr.size()) - 1; }
+  std::int64_t tiles() const { return window_ptr.back(); }
+  std::int64_t row(std::int64_t place) const {
+    return row_order.empty() ? place : row_order[place];
+  }
+
+  // Parallel; the same result whatever the thread count. Values must be exact in `value_type`.
+  // Throws Error when the tiles do not fit 31 bits.
+  static Wcsr build(const CsrMatrix& matrix, const WcsrShape& shape);
+  CsrMatrix unpack() const;
+  FormatStats stats() const;
+  bool operator==(const Wcsr&) const = default;
+};
+
+// Places in descending row length, equal lengths in row order.
+std::vector<std::int32_t> order_by_degree(const CsrMatrix& matrix);
+
+}  // namespace spmmbench

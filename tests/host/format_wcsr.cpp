@@ -1,0 +1,116 @@
+#include "format/wcsr.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+
+#include "matrices.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::vector<WcsrShape> shapes(ElementType type) {
+  std::vector<WcsrShape> out;
+  for (const int window_rows : {8, 16, 32})
+    for (const RowOrder order : {RowOrder::natural, RowOrder::degree})
+      out.push_back({window_rows, order, type});
+  return out;
+}
+
+CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
+  for (float& value : matrix.values) value = round_to(precision, value);
+  return matrix;
+}
+
+TEST(Wcsr, UnpackGivesBackTheMatrix) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
+      for (const WcsrShape& shape : shapes(storage_type(precision))) {
+        const CsrMatrix a = rounded(matrix, precision);
+        EXPECT_TRUE(Wcsr::build(a, shape).unpack() == a)
+            << name << " window " << shape.window_rows << " " << to_string(precision);
+      }
+}
+
+TEST(Wcsr, ExplicitZerosStayEntries) {
+  CsrMatrix a = testing::from_rows(40, {{0, 3, 17}, {}, {3, 39}});
+  a.values = {0.0F, 1.0F, -0.0F, 2.0F, 0.0F};
+  for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16})
+    for (const WcsrShape& shape : shapes(type)) EXPECT_TRUE(Wcsr::build(a, shape).unpack() == a);
+}
+
+TEST(Wcsr, WindowsPackDistinctColumnsAscendingAndPadTheirLastTile) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const WcsrShape& shape : shapes(ElementType::f32)) {
+      const Wcsr wcsr = Wcsr::build(matrix, shape);
+      ASSERT_EQ(wcsr.windows(), (matrix.rows + shape.window_rows - 1) / shape.window_rows);
+      for (std::int64_t w = 0; w < wcsr.windows(); ++w) {
+        const auto first = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w]} * 16;
+        const auto last = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w + 1]} * 16;
+        const auto padding = std::find(first, last, Wcsr::kPadding);
+        EXPECT_GE(last - first, 16) << name;
+        EXPECT_LT(last - padding, padding == first ? 17 : 16) << name;
+        EXPECT_EQ(std::count(padding, last, Wcsr::kPadding), last - padding) << name;
+        EXPECT_TRUE(std::is_sorted(first, padding, std::less_equal<>())) << name;
+      }
+    }
+}
+
+TEST(Wcsr, AnExactMultipleOfTheTileHasNoPadding) {
+  std::vector<std::int32_t> row(48);
+  for (int i = 0; i < 48; ++i) row[i] = 2 * i;
+  const Wcsr wcsr = Wcsr::build(testing::from_rows(100, {row}), {});
+  EXPECT_EQ(wcsr.window_ptr, (std::vector<std::int32_t>{0, 3}));
+  EXPECT_EQ(std::count(wcsr.col_idx.begin(), wcsr.col_idx.end(), Wcsr::kPadding), 0);
+  EXPECT_EQ(wcsr.values32.size(), 3U * 8 * 16);
+}
+
+TEST(Wcsr, ColumnsBeyond2To24AreKept) {
+  const std::int32_t far = (1 << 30) + 1;
+  CsrMatrix a = testing::from_rows(std::int64_t{far} + 1, {{5, 1 << 24, (1 << 24) + 1, far}});
+  const Wcsr wcsr = Wcsr::build(a, {});
+  EXPECT_EQ(wcsr.col_idx[3], far);
+  EXPECT_TRUE(wcsr.unpack() == a);
+}
+
+TEST(Wcsr, DegreeOrderPutsLongRowsFirstAndKeepsTies) {
+  const CsrMatrix a = testing::from_rows(9, {{1}, {1, 2, 3}, {}, {4}, {1, 2, 3}});
+  EXPECT_EQ(order_by_degree(a), (std::vector<std::int32_t>{1, 4, 0, 3, 2}));
+}
+
+TEST(Wcsr, BuildIsTheSameForEveryThreadCount) {
+  const CsrMatrix matrix = testing::random_matrix(3001, 2000, 60, 3, 5);
+  const int threads = omp_get_max_threads();
+  for (const WcsrShape& shape : shapes(ElementType::f32)) {
+    omp_set_num_threads(1);
+    const Wcsr serial = Wcsr::build(matrix, shape);
+    omp_set_num_threads(7);
+    EXPECT_TRUE(Wcsr::build(matrix, shape) == serial);
+    omp_set_num_threads(threads);
+  }
+}
+
+TEST(Wcsr, StatsCountWhatTheKernelReads) {
+  const CsrMatrix a = testing::from_rows(64, {{0, 1}, {0, 40}, {}, {}, {}, {}, {}, {}, {7}});
+  const FormatStats stats = Wcsr::build(a, {8, RowOrder::natural, ElementType::f32}).stats();
+  EXPECT_EQ(stats.windows, 2);
+  EXPECT_EQ(stats.tiles, 2);
+  EXPECT_EQ(stats.stored, 2 * 8 * 16);
+  EXPECT_EQ(stats.index_bytes, 4 * (3 + 32));
+  EXPECT_EQ(stats.bytes, stats.index_bytes + 4 * stats.stored);
+  EXPECT_DOUBLE_EQ(stats.fill, 5.0 / 256);
+  EXPECT_EQ(stats.extra.at("gathered_rows_of_b"), 4);
+}
+
+TEST(Wcsr, TheFormatIsRegisteredAndRefusesBadOptions) {
+  const Format& format = Registry<Format>::instance().at("wcsr");
+  Options bad;
+  bad.set("window", "9");
+  EXPECT_THROW(format.analyze(testing::from_rows(1, {{0}}), bad), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench
