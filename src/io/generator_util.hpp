@@ -1,0 +1,123 @@
+#pragma once
+// What the generators share: options with their documented defaults, counter-based random streams,
+// and the assembly of CSR patterns. Everything is a pure function of its arguments: the same for
+// any number of threads.
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spmmbench/generator.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench {
+
+inline constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
+inline const OptionSpec kSeedOption{"seed", "1", "seed of every random choice"};
+
+// Options with the OptionSpecs' defaults filled in, so that a default stands in one place only.
+// Refuses undeclared keys; every getter refuses values outside [min, max]. A default of "auto"
+// counts as not given.
+class OptionReader {
+ public:
+  OptionReader(const Options& options, const std::vector<OptionSpec>& specs,
+               std::string_view owner);
+  explicit OptionReader(const Generator& generator, const Options& options)
+      : OptionReader(options, generator.options(), generator.name()) {}
+
+  bool given(std::string_view key) const { return values_.has(key); }
+  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max) const;
+  std::int64_t extent(std::string_view key) const { return integer(key, 1, kMaxExtent); }
+  double number(std::string_view key, double min, double max) const;
+  bool flag(std::string_view key) const { return values_.get_bool(key, false); }
+  std::string text(std::string_view key) const { return values_.get(key, ""); }
+  std::string choice(std::string_view key, const std::vector<std::string>& choices) const {
+    return values_.get_choice(key, "", choices);
+  }
+  std::uint64_t seed() const;
+
+ private:
+  Options values_;
+};
+
+// Random numbers of one row, vertex or edge: element `id` of the family `seed`.
+class RandomStream {
+ public:
+  RandomStream(std::uint64_t seed, std::uint64_t id) : seed_(seed), id_(id) {}
+  std::uint64_t bits() { return hash_position(seed_, id_, counter_++); }
+  double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
+  bool chance(double probability) { return unit() < probability; }
+  // Uniform in [0, count), count < 2^32: the multiply-shift reduction of 32 random bits.
+  std::int64_t below(std::int64_t count) {
+    return static_cast<std::int64_t>(((bits() >> 32) * static_cast<std::uint64_t>(count)) >> 32);
+  }
+  // A whole number with this mean: the floor, or one more with the fraction's probability.
+  std::int64_t round(double mean) { return static_cast<std::int64_t>(mean + unit()); }
+
+ private:
+  std::uint64_t seed_, id_, counter_ = 0;
+};
+
+using Columns = std::vector<std::int32_t>;
+
+// `count` distinct numbers of [0, range), ascending, every set equally likely.
+Columns sample_distinct(RandomStream& random, std::int64_t range, std::int64_t count);
+
+// 0 .. count-1 in random order.
+std::vector<std::int32_t> random_permutation(std::int64_t count, std::uint64_t seed);
+
+// A power law x^-exponent on [low, high] with the given mean: `low` is solved for. For degrees and
+// community sizes; x is real, callers round it.
+class PowerLaw {
+ public:
+  PowerLaw(double mean, double exponent, double high);  // throws Error when no low gives the mean
+  double at(double u) const;                            // the u-quantile, u in [0, 1)
+
+ private:
+  double low_, high_, exponent_;
+};
+
+// Throws Error when a matrix of about this many entries is beyond what a host holds.
+void require_entries(double expected);
+
+// Pattern whose row r holds the columns that `fill(r, columns)` appends, in any order, repeats
+// merged. `fill` is called once per row, from several threads.
+CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
+                            const std::function<void(std::int64_t, Columns&)>& fill);
+
+struct Edge {
+  std::int32_t row, col;
+};
+
+// Pattern of these edges, repeats merged; `symmetric` adds (col, row) for every (row, col).
+CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, const std::vector<Edge>& edges,
+                             bool symmetric);
+
+// The union of a square pattern and its transpose.
+CsrMatrix symmetrized(const CsrMatrix& matrix);
+
+// Vertex v of a square pattern becomes new_index[v], rows and columns alike.
+CsrMatrix relabel(const CsrMatrix& matrix, const std::vector<std::int32_t>& new_index);
+
+// Breadth-first order of a symmetric pattern, component after component, neighbours by ascending
+// degree (Cuthill and McKee): result[v] = position of v.
+std::vector<std::int32_t> breadth_first_positions(const CsrMatrix& graph);
+
+// Each entry's value: U(-1, 1) by its position.
+void draw_values(CsrMatrix& matrix, std::uint64_t seed);
+
+// Blocks of block_rows x block_cols (ragged at the edges) of which round(kept_fraction * all) are
+// kept, the same number per block row up to one; in a kept block each entry is present with
+// probability `fill`.
+struct BlockShape {
+  std::int64_t rows, cols, block_rows, block_cols;
+};
+CsrMatrix random_blocks(const BlockShape& shape, double kept_fraction, double fill,
+                        std::uint64_t seed);
+
+}  // namespace spmmbench

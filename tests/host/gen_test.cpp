@@ -1,0 +1,144 @@
+// Every generator: deterministic whatever the thread count, valid, of the declared shape, and
+// strict about its options.
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <set>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Case {
+  const char* spec;
+  std::int64_t rows, cols;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.spec; }
+
+const Case kCases[] = {
+    {"uniform?rows=700&cols=300&density=0.02", 700, 300},
+    {"uniform?rows=3000&cols=90&nnz_per_row=60", 3000, 90},
+    {"uniform?rows=40&cols=50&density=1", 40, 50},
+    {"uniform?rows=1&cols=1&density=0", 1, 1},
+    {"rmat?scale=11&edge_factor=8", 2048, 2048},
+    {"rmat?scale=10&symmetric=1&shuffle=0", 1024, 1024},
+    {"banded?rows=3000&bandwidth=9&fill=0.4", 3000, 3000},
+    {"banded?rows=1&bandwidth=0", 1, 1},
+    {"blocks?rows=1000&cols=700&block_rows=16&block_cols=24&density=0.1&fill=0.5", 1000, 700},
+    {"blocks?rows=1000&cols=100&layout=diagonal&fill=0.5", 1000, 100},
+    {"powerlaw?rows=4000&mean=9&exponent=2", 4000, 4000},
+    {"powerlaw?rows=100&cols=30&mean=4&max_row=30", 100, 30},
+    {"block_weights?rows=300&cols=500&block=64&sparsity=0.7", 300, 500},
+    {"qwen2.5-7b/ffn_gate?sparsity=0.99", 18944, 3584},
+    {"qwen2.5-7b/ffn_up?sparsity=0.99", 18944, 3584},
+    {"qwen2.5-7b/ffn_down?block=128&sparsity=0.99", 3584, 18944},
+    {"qwen2.5-7b/attn_q?sparsity=0.99", 3584, 3584},
+    {"qwen2.5-7b/attn_k?sparsity=0.95", 512, 3584},
+    {"qwen2.5-7b/attn_v?sparsity=0.95", 512, 3584},
+    {"qwen2.5-7b/attn_o?sparsity=1", 3584, 3584},
+    {"esmm?size=100", 100, 100},
+    {"esmm?m=70&k=50&n=130&pattern_a=10101010&pattern_b=11110000", 70, 50},
+    {"stencil?points=5&nx=20&ny=30", 600, 600},
+    {"stencil?points=7&nx=9", 729, 729},
+    {"stencil?points=9&nx=17", 289, 289},
+    {"stencil?points=27&nx=5&ny=6&nz=7", 210, 210},
+    {"community?vertices=3000&mean=12&shuffle=1", 3000, 3000},
+    {"circuit?nodes=3000", 3000, 3000},
+    {"fem2d?vertices=2500&dof=2", 5000, 5000},
+    {"fem3d?vertices=1500&dof=3&numbering=random", 4500, 4500},
+    {"fem3d?vertices=4&holes=0", 4, 4},
+};
+
+Generated generate(const std::string& text) {
+  const Spec spec = Spec::parse(text);
+  return Registry<Generator>::instance().at(spec.name).generate(spec.options);
+}
+
+class EveryGenerator : public testing::TestWithParam<Case> {};
+
+TEST_P(EveryGenerator, MakesAValidMatrixOfTheDeclaredShape) {
+  const Generated made = generate(GetParam().spec);
+  EXPECT_NO_THROW(validate(made.csr));
+  EXPECT_EQ(made.csr.rows, GetParam().rows);
+  EXPECT_EQ(made.csr.cols, GetParam().cols);
+  if (!made.b.values.empty()) {
+    EXPECT_EQ(made.b.rows, made.csr.cols);
+    EXPECT_EQ(made.b.values.size(), static_cast<std::size_t>(made.b.rows * made.b.cols));
+  }
+}
+
+TEST_P(EveryGenerator, DependsOnTheSeedButNotOnTheThreadCount) {
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const Generated one = generate(GetParam().spec);
+  omp_set_num_threads(3);
+  const Generated three = generate(GetParam().spec);
+  omp_set_num_threads(threads);
+  EXPECT_EQ(one.csr, three.csr);
+  EXPECT_EQ(one.b, three.b);
+  if (std::string(GetParam().spec).starts_with("stencil") || one.csr.rows < 50) return;
+  if (one.csr.nnz() == 0 || one.csr.nnz() == one.csr.rows * one.csr.cols) return;
+  EXPECT_NE(one.csr, generate(std::string(GetParam().spec) + "&seed=2").csr);
+}
+
+TEST_P(EveryGenerator, RefusesAnUnknownOption) {
+  EXPECT_THROW(generate(std::string(GetParam().spec) + "&no_such_option=1"), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Specs, EveryGenerator, testing::ValuesIn(kCases));
+
+TEST(Generators, EachIsTested) {
+  std::set<std::string> tested;
+  for (const Case& c : kCases) tested.insert(Spec::parse(c.spec).name);
+  for (const Generator* generator : Registry<Generator>::instance().sorted())
+    EXPECT_TRUE(tested.contains(generator->name())) << generator->name();
+}
+
+TEST(Generators, DescribeEveryOption) {
+  for (const Generator* generator : Registry<Generator>::instance().sorted()) {
+    EXPECT_FALSE(generator->summary().empty());
+    for (const OptionSpec& option : generator->options()) {
+      EXPECT_FALSE(option.help.empty()) << generator->name() << " " << option.name;
+      EXPECT_FALSE(option.default_value.empty()) << generator->name() << " " << option.name;
+    }
+  }
+}
+
+TEST(Generators, RefuseImpossibleOptions) {
+  for (const char* spec : {"uniform?rows=0",
+                           "uniform?rows=99999999999",
+                           "uniform?density=1.5",
+                           "uniform?density=nan",
+                           "uniform?density=0.1&nnz_per_row=3",
+                           "uniform?cols=10&nnz_per_row=11",
+                           "uniform?seed=-1",
+                           "uniform?rows=2000000000&cols=2000000000&density=0.5",
+                           "rmat?a=0.9&b=0.9",
+                           "rmat?scale=31",
+                           "banded?rows=10&bandwidth=10",
+                           "blocks?layout=round",
+                           "powerlaw?rows=10&mean=20",
+                           "block_weights?sparsity=1.01",
+                           "block_weights?block=0",
+                           "esmm?pattern=1000000",
+                           "esmm?pattern_a=1000000x",
+                           "stencil?points=6",
+                           "stencil?points=5&nz=3",
+                           "stencil?nx=100000&ny=100000",
+                           "community?mixing=-0.1",
+                           "community?vertices=10&mean=10",
+                           "circuit?rails=10&nodes=5",
+                           "fem2d?dof=0",
+                           "fem3d?vertices=3",
+                           "fem3d?numbering=best",
+                           "no_such_generator"})
+    EXPECT_THROW(generate(spec), Error) << spec;
+}
+
+}  // namespace
+}  // namespace spmmbench
