@@ -36,7 +36,7 @@ struct KernelInfo {
   bool writes_row_ids = false;                         // accepts Problem::row_ids
   bool binary = false;    // treats every stored entry as 1; never ranked with weighted kernels
   bool baseline = false;  // vendor library
-  std::vector<OptionSpec> options;
+  std::vector<OptionSpec> options = {};
 };
 
 struct Support {
