@@ -1,0 +1,270 @@
+// C = A * B on the CPU: straight CSR with OpenMP, the work cut into even parts.
+//
+// Nonzeros and row ends are merged into one sequence (row 0's nonzeros, end of row 0, row 1's
+// nonzeros, ...) that is cut at equal distances, so neither one row that holds everything nor a
+// million empty rows unbalances the threads (Merrill and Garland, Merge-based parallel sparse
+// matrix-vector multiplication, SC 2016, section 4). A row that a cut goes through is summed in
+// pieces, one per part, which are added when all parts are done:
+//
+//     part 0                      | part 1             | part 2
+//     row 0, row 1, start of row 2 | more of row 2      | rest of row 2, row 3
+//                 into tails[0]    |   into tails[1]    |  into heads[2]
+//
+// The hot loop knows one case only, row-major fp32: a B of another type or layout is copied into
+// that form first, in every launch.
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spmmbench/registry.hpp"
+
+// The hot loop is compiled for several instruction sets, one of which is chosen when the program
+// starts. (The sanitizers' own start-up does not survive such a choice.)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define SPMMBENCH_SIMD_CLONES \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define SPMMBENCH_SIMD_CLONES
+#endif
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kSlab = 64;  // columns of C summed at a time: they fit the registers
+constexpr int kPartsPerThread = 4;
+
+// Adds the products of nonzeros [begin, end) with `width` columns of their rows of B.
+SPMMBENCH_SIMD_CLONES
+void add_products(const std::int32_t* col_idx, const float* values, std::int64_t begin,
+                  std::int64_t end, const float* b, std::int64_t ld, std::int64_t width,
+                  float* sums) {
+  if (width == kSlab) {  // the trip count known at compile time keeps the sums in registers
+    for (std::int64_t e = begin; e < end; ++e) {
+      const float* row = b + col_idx[e] * ld;
+#pragma omp simd
+      for (std::int64_t j = 0; j < kSlab; ++j) sums[j] += values[e] * row[j];
+    }
+    return;
+  }
+  for (std::int64_t e = begin; e < end; ++e) {
+    const float* row = b + col_idx[e] * ld;
+#pragma omp simd
+    for (std::int64_t j = 0; j < width; ++j) sums[j] += values[e] * row[j];
+  }
+}
+
+// As from_half_bits, but inline and without branches, so that a loop over it is vectorised. The
+// product moves the exponent's bias from 15 to 127, subnormals included.
+inline float widen_half(std::uint16_t bits) {
+  const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFU) << 13;
+  const std::uint32_t special = magnitude >= 0x0F800000U ? 0x7F800000U : 0U;
+  const auto widened = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
+  return std::bit_cast<float>(widened | special | (static_cast<std::uint32_t>(bits >> 15) << 31));
+}
+
+// out[0, count) = the elements of `view`'s memory from `at` on, `out_step` apart.
+SPMMBENCH_SIMD_CLONES
+void widen(const DenseView& view, std::int64_t at, std::int64_t count, float* out,
+           std::int64_t out_step) {
+  if (view.type == ElementType::f32) {
+    const float* in = static_cast<const float*>(view.data) + at;
+    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i];
+    return;
+  }
+  const std::uint16_t* in = static_cast<const std::uint16_t*>(view.data) + at;
+  if (view.type == ElementType::f16)
+    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = widen_half(in[i]);
+  else
+    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = from_bfloat16_bits(in[i]);
+}
+
+void store_row(const DenseView& c, std::int64_t row, std::int64_t first, std::int64_t width,
+               const float* sums) {
+  const bool row_major = c.layout == Layout::row_major;
+  const std::int64_t at = row_major ? row * c.ld + first : first * c.ld + row;
+  const std::int64_t step = row_major ? 1 : c.ld;
+  if (c.type == ElementType::f32) {
+    float* out = static_cast<float*>(c.data) + at;
+    for (std::int64_t j = 0; j < width; ++j) out[j * step] = sums[j];
+    return;
+  }
+  std::uint16_t* out = static_cast<std::uint16_t*>(c.data) + at;
+  const bool half = c.type == ElementType::f16;
+  for (std::int64_t j = 0; j < width; ++j)
+    out[j * step] = half ? to_half_bits(sums[j]) : to_bfloat16_bits(sums[j]);
+}
+
+// A cut: `row` row ends and `entry` nonzeros lie before it.
+struct Cut {
+  std::int64_t row;
+  std::int64_t entry;
+};
+
+std::vector<Cut> cut_evenly(const CsrMatrix& a, std::int64_t parts) {
+  const std::int64_t length = a.rows + a.nnz();
+  std::vector<Cut> cuts;
+  for (std::int64_t part = 0; part <= parts; ++part) {
+    const std::int64_t position = length / parts * part + length % parts * part / parts;
+    // Rows whose end lies before `position`: row r's end is element row_ptr[r + 1] + r of the
+    // sequence.
+    std::int64_t low = 0;
+    std::int64_t high = a.rows;
+    while (low < high) {
+      const std::int64_t middle = (low + high) / 2;
+      if (a.row_ptr[middle + 1] + middle < position) low = middle + 1;
+      else high = middle;
+    }
+    cuts.push_back({low, position - low});
+  }
+  return cuts;
+}
+
+// A row that ends in part `last` and began in part `first`, before it.
+struct SplitRow {
+  std::int64_t row;
+  std::int64_t first;
+  std::int64_t last;
+};
+
+class CpuCsrPlan final : public Plan {
+ public:
+  CpuCsrPlan(const Problem& problem, StageTimer& stages)
+      : a_(*problem.a), row_ids_(problem.row_ids), n_(problem.n) {
+    const auto timed = stages.scope("build");
+    const std::int64_t length = std::max<std::int64_t>(a_.rows + a_.nnz(), 1);
+    const std::int64_t parts =
+        std::min<std::int64_t>(std::int64_t{kPartsPerThread} * omp_get_max_threads(), length);
+    cuts_ = cut_evenly(a_, parts);
+    heads_.resize(parts * n_);
+    tails_.resize(parts * n_);
+    for (std::int64_t part = 0, first = 0; part < parts; ++part) {
+      const Cut& begin = cuts_[part];
+      if (begin.entry == a_.row_ptr[begin.row]) first = part;
+      else if (cuts_[part + 1].row > begin.row) split_rows_.push_back({begin.row, first, part});
+      if (cuts_[part + 1].row > begin.row) first = part;
+    }
+    if (problem.layout != Layout::row_major || storage_type(problem.precision) != ElementType::f32)
+      widened_b_.resize(problem.k() * n_);
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    const float* rows_of_b = static_cast<const float*>(b.data);
+    std::int64_t ld = b.ld;
+    if (!widened_b_.empty()) {
+      widen_all(b);
+      rows_of_b = widened_b_.data();
+      ld = n_;
+    }
+    const auto parts = static_cast<std::int64_t>(cuts_.size()) - 1;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (std::int64_t part = 0; part < parts; ++part) multiply(part, rows_of_b, ld, c);
+    for (const SplitRow& split : split_rows_) finish(split, c);
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.device_bytes = (heads_.size() + tails_.size() + widened_b_.size()) * sizeof(float) +
+                          a_.row_ptr.size() * sizeof(std::int64_t) +
+                          a_.col_idx.size() * 2 * sizeof(float);
+    report.params["threads"] = fmt::format("{}", omp_get_max_threads());
+    return report;
+  }
+
+ private:
+  void widen_all(const DenseView& b) {
+    constexpr std::int64_t kRows =
+        64;  // of B per task: a column-major B is transposed in the cache
+#pragma omp parallel for schedule(static)
+    for (std::int64_t row = 0; row < b.rows; row += kRows) {
+      const std::int64_t count = std::min(kRows, b.rows - row);
+      float* out = widened_b_.data() + row * n_;
+      if (b.layout == Layout::row_major)
+        for (std::int64_t i = 0; i < count; ++i) widen(b, (row + i) * b.ld, n_, out + i * n_, 1);
+      else
+        for (std::int64_t j = 0; j < n_; ++j) widen(b, j * b.ld + row, count, out + j, n_);
+    }
+  }
+
+  void multiply(std::int64_t part, const float* b, std::int64_t ld, const DenseView& c) {
+    const Cut begin = cuts_[part];
+    const Cut end = cuts_[part + 1];
+    const bool cut_before = begin.row < a_.rows && begin.entry > a_.row_ptr[begin.row];
+    for (std::int64_t first = 0; first < n_; first += kSlab) {
+      const std::int64_t width = std::min(kSlab, n_ - first);
+      std::int64_t entry = begin.entry;
+      for (std::int64_t row = begin.row; row < end.row; ++row) {
+        float sums[kSlab] = {};
+        add_products(a_.col_idx.data(), a_.values.data(), entry, a_.row_ptr[row + 1], b + first, ld,
+                     width, sums);
+        entry = a_.row_ptr[row + 1];
+        if (row == begin.row && cut_before)
+          std::copy_n(sums, width, heads_.begin() + part * n_ + first);
+        else store_row(c, target(row), first, width, sums);
+      }
+      float sums[kSlab] = {};
+      add_products(a_.col_idx.data(), a_.values.data(), entry, end.entry, b + first, ld, width,
+                   sums);
+      std::copy_n(sums, width, tails_.begin() + part * n_ + first);
+    }
+  }
+
+  void finish(const SplitRow& split, const DenseView& c) {
+    float* sums = heads_.data() + split.last * n_;
+    for (std::int64_t part = split.first; part < split.last; ++part)
+      for (std::int64_t j = 0; j < n_; ++j) sums[j] += tails_[part * n_ + j];
+    store_row(c, target(split.row), 0, n_, sums);
+  }
+
+  std::int64_t target(std::int64_t row) const { return row_ids_.empty() ? row : row_ids_[row]; }
+
+  const CsrMatrix& a_;
+  std::span<const std::int32_t> row_ids_;
+  std::int64_t n_;
+  std::vector<Cut> cuts_;
+  std::vector<SplitRow> split_rows_;
+  std::vector<float> heads_, tails_;  // one row of N sums per part
+  std::vector<float> widened_b_;      // K x N, or empty when B is used as it lies
+};
+
+class CpuCsr final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const bool widens =
+        problem.layout != Layout::row_major || storage_type(problem.precision) != ElementType::f32;
+    const std::int64_t partial_rows = std::int64_t{2} * kPartsPerThread * device.sm_count;
+    return Support::yes(static_cast<std::size_t>(partial_rows + (widens ? problem.k() : 0)) *
+                        problem.n * sizeof(float));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device&,
+                                StageTimer& stages) const override {
+    return std::make_unique<CpuCsrPlan>(problem, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "cpu_csr",
+      .summary = "CSR on the CPU: OpenMP over even parts, vectorised over columns",
+      .source = "spmmbench; even parts after Merrill and Garland, SC 2016",
+      .device = DeviceKind::host,
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_fma,
+      .writes_row_ids = true,
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CpuCsr);
+
+}  // namespace
+}  // namespace spmmbench

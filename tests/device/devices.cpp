@@ -1,0 +1,23 @@
+#include "devices.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+bool lost = false;
+
+}  // namespace
+
+Device* find_device(DeviceKind kind) {
+  static const std::unique_ptr<Device> host = open_host_device();
+  static const std::unique_ptr<Device> cuda =
+      probe_cuda().devices.empty() ? nullptr : open_cuda_device(0);
+  return kind == DeviceKind::host ? host.get() : cuda.get();
+}
+
+std::string why_no_device() { return probe_cuda().reason; }
+
+void mark_device_lost(const DeviceError& error) { lost = lost || error.device_lost(); }
+
+bool device_lost() { return lost; }
+
+}  // namespace spmmbench::test

@@ -1,0 +1,23 @@
+#pragma once
+// The devices of the test process, opened once. A test that needs a GPU is skipped where there is
+// none; once a fault has made the device unusable, the remaining tests fail at once.
+
+#include <gtest/gtest.h>
+
+#include "gpu/backend.hpp"
+
+namespace spmmbench::test {
+
+Device* find_device(DeviceKind kind);  // null where absent
+std::string why_no_device();           // the reason there is no GPU
+void mark_device_lost(const DeviceError& error);
+bool device_lost();
+
+}  // namespace spmmbench::test
+
+// `Device& name` in the current test, or a skip.
+#define SPMMBENCH_TEST_DEVICE(name, kind)                                                   \
+  if (::spmmbench::test::device_lost()) FAIL() << "the device was lost in an earlier test"; \
+  if (::spmmbench::test::find_device(kind) == nullptr)                                      \
+    GTEST_SKIP() << ::spmmbench::test::why_no_device();                                     \
+  ::spmmbench::Device& name = *::spmmbench::test::find_device(kind)

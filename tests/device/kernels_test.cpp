@@ -1,0 +1,175 @@
+// Every kernel of the registry x every precision, layout and C type it declares, over every shape
+// and several N, against the fp64 reference. A new kernel is tested with no edit here.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <vector>
+
+#include "devices.hpp"
+#include "shapes.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/registry.hpp"
+#include "verify/bound.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+struct Case {
+  const Kernel* kernel;
+  Precision precision;
+  Layout layout;
+  ElementType c_type;
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
+    for (const Precision precision : kernel->info().precisions)
+      for (const Layout layout : kernel->info().layouts)
+        for (const ElementType c_type : kernel->info().c_types)
+          cases.push_back({kernel, precision, layout, c_type});
+  return cases;
+}
+
+// csr_row_split__fp16__row__c_fp32: two underscores end the kernel's name in a filter.
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  const Case& c = info.param;
+  std::string name = c.kernel->info().name + "__" + std::string(to_string(c.precision)) +
+                     (c.layout == Layout::row_major ? "__row" : "__col") + "__c_" +
+                     std::string(to_string(c.c_type));
+  for (char& ch : name)
+    if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
+  return name;
+}
+
+// A dense matrix between two red zones that no kernel may touch.
+class GuardedMatrix {
+ public:
+  GuardedMatrix(Device& device, DenseView shape)
+      : device_(device),
+        view_(shape),
+        bytes_((shape.bytes() + kAlign - 1) / kAlign * kAlign),
+        buffer_(device.allocate(bytes_ + 2 * kZone)) {
+    device_.fill_bytes(buffer_.data(), kGuard, buffer_.bytes());
+    view_.data = buffer_.as<unsigned char>() + kZone;
+  }
+
+  const DenseView& view() const { return view_; }
+  void poison() { device_.fill_bytes(view_.data, 0xFF, view_.bytes()); }  // NaN in every type
+
+  bool zones_intact() {
+    std::vector<unsigned char> host(buffer_.bytes());
+    device_.download(host.data(), buffer_.data(), host.size());
+    const auto untouched = [](unsigned char byte) { return byte == kGuard; };
+    const auto end_of_c = host.begin() + static_cast<std::ptrdiff_t>(kZone + view_.bytes());
+    return std::all_of(host.begin(), host.begin() + kZone, untouched) &&
+           std::all_of(end_of_c, host.end(), untouched);
+  }
+
+ private:
+  static constexpr std::size_t kAlign = 256;
+  static constexpr std::ptrdiff_t kZone = 4096;
+  static constexpr unsigned char kGuard = 0xA5;
+  Device& device_;
+  DenseView view_;
+  std::size_t bytes_;
+  Buffer buffer_;
+};
+
+std::vector<std::int32_t> random_permutation(std::int64_t rows) {
+  std::vector<std::int32_t> ids(rows);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::sort(ids.begin(), ids.end(), [](std::int32_t a, std::int32_t b) {
+    return hash_position(7, a, 0) < hash_position(7, b, 0);
+  });
+  return ids;
+}
+
+class KernelTest : public testing::TestWithParam<Case> {
+ protected:
+  // False when the kernel refuses the problem.
+  bool verify(Device& device, const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+              std::int64_t n) {
+    try {
+      return launch_twice(device, a, row_ids, n);
+    } catch (const DeviceError& error) {
+      mark_device_lost(error);
+      ADD_FAILURE() << error.what();
+      return true;
+    }
+  }
+
+  std::string refusal_;
+
+ private:
+  // Each launch goes into a poisoned C.
+  bool launch_twice(Device& device, const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                    std::int64_t n) {
+    const Case& param = GetParam();
+    const KernelInfo& info = param.kernel->info();
+    Problem problem{.a = &a,
+                    .row_ids = row_ids,
+                    .n = n,
+                    .precision = param.precision,
+                    .c_type = param.c_type,
+                    .layout = param.layout,
+                    .b = make_dense_view(a.cols, n, param.layout, storage_type(param.precision)),
+                    .options = {}};
+    const Support support = check_support(*param.kernel, problem, device.info());
+    if (!support.ok) {
+      refusal_ = support.reason;
+      return false;
+    }
+    const Buffer b_memory = device.allocate(problem.b.bytes());
+    problem.b.data = b_memory.data();
+    device.fill_uniform(problem.b, stream_seed(1, kStreamB), param.precision);
+    GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
+    StageTimer stages;
+    const std::unique_ptr<Plan> plan = param.kernel->prepare(problem, device, stages);
+    const std::unique_ptr<ReferenceChecker> reference = make_reference(a, row_ids, device);
+    const ErrorBound bound = error_bound(info, param.precision, param.c_type);
+    for (int launch = 1; launch <= 2; ++launch) {
+      c.poison();
+      plan->launch(problem.b, c.view(), device.stream());
+      device.synchronize();
+      const Verdict verdict = reference->check(problem.b, c.view(), bound);
+      EXPECT_TRUE(verdict.ok) << "launch " << launch << ": error/bound " << verdict.error_over_bound
+                              << " at (" << verdict.worst_row << ", " << verdict.worst_col
+                              << "), Frobenius " << verdict.relative_frobenius;
+      if (!verdict.ok) return true;
+    }
+    EXPECT_TRUE(c.zones_intact()) << "wrote outside C";
+    return true;
+  }
+};
+
+TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
+  const Case& param = GetParam();
+  const KernelInfo& info = param.kernel->info();
+  SPMMBENCH_TEST_DEVICE(device, info.device);
+  int verified = 0;
+  for (const NamedShape& shape : all_shapes()) {
+    CsrMatrix a = shape.matrix;
+    for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
+    const std::vector<std::int32_t> row_ids = random_permutation(a.rows);
+    for (const std::int64_t n : {1, 7, 8, 33, 64, 128, 200}) {
+      SCOPED_TRACE(shape.name + ", N = " + std::to_string(n));
+      verified += verify(device, a, {}, n);
+      if (info.writes_row_ids) {
+        SCOPED_TRACE("with row ids");
+        verified += verify(device, a, row_ids, n);
+      }
+      if (HasFailure()) return;  // the first failing shape says enough
+    }
+  }
+  if (verified == 0) GTEST_SKIP() << "refuses every shape: " << refusal_;
+}
+
+INSTANTIATE_TEST_SUITE_P(registry, KernelTest, testing::ValuesIn(all_cases()), case_name);
+
+}  // namespace
+}  // namespace spmmbench::test

@@ -1,0 +1,18 @@
+#pragma once
+// The matrices every kernel must get right: tails, emptiness, concentration, degenerate sizes.
+
+#include <string>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench::test {
+
+struct NamedShape {
+  std::string name;
+  CsrMatrix matrix;  // values U(-1, 1), not yet rounded to any precision
+};
+
+std::vector<NamedShape> all_shapes();
+
+}  // namespace spmmbench::test
