@@ -6,7 +6,8 @@ namespace spmmbench {
 namespace {
 
 constexpr std::int64_t kChunkRows = 65536;
-constexpr std::int64_t kMaxRowDelta = 255;
+constexpr std::int64_t kWindowSpan = 64;
+static_assert(kChunkRows % 64 == 0, "chunks must not share a word of row_bits");
 
 // How often each column occurs in a sliding window of rows. Counts stay below 256 because a window
 // has at most 32 rows and a row holds a column once.
@@ -42,20 +43,18 @@ bool is_residual(const CsrMatrix& matrix, std::int64_t row, const SlidingColumns
 }
 
 void scan_chunk(const CsrMatrix& matrix, const RsPartitionOptions& options, std::int64_t begin,
-                std::int64_t end, SlidingColumns& columns, RsPartition& out) {
-  std::vector<std::int32_t> open;  // rows of the window being filled
-  const auto close = [&] {
-    if (open.empty()) return;
-    out.window_row.push_back(open.front());
-    for (int i = 0; i < options.window_rows; ++i)
-      out.row_delta.push_back(static_cast<std::uint8_t>(
-          open[std::min<std::size_t>(i, open.size() - 1)] - open.front()));
-    open.clear();
-  };
+                std::int64_t end, SlidingColumns& columns, std::vector<std::uint64_t>& row_bits,
+                std::vector<std::int32_t>& windows, std::vector<std::int32_t>& residual) {
+  std::int64_t first = 0;  // row of the window being filled
+  int filled = options.window_rows;
   const auto take = [&](std::int64_t row) {
-    if (!open.empty() && row - open.front() > kMaxRowDelta) close();
-    open.push_back(static_cast<std::int32_t>(row));
-    if (static_cast<int>(open.size()) == options.window_rows) close();
+    if (filled == options.window_rows || row - first >= kWindowSpan) {
+      windows.push_back(static_cast<std::int32_t>(row));
+      first = row;
+      filled = 0;
+    }
+    row_bits[row / 64] |= std::uint64_t{1} << (row % 64);
+    ++filled;
   };
 
   // The columns of rows [r, next) are counted. Looking past the chunk's end is harmless: those rows
@@ -69,13 +68,13 @@ void scan_chunk(const CsrMatrix& matrix, const RsPartitionOptions& options, std:
         columns.add(matrix, next);
     std::int64_t step = 1;
     if (matrix.row_length(r) == 0) {
-      out.empty.push_back(static_cast<std::int32_t>(r));
+      // in no part
     } else if (counting && is_residual(matrix, r, columns, options)) {
-      out.residual.push_back(static_cast<std::int32_t>(r));
+      residual.push_back(static_cast<std::int32_t>(r));
     } else if (options.members == RsMembers::consecutive) {
       step = std::min<std::int64_t>(options.window_rows, end - r);
       for (std::int64_t row = r; row < r + step; ++row) take(row);
-      close();
+      filled = options.window_rows;
     } else {
       take(r);
     }
@@ -83,36 +82,29 @@ void scan_chunk(const CsrMatrix& matrix, const RsPartitionOptions& options, std:
       for (std::int64_t row = r; row < r + step; ++row) columns.remove(matrix, row);
     r += step;
   }
-  close();
   if (counting)
     for (std::int64_t row = end; row < next; ++row) columns.remove(matrix, row);
-}
-
-template <class T>
-void append(std::vector<T>& to, std::vector<T>& from) {
-  to.insert(to.end(), from.begin(), from.end());
-  std::vector<T>().swap(from);
 }
 
 }  // namespace
 
 RsPartition partition_rows(const CsrMatrix& matrix, const RsPartitionOptions& options) {
   const std::int64_t chunks = (matrix.rows + kChunkRows - 1) / kChunkRows;
-  std::vector<RsPartition> parts(chunks);
+  std::vector<std::vector<std::int32_t>> windows(chunks), residual(chunks);
+  RsPartition out;
+  out.row_bits.assign(matrix.rows / 64 + 1, 0);
 #pragma omp parallel
   {
     SlidingColumns columns(options.tau_nnz > 0 ? matrix.cols : 0);
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
       scan_chunk(matrix, options, chunk * kChunkRows,
-                 std::min((chunk + 1) * kChunkRows, matrix.rows), columns, parts[chunk]);
+                 std::min((chunk + 1) * kChunkRows, matrix.rows), columns, out.row_bits,
+                 windows[chunk], residual[chunk]);
   }
-  RsPartition out;
-  for (RsPartition& part : parts) {
-    append(out.window_row, part.window_row);
-    append(out.row_delta, part.row_delta);
-    append(out.residual, part.residual);
-    append(out.empty, part.empty);
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+    out.window_row.insert(out.window_row.end(), windows[chunk].begin(), windows[chunk].end());
+    out.residual.insert(out.residual.end(), residual[chunk].begin(), residual[chunk].end());
   }
   return out;
 }

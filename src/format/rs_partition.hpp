@@ -29,14 +29,14 @@ struct RsPartitionOptions {
 };
 
 struct RsPartition {
-  std::vector<std::int32_t> window_row;  // nw: first row
-  std::vector<std::uint8_t> row_delta;   // nw * window_rows, as in RsTile
+  std::vector<std::int32_t> window_row;  // nw: first row, ascending
+  std::vector<std::uint64_t> row_bits;   // bit per row: it stands in a window
   std::vector<std::int32_t> residual;    // nonempty rows for CUDA cores, ascending
-  std::vector<std::int32_t> empty;       // rows without entries that stand in no window, ascending
 };
 
-// O(nnz) with a counting table per thread (cols bytes). The scan restarts every 65536 rows so that
-// chunks are independent: the same result whatever the thread count.
+// A window ends at `window_rows` rows, or where its rows would span more than 64 (long runs of
+// empty or residual rows). O(nnz) with a counting table per thread (cols bytes). The scan restarts
+// every 65536 rows so that chunks are independent: the same result whatever the thread count.
 RsPartition partition_rows(const CsrMatrix& matrix, const RsPartitionOptions& options);
 
 }  // namespace spmmbench

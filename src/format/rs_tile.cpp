@@ -40,15 +40,12 @@ RsPartitionOptions partition_options(const Options& options) {
   return out;
 }
 
-// Rows of equal length together, ascending rows within a length; the empty ones first.
-void fill_residual(const CsrMatrix& matrix, const RsPartition& partition, RsTile& out) {
-  out.residual_row = partition.empty;
-  out.residual_row.insert(out.residual_row.end(), partition.residual.begin(),
-                          partition.residual.end());
-  std::stable_sort(
-      out.residual_row.begin(), out.residual_row.end(),
-      [&](std::int32_t a, std::int32_t b) { return matrix.row_length(a) < matrix.row_length(b); });
-  for (const std::int32_t row : out.residual_row) {
+// Rows of equal length together, ascending rows within a length.
+void fill_residual(const CsrMatrix& matrix, std::vector<std::int32_t> rows, RsTile& out) {
+  std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
+    return matrix.row_length(a) < matrix.row_length(b);
+  });
+  for (const std::int32_t row : rows) {
     ++out.residual_offset[matrix.row_length(row) + 1];
     const auto from = matrix.row_ptr[row], to = matrix.row_ptr[row + 1];
     out.residual_col.insert(out.residual_col.end(), matrix.col_idx.begin() + from,
@@ -58,6 +55,79 @@ void fill_residual(const CsrMatrix& matrix, const RsPartition& partition, RsTile
   }
   for (int length = 0; length <= RsTile::kMaxResidualLength; ++length)
     out.residual_offset[length + 1] += out.residual_offset[length];
+  out.residual_row = std::move(rows);
+}
+
+// Sizes of every window, then their prefix sums.
+void count_windows(const CsrMatrix& matrix, const std::vector<std::int32_t>& first_rows,
+                   RsTile& out) {
+  const auto nw = static_cast<std::int64_t>(first_rows.size());
+  out.windows.assign(nw + 1, {});
+  for (std::int64_t w = 0; w < nw; ++w) out.windows[w].row = first_rows[w];
+  out.windows[nw].row = static_cast<std::int32_t>(matrix.rows);
+  std::vector<std::int64_t> columns_of(nw), values_of(nw, 0);
+#pragma omp parallel
+  {
+    WindowColumns columns(matrix.cols);
+#pragma omp for schedule(dynamic, 256)
+    for (std::int64_t w = 0; w < nw; ++w) {
+      for (const std::int32_t row : out.rows_of(w)) {
+        columns.add_row(matrix, row);
+        values_of[w] += matrix.row_length(row);
+      }
+      columns_of[w] = columns.count();
+      columns.clear();
+    }
+  }
+  std::int64_t group = 0, column = 0, value = 0;
+  for (std::int64_t w = 0; w <= nw; ++w) {
+    out.windows[w].group = static_cast<std::int32_t>(group);
+    out.windows[w].column = static_cast<std::int32_t>(column);
+    out.windows[w].value = static_cast<std::uint32_t>(value);
+    if (w == nw) break;
+    group += (columns_of[w] + RsTile::kGroupColumns - 1) / RsTile::kGroupColumns;
+    column += columns_of[w];
+    value += values_of[w];
+  }
+  if (column > std::numeric_limits<std::int32_t>::max() ||
+      value > std::numeric_limits<std::uint32_t>::max())
+    throw Error(fmt::format(
+        "RS-Tile: {} columns and {} values over all windows, at most 2^31 - 1 and 2^32 - 1", column,
+        value));
+}
+
+// Columns, bitmaps and values of one window, whose place in the arrays is known.
+void fill_window(const CsrMatrix& matrix, std::int64_t w, WindowColumns& columns,
+                 std::vector<std::uint32_t>& cursor, RsTile& out) {
+  const RsTile::Window begin = out.windows[w], end = out.windows[w + 1];
+  const std::vector<std::int32_t> rows = out.rows_of(w);
+  const int height = out.blocks_per_group();
+  for (const std::int32_t row : rows) columns.add_row(matrix, row);
+  columns.sorted(out.col_id.data() + begin.column);
+
+  std::uint64_t* const bits = out.bitmap.data() + std::int64_t{begin.group} * height;
+  const auto for_each_entry = [&](auto&& visit) {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      for (std::int64_t e = matrix.row_ptr[rows[i]]; e < matrix.row_ptr[rows[i] + 1]; ++e) {
+        const std::int32_t rank = columns.rank(matrix.col_idx[e]);
+        const std::int64_t block = rank / RsTile::kGroupColumns * height + i / RsTile::kBlockRows;
+        const int bit = static_cast<int>(i % RsTile::kBlockRows) * RsTile::kGroupColumns +
+                        rank % RsTile::kGroupColumns;
+        visit(block, bit, matrix.values[e]);
+      }
+  };
+  for_each_entry(
+      [&](std::int64_t block, int bit, float) { bits[block] |= std::uint64_t{1} << bit; });
+  cursor.resize(std::int64_t{end.group - begin.group} * height);
+  std::uint32_t next = begin.value;
+  for (std::size_t block = 0; block < cursor.size(); ++block) {
+    cursor[block] = next;
+    next += static_cast<std::uint32_t>(std::popcount(bits[block]));
+  }
+  // Rows ascend and columns ascend within a row, so a block's entries come in bit order.
+  for_each_entry(
+      [&](std::int64_t block, int, float value) { out.values[cursor[block]++] = value; });
+  columns.clear();
 }
 
 class RsTileFormat final : public Format {
@@ -91,76 +161,20 @@ RsTile RsTile::build(const CsrMatrix& matrix, const Options& options) {
   out.rows = matrix.rows;
   out.cols = matrix.cols;
   out.window_rows = partitioning.window_rows;
-  fill_residual(matrix, partition, out);
-  out.window_row = std::move(partition.window_row);
-  out.row_delta = std::move(partition.row_delta);
-
-  const std::int64_t nw = out.windows();
-  const int height = out.blocks_per_group();
-  std::vector<std::int64_t> group_end(nw + 1, 0);
-  out.value_offset.assign(nw + 1, 0);
+  fill_residual(matrix, std::move(partition.residual), out);
+  out.row_bits = std::move(partition.row_bits);
+  count_windows(matrix, partition.window_row, out);
+  const Window totals = out.windows.back();
+  out.bitmap.assign(std::int64_t{totals.group} * out.blocks_per_group(), 0);
+  out.col_id.resize(totals.column);
+  out.values.resize(totals.value);
 #pragma omp parallel
   {
     WindowColumns columns(matrix.cols);
+    std::vector<std::uint32_t> cursor;  // where each block's next value goes
 #pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < nw; ++w) {
-      for (int i = 0; i < out.used_rows(w); ++i) {
-        columns.add_row(matrix, out.row(w, i));
-        out.value_offset[w + 1] += matrix.row_length(out.row(w, i));
-      }
-      group_end[w + 1] = (columns.count() + kGroupColumns - 1) / kGroupColumns;
-      columns.clear();
-    }
-  }
-  for (std::int64_t w = 0; w < nw; ++w) {
-    group_end[w + 1] += group_end[w];
-    out.value_offset[w + 1] += out.value_offset[w];
-  }
-  if (group_end[nw] > std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("RS-Tile: {} column groups, at most 2^31 - 1", group_end[nw]));
-  out.window_offset.assign(group_end.begin(), group_end.end());
-  out.bitmap.assign(group_end[nw] * height, 0);
-  out.col_id.resize(group_end[nw] * kGroupColumns);
-  out.values.resize(out.value_offset[nw]);
-
-#pragma omp parallel
-  {
-    WindowColumns columns(matrix.cols);
-    std::vector<std::int64_t> cursor;  // where each block's next value goes
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < nw; ++w) {
-      const std::int64_t first = group_end[w], last = group_end[w + 1];
-      const int used = out.used_rows(w);
-      for (int i = 0; i < used; ++i) columns.add_row(matrix, out.row(w, i));
-      const std::int64_t distinct = columns.count();
-      std::int32_t* const col = out.col_id.data() + first * kGroupColumns;
-      columns.sorted(col);
-      if (distinct > 0)
-        std::fill(col + distinct, col + (last - first) * kGroupColumns, col[distinct - 1]);
-
-      std::uint64_t* const bits = out.bitmap.data() + first * height;
-      for (int i = 0; i < used; ++i)
-        for (std::int64_t e = matrix.row_ptr[out.row(w, i)]; e < matrix.row_ptr[out.row(w, i) + 1];
-             ++e) {
-          const std::int32_t rank = columns.rank(matrix.col_idx[e]);
-          bits[rank / kGroupColumns * height + i / kBlockRows] |=
-              std::uint64_t{1} << (i % kBlockRows * kGroupColumns + rank % kGroupColumns);
-        }
-      cursor.resize((last - first) * height);
-      std::int64_t next = out.value_offset[w];
-      for (std::size_t block = 0; block < cursor.size(); ++block) {
-        cursor[block] = next;
-        next += std::popcount(bits[block]);
-      }
-      // Rows ascend and columns ascend within a row, so a block's entries come in bit order.
-      for (int i = 0; i < used; ++i)
-        for (std::int64_t e = matrix.row_ptr[out.row(w, i)]; e < matrix.row_ptr[out.row(w, i) + 1];
-             ++e) {
-          const std::int32_t rank = columns.rank(matrix.col_idx[e]);
-          out.values[cursor[rank / kGroupColumns * height + i / kBlockRows]++] = matrix.values[e];
-        }
-      columns.clear();
-    }
+    for (std::int64_t w = 0; w < out.window_count(); ++w)
+      fill_window(matrix, w, columns, cursor, out);
   }
   return out;
 }
@@ -169,14 +183,17 @@ CsrMatrix RsTile::unpack() const {
   CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
   const int height = blocks_per_group();
   const auto for_each_entry = [&](auto&& visit) {
-    for (std::int64_t w = 0; w < windows(); ++w) {
-      std::int64_t value = value_offset[w];
-      for (std::int64_t g = window_offset[w]; g < window_offset[w + 1]; ++g)
+    for (std::int64_t w = 0; w < window_count(); ++w) {
+      const std::vector<std::int32_t> window = rows_of(w);
+      std::int64_t value = windows[w].value;
+      for (std::int64_t g = 0; g < windows[w + 1].group - windows[w].group; ++g)
         for (int b = 0; b < height; ++b)
-          for (std::uint64_t rest = bitmap[g * height + b]; rest != 0; rest &= rest - 1) {
+          for (std::uint64_t rest = bitmap[(windows[w].group + g) * height + b]; rest != 0;
+               rest &= rest - 1) {
             const int bit = std::countr_zero(rest);
-            visit(row(w, b * kBlockRows + bit / kGroupColumns),
-                  col_id[g * kGroupColumns + bit % kGroupColumns], values[value++]);
+            visit(window[b * kBlockRows + bit / kGroupColumns],
+                  col_id[windows[w].column + g * kGroupColumns + bit % kGroupColumns],
+                  values[value++]);
           }
     }
     for (int length = 1; length <= kMaxResidualLength; ++length)
@@ -184,15 +201,15 @@ CsrMatrix RsTile::unpack() const {
         for (int j = 0; j < length; ++j) {
           const std::int64_t e =
               residual_start(length) + std::int64_t{i - residual_offset[length]} * length + j;
-          visit(std::int64_t{residual_row[i]}, residual_col[e], residual_value[e]);
+          visit(residual_row[i], residual_col[e], residual_value[e]);
         }
   };
-  for_each_entry([&](std::int64_t row, std::int32_t, float) { ++out.row_ptr[row + 1]; });
+  for_each_entry([&](std::int32_t row, std::int32_t, float) { ++out.row_ptr[row + 1]; });
   for (std::int64_t row = 0; row < rows; ++row) out.row_ptr[row + 1] += out.row_ptr[row];
   out.col_idx.resize(nnz());
   out.values.resize(nnz());
   std::vector<std::int64_t> cursor(out.row_ptr.begin(), out.row_ptr.end() - 1);
-  for_each_entry([&](std::int64_t row, std::int32_t col, float value) {
+  for_each_entry([&](std::int32_t row, std::int32_t col, float value) {
     out.col_idx[cursor[row]] = col;
     out.values[cursor[row]++] = value;
   });
@@ -206,41 +223,43 @@ std::int64_t RsTile::residual_start(int length) const {
   return start;
 }
 
-int RsTile::used_rows(std::int64_t window) const {
-  const std::uint8_t* const delta = row_delta.data() + window * window_rows;
-  int used = 1;
-  while (used < window_rows && delta[used] > delta[used - 1]) ++used;
-  return used;
+std::vector<std::int32_t> RsTile::rows_of(std::int64_t window) const {
+  std::vector<std::int32_t> out;
+  for (std::int32_t row = windows[window].row; row < windows[window + 1].row; ++row)
+    if (row_bits[row / 64] >> (row % 64) & 1) {
+      out.push_back(row);
+    } else if (row - windows[window].row >= 64) {
+      break;
+    }
+  return out;
 }
 
 FormatStats RsTile::stats(int value_bytes) const {
   FormatStats out;
   out.name = "rs_tile";
-  out.index_bytes = static_cast<std::int64_t>(
-      4 * window_row.size() + row_delta.size() + 4 * window_offset.size() +
-      8 * value_offset.size() + 8 * bitmap.size() + 4 * col_id.size() + 4 * residual_offset.size() +
-      4 * residual_row.size() + 4 * residual_col.size());
+  out.index_bytes =
+      static_cast<std::int64_t>(sizeof(Window) * windows.size() + 8 * row_bits.size() +
+                                8 * bitmap.size() + 4 * col_id.size() + 4 * residual_offset.size() +
+                                4 * residual_row.size() + 4 * residual_col.size());
   out.bytes = out.index_bytes + nnz() * value_bytes;
   out.stored = nnz();
   out.tiles = static_cast<std::int64_t>(bitmap.size());
-  out.windows = windows();
+  out.windows = window_count();
   std::int64_t longest = 0;
-  for (std::int64_t w = 0; w < windows(); ++w)
-    longest = std::max<std::int64_t>(longest, window_offset[w + 1] - window_offset[w]);
+  for (std::int64_t w = 0; w < window_count(); ++w)
+    longest = std::max<std::int64_t>(longest, windows[w + 1].group - windows[w].group);
   const auto tc_nnz = static_cast<double>(values.size());
   if (out.tiles > 0) {
     out.fill = tc_nnz / (static_cast<double>(out.tiles) * kBlockRows * kGroupColumns);
     out.nnz_per_tile = tc_nnz / static_cast<double>(out.tiles);
     out.nnz_per_window = tc_nnz / static_cast<double>(out.windows);
     out.window_imbalance = static_cast<double>(longest) * static_cast<double>(out.windows) /
-                           static_cast<double>(groups());
+                           static_cast<double>(windows.back().group);
   }
   out.extra["residual_nnz_share"] =
       nnz() == 0 ? 0 : static_cast<double>(residual_value.size()) / static_cast<double>(nnz());
-  out.extra["residual_rows"] =
-      static_cast<double>(residual_row.size()) - static_cast<double>(residual_offset[1]);
-  out.extra["gathered_rows_of_b"] =
-      static_cast<double>(groups()) * kGroupColumns + static_cast<double>(residual_col.size());
+  out.extra["residual_rows"] = static_cast<double>(residual_row.size());
+  out.extra["gathered_rows_of_b"] = static_cast<double>(col_id.size() + residual_col.size());
   return out;
 }
 
