@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""scripts/fetch_suitesparse.py against a server on the loopback that misbehaves on request."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import unittest
+import zipfile
+
+SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+SCRIPT = SOURCE / "scripts" / "fetch_suitesparse.py"
+
+
+def archive_of(name, filler):
+    """A .tar.gz as the collection packs it, of incompressible size."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w:gz") as tar:
+        text = b"%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n% " + filler
+        info = tarfile.TarInfo(f"{name}/{name}.mtx")
+        info.size = len(text)
+        tar.addfile(info, io.BytesIO(text))
+    return raw.getvalue()
+
+
+def zip_of(files):
+    raw = io.BytesIO()
+    with zipfile.ZipFile(raw, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return raw.getvalue()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """files: path -> bytes. cut: path -> bytes to send before hanging up, once."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.cut, self.wrong_tag, self.no_tag = {}, {}, set(), set()
+        self.requests = []  # (path, Range header)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def tag_of(self, path):
+        data = self.files[path] + (b"!" if path in self.wrong_tag else b"")
+        return '"' + hashlib.md5(data).hexdigest() + '"'
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        server, asked = self.server, self.headers.get("Range")
+        server.requests.append((self.path, asked))
+        if self.path not in server.files:
+            self.send_error(404)
+            return
+        data, start = server.files[self.path], 0
+        tag = server.tag_of(self.path)
+        if asked and self.headers.get("If-Range", tag) == tag:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(data) - 1}/{len(data)}")
+        if self.path not in server.no_tag:
+            self.send_header("ETag", tag)
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        self.wfile.write(data[start : server.cut.pop(self.path, len(data))])
+
+    def log_message(self, *_):
+        pass
+
+
+class FetchTest(unittest.TestCase):
+    def setUp(self):
+        self.server = Server()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name) / "m"
+        self.cant = archive_of("cant", os.urandom(100_000))
+        self.server.files = {
+            "/MM/Williams/cant.tar.gz": self.cant,
+            "/MM/HB/tiny.tar.gz": archive_of("tiny", b""),
+        }
+
+    def fetch(self, *args, base=None):
+        command = [
+            sys.executable,
+            str(SCRIPT),
+            "--out",
+            str(self.out),
+            "--timeout",
+            "5",
+            "--base-url",
+            base or self.server.url,
+            *args,
+        ]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def path(self, name="Williams/cant.tar.gz"):
+        return self.out / name
+
+    def test_fetches_by_name_and_records_the_checksum(self):
+        result = self.fetch("Williams/cant", "HB/tiny")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.path().read_bytes(), self.cant)
+        lock = json.loads((self.out / "checksums.json").read_text())
+        self.assertEqual(lock["Williams/cant"]["sha256"], hashlib.sha256(self.cant).hexdigest())
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)
+        self.assertEqual(len(self.server.requests), 2)  # the second run asked for nothing
+        self.assertEqual([p.name for p in self.out.rglob("*.part*")], [])
+
+    def test_resumes_after_a_cut_connection(self):
+        self.server.cut["/MM/Williams/cant.tar.gz"] = 60_000
+        result = self.fetch("Williams/cant")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(self.path().read_bytes(), self.cant)
+        self.assertEqual(self.server.requests[1][1], "bytes=60000-")
+
+    def test_a_later_run_resumes(self):
+        self.server.cut["/MM/Williams/cant.tar.gz"] = 60_000
+        result = self.fetch("--retries", "0", "Williams/cant")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("connection cut at 60000 of", result.stderr)
+        self.assertFalse(self.path().exists())
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)
+        self.assertEqual(self.server.requests[1][1], "bytes=60000-")
+        self.assertEqual(self.path().read_bytes(), self.cant)
+
+    def test_a_file_that_changed_in_between_is_fetched_whole(self):
+        self.server.cut["/MM/Williams/cant.tar.gz"] = 60_000
+        self.fetch("--retries", "0", "Williams/cant")
+        changed = archive_of("cant", os.urandom(90_000))
+        self.server.files["/MM/Williams/cant.tar.gz"] = changed
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)
+        self.assertEqual(self.path().read_bytes(), changed)
+
+    def test_a_wrong_checksum_is_refused(self):
+        self.server.wrong_tag.add("/MM/Williams/cant.tar.gz")
+        result = self.fetch("Williams/cant", "HB/tiny")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("Williams/cant: failed: bad checksum", result.stderr)
+        self.assertFalse(self.path().exists())
+        self.assertTrue(self.path("HB/tiny.tar.gz").exists())
+
+    def test_the_recorded_checksum_guards_files_without_a_published_one(self):
+        self.server.no_tag.add("/MM/Williams/cant.tar.gz")
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)
+        self.path().write_bytes(b"\x1f\x8b damaged")
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)  # replaced by the right one
+        self.assertEqual(self.path().read_bytes(), self.cant)
+        self.path().unlink()
+        self.server.files["/MM/Williams/cant.tar.gz"] = archive_of("cant", b"other")
+        result = self.fetch("Williams/cant")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("bad checksum: differs from", result.stderr)
+        self.assertEqual(self.fetch("--update-lock", "Williams/cant").returncode, 0)
+
+    def test_a_missing_file_is_one_line_and_the_rest_is_fetched(self):
+        result = self.fetch("No/such", "HB/tiny")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("No/such: failed: HTTP 404", result.stderr)
+        self.assertTrue(self.path("HB/tiny.tar.gz").exists())
+
+    def test_a_page_instead_of_an_archive_is_refused(self):
+        self.server.files["/MM/HB/tiny.tar.gz"] = b"<html>log in first</html>"
+        result = self.fetch("HB/tiny")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("not an archive", result.stderr)
+
+    def test_no_network_is_one_clear_line(self):
+        for base in ("http://127.0.0.1:9", "http://no-such-host.invalid"):
+            result = self.fetch("Williams/cant", "HB/tiny", base=base)
+            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertIn("no network: cannot reach", result.stderr)
+
+    def test_the_index_selects_by_rule_group_and_glob(self):
+        index = self.out.parent / "ssstats.csv"
+        index.write_text(
+            "3\n31-Oct-2023\n"
+            "Williams,cant,62451,62451,4007383,1,0,1,1,1,1,2D/3D Problem,4007383\n"
+            "HB,tiny,1,1,1,1,0,0,0,1,1,structural problem,1\n"
+            "Big,b,9000,6000,200000,1,0,0,0,0,0,linear programming problem,200000\n"
+        )
+        listed = self.fetch("--index", str(index), "--rule", "--list").stdout.split()
+        self.assertEqual([w for w in listed if "/" in w], ["Big/b", "Williams/cant"])
+        listed = self.fetch("--index", str(index), "--group", "W*", "ti*", "--list").stdout
+        self.assertIn("HB/tiny", listed)
+        self.assertIn("Williams/cant", listed)
+        self.assertNotIn("Big/b", listed)
+        self.server.files["/files/ssstats.csv"] = index.read_bytes()
+        self.assertEqual(self.fetch("cant?").returncode, 1)
+        self.assertEqual(self.fetch("can?").returncode, 0)
+        self.assertTrue(self.path().exists())
+
+    def test_a_broken_index_is_one_line(self):
+        self.server.files["/files/ssstats.csv"] = b"<html>"
+        result = self.fetch("--rule")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("not ssstats.csv", result.stderr)
+
+    def test_the_manifest_names_the_nine_graphs(self):
+        listed = [line.split()[0] for line in self.fetch("--papers", "--list").stdout.splitlines()]
+        self.assertEqual(len(listed), 9)
+        self.assertIn("SNAP/web-BerkStan", listed)
+        self.assertIn("graphkerneldatasets/OVCAR-8H", listed)
+
+    def test_graphs_of_other_collections_become_matrix_market(self):
+        manifest = self.out.parent / "manifest.csv"
+        manifest.write_text(
+            "paper,name,source,group,rows,cols,nnz,url,note\n"
+            "P,DD,tu,tud,3,3,4,https://h/DD.zip,\n"
+            "P,ddi,ogb,link,3,3,5,https://h/ddi.zip,\n"
+        )
+        edges = gzip.compress(b"0,2\n")
+        self.server.files |= {
+            "/DD.zip": zip_of({"DD/DD_A.txt": "1, 2\n2, 1\n2, 3\n3, 2\n"}),
+            "/ddi.zip": zip_of({"ddi/raw/edge.csv.gz": edges}),
+        }
+        result = self.fetch("--manifest", str(manifest), "--papers")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = self.path("tud/DD.mtx").read_text().splitlines()
+        self.assertEqual(lines[0], "%%MatrixMarket matrix coordinate pattern general")
+        self.assertEqual(lines[2:], ["3 3 4", "1 2", "2 1", "2 3", "3 2"])
+        lines = self.path("link/ddi.mtx").read_text().splitlines()
+        self.assertEqual(lines[2:], ["3 3 4", "3 1", "1 1", "2 2", "3 3"])
+
+    def test_nothing_asked_for_is_a_usage_error(self):
+        result = self.fetch()
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count("\n"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
