@@ -63,7 +63,7 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
-  if (std::fwrite(data, 1, bytes, file_) != bytes) fail(errno);
+  if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) fail(errno);
 }
 
 void OutputFile::commit() {
@@ -105,7 +105,7 @@ std::string describe_foreign_content(std::string_view head) {
   return {};
 }
 
-std::string quoted(std::string_view text, std::size_t most) {
+std::string quote(std::string_view text, std::size_t most) {
   std::string out = "'";
   for (const char c : text.substr(0, most))
     if (c >= 0x20 && c < 0x7F) out += c;

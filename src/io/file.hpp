@@ -58,7 +58,7 @@ std::size_t available_memory_bytes();
 std::string describe_foreign_content(std::string_view head);
 
 // 'text' cut to `most` bytes, unprintable ones escaped.
-std::string quoted(std::string_view text, std::size_t most = 40);
+std::string quote(std::string_view text, std::size_t most = 40);
 
 // "1.5 GB"
 std::string format_bytes(double bytes);

@@ -1,13 +1,18 @@
 #include "io/input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 
+#include "io/archive.hpp"
+#include "io/csr_cache.hpp"
+#include "io/dense_file.hpp"
 #include "io/matrix_market.hpp"
+#include "io/prune.hpp"
 #include "io/sha256.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -21,7 +26,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGeneratorPrefix = "gen:";
 
 // Longest first, so that a name's whole extension is found.
-constexpr std::string_view kExtensions[] = {".mtx", ".mm"};
+constexpr std::string_view kExtensions[] = {".mtx.gz", ".tar.gz", ".mtx", ".tgz",
+                                            ".csr",    ".npy",    ".bin", ".mm"};
 
 std::string_view extension_of(std::string_view path) {
   for (const std::string_view extension : kExtensions)
@@ -56,16 +62,34 @@ LoadedInput generate(const std::string& text) {
   return out;
 }
 
-LoadedInput load_file(const std::string& path, const LoadOptions&) {
+bool is_dense(std::string_view extension) { return extension == ".npy" || extension == ".bin"; }
+
+// `sha256` stays empty where the file does not tell it.
+NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
-  LoadedInput out;
-  out.a.name = stem_of(path);
+  if (!options.prune.empty() && !is_dense(extension))
+    throw Error(fmt::format("{}: only dense inputs (.npy, .bin) can be pruned", path));
+  NamedMatrix out;
+  out.name = stem_of(path);
+  const auto take = [&](MatrixMarketMatrix read) {
+    out.csr = std::move(read.csr);
+    out.pattern = read.pattern;
+  };
   if (extension == ".mtx" || extension == ".mm") {
-    MatrixMarketMatrix read = read_matrix_market(path);
-    out.a.csr = std::move(read.csr);
-    out.a.pattern = read.pattern;
+    take(read_matrix_market(path));
+  } else if (extension == ".mtx.gz" || extension == ".tar.gz" || extension == ".tgz") {
+    const UnpackedText unpacked = unpack_matrix_text(path);
+    take(parse_matrix_market(unpacked.text.view(), unpacked.name));
+  } else if (extension == ".csr") {
+    CachedMatrix cached = read_csr_cache(path);
+    out.csr = std::move(cached.csr);
+    out.pattern = cached.pattern;
+    out.sha256 = std::move(cached.sha256);
+  } else if (is_dense(extension)) {
+    out.csr = to_csr(load_dense(path, options));
   } else {
-    throw Error(fmt::format("{}: expected a name that ends in .mtx", path));
+    throw Error(
+        fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
   }
   return out;
 }
@@ -105,13 +129,29 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments
 
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  LoadedInput out = path_or_spec.starts_with(kGeneratorPrefix) ? generate(path_or_spec)
-                                                               : load_file(path_or_spec, options);
+  LoadedInput out;
+  if (path_or_spec.starts_with(kGeneratorPrefix)) out = generate(path_or_spec);
+  else out.a = load_file(path_or_spec, options);
   out.a.source = path_or_spec;
   if (out.a.pattern) draw_values(out.a.csr, options.seed);
   out.a.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
+  if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
+  return out;
+}
+
+DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {
+  DenseMatrix out;
+  if (extension_of(path) == ".npy") {
+    out = read_npy(path);
+  } else if (extension_of(path) == ".bin") {
+    if (!options.dims)
+      throw Error(fmt::format("{}: expected --dims ROWS COLS, as .bin has no header", path));
+    out = read_bin(path, options.dims->first, options.dims->second);
+  } else {
+    throw Error(fmt::format("{}: expected a dense .npy or .bin", path));
+  }
+  if (!options.prune.empty()) prune(out, options.prune, options.seed);
   return out;
 }
 

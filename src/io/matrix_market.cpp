@@ -102,7 +102,7 @@ class LineScanner {
     if (at_line_end()) return "the end of the line";
     const char* last = p_;
     while (!(is_blank(*last) || *last == '\n')) ++last;
-    return quoted({p_, static_cast<std::size_t>(last - p_)});
+    return quote({p_, static_cast<std::size_t>(last - p_)});
   }
 
  private:

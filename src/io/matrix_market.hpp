@@ -35,4 +35,8 @@ MatrixMarketMatrix read_matrix_market(const std::string& path,
 MatrixMarketMatrix parse_matrix_market(std::string_view text, const std::string& name,
                                        const MatrixMarketOptions& options = {});
 
+// Coordinate general: pattern, or real with the shortest digits that read back to the same fp32.
+// Compressed when `path` ends in .gz. `values` is not read for a pattern.
+void write_matrix_market(const std::string& path, const CsrMatrix& matrix, bool pattern);
+
 }  // namespace spmmbench

@@ -74,19 +74,19 @@ void parse_banner(const Lines& lines, Header& header) {
   const std::vector<std::string_view> words = lines.words();
   if (words.size() != 5 || words[0].data() != lines.line.data() ||
       lower(words[0]) != "%%matrixmarket")
-    lines.fail(kBanner, quoted(lines.line, 80));
+    lines.fail(kBanner, quote(lines.line, 80));
 
-  if (lower(words[1]) != "matrix") lines.fail("the object 'matrix'", quoted(words[1]));
+  if (lower(words[1]) != "matrix") lines.fail("the object 'matrix'", quote(words[1]));
   const std::string format = lower(words[2]), field = lower(words[3]), symmetry = lower(words[4]);
   if (format == "array") header.array = true;
-  else if (format != "coordinate") lines.fail("coordinate or array", quoted(words[2]));
+  else if (format != "coordinate") lines.fail("coordinate or array", quote(words[2]));
 
   if (field == "integer") header.field = Field::integer;
   else if (field == "pattern") header.field = Field::pattern;
   else if (field == "complex")
     lines.fail("real, double, integer or pattern", "'complex': products are real here");
   else if (field != "real" && field != "double")
-    lines.fail("real, double, integer or pattern", quoted(words[3]));
+    lines.fail("real, double, integer or pattern", quote(words[3]));
 
   if (symmetry == "symmetric") header.symmetry = Symmetry::symmetric;
   else if (symmetry == "skew-symmetric") header.symmetry = Symmetry::skew_symmetric;
@@ -94,7 +94,7 @@ void parse_banner(const Lines& lines, Header& header) {
     lines.fail("general, symmetric or skew-symmetric",
                "'hermitian', which is for complex matrices");
   else if (symmetry != "general")
-    lines.fail("general, symmetric or skew-symmetric", quoted(words[4]));
+    lines.fail("general, symmetric or skew-symmetric", quote(words[4]));
 
   if (header.field == Field::pattern && header.array)
     lines.fail("coordinate with the field pattern", "'array'");
@@ -106,15 +106,15 @@ void parse_size(const Lines& lines, Header& header) {
   const std::string_view expected =
       header.array ? "a size line 'rows columns'" : "a size line 'rows columns entries'";
   const std::vector<std::string_view> words = lines.words();
-  if (words.size() != (header.array ? 2 : 3)) lines.fail(expected, quoted(lines.line));
+  if (words.size() != (header.array ? 2 : 3)) lines.fail(expected, quote(lines.line));
   std::int64_t sizes[3] = {};
   for (std::size_t i = 0; i < words.size(); ++i) {
     const char* const end = words[i].data() + words[i].size();
     const auto [last, error] =
         std::from_chars(words[i].data() + (words[i].front() == '+' ? 1 : 0), end, sizes[i]);
-    if (error == std::errc::result_out_of_range) lines.fail("a size in 64 bits", quoted(words[i]));
-    if (error != std::errc{} || last != end) lines.fail(expected, quoted(lines.line));
-    if (sizes[i] < 0) lines.fail("sizes from 0 up", quoted(words[i]));
+    if (error == std::errc::result_out_of_range) lines.fail("a size in 64 bits", quote(words[i]));
+    if (error != std::errc{} || last != end) lines.fail(expected, quote(lines.line));
+    if (sizes[i] < 0) lines.fail("sizes from 0 up", quote(words[i]));
   }
   header.rows = sizes[0], header.cols = sizes[1];
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -1,0 +1,36 @@
+#pragma once
+// The text of a compressed matrix: NAME.mtx.gz, or SuiteSparse's NAME.tar.gz with its member
+// NAME/NAME.mtx.
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spmmbench {
+
+// Grows by realloc, which moves pages instead of bytes.
+class TextBuffer {
+ public:
+  void append(std::string_view text);  // throws std::bad_alloc
+  std::string_view view() const { return {data_.get(), size_}; }
+
+ private:
+  struct Free {
+    void operator()(char* data) const { std::free(data); }
+  };
+  std::unique_ptr<char, Free> data_;
+  std::size_t size_ = 0, capacity_ = 0;
+};
+
+struct UnpackedText {
+  TextBuffer text;
+  std::string name;  // for messages: the path, with the member of an archive in parentheses
+};
+
+// Throws Error when the data are not gzip, truncated or corrupt, do not fit in memory, or when the
+// archive has no such member.
+UnpackedText unpack_matrix_text(const std::string& path);
+
+}  // namespace spmmbench

@@ -1,0 +1,25 @@
+#pragma once
+// Dense matrices in files: NumPy's .npy, and headerless little-endian fp32 .bin, row-major.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+// 2-D, little-endian fp16, fp32 or fp64 (rounded to fp32), C or Fortran order. Throws Error for
+// anything else and for a file that is not exactly as long as its header says.
+DenseMatrix read_npy(const std::string& path);
+
+// The file must hold exactly rows * cols values.
+DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t cols);
+
+void write_npy(const std::string& path, const DenseMatrix& matrix);  // fp32, C order
+void write_bin(const std::string& path, const DenseMatrix& matrix);
+
+CsrMatrix to_csr(const DenseMatrix& matrix);  // the nonzeros; NaN is one
+DenseMatrix to_dense(const CsrMatrix& matrix);
+
+}  // namespace spmmbench
