@@ -17,7 +17,7 @@ struct ConvertArguments {
 };
 
 void convert(ConvertArguments& arguments) {
-  require_output_format(arguments.out);
+  require_output(arguments.out);
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const NamedMatrix matrix = load_input(arguments.in, arguments.load).a;
   write_matrix(arguments.out, matrix.csr, matrix.pattern);

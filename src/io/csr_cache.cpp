@@ -125,7 +125,7 @@ CachedMatrix read_csr_cache(const std::string& path) {
     throw Error(fmt::format("{}: corrupt: the checksum of the header does not match", path));
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   if (header.rows < 0 || header.rows > kMost || header.cols < 0 || header.cols > kMost ||
-      header.nnz < 0 || header.nnz > std::ssize(rest))
+      header.nnz < 0 || header.nnz > kMost * kMost / 4)
     throw Error(fmt::format("{}: corrupt: {} x {} with {} entries", path, header.rows, header.cols,
                             header.nnz));
   const bool pattern = (header.flags & kPatternFlag) != 0;

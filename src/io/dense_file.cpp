@@ -29,7 +29,7 @@ void check_size(const std::string& path, std::int64_t rows, std::int64_t cols,
   const auto expected =
       static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element_bytes);
   if (expected > 0x1p62 || static_cast<std::size_t>(rows * cols) * element_bytes != data_bytes)
-    throw Error(fmt::format("{}: expected {:.0f} bytes ({} x {} values of {}), got {}", path,
+    throw Error(fmt::format("{}: expected {:.0f} bytes ({} x {} values of {} bytes), got {}", path,
                             expected, rows, cols, element_bytes, data_bytes));
   if (const std::size_t available = available_memory_bytes();
       static_cast<double>(rows) * static_cast<double>(cols) * sizeof(float) >

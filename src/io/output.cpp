@@ -1,6 +1,11 @@
 #include "io/output.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
@@ -33,14 +38,18 @@ DenseMatrix checked_dense(const std::string& path, const CsrMatrix& matrix) {
 
 }  // namespace
 
-void require_output_format(const std::string& path) {
+void require_output(const std::string& path) {
   if (output_format(path) == Output::unknown)
     throw Error(fmt::format(
         "{}: expected an output name that ends in .mtx, .mtx.gz, .csr, .npy or .bin", path));
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Error(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
 }
 
 void write_matrix(const std::string& path, const CsrMatrix& matrix, bool pattern) {
-  require_output_format(path);
+  require_output(path);
   switch (output_format(path)) {
     case Output::matrix_market: return write_matrix_market(path, matrix, pattern);
     case Output::csr: return write_csr_cache(path, matrix, pattern);

@@ -8,11 +8,11 @@
 namespace spmmbench {
 
 // Dense output of more than this is refused.
-inline constexpr double kLargestDenseBytes = 4.0 * (1 << 30);
+inline constexpr double kLargestDenseBytes = 4e9;
 
-// Throws Error that lists the extensions unless `path` has one of them: .mtx, .mtx.gz, .csr, .npy,
-// .bin.
-void require_output_format(const std::string& path);
+// For use before long work. Throws Error unless `path` ends in .mtx, .mtx.gz, .csr, .npy or .bin
+// and lies in a folder that can be written to.
+void require_output(const std::string& path);
 
 // Writes under a temporary name and renames. `pattern`: .mtx and .csr get no values. Dense formats
 // get the values in every case, and zeros elsewhere.
