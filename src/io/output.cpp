@@ -42,8 +42,7 @@ void require_output(const std::string& path) {
   if (output_format(path) == Output::unknown)
     throw Error(fmt::format(
         "{}: expected an output name that ends in .mtx, .mtx.gz, .csr, .npy or .bin", path));
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
+  const std::filesystem::path folder = ("." / std::filesystem::path(path)).parent_path();
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     throw Error(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
 }
