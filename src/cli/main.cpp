@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   add_run(app, exit_code);
   add_list(app, exit_code);
   add_convert(app, exit_code);
+  add_generate(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
