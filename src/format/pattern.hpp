@@ -1,0 +1,43 @@
+#pragma once
+// Operand patterns of ESMM: which indices of the inner dimension hold a nonzero in a strip of 32
+// rows of A or 32 columns of B. Built here for tests and statistics; the kernels extract their own
+// on the device, in the same layout.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spmmbench/format.hpp"
+
+namespace spmmbench {
+
+struct OperandPattern {
+  static constexpr int kStrip = 32;    // rows of A, columns of B
+  static constexpr int kByte = 8;      // inner indices per pattern byte of the source
+  static constexpr int kChunk = 1024;  // a strip's bits are padded with zeros to a multiple of this
+
+  std::int64_t length = 0;          // the inner dimension, K
+  std::int64_t strips = 0;          // ceil(outer dimension / kStrip)
+  std::int64_t words = 0;           // per strip
+  std::vector<std::uint32_t> bits;  // [strips][words]; bit k % 32 of word k / 32 is index k
+
+  static OperandPattern of_rows(const CsrMatrix& a);  // explicit zeros, -0 too, set no bit
+  // b is row-major, element (k, j) at values[k * ld + j].
+  static OperandPattern of_columns(std::span<const float> values, std::int64_t rows,
+                                   std::int64_t cols, std::int64_t ld);
+
+  bool test(std::int64_t strip, std::int64_t k) const {
+    return (bits[static_cast<std::size_t>(strip * words + k / 32)] >> (k % 32) & 1) != 0;
+  }
+  std::int64_t set_bits() const;
+  std::int64_t set_bytes() const;  // pattern bytes that are not zero
+  FormatStats stats(std::int64_t nnz) const;
+};
+
+// The part of the work that patterns leave. The unit is `group_a` x `group_b` strips of C by `step`
+// inner indices (1 or kByte); it is needed when one of its indices is set in any of its strips of A
+// and in any of its strips of B. Returns needed / all units, 0 when there are none.
+double needed_fraction(const OperandPattern& a, const OperandPattern& b, int group_a, int group_b,
+                       int step);
+
+}  // namespace spmmbench

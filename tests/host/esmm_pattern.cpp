@@ -1,0 +1,133 @@
+// Operand patterns and the statistics made from them, against direct definitions.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "format/pattern.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+DenseMatrix random_dense(std::int64_t rows, std::int64_t cols, double density, unsigned seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<double> draw(0, 1);
+  DenseMatrix d{rows, cols, std::vector<float>(static_cast<std::size_t>(rows * cols))};
+  for (float& x : d.values) x = draw(engine) < density ? 1.5F : -0.0F;
+  return d;
+}
+
+CsrMatrix to_csr(const DenseMatrix& d, bool keep_zeros) {
+  CsrMatrix a;
+  a.rows = d.rows;
+  a.cols = d.cols;
+  for (std::int64_t i = 0; i < d.rows; ++i) {
+    for (std::int64_t j = 0; j < d.cols; ++j) {
+      const float x = d.values[static_cast<std::size_t>(i * d.cols + j)];
+      if (x == 0 && !keep_zeros) continue;
+      a.col_idx.push_back(static_cast<std::int32_t>(j));
+      a.values.push_back(x);
+    }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  return a;
+}
+
+float at(const DenseMatrix& d, std::int64_t i, std::int64_t j) {
+  return i < d.rows && j < d.cols ? d.values[static_cast<std::size_t>(i * d.cols + j)] : 0;
+}
+
+// Straight from the definition: a unit is needed when one of its k has a nonzero of A and of B.
+double needed_by_definition(const DenseMatrix& a, const DenseMatrix& b, int group_a, int group_b,
+                            int step) {
+  std::int64_t needed = 0;
+  std::int64_t units = 0;
+  for (std::int64_t i = 0; i < a.rows; i += 32 * group_a) {
+    for (std::int64_t j = 0; j < b.cols; j += 32 * group_b) {
+      for (std::int64_t k = 0; k < a.cols; k += step) {
+        bool any = false;
+        for (std::int64_t kk = k; kk < k + step; ++kk) {
+          bool in_a = false;
+          bool in_b = false;
+          for (int r = 0; r < 32 * group_a; ++r) in_a |= at(a, i + r, kk) != 0;
+          for (int c = 0; c < 32 * group_b; ++c) in_b |= at(b, kk, j + c) != 0;
+          any |= in_a && in_b;
+        }
+        ++units;
+        needed += any ? 1 : 0;
+      }
+    }
+  }
+  return static_cast<double>(needed) / static_cast<double>(units);
+}
+
+TEST(OperandPattern, has_a_bit_exactly_where_a_strip_has_a_nonzero) {
+  for (const auto& [rows, cols] : {std::pair{1, 1}, {33, 70}, {64, 1025}, {5, 1024}}) {
+    const DenseMatrix d = random_dense(rows, cols, 0.03, 7);
+    const OperandPattern of_a = OperandPattern::of_rows(to_csr(d, true));
+    ASSERT_EQ(of_a.strips, (rows + 31) / 32);
+    ASSERT_EQ(of_a.words % 32, 0);
+    for (std::int64_t s = 0; s < of_a.strips; ++s) {
+      for (std::int64_t k = 0; k < of_a.words * 32; ++k) {
+        bool any = false;
+        for (int r = 0; r < 32; ++r) any |= at(d, s * 32 + r, k) != 0;
+        ASSERT_EQ(of_a.test(s, k), any) << "strip " << s << " k " << k;
+      }
+    }
+  }
+}
+
+TEST(OperandPattern, of_columns_is_the_pattern_of_the_transpose_and_ignores_padding) {
+  const DenseMatrix d = random_dense(70, 45, 0.05, 3);
+  const std::int64_t ld = 48;
+  std::vector<float> padded(static_cast<std::size_t>(70 * ld), std::nanf(""));
+  DenseMatrix transposed{45, 70, std::vector<float>(70 * 45)};
+  for (std::int64_t k = 0; k < 70; ++k) {
+    for (std::int64_t j = 0; j < 45; ++j) {
+      padded[static_cast<std::size_t>(k * ld + j)] = at(d, k, j);
+      transposed.values[static_cast<std::size_t>(j * 70 + k)] = at(d, k, j);
+    }
+  }
+  const OperandPattern direct = OperandPattern::of_columns(padded, 70, 45, ld);
+  const OperandPattern expected = OperandPattern::of_rows(to_csr(transposed, false));
+  EXPECT_EQ(direct.strips, expected.strips);
+  EXPECT_EQ(direct.bits, expected.bits);
+}
+
+TEST(OperandPattern, needed_fraction_follows_its_definition) {
+  for (const double density : {0.0, 0.002, 0.02, 1.0}) {
+    const DenseMatrix a = random_dense(150, 203, density, 1);
+    const DenseMatrix b = random_dense(203, 170, density, 2);
+    const OperandPattern of_a = OperandPattern::of_rows(to_csr(a, false));
+    const OperandPattern of_b = OperandPattern::of_columns(b.values, b.rows, b.cols, b.cols);
+    for (const auto& [group_a, group_b] : {std::pair{1, 1}, {2, 4}, {4, 4}, {3, 1}}) {
+      for (const int step : {1, 8}) {
+        EXPECT_NEAR(needed_fraction(of_a, of_b, group_a, group_b, step),
+                    needed_by_definition(a, b, group_a, group_b, step), 1e-12);
+      }
+    }
+  }
+}
+
+TEST(OperandPattern, format_counts_the_lines_that_survive) {
+  CsrMatrix a{64, 20, {0}, {}, {}};
+  for (int row = 0; row < 64; ++row) {
+    if (row == 3 || row == 40) {
+      a.col_idx.insert(a.col_idx.end(), {1, 9});
+      a.values.insert(a.values.end(), {1.0F, row == 3 ? -0.0F : 2.0F});
+    }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  const FormatStats s = Registry<Format>::instance().at("esmm_pattern").analyze(a, {});
+  EXPECT_EQ(s.stored, 3 * 32);  // column 1 of both strips, column 9 of the second
+  EXPECT_EQ(s.tiles, 3);
+  EXPECT_EQ(s.windows, 2);
+  EXPECT_DOUBLE_EQ(s.extra.at("set_bit_fraction"), 3.0 / 40);
+  EXPECT_DOUBLE_EQ(s.extra.at("nonzero_tile_fraction"), 3.0 / 6);
+}
+
+}  // namespace
+}  // namespace spmmbench
