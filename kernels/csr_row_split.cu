@@ -1,0 +1,367 @@
+// csr_row_split: C = A * B on the CUDA cores, straight from CSR. The model for a new kernel: read
+// it from top to bottom, copy it, change what it does.
+//
+// WHAT IT COMPUTES. Row i of C is the sum over the nonzeros (i, k) of A of value * (row k of B). A
+// row of B is contiguous, so a group of lanes reads it in 16-byte pieces, one piece per lane, and
+// each lane keeps the sums of its own columns in registers from the first nonzero to the last:
+//
+//     A row i:  (k0, v0) (k1, v1) (k2, v2) ...          one group of 8, 16 or 32 lanes
+//                  |        |        |
+//     B row k0: [lane 0][lane 1][lane 2]...[lane L-1]   16 bytes each: 4 fp32 or 8 16-bit columns
+//     B row k1: [lane 0][lane 1][lane 2]...[lane L-1]   several rows are in flight at once
+//     ...
+//     C row i:  [lane 0][lane 1][lane 2]...[lane L-1]   written once, at the end
+//
+// With fp32 and N = 128 a group is a whole warp; narrower B put two or four rows of A in a warp;
+// wider ones are cut into slabs of 32 pieces (blockIdx.y). Nothing is shared between groups, so
+// there is no shared memory and no barrier.
+//
+// LONG ROWS. Rows of power-law graphs differ by a factor of 10^5, and a group that walks the
+// longest one alone would finish long after all others. So no group gets more than `split`
+// nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an fp32
+// accumulator in global memory, and the group that arrives last copies it to C and zeroes it for
+// the next launch. That needs one launch (clearing C first would need two), works for every type of
+// C, and leaves rows that are not cut, nearly all, without any atomic. The order of the additions
+// varies from launch to launch: results agree within the error bound, not bit for bit.
+//
+// BYTES. Every nonzero gathers a row of B: nnz * N * bytes(B), mostly from the L2 cache; C is
+// written once. The gather is the limit, so all that matters is to keep enough 16-byte loads in
+// flight.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "common/dense_io.cuh"
+#include "common/reduce_add.cuh"
+#include "common/upload_values.hpp"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// ---- Device code
+// ---------------------------------------------------------------------------------
+
+constexpr int kThreads = 256;
+// Without this floor the compiler aims at the most warps per SM, 32 registers each, and issues the
+// loads one by one; 64 registers hold kUnroll loads in flight.
+constexpr int kMinBlocksPerSm = 4;
+constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
+constexpr unsigned kFullWarp = 0xFFFFFFFFU;
+
+// A run of nonzeros of one row, the work of one group. Loaded as one 16-byte vector.
+struct alignas(16) Segment {
+  std::int64_t begin;
+  std::int32_t length;
+  std::int32_t target;  // row of C, or ~index into the split rows
+};
+
+struct SplitRow {
+  std::int32_t row;       // of C
+  std::int32_t segments;  // it was cut into
+};
+
+struct Workspace {
+  const Segment* segments;
+  std::int64_t segment_count;
+  const SplitRow* split_rows;
+  float* sums;         // [split row][columns_padded]; all zero between launches
+  unsigned* arrivals;  // [split row][slab]; all zero between launches
+  std::int64_t columns_padded;
+};
+
+template <class T>
+struct CsrEntries {
+  const std::int32_t* col_idx;
+  const T* values;
+};
+
+// Adds this group's sums to the accumulator of its row. True for every lane of the group that comes
+// last, which then holds the sums of the whole row.
+template <int kLanes, int kColumns>
+__device__ bool arrive(const Workspace& work, int split_index, std::int64_t column,
+                       float (&sums)[kColumns]) {
+  const unsigned group = kLanes == 32
+                             ? kFullWarp
+                             : ((1U << (kLanes % 32)) - 1U) << (threadIdx.x % 32 / kLanes * kLanes);
+  float* total = work.sums + split_index * work.columns_padded + column;
+#pragma unroll
+  for (int i = 0; i < kColumns; i += 4)
+    reduce_add(total + i, make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
+  __threadfence();  // the sums are visible before the arrival is counted
+  __syncwarp(group);
+
+  unsigned* arrivals = work.arrivals + split_index * gridDim.y + blockIdx.y;
+  const auto expected = static_cast<unsigned>(work.split_rows[split_index].segments) - 1U;
+  unsigned before = 0;
+  if (threadIdx.x % kLanes == 0) before = atomicAdd(arrivals, 1U);
+  if (__shfl_sync(group, before, 0, kLanes) != expected) return false;
+
+  __threadfence();  // and the others' sums are read after theirs were counted
+#pragma unroll
+  for (int i = 0; i < kColumns; i += 4) {
+    auto* piece = reinterpret_cast<float4*>(total + i);
+    const float4 x = __ldcg(piece);
+    *piece = make_float4(0, 0, 0, 0);
+    sums[i] = x.x;
+    sums[i + 1] = x.y;
+    sums[i + 2] = x.z;
+    sums[i + 3] = x.w;
+  }
+  if (threadIdx.x % kLanes == 0) *arrivals = 0;
+  return true;
+}
+
+// sums += value * (this lane's 16 bytes of row `col` of B) for kCount nonzeros of the batch that
+// the group's lanes hold. The loads come first, all of them, so that they are in flight together.
+template <class TB, int kCount, int kLanes, int kColumns>
+__device__ void add_rows(std::int32_t my_col, float my_value, int first, const TB* b,
+                         std::uint32_t row_bytes, float (&sums)[kColumns]) {
+  uint4 raw[kCount];
+  float value[kCount];
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) {
+    const auto col = static_cast<std::uint32_t>(__shfl_sync(kFullWarp, my_col, first + u, kLanes));
+    value[u] = __shfl_sync(kFullWarp, my_value, first + u, kLanes);
+    const std::uint64_t offset = static_cast<std::uint64_t>(col) * row_bytes;
+    raw[u] = __ldg(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(b) + offset));
+  }
+#pragma unroll
+  for (int u = 0; u < kCount; ++u) {
+    float x[kColumns];
+    unpack(raw[u], x, TB{});
+#pragma unroll
+    for (int j = 0; j < kColumns; ++j) sums[j] += value[u] * x[j];
+  }
+}
+
+template <class TB, class TC, int kLanes>
+__global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
+    csr_row_split_kernel(Workspace work, CsrEntries<TB> a, const TB* __restrict__ b,
+                         std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
+                         std::int64_t n) {
+  constexpr int kColumns = kPerVector<TB>;  // of one lane
+  static_assert(kLanes % kUnroll == 0, "a batch of kLanes nonzeros is walked kUnroll at a time");
+  const int lane = threadIdx.x % kLanes;
+  const std::int64_t index =
+      static_cast<std::int64_t>(blockIdx.x) * (kThreads / kLanes) + threadIdx.x / kLanes;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kColumns;
+  const TB* b_piece = b + (column < n ? column : 0);
+
+  // Groups past the end run along with length 0, so that the whole warp takes part in the shuffles.
+  Segment segment{0, 0, 0};
+  if (index < work.segment_count) segment = work.segments[index];
+  const int longest = __reduce_max_sync(kFullWarp, segment.length);
+
+  float sums[kColumns] = {};
+  for (int base = 0; base < longest; base += kLanes) {
+    // Each lane reads one nonzero of the batch; shuffles hand them round. A is read once: streaming
+    // loads keep it from displacing B. Past its end a segment repeats its last nonzero with value
+    // 0: an `if` around the loads of B would make the compiler issue them one by one.
+    std::int32_t my_col = 0;
+    float my_value = 0;
+    if (segment.length > 0) {
+      const std::int64_t entry = segment.begin + min(base + lane, segment.length - 1);
+      my_col = __ldcs(a.col_idx + entry);
+      if (base + lane < segment.length) my_value = to_float(__ldcs(a.values + entry));
+    }
+    const int count = min(kLanes, longest - base);
+    for (int i = 0; i < count; i += kUnroll) {
+      const int left = count - i;
+      if (left > 4) add_rows<TB, 8, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
+      else if (left > 2) add_rows<TB, 4, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
+      else if (left == 2) add_rows<TB, 2, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
+      else add_rows<TB, 1, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
+    }
+  }
+
+  if (index >= work.segment_count) return;
+  std::int64_t row = segment.target;
+  if (segment.target < 0) {
+    const int split_index = ~segment.target;
+    if (!arrive<kLanes>(work, split_index, column, sums)) return;
+    row = work.split_rows[split_index].row;
+  }
+  if (column < n) store_streaming(c + row * ldc + column, sums, n - column);
+}
+
+// ---- Host adapter
+// --------------------------------------------------------------------------------
+
+constexpr std::int64_t kDefaultSplit = 256;
+constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
+
+struct Segments {
+  std::vector<Segment> segments;  // those of split rows first: they must not start last
+  std::vector<SplitRow> split_rows;
+};
+
+Segments cut_rows(const Problem& problem, std::int64_t split) {
+  const CsrMatrix& a = *problem.a;
+  const auto target = [&](std::int64_t row) {
+    return problem.row_ids.empty() ? static_cast<std::int32_t>(row) : problem.row_ids[row];
+  };
+  Segments out;
+  out.segments.reserve(a.rows + a.nnz() / split + 1);
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t length = a.row_length(row);
+    if (length <= split) continue;
+    const auto index = static_cast<std::int32_t>(out.split_rows.size());
+    const std::int64_t parts = (length + split - 1) / split;
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t begin = length * part / parts;
+      const std::int64_t end = length * (part + 1) / parts;
+      out.segments.push_back(
+          {a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), ~index});
+    }
+    out.split_rows.push_back({target(row), static_cast<std::int32_t>(parts)});
+  }
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    if (a.row_length(row) <= split)
+      out.segments.push_back(
+          {a.row_ptr[row], static_cast<std::int32_t>(a.row_length(row)), target(row)});
+  return out;
+}
+
+// How N columns are shared out: the smallest group that covers them, else slabs of full warps.
+struct Tiling {
+  int lanes;
+  std::int64_t slabs;
+  std::int64_t columns_padded;
+};
+
+Tiling tile_columns(std::int64_t n, Precision precision) {
+  const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(precision)));
+  const int lanes = n <= 8 * per_lane ? 8 : n <= 16 * per_lane ? 16 : 32;
+  const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
+  return {lanes, slabs, slabs * lanes * per_lane};
+}
+
+class CsrRowSplitPlan final : public Plan {
+ public:
+  CsrRowSplitPlan(const Problem& problem, Device& device, StageTimer& stages, std::int64_t split)
+      : n_(problem.n),
+        precision_(problem.precision),
+        split_(split),
+        tiling_(tile_columns(problem.n, problem.precision)) {
+    Segments host;
+    {
+      const auto timed = stages.scope("build");
+      host = cut_rows(problem, split);
+    }
+    const auto timed = stages.scope("upload");
+    segment_count_ = static_cast<std::int64_t>(host.segments.size());
+    split_count_ = static_cast<std::int64_t>(host.split_rows.size());
+    col_idx_ = device.upload(problem.a->col_idx);
+    values_ = upload_values(device, problem.a->values, storage_type(precision_));
+    segments_ = device.upload(host.segments);
+    split_rows_ = device.upload(host.split_rows);
+    sums_ = device.allocate(split_count_ * tiling_.columns_padded * sizeof(float));
+    arrivals_ = device.allocate(split_count_ * tiling_.slabs * sizeof(unsigned));
+    device.fill_bytes(sums_.data(), 0, sums_.bytes());
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    device.synchronize();
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    visit_element_type(b.type, [&](auto* b_tag) {
+      using TB = std::remove_pointer_t<decltype(b_tag)>;
+      visit_element_type(c.type, [&](auto* c_tag) {
+        using TC = std::remove_pointer_t<decltype(c_tag)>;
+        switch (tiling_.lanes) {
+          case 8: return launch_as<TB, TC, 8>(b, c, stream);
+          case 16: return launch_as<TB, TC, 16>(b, c, stream);
+          default: return launch_as<TB, TC, 32>(b, c, stream);
+        }
+      });
+    });
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    for (const Buffer* buffer : {&col_idx_, &values_, &segments_, &split_rows_, &sums_, &arrivals_})
+      report.device_bytes += buffer->bytes();
+    report.params["split"] = fmt::format("{}", split_);
+    report.params["lanes"] = fmt::format("{}", tiling_.lanes);
+    report.metrics["split_rows"] = static_cast<double>(split_count_);
+    return report;
+  }
+
+ private:
+  template <class TB, class TC, int kLanes>
+  void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
+    constexpr std::int64_t kGroups = kThreads / kLanes;  // per block
+    const Workspace work{segments_.as<Segment>(),    segment_count_,
+                         split_rows_.as<SplitRow>(), sums_.as<float>(),
+                         arrivals_.as<unsigned>(),   tiling_.columns_padded};
+    const CsrEntries<TB> a{col_idx_.as<std::int32_t>(), values_.as<TB>()};
+    const dim3 grid(static_cast<unsigned>((segment_count_ + kGroups - 1) / kGroups),
+                    static_cast<unsigned>(tiling_.slabs));
+    csr_row_split_kernel<TB, TC, kLanes>
+        <<<grid, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+            work, a, static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
+            static_cast<TC*>(c.data), c.ld, n_);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  std::int64_t n_;
+  Precision precision_;
+  std::int64_t split_;
+  Tiling tiling_;
+  std::int64_t segment_count_ = 0;
+  std::int64_t split_count_ = 0;
+  Buffer col_idx_, values_, segments_, split_rows_, sums_, arrivals_;
+};
+
+class CsrRowSplit final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    const Tiling tiling = tile_columns(problem.n, problem.precision);
+    if (tiling.slabs > kMaxSlabs)
+      return Support::no(
+          fmt::format("N above {}", kMaxSlabs * (tiling.columns_padded / tiling.slabs)));
+    const std::int64_t most_split_rows = problem.nnz() / split_of(problem);
+    const std::int64_t bytes =
+        problem.nnz() * static_cast<std::int64_t>(4 + bytes_of(storage_type(problem.precision))) +
+        (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
+        most_split_rows * (tiling.columns_padded + tiling.slabs + 2) * 4;
+    return Support::yes(static_cast<std::size_t>(bytes));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<CsrRowSplitPlan>(problem, device, stages, split_of(problem));
+  }
+
+ private:
+  static std::int64_t split_of(const Problem& problem) {
+    return problem.options.get_int("split", kDefaultSplit, 1, INT32_MAX);
+  }
+
+  KernelInfo info_ = {
+      .name = "csr_row_split",
+      .summary = "CSR on CUDA cores: a group of lanes per row, long rows split",
+      .source = "spmmbench",
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .accumulation = Accumulation::fp32_fma,
+      .writes_row_ids = true,
+      .options = {{"split", "256", "nonzeros per segment; longer rows are cut"}},
+  };
+};
+
+// ---- Registration: listed, verified, timed, reported and tested from here on
+// ----------------------
+
+SPMMBENCH_REGISTER_KERNEL(CsrRowSplit);
+
+}  // namespace
+}  // namespace spmmbench
