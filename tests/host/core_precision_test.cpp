@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "spmmbench/precision.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Half, EveryBitPatternRoundTrips) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const float value = from_half_bits(static_cast<std::uint16_t>(bits));
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(from_half_bits(to_half_bits(value))));
+      continue;
+    }
+    ASSERT_EQ(to_half_bits(value), bits);
+  }
+}
+
+TEST(Half, RoundsHalfWayToEvenAndOverflowsToInfinity) {
+  EXPECT_EQ(round_to(Precision::fp16, 1 + 0x1p-11F), 1.0F);             // tie to even, down
+  EXPECT_EQ(round_to(Precision::fp16, 1 + 3 * 0x1p-11F), 1 + 0x1p-9F);  // tie to even, up
+  EXPECT_EQ(round_to(Precision::fp16, 65519.0F), 65504.0F);
+  EXPECT_TRUE(std::isinf(round_to(Precision::fp16, 65520.0F)));
+  EXPECT_EQ(round_to(Precision::fp16, 0x1p-25F), 0.0F);  // half the smallest subnormal
+  EXPECT_EQ(round_to(Precision::fp16, 0x1.8p-25F), 0x1p-24F);
+  EXPECT_EQ(round_to(Precision::fp16, 0x1.ffcp-15F), 0x1.ffcp-15F);  // a subnormal, exact
+}
+
+TEST(Rounding, ErrsByAtMostTheUnitRoundoff) {
+  for (std::uint64_t i = 0; i < 100000; ++i) {
+    const float value = uniform_at(1, i, 0);
+    EXPECT_EQ(round_to(Precision::fp32, value), value);
+    EXPECT_LE(std::abs(round_to(Precision::tf32, value) - value), 0x1p-11F * std::abs(value));
+    EXPECT_LE(std::abs(round_to(Precision::bf16, value) - value), 0x1p-8F * std::abs(value));
+    EXPECT_LE(std::abs(round_to(Precision::fp16, value) - value),
+              std::max(0x1p-11F * std::abs(value), 0x1p-25F));
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(round_to(Precision::tf32, value)) & 0x1FFFU, 0U);
+  }
+}
+
+TEST(Rounding, KeepsInfinityAndNan) {
+  for (const Precision p : {Precision::tf32, Precision::fp16, Precision::bf16}) {
+    EXPECT_TRUE(std::isinf(round_to(p, std::numeric_limits<float>::infinity())));
+    EXPECT_TRUE(std::isnan(round_to(p, std::numeric_limits<float>::quiet_NaN())));
+  }
+}
+
+TEST(Random, IsNeverZeroNorOneAndIsCentred) {
+  double sum = 0, squares = 0;
+  std::set<float> distinct;
+  constexpr int kCount = 200000;
+  for (int i = 0; i < kCount; ++i) {
+    const float value = uniform_at(42, i / 500, i % 500);
+    ASSERT_NE(value, 0.0F);
+    ASSERT_LT(std::abs(value), 1.0F);
+    sum += value;
+    squares += static_cast<double>(value) * value;
+    distinct.insert(value);
+  }
+  EXPECT_NEAR(sum / kCount, 0.0, 0.01);
+  EXPECT_NEAR(squares / kCount, 1.0 / 3, 0.01);
+  EXPECT_GT(distinct.size(), kCount * 0.98);
+}
+
+TEST(Random, DependsOnSeedRowAndColumn) {
+  EXPECT_NE(uniform_at(1, 2, 3), uniform_at(2, 2, 3));
+  EXPECT_NE(uniform_at(1, 2, 3), uniform_at(1, 3, 2));
+  EXPECT_NE(stream_seed(1, kStreamA), stream_seed(1, kStreamB));
+}
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,236 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "report/baselines.hpp"
+#include "report/csv.hpp"
+#include "report/journal.hpp"
+#include "report/json.hpp"
+#include "report/table.hpp"
+#include "spmmbench/error.hpp"
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+namespace {
+
+ResultRow row_of(const std::string& kernel, const std::string& precision, double hot_us,
+                 bool baseline = false) {
+  ResultRow row;
+  row.matrix = {"m", "m.mtx", "00ff", 10, 20, 30, 3, 0.5, 9};
+  row.n = 128;
+  row.kernel = kernel;
+  row.baseline = baseline;
+  row.precision = precision;
+  row.c_type = "fp32";
+  row.layout = "row";
+  row.reorder = "none";
+  row.status = Status::ok;
+  row.stages_ms = {{"load", 5}, {"build", 2}, {"upload", 1}};
+  row.verify = Verdict{true, 0.25, 1, 2, 1e-8};
+  row.hot = summarise({hot_us, hot_us + 1, hot_us - 1}, 10);
+  row.cold = summarise({hot_us * 2}, 1);
+  row.gflops = 1.5;
+  row.bound_us = 1;
+  row.of_bound = 1 / hot_us;
+  row.command = "spmmbench run m.mtx";
+  return row;
+}
+
+class ReportFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        std::filesystem::temp_directory_path() / ("spmmbench_report_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    context_.device.name = "device";
+    context_.seed = 1;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+
+  std::filesystem::path folder_;
+  RunContext context_;
+};
+
+TEST(Json, RowsRoundTrip) {
+  ResultRow row = row_of("rsh?tau=4", "fp16", 10);
+  row.format = FormatStats{};
+  row.format->extra["cuda_share"] = 0.125;
+  row.params = {{"tau", "4"}};
+  row.metrics = {{"a_scale_log2", -3}};
+  row.break_even_calls = std::numeric_limits<double>::infinity();
+  row.device_bytes = 12345678901ULL;
+  const auto json = to_json(row);
+  EXPECT_EQ(json.at("break_even_calls"), "never");
+  EXPECT_EQ(to_json(row_from_json(json)), json);
+}
+
+TEST(Json, AbsentValuesAreNull) {
+  ResultRow row = row_of("k", "fp16", 1);
+  row.status = Status::skipped;
+  row.hot.reset();
+  row.cold.reset();
+  row.verify.reset();
+  const auto json = to_json(row);
+  EXPECT_TRUE(json.at("hot").is_null());
+  EXPECT_EQ(to_json(row_from_json(json)), json);
+}
+
+TEST(Json, AMissingFieldIsNamed) {
+  auto json = to_json(row_of("k", "fp16", 1));
+  json.erase("kernel");
+  try {
+    row_from_json(json);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("kernel"), std::string::npos);
+  }
+}
+
+TEST(Csv, HasAsManyFieldsAsItsHeader) {
+  const ResultRow row = row_of("k", "fp16", 1);
+  const auto fields = [](const std::string& line) {
+    return std::count(line.begin(), line.end(), ',');
+  };
+  EXPECT_EQ(fields(csv_header()), fields(csv_line(row)));
+}
+
+TEST(Csv, QuotesCommasAndQuotes) {
+  ResultRow row = row_of("k", "fp16", 1);
+  row.reason = "a \"b\", c";
+  EXPECT_NE(csv_line(row).find("\"a \"\"b\"\", c\""), std::string::npos);
+}
+
+TEST(Baselines, SpeedUpsNameTheirBaseline) {
+  Baselines baselines;
+  baselines.add(row_of("cusparse_csr_default", "fp32", 100, true));
+  baselines.add(row_of("cusparse_csr_default", "fp16", 80, true));
+  baselines.add(row_of("cusparse_csr_alg3", "fp16", 60, true));
+  baselines.add(row_of("cublas_dense", "fp16", 400, true));
+  ResultRow mine = row_of("rsh", "fp16", 20);
+  baselines.fill(mine);
+  EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_default_fp32, 5);
+  EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 3);
+  EXPECT_DOUBLE_EQ(*mine.speedup.cublas, 20);
+  EXPECT_DOUBLE_EQ(*mine.break_even_calls, 3.0 / 0.060) << "build + upload over 60 us saved";
+}
+
+TEST(Baselines, NoSavingNeverPays) {
+  Baselines baselines;
+  baselines.add(row_of("cusparse_csr_default", "fp16", 10, true));
+  ResultRow mine = row_of("rsh", "fp16", 20);
+  baselines.fill(mine);
+  EXPECT_TRUE(std::isinf(*mine.break_even_calls));
+}
+
+TEST(Baselines, WrongRowsNeitherGiveNorGetASpeedUp) {
+  Baselines baselines;
+  ResultRow wrong = row_of("cusparse_csr_default", "fp32", 1, true);
+  wrong.status = Status::wrong;
+  baselines.add(wrong);
+  ResultRow mine = row_of("rsh", "fp16", 20);
+  baselines.fill(mine);
+  EXPECT_FALSE(mine.speedup.cusparse_default_fp32);
+  baselines.add(row_of("cusparse_csr_default", "fp32", 100, true));
+  mine.status = Status::wrong;
+  baselines.fill(mine);
+  EXPECT_FALSE(mine.speedup.cusparse_default_fp32);
+}
+
+TEST_F(ReportFiles, JournalBecomesADocumentAndACsv) {
+  Journal journal({path("out.json"), path("out.csv")}, context_, false);
+  journal.append(row_of("cusparse_csr_default", "fp32", 100, true));
+  journal.append(row_of("rsh", "fp16", 20));
+  journal.finish({}, true);
+  const ResultDocument document = read_document(path("out.json"));
+  ASSERT_EQ(document.rows.size(), 2U);
+  EXPECT_TRUE(document.complete);
+  EXPECT_DOUBLE_EQ(*document.rows[1].speedup.cusparse_default_fp32, 5);
+  EXPECT_FALSE(std::filesystem::exists(path("out.json.journal")));
+  const std::string csv = read(path("out.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST_F(ReportFiles, ResumeKeepsRowsReplacesRetriedOnesAndPassesOverACutLine) {
+  {
+    Journal journal({path("out.json"), ""}, context_, false);
+    journal.append(row_of("a", "fp16", 1));
+    ResultRow failed = row_of("b", "fp16", 2);
+    failed.status = Status::failed;
+    journal.append(failed);
+  }
+  std::ofstream(path("out.json.journal"), std::ios::app) << "{\"matrix\": {\"na";
+  Journal journal({path("out.json"), ""}, context_, true);
+  EXPECT_EQ(journal.status_of(case_key(row_of("a", "fp16", 1))), Status::ok);
+  EXPECT_EQ(journal.status_of(case_key(row_of("b", "fp16", 1))), Status::failed);
+  EXPECT_FALSE(journal.status_of(case_key(row_of("c", "fp16", 1))));
+  journal.append(row_of("b", "fp16", 3));
+  journal.finish({}, true);
+  const ResultDocument document = read_document(path("out.json"));
+  ASSERT_EQ(document.rows.size(), 2U);
+  EXPECT_EQ(document.rows[1].status, Status::ok);
+  EXPECT_DOUBLE_EQ(document.rows[1].hot->median_us, 3);
+}
+
+TEST_F(ReportFiles, AnInterruptedRunLeavesAValidDocumentAndItsJournal) {
+  Journal journal({path("out.json"), ""}, context_, false);
+  journal.append(row_of("a", "fp16", 1));
+  journal.finish({}, false);
+  EXPECT_FALSE(read_document(path("out.json")).complete);
+  EXPECT_TRUE(std::filesystem::exists(path("out.json.journal")));
+}
+
+TEST_F(ReportFiles, ResumeOnAnotherDeviceIsNotComparable) {
+  { Journal journal({path("out.json"), ""}, context_, false); }
+  context_.device.name = "another";
+  try {
+    Journal journal({path("out.json"), ""}, context_, true);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::not_comparable);
+  }
+}
+
+TEST_F(ReportFiles, UnwritableOutputIsFoundBeforeAnyMeasurement) {
+  EXPECT_THROW(Journal({path("absent/out.json"), ""}, context_, false), Error);
+  EXPECT_THROW(Journal({folder_.string(), ""}, context_, false), Error);
+}
+
+TEST_F(ReportFiles, WhatIsNoResultDocumentIsRefused) {
+  std::ofstream(path("x.json")) << "[1, 2]";
+  EXPECT_THROW(read_document(path("x.json")), Error);
+  std::ofstream(path("y.json")) << "not json";
+  EXPECT_THROW(read_document(path("y.json")), Error);
+  EXPECT_THROW(read_document(path("z.json")), Error);
+}
+
+TEST(Table, IsAtMostAHundredColumnsWideAndMarksTheWinner) {
+  std::vector<ResultRow> rows = {
+      row_of("cusparse_csr_default", "fp32", 123456789, true), row_of("rsh", "fp16", 20),
+      row_of("a_kernel_with_a_name_that_is_far_too_long_for_any_table", "fp16", 30)};
+  rows[2].gflops = 1e9;
+  rows[2].break_even_calls = 1e12;
+  rows[0].matrix.name = rows[1].matrix.name = rows[2].matrix.name = std::string(150, 'x');
+  ResultRow skipped = rows[1];
+  skipped.status = Status::skipped;
+  skipped.reason = std::string(200, 'r');
+  rows.push_back(skipped);
+  const std::string table = format_table(rows);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  EXPECT_NE(table.find("* rsh"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spmmbench

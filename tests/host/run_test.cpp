@@ -1,0 +1,212 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fake_device.hpp"
+#include "run/case.hpp"
+#include "run/interrupt.hpp"
+#include "run/plan.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench {
+namespace {
+
+// What a planted kernel does wrong.
+enum class Fault {
+  none,
+  off_by_a_little,
+  adds_to_c,
+  leaves_a_row,
+  throws,
+  loses_the_device,
+  wrong_when_timed
+};
+
+class PlantedKernel final : public Kernel {
+ public:
+  explicit PlantedKernel(Fault fault) : fault_(fault) {
+    info_.name = "planted";
+    info_.device = DeviceKind::host;
+    info_.precisions = {Precision::fp32};
+  }
+  const KernelInfo& info() const override { return info_; }
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    return problem.n > 100 ? Support::no("N is too large")
+                           : Support::yes(problem.n == 99 ? SIZE_MAX : 0);
+  }
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device&,
+                                StageTimer& stages) const override {
+    auto timed = stages.scope("build");
+    if (fault_ == Fault::throws) throw Error("cannot build");
+    return std::make_unique<PlantedPlan>(fault_, *problem.a);
+  }
+
+ private:
+  class PlantedPlan final : public Plan {
+   public:
+    PlantedPlan(Fault fault, const CsrMatrix& a) : fault_(fault), a_(a) {}
+    void launch(const DenseView& b, const DenseView& c, Stream) override {
+      if (fault_ == Fault::loses_the_device) throw DeviceError("illegal address", true);
+      ++launches_;
+      for (std::int64_t i = 0; i < a_.rows; ++i) {
+        if (fault_ == Fault::leaves_a_row && i == 1) continue;
+        for (std::int64_t j = 0; j < c.cols; ++j) {
+          float sum = 0;
+          for (std::int64_t e = a_.row_ptr[i]; e < a_.row_ptr[i + 1]; ++e)
+            sum += a_.values[e] * static_cast<const float*>(b.data)[a_.col_idx[e] * b.ld + j];
+          if (fault_ == Fault::off_by_a_little) sum *= 1 + 0x1p-18F;
+          if (fault_ == Fault::wrong_when_timed && launches_ > 2) sum += 1;
+          float& out = static_cast<float*>(c.data)[i * c.ld + j];
+          out = fault_ == Fault::adds_to_c ? out + sum : sum;
+        }
+      }
+    }
+    PlanReport report() const override { return {}; }
+
+   private:
+    Fault fault_;
+    const CsrMatrix& a_;
+    int launches_ = 0;
+  };
+
+  Fault fault_;
+  KernelInfo info_;
+};
+
+class RunCase : public ::testing::Test {
+ protected:
+  bool run(Fault fault, std::int64_t n = 6) {
+    const PlantedKernel kernel(fault);
+    const KernelChoice choice{&kernel, options_};
+    const Operands operands = make_operands(a_, n, Precision::fp32, ElementType::f32,
+                                            Layout::row_major, nullptr, 1, device_);
+    const auto reference = make_reference(a_, {}, device_);
+    CaseInput input;
+    input.choice = &choice;
+    input.problem.a = &a_;
+    input.problem.n = n;
+    input.problem.options = options_;
+    input.problem.b = operands.b;
+    input.device = &device_;
+    input.operands = &operands;
+    input.reference = reference.get();
+    input.bound_us = 5;
+    row_ = {};
+    return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},
+                    row_);
+  }
+
+  FakeDevice device_;
+  Options options_;
+  CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
+  ResultRow row_;
+};
+
+TEST_F(RunCase, ARightKernelIsTimedHotAndCold) {
+  EXPECT_TRUE(run(Fault::none));
+  EXPECT_EQ(row_.status, Status::ok);
+  EXPECT_DOUBLE_EQ(row_.hot->median_us, 10);
+  EXPECT_EQ(row_.cold->n(), 5);
+  EXPECT_DOUBLE_EQ(*row_.of_bound, 0.5);
+  EXPECT_DOUBLE_EQ(*row_.gflops, 2.0 * 3 * 6 / 10 / 1e3);
+  EXPECT_TRUE(row_.stages_ms.contains("build"));
+}
+
+TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {
+  for (const Fault fault :
+       {Fault::off_by_a_little, Fault::adds_to_c, Fault::leaves_a_row, Fault::wrong_when_timed}) {
+    EXPECT_TRUE(run(fault));
+    EXPECT_EQ(row_.status, Status::wrong);
+    EXPECT_FALSE(row_.hot) << "a wrong result has no time";
+    EXPECT_GT(row_.verify->error_over_bound, 1);
+    EXPECT_FALSE(row_.reason.empty());
+  }
+}
+
+TEST_F(RunCase, AnExceptionEndsOneCaseOnly) {
+  EXPECT_TRUE(run(Fault::throws));
+  EXPECT_EQ(row_.status, Status::failed);
+  EXPECT_EQ(row_.reason, "cannot build");
+}
+
+TEST_F(RunCase, ALostDeviceIsReported) {
+  EXPECT_FALSE(run(Fault::loses_the_device));
+  EXPECT_EQ(row_.status, Status::failed);
+}
+
+TEST_F(RunCase, WhatAKernelDoesNotSupportIsSkippedWithItsReason) {
+  EXPECT_TRUE(run(Fault::none, 101));
+  EXPECT_EQ(row_.status, Status::skipped);
+  EXPECT_EQ(row_.reason, "N is too large");
+}
+
+TEST_F(RunCase, PredictedMemoryBeyondTheDeviceFailsBeforeBuilding) {
+  EXPECT_TRUE(run(Fault::none, 99));
+  EXPECT_EQ(row_.status, Status::failed);
+  EXPECT_NE(row_.reason.find("out of device memory"), std::string::npos);
+  EXPECT_TRUE(row_.stages_ms.empty());
+}
+
+TEST_F(RunCase, AnUnknownOptionFailsTheCase) {
+  options_.set("colour", "blue");
+  EXPECT_TRUE(run(Fault::none));
+  EXPECT_EQ(row_.status, Status::failed);
+}
+
+TEST(Operands, BFromAFileIsRoundedAndItsPaddingIsNan) {
+  FakeDevice device;
+  const CsrMatrix a{1, 2, {0, 1}, {0}, {1}};
+  const DenseMatrix b{2, 3, {1 + 0x1p-20F, 2, 3, 4, 5, 6}};
+  const Operands operands =
+      make_operands(a, 3, Precision::tf32, ElementType::f32, Layout::row_major, &b, 1, device);
+  const auto* data = static_cast<const float*>(operands.b.data);
+  EXPECT_EQ(data[0], 1.0F);
+  EXPECT_EQ(data[operands.b.ld + 2], 6.0F);
+  EXPECT_TRUE(std::isnan(data[3]));
+}
+
+TEST(CompulsoryBytes, CountReferencedRowsOfBOnly) {
+  const CsrMatrix a{2, 5, {0, 2, 3}, {0, 3, 3}, {1, 1, 1}};
+  EXPECT_DOUBLE_EQ(compulsory_bytes(a, 8, Precision::fp16, ElementType::f32),
+                   3 * 6 + 3 * 4 + 2 * 8 * 2 + 2 * 8 * 4);
+}
+
+TEST(Plan, AnUnknownKernelIsNamedWithTheKnownOnes) {
+  RunOptions options;
+  options.kernels = {"no_such_kernel"};
+  try {
+    plan_groups(options, DeviceKind::host);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cpu_csr"), std::string::npos);
+  }
+}
+
+TEST(Plan, AMatchedKernelMustHaveTheOption) {
+  RunOptions options;
+  options.kernels = {"cpu_csr?colour=blue"};
+  EXPECT_THROW(plan_groups(options, DeviceKind::host), Error);
+}
+
+TEST(Plan, OneGroupPerPrecisionWithoutGpuBaselines) {
+  RunOptions options;
+  options.kernels = {"cpu*"};
+  options.precisions = {Precision::fp16, Precision::fp32};
+  const auto groups = plan_groups(options, DeviceKind::host);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_FALSE(groups[0].implied);
+  ASSERT_FALSE(groups[0].kernels.empty());
+  EXPECT_EQ(groups[0].kernels[0].label(), "cpu_csr");
+}
+
+TEST(Plan, ExcludingEverythingIsAnError) {
+  RunOptions options;
+  options.kernels = {"cpu_csr"};
+  options.exclude = {"cpu*"};
+  EXPECT_THROW(plan_groups(options, DeviceKind::host), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench

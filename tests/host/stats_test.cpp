@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fake_device.hpp"
+#include "stats/quantiles.hpp"
+#include "stats/sampler.hpp"
+#include "stats/stopping.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Quantile, InterpolatesBetweenOrderStatistics) {
+  const std::vector<double> samples = {4, 1, 3, 2};
+  EXPECT_DOUBLE_EQ(quantile(samples, 0), 1);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(quantile(samples, 0.25), 1.75);
+  EXPECT_DOUBLE_EQ(quantile(samples, 1), 4);
+}
+
+TEST(Summary, KeepsSamplesInTheOrderMeasured) {
+  const Timing timing = summarise({3, 1, 2}, 7);
+  EXPECT_DOUBLE_EQ(timing.median_us, 2);
+  EXPECT_DOUBLE_EQ(timing.min_us, 1);
+  EXPECT_EQ(timing.n(), 3);
+  EXPECT_EQ(timing.launches_per_sample, 7);
+  EXPECT_EQ(timing.samples_us, (std::vector<double>{3, 1, 2}));
+}
+
+TEST(Noise, FallsWithTheSquareRootOfTheSampleCount) {
+  std::vector<double> few, many;
+  for (int i = 0; i < 16; ++i) few.push_back(100 + i % 4);
+  for (int i = 0; i < 64; ++i) many.push_back(100 + i % 4);
+  EXPECT_NEAR(relative_noise(few) / relative_noise(many), 2, 0.05);
+  EXPECT_TRUE(std::isinf(relative_noise(std::vector<double>{1, 1, 1})));
+}
+
+TEST(GeometricMean, OfPowers) {
+  EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{1, 4, 16}), 4);
+  EXPECT_EQ(geometric_mean({}), 0);
+}
+
+TEST(NoiseLimit, StopsAtLowNoiseOnlyAfterTheMinimum) {
+  const NoiseLimit rule({.noise = 0.01, .min_samples = 10, .max_samples = 50, .max_seconds = 9});
+  std::vector<double> quiet(9, 5.0);
+  EXPECT_FALSE(rule.enough(quiet, 0));
+  quiet.push_back(5.0);
+  EXPECT_TRUE(rule.enough(quiet, 0));
+}
+
+TEST(NoiseLimit, StopsAtItsCaps) {
+  const NoiseLimit rule({.noise = 0.001, .min_samples = 10, .max_samples = 20, .max_seconds = 2});
+  std::vector<double> noisy;
+  for (int i = 0; i < 19; ++i) noisy.push_back(i % 2 == 0 ? 1 : 100);
+  EXPECT_FALSE(rule.enough(noisy, 1));
+  EXPECT_TRUE(rule.enough(noisy, 2));
+  noisy.push_back(1);
+  EXPECT_TRUE(rule.enough(noisy, 0));
+  EXPECT_FALSE(rule.enough({}, 100)) << "never without a sample";
+}
+
+class Sampler : public ::testing::Test {
+ protected:
+  FakeDevice device_;
+  Clock clock_ = [this] { return device_.now_s; };
+  NoiseLimit rule_{{.noise = 0.01, .min_samples = 10, .max_samples = 30, .max_seconds = 1}};
+};
+
+TEST_F(Sampler, HotBatchesShortLaunches) {
+  device_.launch_us = {10};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {.sample_us = 1000}, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 100);
+  EXPECT_DOUBLE_EQ(timing.median_us, 10);
+  EXPECT_EQ(timing.n(), 10);
+  EXPECT_EQ(device_.flushes, 0U);
+}
+
+TEST_F(Sampler, WarmUpIsNotSampled) {
+  device_.launch_us = {5000, 5000, 5000, 5000, 10};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {.warmup_us = 20000}, [] {}, clock_);
+  EXPECT_DOUBLE_EQ(timing.q3_us, 10);
+}
+
+TEST_F(Sampler, LongLaunchesStopAtTheTimeCap) {
+  device_.launch_us = {300'000};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {}, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 1);
+  EXPECT_EQ(timing.n(), 4);
+}
+
+TEST_F(Sampler, ColdFlushesBeforeEachIsolatedLaunch) {
+  const Timing timing = sample_cold(
+      device_, [] {}, rule_, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 1);
+  EXPECT_EQ(device_.flushes, static_cast<std::size_t>(timing.n()));
+  for (const bool cold : device_.cold) EXPECT_TRUE(cold);
+}
+
+TEST_F(Sampler, PollMayEndTheSampling) {
+  int polls = 0;
+  const auto poll = [&] {
+    if (++polls == 3) throw std::runtime_error("stop");
+  };
+  EXPECT_THROW(sample_hot(
+                   device_, [] {}, rule_, {}, poll, clock_),
+               std::runtime_error);
+}
+
+}  // namespace
+}  // namespace spmmbench
