@@ -1,0 +1,83 @@
+#include "reorder/graph.hpp"
+
+#include <algorithm>
+
+namespace spmmbench {
+namespace {
+
+Graph symmetrize(const CsrMatrix& matrix, const Graph& transposed) {
+  Graph out;
+  out.ptr.assign(matrix.rows + 1, 0);
+  // Visits the union of row v of A and of A^T, ascending, without v.
+  const auto visit_union = [&](std::int64_t v, auto&& visit) {
+    const auto other = transposed.neighbors(v);
+    const std::int32_t *a = matrix.col_idx.data() + matrix.row_ptr[v],
+                       *a_end = matrix.col_idx.data() + matrix.row_ptr[v + 1], *b = other.data(),
+                       *b_end = b + other.size();
+    while (a != a_end || b != b_end) {
+      const std::int32_t next = b == b_end || (a != a_end && *a < *b) ? *a : *b;
+      if (a != a_end && *a == next) ++a;
+      if (b != b_end && *b == next) ++b;
+      if (next != v) visit(next);
+    }
+  };
+#pragma omp parallel for schedule(dynamic, 4096)
+  for (std::int64_t v = 0; v < matrix.rows; ++v)
+    visit_union(v, [&](std::int32_t) { ++out.ptr[v + 1]; });
+  for (std::int64_t v = 0; v < matrix.rows; ++v) out.ptr[v + 1] += out.ptr[v];
+  out.adjacent.resize(out.ptr.back());
+#pragma omp parallel for schedule(dynamic, 4096)
+  for (std::int64_t v = 0; v < matrix.rows; ++v) {
+    std::int64_t at = out.ptr[v];
+    visit_union(v, [&](std::int32_t u) { out.adjacent[at++] = u; });
+  }
+  return out;
+}
+
+Graph bipartite(const CsrMatrix& matrix, const Graph& transposed) {
+  Graph out;
+  out.ptr = matrix.row_ptr;
+  out.ptr.reserve(matrix.rows + matrix.cols + 1);
+  for (std::int64_t j = 0; j < matrix.cols; ++j)
+    out.ptr.push_back(matrix.nnz() + transposed.ptr[j + 1]);
+  out.adjacent.reserve(2 * matrix.nnz());
+  for (const std::int32_t column : matrix.col_idx)
+    out.adjacent.push_back(static_cast<std::int32_t>(matrix.rows + column));
+  out.adjacent.insert(out.adjacent.end(), transposed.adjacent.begin(), transposed.adjacent.end());
+  return out;
+}
+
+}  // namespace
+
+Graph transpose_pattern(const CsrMatrix& matrix) {
+  Graph out;
+  out.ptr.assign(matrix.cols + 1, 0);
+  for (const std::int32_t column : matrix.col_idx) ++out.ptr[column + 1];
+  for (std::int64_t j = 0; j < matrix.cols; ++j) out.ptr[j + 1] += out.ptr[j];
+  out.adjacent.resize(matrix.nnz());
+  std::vector<std::int64_t> cursor(out.ptr.begin(), out.ptr.end() - 1);
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      out.adjacent[cursor[matrix.col_idx[e]]++] = static_cast<std::int32_t>(row);
+  return out;
+}
+
+Graph graph_of(const CsrMatrix& matrix) {
+  const Graph transposed = transpose_pattern(matrix);
+  return matrix.rows == matrix.cols ? symmetrize(matrix, transposed)
+                                    : bipartite(matrix, transposed);
+}
+
+std::vector<std::int32_t> by_degree(const Graph& graph) {
+  std::int64_t largest = 0;
+  for (std::int64_t v = 0; v < graph.size(); ++v) largest = std::max(largest, graph.degree(v));
+  std::vector<std::int64_t> start(largest + 2, 0);
+  for (std::int64_t v = 0; v < graph.size(); ++v) ++start[graph.degree(v) + 1];
+  for (std::int64_t d = 0; d <= largest; ++d) start[d + 1] += start[d];
+  std::vector<std::int32_t> order(graph.size());
+  for (std::int64_t v = 0; v < graph.size(); ++v)
+    order[start[graph.degree(v)]++] = static_cast<std::int32_t>(v);
+  return order;
+}
+
+}  // namespace spmmbench

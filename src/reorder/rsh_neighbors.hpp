@@ -1,0 +1,31 @@
+#pragma once
+// Stages 1 and 2 of the RSH-SpMM ordering: candidate rows through an inverted index over each row's
+// rarest columns, and the k most similar of them.
+
+#include <cstdint>
+#include <vector>
+
+#include "reorder/similarity.hpp"
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+struct RshNeighborOptions {
+  int k = 0;               // neighbours kept per row
+  int features = 0;        // representative columns per row
+  int candidates = 0;      // rows compared per row, and rows taken from one column's list
+  std::uint64_t seed = 0;  // of the draws from lists longer than that
+};
+
+// Row r's neighbours at [r * k, (r + 1) * k), most similar first; -1 where there are fewer.
+struct RshNeighbors {
+  static constexpr float kScale = 65535;  // similarity is stored in units of 1 / kScale
+  int k = 0;
+  std::vector<std::int32_t> row;
+  std::vector<std::uint16_t> similarity;
+};
+
+RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
+                            const RshNeighborOptions& options);
+
+}  // namespace spmmbench
