@@ -20,8 +20,8 @@ class Rsh final : public Reordering {
   }
   std::vector<OptionSpec> options() const override {
     return {{"alpha", "0.5", "columns weigh count^-alpha; 0 is plain Jaccard"},
-            {"k", "6", "neighbours kept per row, 1 to 64"},
-            {"features", "6", "rarest columns per row that find candidates, 1 to 64"},
+            {"k", "4", "neighbours kept per row, 1 to 64"},
+            {"features", "8", "rarest columns per row that find candidates, 1 to 64"},
             {"candidates", "32", "rows compared per row, 4 to 1024"},
             {"mst", "1", "order by the minimum spanning forest; 0 keeps the rows as given"},
             {"two_opt", "1", "2-opt inside stretches of two windows"},
@@ -35,8 +35,8 @@ class Rsh final : public Reordering {
     const WeightedJaccard jaccard(matrix, options.get_double("alpha", 0.5));
     const bool mst = options.get_bool("mst", true), isolation = options.get_bool("isolation", true);
     RshNeighborOptions search;
-    search.k = static_cast<int>(options.get_int("k", 6, 1, 64));
-    search.features = static_cast<int>(options.get_int("features", 6, 1, 64));
+    search.k = static_cast<int>(options.get_int("k", 4, 1, 64));
+    search.features = static_cast<int>(options.get_int("features", 8, 1, 64));
     search.candidates = static_cast<int>(options.get_int("candidates", 32, 4, 1024));
     search.seed = static_cast<std::uint64_t>(options.get_int("seed", 1));
     RshNeighbors neighbors;

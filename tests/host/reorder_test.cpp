@@ -1,0 +1,182 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "matrices.hpp"
+#include "reorder/graph.hpp"
+#include "reorder/rsh_path.hpp"
+#include "reorder/similarity.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench {
+namespace {
+
+Permutation compute(const char* spec, const CsrMatrix& matrix) {
+  const Spec parsed = Spec::parse(spec);
+  return Registry<Reordering>::instance().at(parsed.name).compute(matrix, parsed.options);
+}
+
+CsrMatrix shuffled(const CsrMatrix& matrix) {
+  return permute_rows(matrix, compute("random?seed=3", matrix));
+}
+
+// `blocks` groups of `size` rows; the rows of a group share its `size` columns.
+CsrMatrix block_diagonal(std::int32_t blocks, std::int32_t size) {
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t b = 0; b < blocks; ++b) {
+    std::vector<std::int32_t> columns(size);
+    std::iota(columns.begin(), columns.end(), b * size);
+    rows.insert(rows.end(), size, columns);
+  }
+  return testing::from_rows(blocks * size, rows);
+}
+
+TEST(Reordering, EveryOneGivesAPermutationOfEveryShape) {
+  for (const Reordering* reordering : Registry<Reordering>::instance().sorted())
+    for (const auto& [name, matrix] : testing::adversarial_matrices())
+      EXPECT_NO_THROW(validate_permutation(reordering->compute(matrix, {}), matrix.rows))
+          << reordering->name() << " on " << name;
+}
+
+TEST(Reordering, EveryStageOfRshCanBeSwitchedOff) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const char* spec : {"rsh?mst=0", "rsh?two_opt=0", "rsh?isolation=0",
+                             "rsh?mst=0&two_opt=0&isolation=0", "rsh?k=1&features=1&candidates=4"})
+      EXPECT_NO_THROW(validate_permutation(compute(spec, matrix), matrix.rows))
+          << spec << " on " << name;
+  const CsrMatrix matrix = testing::random_matrix(100, 100, 5, 0, 1);
+  EXPECT_EQ(compute("rsh?mst=0&two_opt=0&isolation=0", matrix), compute("none", matrix));
+}
+
+TEST(Reordering, TheThreadCountDoesNotChangeAnyOrder) {
+  const int threads = omp_get_max_threads();
+  for (const CsrMatrix& matrix : {testing::random_matrix(20000, 20000, 12, 2, 21),
+                                  testing::random_matrix(9000, 3000, 30, 1, 22)})
+    for (const Reordering* reordering : Registry<Reordering>::instance().sorted()) {
+      omp_set_num_threads(1);
+      const Permutation one = reordering->compute(matrix, {});
+      omp_set_num_threads(7);
+      const Permutation seven = reordering->compute(matrix, {});
+      omp_set_num_threads(threads);
+      EXPECT_EQ(one, seven) << reordering->name();
+    }
+}
+
+TEST(Reordering, UnknownOptionsAreRefused) {
+  const CsrMatrix matrix = testing::from_rows(2, {{0}, {1}});
+  for (const Reordering* reordering : Registry<Reordering>::instance().sorted()) {
+    Options options;
+    options.set("no_such_option", "1");
+    EXPECT_THROW(reordering->compute(matrix, options), Error) << reordering->name();
+  }
+}
+
+TEST(Reordering, SimilarRowsComeTogether) {
+  const CsrMatrix matrix = shuffled(block_diagonal(200, 16));
+  const WeightedJaccard jaccard(matrix, 0.5);
+  EXPECT_GT(mean_adjacent_cost(matrix, jaccard, compute("none", matrix)), 0.95);
+  // 199 of the 3199 steps lead from block to block.
+  EXPECT_LT(mean_adjacent_cost(matrix, jaccard, compute("rsh", matrix)), 0.0625);
+  EXPECT_LT(mean_adjacent_cost(matrix, jaccard, compute("tca", matrix)), 0.1);
+}
+
+TEST(Reordering, GraphOrdersBringCommunitiesTogether) {
+  // The shuffle here must rename columns too: the graph's vertex is row and column alike.
+  const CsrMatrix blocks = block_diagonal(100, 16);
+  const Permutation names = compute("random?seed=5", blocks);
+  std::vector<std::int32_t> new_name(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) new_name[names[i]] = static_cast<std::int32_t>(i);
+  CsrMatrix matrix = permute_rows(blocks, names);
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const auto begin = matrix.col_idx.begin() + matrix.row_ptr[row],
+               end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
+    std::transform(begin, end, begin, [&](std::int32_t column) { return new_name[column]; });
+    std::sort(begin, end);
+  }
+  const WeightedJaccard jaccard(matrix, 0.5);
+  for (const char* name : {"rcm", "rabbit"})
+    EXPECT_LT(mean_adjacent_cost(matrix, jaccard, compute(name, matrix)), 0.0625) << name;
+}
+
+TEST(Reordering, RcmNarrowsABand) {
+  std::vector<std::vector<std::int32_t>> rows(500);
+  for (std::int32_t r = 0; r < 500; ++r)
+    for (std::int32_t c = std::max(0, r - 2); c <= std::min(499, r + 2); ++c)
+      rows[r].push_back(c * 7 % 500);
+  // Row r is renamed like column r, so the matrix stays symmetric.
+  std::vector<std::vector<std::int32_t>> renamed(500);
+  for (std::int32_t r = 0; r < 500; ++r) {
+    renamed[r * 7 % 500] = rows[r];
+    std::sort(renamed[r * 7 % 500].begin(), renamed[r * 7 % 500].end());
+  }
+  const CsrMatrix matrix = testing::from_rows(500, renamed);
+  const Permutation order = compute("rcm", matrix);
+  std::vector<std::int64_t> place(500);
+  for (std::int64_t i = 0; i < 500; ++i) place[order[i]] = i;
+  std::int64_t bandwidth = 0;
+  for (std::int64_t row = 0; row < 500; ++row)
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      bandwidth = std::max(bandwidth, std::abs(place[row] - place[matrix.col_idx[e]]));
+  EXPECT_LE(bandwidth, 4);
+}
+
+TEST(Reordering, DegreeIsDescendingAndStable) {
+  const CsrMatrix matrix = testing::random_matrix(1000, 300, 20, 0, 8);
+  const Permutation order = compute("degree", matrix);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const auto before = matrix.row_length(order[i - 1]), here = matrix.row_length(order[i]);
+    EXPECT_TRUE(before > here || (before == here && order[i - 1] < order[i]));
+  }
+}
+
+TEST(RshPath, TwoOptNeverRaisesTheAdjacentCost) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices()) {
+    const WeightedJaccard jaccard(matrix, 0.5);
+    Permutation order = compute("random", matrix);
+    const auto cost = [&] {
+      double sum = 0;
+      for (std::size_t i = 1; i < order.size(); ++i)
+        sum += 1 - jaccard.similarity(order[i - 1], order[i]);
+      return sum;
+    };
+    const double before = cost();
+    two_opt(jaccard, 8, order);
+    EXPECT_LE(cost(), before + 1e-3) << name;
+    EXPECT_NO_THROW(validate_permutation(order, matrix.rows)) << name;
+  }
+}
+
+TEST(RshPath, AnIsolatedRowMovesToItsMostSimilarRow) {
+  // Rows 2 and 3 resemble no neighbour but rows 5 and 0; row 4 resembles nothing.
+  const CsrMatrix matrix =
+      testing::from_rows(10, {{0, 1}, {0, 1, 2}, {5, 6}, {0, 1}, {9}, {5, 6, 7}, {5, 7}});
+  EXPECT_EQ(compute("rsh?mst=0&two_opt=0", matrix), (Permutation{0, 3, 1, 5, 2, 6, 4}));
+}
+
+TEST(WeightedJaccard, WeighsColumnsByRarity) {
+  const CsrMatrix matrix = testing::from_rows(4, {{0, 1}, {1, 2}, {1, 3}, {0}, {}});
+  const WeightedJaccard plain(matrix, 0), weighted(matrix, 1);
+  EXPECT_FLOAT_EQ(plain.similarity(0, 1), 1.0F / 3);
+  // Weights: column 0 1/2, column 1 1/3, column 2 1.
+  EXPECT_FLOAT_EQ(weighted.similarity(0, 1), (1.0F / 3) / (0.5F + 1.0F / 3 + 1));
+  EXPECT_FLOAT_EQ(weighted.similarity(0, 3), 0.5F / (0.5F + 1.0F / 3));
+  EXPECT_EQ(plain.similarity(0, 4), 0);
+  EXPECT_EQ(plain.similarity(4, 4), 0);
+}
+
+TEST(Graph, IsAPlusItsTransposeOrBipartite) {
+  const Graph square = graph_of(testing::from_rows(3, {{0, 1}, {2}, {}}));
+  EXPECT_EQ(square.ptr, (std::vector<std::int64_t>{0, 1, 3, 4}));
+  EXPECT_EQ(square.adjacent, (std::vector<std::int32_t>{1, 0, 2, 1}));
+  const Graph tall = graph_of(testing::from_rows(2, {{0}, {0, 1}, {}}));
+  EXPECT_EQ(tall.ptr, (std::vector<std::int64_t>{0, 1, 3, 3, 5, 6}));
+  EXPECT_EQ(tall.adjacent, (std::vector<std::int32_t>{3, 3, 4, 0, 1, 1}));
+}
+
+}  // namespace
+}  // namespace spmmbench
