@@ -29,7 +29,7 @@ TEST(Half, RoundsHalfWayToEvenAndOverflowsToInfinity) {
   EXPECT_TRUE(std::isinf(round_to(Precision::fp16, 65520.0F)));
   EXPECT_EQ(round_to(Precision::fp16, 0x1p-25F), 0.0F);  // half the smallest subnormal
   EXPECT_EQ(round_to(Precision::fp16, 0x1.8p-25F), 0x1p-24F);
-  EXPECT_EQ(round_to(Precision::fp16, 0x1.ffcp-15F), 0x1.ffcp-15F);  // a subnormal, exact
+  EXPECT_EQ(round_to(Precision::fp16, 0x1.ff8p-15F), 0x1.ff8p-15F);  // a subnormal, exact
 }
 
 TEST(Rounding, ErrsByAtMostTheUnitRoundoff) {

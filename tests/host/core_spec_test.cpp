@@ -34,7 +34,8 @@ TEST(Options, GettersRefuseWhatTheyCannotReadWhole) {
 }
 
 TEST(Options, UnknownKeysAreNamedWithTheKnownOnes) {
-  const Options options({{"colour", "1"}});
+  Options options;
+  options.set("colour", "1");
   try {
     options.require_known({{"stages", "3", ""}}, "kernel x");
     FAIL() << "expected an Error";
