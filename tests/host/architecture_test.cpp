@@ -1,0 +1,110 @@
+// The two rules that keep the program in layers: no CUDA outside src/gpu and kernels, and no
+// include against the direction in which the data flows.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = SPMMBENCH_SOURCE_DIR;
+
+// Earlier folders may not include later ones.
+const std::vector<std::string> kOrder = {
+    "core", "gpu", "io", "reorder", "format", "kernels", "verify", "stats", "report", "run", "cli"};
+
+struct Include {
+  fs::path file;  // relative to the root
+  int line;
+  std::string target;
+};
+
+bool is_source(const fs::path& path) {
+  const std::string extension = path.extension();
+  return extension == ".cpp" || extension == ".hpp" || extension == ".cu" || extension == ".cuh";
+}
+
+std::vector<Include> includes_below(const std::string& folder) {
+  std::vector<Include> includes;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    if (!is_source(entry.path())) continue;
+    std::ifstream file(entry.path());
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      const std::size_t at = line.find_first_not_of(" \t");
+      if (at == std::string::npos || line.compare(at, 8, "#include") != 0) continue;
+      const std::size_t begin = line.find_first_of("<\"");
+      const std::size_t end = line.find_first_of(">\"", begin + 1);
+      includes.push_back(
+          {fs::relative(entry.path(), kRoot), number, line.substr(begin + 1, end - begin - 1)});
+    }
+  }
+  return includes;
+}
+
+// "src/io/x.cpp" -> "io", "kernels/x.cu" -> "kernels", "io/x.hpp" -> "io".
+std::string layer_of(const fs::path& path) {
+  auto part = path.begin();
+  if (*part == "src") ++part;
+  return part->string();
+}
+
+bool is_cuda_header(const std::string& target) {
+  for (const char* prefix :
+       {"cuda", "cublas", "cusparse", "nvtx", "nvml", "cub/", "thrust/", "cooperative_groups"})
+    if (target.starts_with(prefix)) return true;
+  return false;
+}
+
+TEST(Architecture, CudaStaysInGpuAndKernels) {
+  for (const std::string folder : {"include", "src", "kernels"})
+    for (const Include& include : includes_below(folder)) {
+      const std::string layer = layer_of(include.file);
+      if (layer == "gpu" || layer == "kernels") continue;
+      EXPECT_FALSE(is_cuda_header(include.target))
+          << include.file << ":" << include.line << " includes " << include.target;
+      EXPECT_NE(include.file.extension(), ".cu") << include.file;
+    }
+}
+
+TEST(Architecture, IncludesFollowTheDirectionOfTheData) {
+  for (const std::string folder : {"src", "kernels"})
+    for (const Include& include : includes_below(folder)) {
+      const auto target = std::find(kOrder.begin(), kOrder.end(), layer_of(include.target));
+      if (target == kOrder.end()) continue;  // spmmbench/, system and library headers
+      const auto own = std::find(kOrder.begin(), kOrder.end(), layer_of(include.file));
+      ASSERT_NE(own, kOrder.end()) << include.file << " is in no known folder";
+      EXPECT_LE(target - kOrder.begin(), own - kOrder.begin())
+          << include.file << ":" << include.line << " includes " << include.target;
+    }
+}
+
+TEST(Architecture, PublicHeadersIncludeOnlyOneAnother) {
+  for (const Include& include : includes_below("include")) {
+    const bool own = include.target.starts_with("spmmbench/");
+    EXPECT_TRUE(own || include.target.find('/') == std::string::npos)
+        << include.file << ":" << include.line << " includes " << include.target;
+  }
+}
+
+TEST(Architecture, InlineAssemblyStaysInKernelsCommon) {
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "kernels")) {
+    if (!is_source(entry.path()) || entry.path().parent_path().filename() == "common") continue;
+    std::ifstream file(entry.path());
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      EXPECT_EQ(line.find("asm volatile"), std::string::npos) << entry.path() << ":" << number;
+      EXPECT_EQ(line.find("asm("), std::string::npos) << entry.path() << ":" << number;
+    }
+  }
+}
+
+}  // namespace
