@@ -145,7 +145,7 @@ def digits(value, decimals=None):
         return "never"
     if isinstance(value, int):
         return f"{value:,}".replace(",", "\u202f")
-    if decimals is not None:
+    if decimals is not None and abs(value) >= 0.1**decimals:
         return f"{value:.{decimals}f}"
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}".replace(",", "\u202f")
@@ -154,14 +154,17 @@ def digits(value, decimals=None):
 
 def table(columns, rows):
     """columns: (heading, kind) with kind "" text, "n" number, "wrap" long text. rows: cells, or
-    (class of the row, cells). A cell is text, or (class, text)."""
+    (class of the row, cells). A cell is text, or (class, text). A column without any value is left
+    out."""
+    rows = [row if isinstance(row, tuple) else ("", row) for row in rows]
+    used = [i for i in range(len(columns)) if any(cells[i] != "–" for _, cells in rows)]
+    columns = [columns[i] for i in used]
     out = ['<div class="scroll"><table><thead><tr>']
     out += [f'<th class="{kind}">{text(heading)}</th>' for heading, kind in columns]
     out.append("</tr></thead><tbody>")
-    for row in rows:
-        row_class, cells = row if isinstance(row, tuple) else ("", row)
+    for row_class, cells in rows:
         out.append(f'<tr class="{row_class}">')
-        for (_, kind), cell in zip(columns, cells):
+        for (_, kind), cell in zip(columns, (cells[i] for i in used)):
             extra, shown = cell if isinstance(cell, tuple) else ("", cell)
             out.append(f'<td class="{kind} {extra}">{text(shown)}</td>')
         out.append("</tr>")
