@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Sets up and passes all tests: host, device (skipped without a GPU), command line, and the host tests again under the
+# address and undefined-behaviour sanitizers.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+source scripts/setup.sh
+require_build_tools
+require python3-numpy python3-scipy python3-matplotlib python3-jsonschema
+export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above
+echo "== preset $preset"
+cmake --preset "$preset" -DSPMMBENCH_TESTS=ON
+cmake --build --preset "$preset"
+ctest --preset "$preset" --parallel 2
+echo "== preset asan, host tests"
+cmake --preset asan -DSPMMBENCH_TESTS=ON
+cmake --build --preset asan --target spmmbench_host_tests
+build/asan/tests/spmmbench_host_tests --gtest_brief=1
