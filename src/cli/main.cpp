@@ -3,12 +3,14 @@
 #include <cstdio>
 
 #include "cli/commands.hpp"
+#include "run/context.hpp"
 
 int main(int argc, char** argv) {
   using namespace spmmbench;
   CLI::App app{"Which sparse x dense product is fastest for this matrix and this GPU?",
                "spmmbench"};
   app.require_subcommand(1);
+  app.set_version_flag("--version", tool_version());
   ExitCode exit_code = ExitCode::ok;
   add_run(app, exit_code);
   add_list(app, exit_code);
