@@ -9,8 +9,8 @@
 namespace spmmbench {
 
 struct SamplerOptions {
-  double warmup_us = 20'000;  // launches before the first sample, at least two
-  double sample_us = 1'000;   // hot: launches are batched until a sample lasts this long
+  double warmup_us = 5'000;  // launches before the first sample, at least two
+  double sample_us = 500;   // hot: launches are batched until a sample lasts this long
   int max_batch = 256;
 };
 
