@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   ExitCode exit_code = ExitCode::ok;
   add_run(app, exit_code);
   add_list(app, exit_code);
+  add_inspect(app, exit_code);
   add_convert(app, exit_code);
   add_generate(app, exit_code);
   try {

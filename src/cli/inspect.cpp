@@ -1,0 +1,307 @@
+// inspect: structure of matrices, what each row ordering does to their windows, and the space of
+// every format (Figures 13 and 14 of the RSH-SpMM paper as commands).
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/lists.hpp"
+#include "cli/structure.hpp"
+#include "format/rs_tile.hpp"
+#include "io/input.hpp"
+#include "reorder/similarity.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kAlpha = 0.5;  // of the adjacency cost, the default of the rsh ordering
+
+struct InspectArguments {
+  std::vector<std::string> paths;
+  std::string reorder = "none", formats = "*", threshold;
+  LoadOptions load;
+  bool json = false;
+};
+
+struct Threshold {
+  int first = 0, last = -1;  // none when empty
+};
+
+Threshold parse_threshold(const std::string& text) {
+  Threshold out;
+  if (text.empty()) return out;
+  const std::size_t colon = text.find(':');
+  Options options;
+  options.set("--threshold", text.substr(0, colon));
+  out.first = static_cast<int>(options.get_int("--threshold", 0, 0, RsTile::kMaxResidualLength));
+  options.set("--threshold", colon == std::string::npos ? text : text.substr(colon + 1));
+  out.last =
+      static_cast<int>(options.get_int("--threshold", 0, out.first, RsTile::kMaxResidualLength));
+  return out;
+}
+
+// Formats that a list of names, globs and specs selects, with their options.
+std::vector<std::pair<const Format*, Options>> select_formats(const std::string& list) {
+  std::vector<std::pair<const Format*, Options>> out;
+  for (const std::string& item : split_list(list)) {
+    const Spec spec = Spec::parse(item);
+    const std::size_t before = out.size();
+    for (const Format* format : Registry<Format>::instance().sorted())
+      if (glob_match(spec.name, format->name())) {
+        spec.options.require_known(format->options(), format->name());
+        out.emplace_back(format, spec.options);
+      }
+    if (out.size() == before) Registry<Format>::instance().at(spec.name);  // throws, naming all
+  }
+  return out;
+}
+
+Json stats_json(const FormatStats& stats, std::int64_t nnz) {
+  // COO: 8 bytes of index per nonzero; values of 2 bytes in the 16-bit precisions.
+  const double entries = nnz > 0 ? static_cast<double>(nnz) : 1;
+  Json out = {{"bytes_fp32", stats.bytes},
+              {"index_bytes", stats.index_bytes},
+              {"stored", stats.stored},
+              {"tiles", stats.tiles},
+              {"windows", stats.windows},
+              {"fill", stats.fill},
+              {"nnz_per_tile", stats.nnz_per_tile},
+              {"nnz_per_window", stats.nnz_per_window},
+              {"window_imbalance", stats.window_imbalance},
+              {"index_over_coo", static_cast<double>(stats.index_bytes) / (8 * entries)},
+              {"fp16_over_coo",
+               static_cast<double>(stats.index_bytes + 2 * stats.stored) / (10 * entries)}};
+  for (const auto& [key, value] : stats.extra) out[key] = value;
+  return out;
+}
+
+Json threshold_json(const CsrMatrix& matrix, Threshold threshold) {
+  Json out = Json::array();
+  for (int tau = threshold.first; tau <= threshold.last; ++tau) {
+    Options options;
+    options.set("tau_nnz", std::to_string(tau));
+    const RsTile tile = RsTile::build(matrix, options);
+    const FormatStats stats = tile.stats();
+    const auto residual_rows = static_cast<double>(tile.residual_row.size());
+    out.push_back(
+        {{"tau_nnz", tau},
+         {"nnz_per_tile", stats.nnz_per_tile},
+         {"nnz_per_window", stats.nnz_per_window},
+         {"residual_nnz_share", stats.extra.at("residual_nnz_share")},
+         {"residual_nnz", tile.residual_col.size()},
+         {"residual_nnz_per_row",
+          residual_rows > 0 ? static_cast<double>(tile.residual_col.size()) / residual_rows : 0}});
+  }
+  return out;
+}
+
+Json structure_json(const CsrMatrix& matrix) {
+  const Structure s = structure_of(matrix);
+  return {{"row_length",
+           {{"min", s.row_min},
+            {"q1", s.row_q1},
+            {"median", s.row_median},
+            {"q3", s.row_q3},
+            {"p99", s.row_p99},
+            {"max", s.row_max},
+            {"mean", s.row_mean},
+            {"cv", s.row_cv}}},
+          {"empty_rows", s.empty_rows},
+          {"referenced_cols", s.referenced_cols},
+          {"bandwidth", s.bandwidth},
+          {"mean_distance", s.mean_distance},
+          {"symmetric_pattern", s.symmetric_pattern}};
+}
+
+Json inspect_matrix(const NamedMatrix& input, const InspectArguments& arguments,
+                    Threshold threshold) {
+  const CsrMatrix& matrix = input.csr;
+  Json out = {{"name", input.name},          {"source", input.source},
+              {"sha256", input.sha256},      {"rows", matrix.rows},
+              {"cols", matrix.cols},         {"nnz", matrix.nnz()},
+              {"pattern", input.pattern},    {"structure", structure_json(matrix)},
+              {"reorderings", Json::array()}};
+  const WeightedJaccard jaccard(matrix, kAlpha);
+  for (const std::string& item : split_list(arguments.reorder)) {
+    const Spec spec = Spec::parse(item);
+    const Reordering& reordering = Registry<Reordering>::instance().at(spec.name);
+    const auto start = std::chrono::steady_clock::now();
+    const Permutation order = reordering.compute(matrix, spec.options);
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const CsrMatrix permuted = permute_rows(matrix, order);
+    Json row = {{"name", spec.to_string()},
+                {"reorder_ms", ms},
+                {"adjacent_cost", mean_adjacent_cost(matrix, jaccard, order)},
+                {"rs_tile", stats_json(RsTile::build(permuted).stats(), matrix.nnz())},
+                {"formats", Json::object()}};
+    for (const auto& [format, options] : select_formats(arguments.formats))
+      row["formats"][Spec{format->name(), options}.to_string()] =
+          stats_json(format->analyze(permuted, options), matrix.nnz());
+    if (threshold.last >= threshold.first) row["threshold"] = threshold_json(permuted, threshold);
+    out["reorderings"].push_back(std::move(row));
+  }
+  return out;
+}
+
+void print_structure(const Json& matrix) {
+  const Json &s = matrix["structure"], &length = s["row_length"];
+  fmt::print("{}  {} x {}, {} nonzeros{}\n", matrix["name"].get<std::string>(),
+             matrix["rows"].get<std::int64_t>(), matrix["cols"].get<std::int64_t>(),
+             matrix["nnz"].get<std::int64_t>(),
+             matrix["pattern"].get<bool>() ? ", pattern only" : "");
+  fmt::print(
+      "  row lengths  min {:.0f}  q1 {:.0f}  median {:.0f}  q3 {:.0f}  p99 {:.0f}  max {:.0f}  "
+      "mean {:.2f}  cv {:.2f}\n",
+      length["min"].get<double>(), length["q1"].get<double>(), length["median"].get<double>(),
+      length["q3"].get<double>(), length["p99"].get<double>(), length["max"].get<double>(),
+      length["mean"].get<double>(), length["cv"].get<double>());
+  fmt::print(
+      "  empty rows {}  columns in use {}  bandwidth {}  mean |i-j| {:.0f}  symmetric {}\n\n",
+      s["empty_rows"].get<std::int64_t>(), s["referenced_cols"].get<std::int64_t>(),
+      s["bandwidth"].get<std::int64_t>(), s["mean_distance"].get<double>(),
+      s["symmetric_pattern"].get<bool>() ? "yes" : "no");
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
+}
+
+void print_reorderings(const Json& matrix) {
+  fmt::print("  {:<20} {:>9} {:>8} {:>9} {:>8} {:>10} {:>6} {:>8} {:>8}\n", "RS-Tile after", "ms",
+             "windows", "tiles", "nnz/tile", "nnz/window", "CUDA%", "B rows", "1-sim");
+  for (const Json& row : matrix["reorderings"]) {
+    const Json& tile = row["rs_tile"];
+    fmt::print(
+        "  {:<20} {:>9.1f} {:>8} {:>9} {:>8.2f} {:>10.1f} {:>6.2f} {:>8.3f} {:>8.3f}\n",
+        shortened(row["name"].get<std::string>(), 20), row["reorder_ms"].get<double>(),
+        tile["windows"].get<std::int64_t>(), tile["tiles"].get<std::int64_t>(),
+        tile["nnz_per_tile"].get<double>(), tile["nnz_per_window"].get<double>(),
+        100 * tile["residual_nnz_share"].get<double>(),
+        tile["gathered_rows_of_b"].get<double>() / std::max<double>(1, matrix["nnz"].get<double>()),
+        row["adjacent_cost"].get<double>());
+  }
+  fmt::print("  B rows: fetched per nonzero; 1-sim: mean over adjacent rows, weighted Jaccard\n\n");
+}
+
+// One line per format, one column per reordering; at most six columns side by side.
+void print_space(const Json& reorderings, const std::string& key, const std::string& title) {
+  constexpr std::size_t kColumns = 6;
+  for (std::size_t first = 0; first < reorderings.size(); first += kColumns) {
+    const std::size_t last = std::min(first + kColumns, reorderings.size());
+    fmt::print("  {:<26}", title);
+    for (std::size_t i = first; i < last; ++i)
+      fmt::print(" {:>11}", shortened(reorderings[i]["name"].get<std::string>(), 11));
+    fmt::print("\n");
+    for (const auto& [name, stats] : reorderings[first]["formats"].items()) {
+      fmt::print("  {:<26}", shortened(name, 26));
+      for (std::size_t i = first; i < last; ++i)
+        fmt::print(" {:>11.3f}", reorderings[i]["formats"][name][key].get<double>());
+      fmt::print("\n");
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_threshold(const Json& reorderings) {
+  for (const Json& row : reorderings) {
+    if (!row.contains("threshold")) continue;
+    fmt::print("  {:<20} {:>8} {:>9} {:>11} {:>7} {:>11} {:>13}\n",
+               shortened(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window",
+               "CUDA%", "CUDA nnz", "CUDA nnz/row");
+    for (const Json& step : row["threshold"])
+      fmt::print("  {:<20} {:>8} {:>9.2f} {:>11.1f} {:>7.2f} {:>11.0f} {:>13.2f}\n", "",
+                 step["tau_nnz"].get<int>(), step["nnz_per_tile"].get<double>(),
+                 step["nnz_per_window"].get<double>(),
+                 100 * step["residual_nnz_share"].get<double>(), step["residual_nnz"].get<double>(),
+                 step["residual_nnz_per_row"].get<double>());
+    fmt::print("\n");
+  }
+}
+
+// Adds the numbers of `value` into `sum`, which has the same shape or is null.
+void add(Json& sum, const Json& value) {
+  if (value.is_number()) {
+    sum = (sum.is_null() ? 0.0 : sum.get<double>()) + value.get<double>();
+  } else if (value.is_object()) {
+    for (const auto& [key, item] : value.items()) add(sum[key], item);
+  } else if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i) add(sum[i], value[i]);
+  } else {
+    sum = value;
+  }
+}
+
+void divide(Json& sum, double count) {
+  if (sum.is_number()) sum = sum.get<double>() / count;
+  if (sum.is_structured())
+    for (Json& item : sum) divide(item, count);
+}
+
+void inspect(const InspectArguments& arguments) {
+  const Threshold threshold = parse_threshold(arguments.threshold);
+  for (const std::string& item : split_list(arguments.reorder))
+    Registry<Reordering>::instance().at(Spec::parse(item).name);
+  select_formats(arguments.formats);
+  const std::vector<std::string> inputs = expand_inputs(arguments.paths);
+  Json document = Json::array(), mean;
+  for (const std::string& path : inputs) {
+    const Json matrix = inspect_matrix(load_input(path, arguments.load).a, arguments, threshold);
+    if (arguments.json) {
+      document.push_back(matrix);
+      continue;
+    }
+    print_structure(matrix);
+    print_reorderings(matrix);
+    print_space(matrix["reorderings"], "index_over_coo", "indices, relative to COO");
+    print_space(matrix["reorderings"], "fp16_over_coo", "with fp16 values, to COO");
+    print_threshold(matrix["reorderings"]);
+    add(mean, matrix["reorderings"]);
+  }
+  if (arguments.json) {
+    fmt::print("{}\n", document.dump(2));
+  } else if (inputs.size() > 1) {
+    divide(mean, static_cast<double>(inputs.size()));
+    fmt::print("mean of {} matrices\n", inputs.size());
+    print_space(mean, "index_over_coo", "indices, relative to COO");
+    print_space(mean, "fp16_over_coo", "with fp16 values, to COO");
+    print_threshold(mean);
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, ExitCode&) {
+  auto arguments = std::make_shared<InspectArguments>();
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Structure, windows and tiles under row orderings, and the space of every format");
+  command->add_option("PATH", arguments->paths, "Matrix files, folders, @lists or gen:SPEC")
+      ->required();
+  command
+      ->add_option("--reorder", arguments->reorder,
+                   "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command
+      ->add_option("--formats", arguments->formats,
+                   "Formats to size, by name, glob or NAME?key=value")
+      ->type_name("LIST")
+      ->capture_default_str();
+  command
+      ->add_option("--threshold", arguments->threshold,
+                   "Sweep the longest residual row of RS-Tile, such as 0:8")
+      ->type_name("FROM:TO");
+  command->add_option("--seed", arguments->load.seed, "Draws the values of patterns")
+      ->capture_default_str();
+  command->add_flag("--json", arguments->json, "As JSON");
+  command->callback([arguments] { inspect(*arguments); });
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,52 @@
+#include "cli/structure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "reorder/graph.hpp"
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+
+Structure structure_of(const CsrMatrix& matrix) {
+  Structure out;
+  std::vector<double> lengths(matrix.rows);
+  double squares = 0, distances = 0;
+  std::vector<bool> referenced(matrix.cols, false);
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    lengths[row] = static_cast<double>(matrix.row_length(row));
+    squares += lengths[row] * lengths[row];
+    out.empty_rows += matrix.row_length(row) == 0;
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
+      const std::int64_t distance = std::abs(row - matrix.col_idx[e]);
+      out.bandwidth = std::max(out.bandwidth, distance);
+      distances += static_cast<double>(distance);
+      referenced[matrix.col_idx[e]] = true;
+    }
+  }
+  out.referenced_cols = std::count(referenced.begin(), referenced.end(), true);
+  if (matrix.nnz() > 0) out.mean_distance = distances / static_cast<double>(matrix.nnz());
+  if (matrix.rows > 0) {
+    const auto rows = static_cast<double>(matrix.rows);
+    out.row_mean = static_cast<double>(matrix.nnz()) / rows;
+    const double variance = std::max(0.0, squares / rows - out.row_mean * out.row_mean);
+    out.row_cv = out.row_mean > 0 ? std::sqrt(variance) / out.row_mean : 0;
+    std::sort(lengths.begin(), lengths.end());
+    out.row_min = lengths.front();
+    out.row_q1 = quantile(lengths, 0.25);
+    out.row_median = quantile(lengths, 0.5);
+    out.row_q3 = quantile(lengths, 0.75);
+    out.row_p99 = quantile(lengths, 0.99);
+    out.row_max = lengths.back();
+  }
+  if (matrix.rows == matrix.cols) {
+    const Graph transposed = transpose_pattern(matrix);
+    out.symmetric_pattern =
+        transposed.ptr == matrix.row_ptr && transposed.adjacent == matrix.col_idx;
+  }
+  return out;
+}
+
+}  // namespace spmmbench

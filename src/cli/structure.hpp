@@ -1,0 +1,22 @@
+#pragma once
+// What inspect says of a matrix before any format is built.
+
+#include <cstdint>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+struct Structure {
+  std::int64_t empty_rows = 0;
+  std::int64_t referenced_cols = 0;  // columns that hold a nonzero
+  double row_min = 0, row_q1 = 0, row_median = 0, row_q3 = 0, row_p99 = 0, row_max = 0;
+  double row_mean = 0, row_cv = 0;  // coefficient of variation
+  std::int64_t bandwidth = 0;       // largest |row - column|
+  double mean_distance = 0;         // mean |row - column|
+  bool symmetric_pattern = false;   // square, and (i, j) is stored exactly when (j, i) is
+};
+
+Structure structure_of(const CsrMatrix& matrix);
+
+}  // namespace spmmbench
