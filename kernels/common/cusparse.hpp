@@ -1,0 +1,66 @@
+#pragma once
+// What the cuSPARSE baselines share: checked calls, descriptors that free themselves, one handle
+// per device, and the plan that runs cusparseSpMM whatever the sparse format.
+
+#include <cusparse.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+
+[[noreturn]] void throw_cusparse_error(cusparseStatus_t status, const char* call);
+
+#define SPMMBENCH_CUSPARSE(call)                                  \
+  do {                                                            \
+    const cusparseStatus_t spmmbench_status = (call);             \
+    if (spmmbench_status != CUSPARSE_STATUS_SUCCESS)              \
+      ::spmmbench::throw_cusparse_error(spmmbench_status, #call); \
+  } while (false)
+
+// Lives as long as the process: creating one takes longer than most products.
+cusparseHandle_t cusparse_handle(const Device& device);
+
+cudaDataType cuda_type(ElementType type);
+cusparseOrder_t cusparse_order(Layout layout);
+
+struct DestroySparse {
+  void operator()(cusparseSpMatDescr_t matrix) const noexcept {
+    (void)cusparseDestroySpMat(matrix);
+  }
+};
+struct DestroyDense {
+  void operator()(cusparseDnMatDescr_t matrix) const noexcept {
+    (void)cusparseDestroyDnMat(matrix);
+  }
+};
+using SparseDescriptor =
+    std::unique_ptr<std::remove_pointer_t<cusparseSpMatDescr_t>, DestroySparse>;
+using DenseDescriptor = std::unique_ptr<std::remove_pointer_t<cusparseDnMatDescr_t>, DestroyDense>;
+
+DenseDescriptor describe_dense(const DenseView& view);
+
+// A in whatever format: the descriptor and the memory it points into.
+struct SparseOnDevice {
+  std::vector<Buffer> memory;
+  SparseDescriptor matrix;
+  PlanReport report;  // device_bytes is added by the plan
+};
+
+// Makes the plan around an uploaded A: workspace, and cusparseSpMM_preprocess when asked, both in
+// the stage "tune".
+std::unique_ptr<Plan> make_cusparse_plan(const Problem& problem, Device& device, StageTimer& stages,
+                                         SparseOnDevice a, cusparseSpMMAlg_t algorithm,
+                                         bool preprocess);
+
+// cuSPARSE takes B and C of a 16-bit type together, or a 16-bit B with an fp32 C. Empty when it
+// does.
+std::string unsupported_types(Precision precision, ElementType c_type);
+
+}  // namespace spmmbench

@@ -1,0 +1,171 @@
+// A with its zeros stored, multiplied by cuBLAS: what sparsity has to beat.
+//
+// cuBLAS is column-major. A row-major matrix is the column-major transpose of itself, so row-major
+// B and C are handled as C^T = B^T * A^T without moving anything:
+//
+//     row-major B, C:     gemm(B as N x K, A as K x M) -> C as N x M
+//     column-major B, C:  gemm(A transposed back, B as K x N) -> C as M x N
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <type_traits>
+
+#include "common/upload_values.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/element.cuh"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarpsPerBlock = kThreads / 32;
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on Hopper
+
+template <class T>
+__global__ void scatter_kernel(std::int64_t rows, const std::int64_t* row_ptr,
+                               const std::int32_t* col_idx, const T* values, T* dense,
+                               std::int64_t ld) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarpsPerBlock;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / 32;
+       row < rows; row += step)
+    for (std::int64_t e = row_ptr[row] + threadIdx.x % 32; e < row_ptr[row + 1]; e += 32)
+      dense[row * ld + col_idx[e]] = values[e];
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const cudaError_t cuda = cudaGetLastError();
+  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
+                    is_sticky(cuda));
+}
+
+// Lives as long as the process: creating one takes longer than most products.
+cublasHandle_t cublas_handle(const Device& device) {
+  static std::map<int, cublasHandle_t> handles;
+  cublasHandle_t& handle = handles[device.info().index];
+  if (handle == nullptr) check(cublasCreate(&handle), "cublasCreate");
+  return handle;
+}
+
+cudaDataType cuda_type(ElementType type) {
+  return type == ElementType::f16    ? CUDA_R_16F
+         : type == ElementType::bf16 ? CUDA_R_16BF
+                                     : CUDA_R_32F;
+}
+
+DenseView dense_a(const Problem& problem) {
+  return make_dense_view(problem.m(), problem.k(), Layout::row_major,
+                         storage_type(problem.precision));
+}
+
+class CublasDensePlan final : public Plan {
+ public:
+  CublasDensePlan(const Problem& problem, Device& device, StageTimer& stages)
+      : handle_(cublas_handle(device)),
+        a_(dense_a(problem)),
+        precision_(problem.precision),
+        issued_flops_(2.0 * static_cast<double>(problem.m()) * static_cast<double>(problem.k()) *
+                      static_cast<double>(problem.n)) {
+    const auto timed = stages.scope("upload");
+    dense_ = device.allocate(a_.bytes());
+    workspace_ = device.allocate(kWorkspaceBytes);
+    a_.data = dense_.data();
+    device.fill_bytes(dense_.data(), 0, dense_.bytes());
+    const Buffer row_ptr = device.upload(problem.a->row_ptr);
+    const Buffer col_idx = device.upload(problem.a->col_idx);
+    const Buffer values = upload_values(device, problem.a->values, a_.type);
+    const int blocks = 16 * device.info().sm_count;
+    visit_element_type(a_.type, [&](auto* tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      scatter_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+          a_.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
+          dense_.as<T>(), a_.ld);
+    });
+    SPMMBENCH_CUDA_LAUNCHED();
+    device.synchronize();
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    check(cublasSetStream(handle_, static_cast<cudaStream_t>(stream.handle)), "cublasSetStream");
+    check(cublasSetWorkspace(handle_, workspace_.data(), workspace_.bytes()), "cublasSetWorkspace");
+    const auto m = static_cast<int>(c.rows);
+    const auto n = static_cast<int>(c.cols);
+    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_, c);
+    else multiply(CUBLAS_OP_T, m, n, a_, b, c);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.device_bytes = dense_.bytes() + workspace_.bytes();
+    report.issued_flops = issued_flops_;
+    return report;
+  }
+
+ private:
+  // Column-major: c (rows x cols) = op(left) * right.
+  void multiply(cublasOperation_t left_op, int rows, int cols, const DenseView& left,
+                const DenseView& right, const DenseView& c) {
+    constexpr float kOne = 1;
+    constexpr float kZero = 0;
+    check(
+        cublasGemmEx(
+            handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.cols), &kOne, left.data,
+            cuda_type(left.type), static_cast<int>(left.ld), right.data, cuda_type(right.type),
+            static_cast<int>(right.ld), &kZero, c.data, cuda_type(c.type), static_cast<int>(c.ld),
+            precision_ == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+            CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
+  }
+
+  cublasHandle_t handle_;
+  DenseView a_;
+  Precision precision_;
+  double issued_flops_;
+  Buffer dense_, workspace_;
+};
+
+class CublasDense final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const ElementType type = storage_type(problem.precision);
+    if (problem.c_type != ElementType::f32 && problem.c_type != type)
+      return Support::no(fmt::format("cuBLAS does not write {} from {} inputs",
+                                     to_string(problem.c_type), to_string(problem.precision)));
+    const std::size_t bytes = dense_a(problem).bytes();
+    if (bytes > device.memory_bytes / 4)
+      return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
+                                     static_cast<double>(bytes) * 1e-9));
+    const auto csr_bytes = static_cast<std::size_t>(problem.nnz()) * (4 + bytes_of(type)) +
+                           problem.a->row_ptr.size() * sizeof(std::int64_t);
+    return Support::yes(bytes + kWorkspaceBytes + csr_bytes);
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<CublasDensePlan>(problem, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "cublas_dense",
+      .summary = "cuBLAS on A with its zeros stored",
+      .source = "cuBLAS",
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .baseline = true,
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CublasDense);
+
+}  // namespace
+}  // namespace spmmbench

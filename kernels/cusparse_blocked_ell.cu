@@ -1,0 +1,142 @@
+// cuSPARSE's Blocked-ELL: square dense blocks, every block row padded to as many blocks as the
+// longest one has. Runs on the tensor cores.
+//
+//     block_col  [block_rows][width]                 -1 where a block row has no more blocks
+//     values     [block_rows * b][width * b]         row-major; zeros in the padding blocks
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/cusparse.hpp"
+#include "common/upload_values.hpp"
+#include "format/bcsr.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kDefaultBlock = 64;
+// Stored entries per nonzero beyond which the format is not a serious candidate.
+constexpr double kMaxPadding = 64;
+
+int block_of(const Problem& problem) {
+  return static_cast<int>(problem.options.get_int("block", kDefaultBlock, 2, 128));
+}
+
+std::int64_t widest_block_row(const BcsrPattern& pattern) {
+  std::int64_t widest = 0;
+  for (std::int64_t row = 0; row < pattern.block_rows(); ++row)
+    widest = std::max(widest, pattern.block_row_ptr[row + 1] - pattern.block_row_ptr[row]);
+  return widest;
+}
+
+struct BlockedEll {
+  std::int64_t width;  // blocks per block row
+  std::vector<std::int32_t> block_col;
+  std::vector<float> values;
+};
+
+BlockedEll build(const Bcsr& bcsr) {
+  const BcsrPattern& pattern = bcsr.pattern;
+  const std::int64_t block = pattern.bm;
+  BlockedEll out{std::max<std::int64_t>(widest_block_row(pattern), 1), {}, {}};
+  out.block_col.assign(pattern.block_rows() * out.width, -1);
+  out.values.assign(pattern.block_rows() * block * out.width * block, 0);
+#pragma omp parallel for schedule(dynamic, 16)
+  for (std::int64_t row = 0; row < pattern.block_rows(); ++row)
+    for (std::int64_t at = pattern.block_row_ptr[row]; at < pattern.block_row_ptr[row + 1]; ++at) {
+      const std::int64_t slot = at - pattern.block_row_ptr[row];
+      out.block_col[row * out.width + slot] = pattern.block_col[at];
+      for (std::int64_t r = 0; r < block; ++r)
+        std::copy_n(bcsr.values.begin() + (at * block + r) * block, block,
+                    out.values.begin() + ((row * block + r) * out.width + slot) * block);
+    }
+  return out;
+}
+
+class CusparseBlockedEll final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
+    const int block = block_of(problem);
+    if (problem.m() % block != 0 || problem.k() % block != 0)
+      return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
+    const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
+    const std::int64_t blocks = pattern.block_rows() * widest_block_row(pattern);
+    const double stored = static_cast<double>(blocks) * block * block;
+    const double padding = stored / static_cast<double>(std::max<std::int64_t>(problem.nnz(), 1));
+    if (padding > kMaxPadding)
+      return Support::no(fmt::format("would store {:.0f} entries per nonzero", padding));
+    return Support::yes(static_cast<std::size_t>(
+        stored * static_cast<double>(bytes_of(storage_type(problem.precision))) +
+        static_cast<double>(blocks) * sizeof(std::int32_t)));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    const int block = block_of(problem);
+    SparseOnDevice a;
+    BlockedEll ell;
+    {
+      const auto timed = stages.scope("build");
+      const Bcsr bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block, block));
+      ell = build(bcsr);
+      a.report = report(problem, bcsr.pattern, ell);
+    }
+    {
+      const auto timed = stages.scope("upload");
+      const ElementType type = storage_type(problem.precision);
+      a.memory.push_back(device.upload(ell.block_col));
+      a.memory.push_back(upload_values(device, ell.values, type));
+      cusparseSpMatDescr_t matrix = nullptr;
+      SPMMBENCH_CUSPARSE(cusparseCreateBlockedEll(
+          &matrix, problem.m(), problem.k(), block, ell.width * block, a.memory[0].data(),
+          a.memory[1].data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
+      a.matrix.reset(matrix);
+    }
+    return make_cusparse_plan(problem, device, stages, std::move(a), CUSPARSE_SPMM_BLOCKED_ELL_ALG1,
+                              false);
+  }
+
+ private:
+  static PlanReport report(const Problem& problem, const BcsrPattern& pattern,
+                           const BlockedEll& ell) {
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    PlanReport report;
+    FormatStats stats = pattern.stats(static_cast<int>(value_bytes));
+    stats.name = fmt::format("blocked_ell_{}", pattern.bm);
+    stats.stored = static_cast<std::int64_t>(ell.values.size());
+    stats.index_bytes = static_cast<std::int64_t>(ell.block_col.size() * sizeof(std::int32_t));
+    stats.bytes = stats.index_bytes + stats.stored * value_bytes;
+    stats.tiles = static_cast<std::int64_t>(ell.block_col.size());
+    stats.fill = static_cast<double>(problem.nnz()) / static_cast<double>(stats.stored);
+    stats.nnz_per_tile = static_cast<double>(problem.nnz()) / static_cast<double>(stats.tiles);
+    report.format = stats;
+    report.params["block"] = fmt::format("{}", pattern.bm);
+    report.issued_flops = 2.0 * static_cast<double>(stats.stored) * static_cast<double>(problem.n);
+    return report;
+  }
+
+  KernelInfo info_ = {
+      .name = "cusparse_blocked_ell",
+      .summary = "Blocked-ELL on the tensor cores",
+      .source = "cuSPARSE",
+      .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .baseline = true,
+      .options = {{"block", "64", "rows and columns of a block"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CusparseBlockedEll);
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,91 @@
+// cuSPARSE's block CSR (BSR_ALG1): square dense blocks, stored one after the other, each row-major.
+// It multiplies fp32 only; at tf32 its inputs are the rounded ones and it computes in fp32.
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <vector>
+
+#include "common/cusparse.hpp"
+#include "format/bcsr.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kDefaultBlock = 64;
+// Stored entries per nonzero beyond which the format is not a serious candidate.
+constexpr double kMaxPadding = 64;
+
+int block_of(const Problem& problem) {
+  return static_cast<int>(problem.options.get_int("block", kDefaultBlock, 2, 128));
+}
+
+class CusparseBsr final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    const int block = block_of(problem);
+    if (problem.m() % block != 0 || problem.k() % block != 0)
+      return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
+    const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
+    if (pattern.blocks() > std::numeric_limits<std::int32_t>::max())
+      return Support::no("more blocks than 32-bit indices can count");
+    const double padding = static_cast<double>(pattern.stored()) /
+                           static_cast<double>(std::max<std::int64_t>(problem.nnz(), 1));
+    if (padding > kMaxPadding)
+      return Support::no(fmt::format("would store {:.0f} entries per nonzero", padding));
+    return Support::yes(static_cast<std::size_t>(pattern.stored()) * sizeof(float) +
+                        static_cast<std::size_t>(pattern.blocks() + pattern.block_rows() + 1) *
+                            sizeof(std::int32_t));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    const int block = block_of(problem);
+    SparseOnDevice a;
+    Bcsr bcsr;
+    {
+      const auto timed = stages.scope("build");
+      bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block, block));
+      a.report.format = bcsr.pattern.stats(sizeof(float));
+      a.report.params["block"] = fmt::format("{}", block);
+      a.report.issued_flops =
+          2.0 * static_cast<double>(bcsr.pattern.stored()) * static_cast<double>(problem.n);
+    }
+    {
+      const auto timed = stages.scope("upload");
+      const BcsrPattern& pattern = bcsr.pattern;
+      a.memory.push_back(device.upload(
+          std::vector<std::int32_t>(pattern.block_row_ptr.begin(), pattern.block_row_ptr.end())));
+      a.memory.push_back(device.upload(pattern.block_col));
+      a.memory.push_back(device.upload(bcsr.values));
+      cusparseSpMatDescr_t matrix = nullptr;
+      SPMMBENCH_CUSPARSE(cusparseCreateBsr(
+          &matrix, pattern.block_rows(), problem.k() / block, pattern.blocks(), block, block,
+          a.memory[0].data(), a.memory[1].data(), a.memory[2].data(), CUSPARSE_INDEX_32I,
+          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F, CUSPARSE_ORDER_ROW));
+      a.matrix.reset(matrix);
+    }
+    return make_cusparse_plan(problem, device, stages, std::move(a), CUSPARSE_SPMM_BSR_ALG1, false);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "cusparse_bsr",
+      .summary = "block CSR (BSR_ALG1)",
+      .source = "cuSPARSE",
+      .precisions = {Precision::fp32, Precision::tf32},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_fma,
+      .baseline = true,
+      .options = {{"block", "64", "rows and columns of a block"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CusparseBsr);
+
+}  // namespace
+}  // namespace spmmbench
