@@ -57,8 +57,10 @@ class HostReference final : public ReferenceChecker {
         verdict = worst;
     }
     verdict.ok = verdict.error_over_bound <= 1;
-    verdict.relative_frobenius =
-        error_squares == 0 ? 0 : std::sqrt(error_squares / reference_squares);
+    verdict.relative_frobenius = error_squares == 0 ? 0
+                                 : std::isfinite(error_squares)
+                                     ? std::sqrt(error_squares / reference_squares)
+                                     : std::numeric_limits<double>::quiet_NaN();
     return verdict;
   }
 

@@ -1,0 +1,148 @@
+// The contract of Device, on the GPU and on the host alike.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "devices.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+class DeviceTest : public testing::TestWithParam<DeviceKind> {};
+
+float stored_value(const DenseView& shape, const std::vector<unsigned char>& memory,
+                   std::int64_t at) {
+  if (shape.type == ElementType::f32) {
+    float value = 0;
+    std::copy_n(memory.begin() + 4 * at, 4, reinterpret_cast<unsigned char*>(&value));
+    return value;
+  }
+  std::uint16_t bits = 0;
+  std::copy_n(memory.begin() + 2 * at, 2, reinterpret_cast<unsigned char*>(&bits));
+  return shape.type == ElementType::f16 ? from_half_bits(bits) : from_bfloat16_bits(bits);
+}
+
+TEST_P(DeviceTest, fill_uniform_gives_the_counter_based_values_and_nan_padding) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  for (const Precision precision :
+       {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    for (const Layout layout : {Layout::row_major, Layout::col_major}) {
+      DenseView view = make_dense_view(301, 37, layout, storage_type(precision));
+      const Buffer memory = device.allocate(view.bytes());
+      view.data = memory.data();
+      device.fill_uniform(view, 99, precision);
+      std::vector<unsigned char> host(view.bytes());
+      device.download(host.data(), memory.data(), host.size());
+      for (std::int64_t line = 0; line < view.lines(); ++line)
+        for (std::int64_t position = 0; position < view.ld; ++position) {
+          const float value = stored_value(view, host, line * view.ld + position);
+          if (position >= view.line_length()) {
+            ASSERT_TRUE(std::isnan(value)) << "padding of line " << line;
+            continue;
+          }
+          const bool row_major = layout == Layout::row_major;
+          const float expected = round_to(
+              precision, uniform_at(99, row_major ? line : position, row_major ? position : line));
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(expected))
+              << to_string(precision) << ", line " << line << ", position " << position;
+        }
+    }
+}
+
+TEST_P(DeviceTest, what_is_uploaded_comes_back) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  std::vector<std::int64_t> values(100'003);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(mix64(i));
+  const Buffer buffer = device.upload(values);
+  std::vector<std::int64_t> back(values.size());
+  device.download(back.data(), buffer.data(), buffer.bytes());
+  EXPECT_EQ(back, values);
+}
+
+TEST_P(DeviceTest, buffers_are_aligned_and_an_empty_one_is_null) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  EXPECT_EQ(device.allocate(0).data(), nullptr);
+  EXPECT_EQ(device.upload(std::vector<int>{}).data(), nullptr);
+  for (const std::size_t bytes : {1, 100, 4097}) {
+    const Buffer buffer = device.allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 256, 0U);
+    EXPECT_EQ(buffer.bytes(), bytes);
+  }
+}
+
+TEST_P(DeviceTest, running_out_of_memory_is_an_error_that_the_device_survives) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  try {
+    (void)device.allocate(std::size_t{1} << 50);
+    FAIL() << "a petabyte was allocated";
+  } catch (const DeviceError& error) {
+    EXPECT_FALSE(error.device_lost());
+    EXPECT_NE(std::string(error.what()).find("1125899906842624"), std::string::npos)
+        << error.what();
+  }
+  device.synchronize();
+  EXPECT_NE(device.allocate(1024).data(), nullptr);
+}
+
+TEST_P(DeviceTest, time_grows_with_the_number_of_launches) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  constexpr std::size_t kBytes = std::size_t{64} << 20;
+  constexpr double kImpossibleBytesPerUs = 50e6;
+  const Buffer buffer = device.allocate(kBytes);
+  const auto fill = [&] { device.fill_bytes(buffer.data(), 1, kBytes); };
+  (void)device.time_us(fill, 3);
+  const double few = device.time_us(fill, 4);
+  const double many = device.time_us(fill, 40);
+  EXPECT_GT(few, 4 * kBytes / kImpossibleBytesPerUs);
+  EXPECT_GT(many, 3 * few);
+  EXPECT_LT(many, 60 * few);
+}
+
+TEST_P(DeviceTest, a_flush_moves_the_whole_cache) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  constexpr double kImpossibleBytesPerUs = 50e6;
+  device.flush_cache();
+  const double us = device.time_us([&] { device.flush_cache(); }, 1);
+  EXPECT_GT(us, static_cast<double>(device.info().l2_bytes) / kImpossibleBytesPerUs);
+}
+
+TEST_P(DeviceTest, copy_bandwidth_is_plausible_and_measured_once) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  const double rate = device.copy_bytes_per_second();
+  EXPECT_GT(rate, 1e8);
+  EXPECT_LT(rate, 5e13);
+  EXPECT_EQ(device.copy_bytes_per_second(), rate);
+}
+
+TEST_P(DeviceTest, info_says_what_a_result_needs) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  const DeviceInfo& info = device.info();
+  EXPECT_EQ(info.kind, GetParam());
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_GT(info.sm_count, 0);
+  EXPECT_GT(info.l2_bytes, 0U);
+  EXPECT_GT(info.memory_bytes, 0U);
+  EXPECT_GT(device.free_bytes(), 0U);
+  EXPECT_EQ(info.uuid.empty(), info.kind == DeviceKind::host);
+  (void)device.clocks();
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, DeviceTest, testing::Values(DeviceKind::host, DeviceKind::cuda),
+                         [](const auto& info) {
+                           return info.param == DeviceKind::host ? "host" : "cuda";
+                         });
+
+TEST(CudaProbe, says_why_there_is_no_device) {
+  const CudaProbe probe = probe_cuda();
+  EXPECT_EQ(probe.devices.empty(), !probe.reason.empty()) << probe.reason;
+  if (!probe.devices.empty()) return;
+  EXPECT_THROW((void)open_cuda_device(0), DeviceError);
+}
+
+}  // namespace
+}  // namespace spmmbench::test

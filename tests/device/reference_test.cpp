@@ -1,0 +1,146 @@
+// The checker that judges every kernel, itself judged: its verdict on the GPU against the one of
+// the plain fp64 loop on the host, on results that are nearly right, and on planted errors.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "devices.hpp"
+#include "shapes.hpp"
+#include "spmmbench/random.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+constexpr ErrorBound kBound{.unit = 0x1p-22, .output_unit = 0x1p-11, .output_absolute = 0x1p-25};
+
+void set_element(const DenseView& view, std::int64_t row, std::int64_t col, float value) {
+  const std::int64_t at =
+      view.layout == Layout::row_major ? row * view.ld + col : col * view.ld + row;
+  switch (view.type) {
+    case ElementType::f32: static_cast<float*>(view.data)[at] = value; return;
+    case ElementType::f16: static_cast<std::uint16_t*>(view.data)[at] = to_half_bits(value); return;
+    case ElementType::bf16:
+      static_cast<std::uint16_t*>(view.data)[at] = to_bfloat16_bits(value);
+      return;
+  }
+}
+
+// A product on the host, with B and C in host memory, and the same on a device for `check`.
+class Product {
+ public:
+  Product(CsrMatrix a, std::int64_t n, Precision precision, Layout layout, ElementType c_type)
+      : a_(std::move(a)), host_(*find_device(DeviceKind::host)) {
+    for (float& value : a_.values) value = round_to(precision, value);
+    b_ = make_dense_view(a_.cols, n, layout, storage_type(precision));
+    c_ = make_dense_view(a_.rows, n, layout, c_type);
+    b_memory_ = host_.allocate(b_.bytes());
+    c_memory_ = host_.allocate(c_.bytes());
+    b_.data = b_memory_.data();
+    c_.data = c_memory_.data();
+    host_.fill_uniform(b_, 5, precision);
+    for (std::int64_t row = 0; row < a_.rows; ++row)
+      for (std::int64_t col = 0; col < n; ++col) {
+        double sum = 0;
+        for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
+          sum += static_cast<double>(a_.values[e]) * element_at(b_, a_.col_idx[e], col);
+        // Off by up to a few roundings, so that the largest error is a matter of comparison.
+        const double noise = 1 + 1e-4 * uniform_at(3, row, col);
+        set_element(c_, row, col, static_cast<float>(sum * noise));
+      }
+  }
+
+  const DenseView& c() const { return c_; }
+  const CsrMatrix& a() const { return a_; }
+
+  Verdict check_on(Device& device) {
+    const Buffer b_copy = device.allocate(b_.bytes());
+    const Buffer c_copy = device.allocate(c_.bytes());
+    device.upload(b_copy.data(), b_.data, b_.bytes());
+    device.upload(c_copy.data(), c_.data, c_.bytes());
+    DenseView b = b_;
+    DenseView c = c_;
+    b.data = b_copy.data();
+    c.data = c_copy.data();
+    return make_reference(a_, {}, device)->check(b, c, kBound);
+  }
+
+ private:
+  CsrMatrix a_;
+  Device& host_;
+  DenseView b_, c_;
+  Buffer b_memory_, c_memory_;
+};
+
+CsrMatrix small_matrix() {
+  for (NamedShape& shape : all_shapes())
+    if (shape.name == "empty_rows") return shape.matrix;
+  return {};
+}
+
+class ReferenceTest : public testing::TestWithParam<DeviceKind> {};
+
+TEST_P(ReferenceTest, agrees_with_the_plain_loop_on_the_host) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  Device& host = *find_device(DeviceKind::host);
+  for (const NamedShape& shape : all_shapes()) {
+    if (shape.matrix.nnz() > 50'000) continue;  // the plain loop above is slow
+    for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16})
+      for (const Layout layout : {Layout::row_major, Layout::col_major})
+        for (const std::int64_t n : {1, 33}) {
+          SCOPED_TRACE(shape.name + ", N = " + std::to_string(n));
+          Product product(shape.matrix, n, precision, layout, storage_type(precision));
+          const Verdict expected = product.check_on(host);
+          const Verdict verdict = product.check_on(device);
+          EXPECT_EQ(verdict.ok, expected.ok);
+          EXPECT_NEAR(verdict.error_over_bound, expected.error_over_bound,
+                      1e-6 * expected.error_over_bound);
+          EXPECT_EQ(verdict.worst_row, expected.worst_row);
+          EXPECT_EQ(verdict.worst_col, expected.worst_col);
+          EXPECT_NEAR(verdict.relative_frobenius, expected.relative_frobenius,
+                      1e-6 * expected.relative_frobenius);
+        }
+  }
+}
+
+TEST_P(ReferenceTest, finds_one_wrong_element_and_says_where) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    for (const float wrong :
+         {1e6F, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+      Product product(small_matrix(), 70, Precision::fp32, layout, ElementType::f32);
+      set_element(product.c(), 102, 69, wrong);
+      const Verdict verdict = product.check_on(device);
+      EXPECT_FALSE(verdict.ok);
+      EXPECT_GT(verdict.error_over_bound, 1);
+      EXPECT_EQ(verdict.worst_row, 102);
+      EXPECT_EQ(verdict.worst_col, 69);
+      if (!std::isfinite(wrong)) {
+        EXPECT_TRUE(std::isinf(verdict.error_over_bound));
+        EXPECT_TRUE(std::isnan(verdict.relative_frobenius));
+      }
+    }
+}
+
+TEST_P(ReferenceTest, a_row_without_nonzeros_must_be_exactly_zero) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  Product product(small_matrix(), 8, Precision::fp16, Layout::row_major, ElementType::f16);
+  ASSERT_EQ(product.a().row_length(100), 0);
+  set_element(product.c(), 100, 3, 0x1p-24F);
+  const Verdict verdict = product.check_on(device);
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_TRUE(std::isinf(verdict.error_over_bound));
+  EXPECT_EQ(verdict.worst_row, 100);
+  EXPECT_EQ(verdict.worst_col, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(devices, ReferenceTest,
+                         testing::Values(DeviceKind::host, DeviceKind::cuda), [](const auto& info) {
+                           return info.param == DeviceKind::host ? "host" : "cuda";
+                         });
+
+}  // namespace
+}  // namespace spmmbench::test
