@@ -40,6 +40,38 @@ std::string stem_of(const std::string& path) {
   return name.substr(0, name.size() - extension_of(name).size());
 }
 
+std::vector<std::string> matrices_below(const std::string& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && !extension_of(entry.path().string()).empty())
+      found.push_back(entry.path().string());
+  if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
+  constexpr int kDeepest = 8;  // a list that names itself ends here
+  if (argument.starts_with(kGeneratorPrefix)) {
+    out.push_back(argument);
+  } else if (argument.starts_with('@')) {
+    const std::string path = argument.substr(1);
+    std::ifstream list(path);
+    if (!list) throw Error(fmt::format("{}: cannot open the list", path));
+    if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
+    for (std::string line; std::getline(list, line);) {
+      if (line.ends_with('\r')) line.pop_back();
+      if (!line.empty() && !line.starts_with('#')) expand(line, depth + 1, out);
+    }
+  } else if (fs::is_directory(argument)) {
+    for (std::string& path : matrices_below(argument)) out.push_back(std::move(path));
+  } else if (fs::exists(argument)) {
+    out.push_back(argument);
+  } else {
+    throw Error(fmt::format("{}: no such file", argument));
+  }
+}
+
 void draw_values(CsrMatrix& csr, std::uint64_t seed) {
   csr.values.resize(csr.nnz());
   const std::uint64_t stream = stream_seed(seed, kStreamA);
@@ -98,32 +130,7 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
-  for (const std::string& argument : arguments) {
-    if (argument.starts_with(kGeneratorPrefix)) {
-      out.push_back(argument);
-    } else if (argument.starts_with('@')) {
-      std::ifstream list(argument.substr(1));
-      if (!list) throw Error(fmt::format("{}: cannot open the list", argument.substr(1)));
-      std::vector<std::string> lines;
-      for (std::string line; std::getline(list, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        if (!line.empty() && !line.starts_with('#')) lines.push_back(line);
-      }
-      for (std::string& path : expand_inputs(lines)) out.push_back(std::move(path));
-    } else if (fs::is_directory(argument)) {
-      std::vector<std::string> found;
-      for (const auto& entry : fs::recursive_directory_iterator(argument))
-        if (entry.is_regular_file() && !extension_of(entry.path().string()).empty())
-          found.push_back(entry.path().string());
-      if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", argument));
-      std::sort(found.begin(), found.end());
-      out.insert(out.end(), found.begin(), found.end());
-    } else if (fs::exists(argument)) {
-      out.push_back(argument);
-    } else {
-      throw Error(fmt::format("{}: no such file", argument));
-    }
-  }
+  for (const std::string& argument : arguments) expand(argument, 0, out);
   return out;
 }
 

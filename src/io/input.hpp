@@ -14,8 +14,9 @@ namespace spmmbench {
 struct LoadOptions {
   std::uint64_t seed =
       1;  // draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col)
-  std::optional<std::pair<std::int64_t, std::int64_t>> dims;  // rows, cols of headerless .bin
-  std::string prune;  // "block:64x64:0.9", "random-block:64x64:0.9" or empty; dense inputs only
+  std::optional<std::pair<std::int64_t, std::int64_t>> dims = {};  // rows, cols of headerless .bin
+  std::string prune =
+      {};  // "block:64x64:0.9", "random-block:64x64:0.9" or empty; dense inputs only
 };
 
 struct LoadedInput {

@@ -295,7 +295,9 @@ MatrixMarketMatrix parse(std::string_view text, const std::string& name,
                          const MatrixMarketOptions& options, bool mapped) {
   const Header header = mm::parse_header(text, name);
   check_memory(name, header, options);
-  const int threads = options.threads > 0 ? options.threads : omp_get_max_threads();
+  const std::size_t pieces = (text.size() - header.bytes) / options.chunk_bytes + 1;
+  const int threads = static_cast<int>(
+      std::min<std::size_t>(pieces, options.threads > 0 ? options.threads : omp_get_max_threads()));
   const auto body = [&]<class Block>(Block) {
     return parse_body<Block>(text, name, header, options, threads, mapped);
   };

@@ -1,0 +1,349 @@
+// The CSR cache, dense files, gzip and archives, SHA-256: what is written is what is read, and
+// every other file is refused in one line.
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "io/archive.hpp"
+#include "io/csr_cache.hpp"
+#include "io/dense_file.hpp"
+#include "io/gzip.hpp"
+#include "io/matrix_market.hpp"
+#include "io/output.hpp"
+#include "io/sha256.hpp"
+#include "io_fixtures.hpp"
+#include "spmmbench/precision.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string sha256(const std::string& text, std::size_t piece) {
+  Sha256 hash;
+  for (std::size_t at = 0; at < text.size(); at += piece)
+    hash.update(text.data() + at, std::min(piece, text.size() - at));
+  return hash.hex();
+}
+
+TEST(Sha256, gives_the_digests_of_fips_180) {
+  const std::pair<std::string, const char*> vectors[] = {
+      {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+      {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+      {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"},
+      {"abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmn"
+       "opqrsmnopqrstnopqrstu",
+       "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"},
+      {std::string(1000000, 'a'),
+       "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"}};
+  for (const auto& [text, digest] : vectors)
+    for (const std::size_t piece : {1, 3, 55, 56, 63, 64, 65, 1000000})
+      EXPECT_EQ(sha256(text, piece), digest);
+}
+
+TEST(Sha256, of_a_matrix_covers_shape_columns_and_values) {
+  const CsrMatrix csr = random_csr(20, 30, 100, 1);
+  CsrMatrix wider = csr, other_value = csr;
+  ++wider.cols;
+  other_value.values[7] *= -2;
+  EXPECT_NE(matrix_sha256(csr, false), matrix_sha256(wider, false));
+  EXPECT_NE(matrix_sha256(csr, false), matrix_sha256(other_value, false));
+  EXPECT_EQ(matrix_sha256(csr, true), matrix_sha256(other_value, true));
+  // python3: hashlib.sha256(numpy.array([0, 0, 0], "<i8").tobytes()).hexdigest()
+  EXPECT_EQ(matrix_sha256(CsrMatrix{}, false),
+            "9d908ecfb6b256def8b49a7c504e6c889c4b0e41fe6ce3e01863dd7b61a20aa0");
+}
+
+TEST(CsrCache, reads_what_it_wrote) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a.csr");
+  for (const auto& [rows, cols, entries] :
+       {std::array{0, 0, 0}, {0, 9, 0}, {9, 0, 0}, {1, 1, 1}, {1000, 5, 900}, {3, 100000, 200000}})
+    for (const bool pattern : {false, true}) {
+      CsrMatrix csr = random_csr(rows, cols, entries, rows + entries);
+      if (pattern) csr.values.clear();
+      write_csr_cache(path, csr, pattern);
+      const CachedMatrix read = read_csr_cache(path);
+      EXPECT_EQ(read.csr, csr);
+      EXPECT_EQ(read.pattern, pattern);
+      EXPECT_EQ(read.sha256, matrix_sha256(csr, pattern));
+    }
+}
+
+TEST(CsrCache, every_flipped_byte_and_every_truncation_is_refused) {
+  const ScratchFolder folder;
+  write_csr_cache(folder.file("a.csr"), random_csr(4, 6, 12, 3), false);
+  const std::string good = read_bytes(folder.file("a.csr"));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x10);
+    const std::string path = folder.write("bad.csr", bad);
+    EXPECT_TRUE(contains(error_of([&] { read_csr_cache(path); }), "bad.csr: ")) << at;
+  }
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    const std::string path = folder.write("bad.csr", good.substr(0, size));
+    EXPECT_TRUE(contains(error_of([&] { read_csr_cache(path); }), "bad.csr: ")) << size;
+  }
+  const std::string path = folder.write("bad.csr", good + "x");
+  EXPECT_EQ(error_of([&] { read_csr_cache(path); }),
+            fmt::format("{}: expected {} bytes, got {}: truncated or appended to", path,
+                        good.size(), good.size() + 1));
+}
+
+TEST(CsrCache, arrays_that_are_no_csr_are_refused_behind_valid_checksums) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("a.csr");
+  const CsrMatrix broken[] = {
+      {2, 2, {0, 1, 2}, {0, 2}, {1, 1}},    {2, 2, {0, 1, 2}, {-1, 0}, {1, 1}},
+      {1, 2, {0, 2}, {1, 0}, {1, 1}},       {1, 2, {0, 2}, {1, 1}, {1, 1}},
+      {3, 2, {0, 2, 1, 2}, {0, 1}, {1, 1}}, {2, 2, {1, 1, 2}, {0, 1}, {1, 1}},
+      {2, 2, {0, -1, 2}, {0, 1}, {1, 1}}};
+  for (const CsrMatrix& csr : broken) {
+    write_csr_cache(path, csr, false);
+    EXPECT_TRUE(contains(error_of([&] { read_csr_cache(path); }), "corrupt: expected ascending"));
+  }
+}
+
+TEST(CsrCache, other_files_are_named) {
+  const ScratchFolder folder;
+  EXPECT_TRUE(contains(
+      error_of([&] { read_csr_cache(folder.write("a.csr", "CSR1 of somebody else's kind")); }),
+      "expected a CSR cache written by 'spmmbench convert', got 'CSR1 of '"));
+  EXPECT_TRUE(contains(error_of([&] {
+                         read_csr_cache(
+                             folder.write("a.csr", "version https://git-lfs.github.com/spec/v1"));
+                       }),
+                       "a Git LFS pointer"));
+}
+
+DenseMatrix random_dense(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
+  return to_dense(random_csr(rows, cols, rows * cols / 2, seed));
+}
+
+TEST(DenseFile, reads_what_it_wrote) {
+  const ScratchFolder folder;
+  for (const auto& [rows, cols] : {std::pair{1, 1}, {3, 50}, {50, 3}, {0, 4}, {4, 0}, {128, 129}}) {
+    const DenseMatrix dense = random_dense(rows, cols, rows);
+    write_npy(folder.file("a.npy"), dense);
+    EXPECT_EQ(read_npy(folder.file("a.npy")), dense);
+    EXPECT_EQ(read_bytes(folder.file("a.npy")).find('\n') % 64, 63U);  // aligned data, as NumPy's
+    write_bin(folder.file("a.bin"), dense);
+    EXPECT_EQ(read_bin(folder.file("a.bin"), rows, cols), dense);
+    EXPECT_EQ(to_dense(to_csr(dense)), dense);
+  }
+}
+
+template <class T>
+std::string npy(const std::string& type, const std::string& order, const std::string& shape,
+                const std::vector<T>& data, char version = 1) {
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n", type, order, shape);
+  std::string out = "\x93NUMPY";
+  out += version;
+  out += std::string(1, '\0');
+  out += static_cast<char>(dictionary.size());
+  out.append(version == 1 ? 1 : 3, '\0');
+  out += dictionary;
+  out.append(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T));
+  return out;
+}
+
+TEST(DenseFile, npy_of_every_kind_is_read) {
+  const ScratchFolder folder;
+  const DenseMatrix expected{2, 3, {1, -2, 3.5, 0, 65504, 0x1p-24F}};
+  const std::vector<float> c = expected.values, f = {1, 0, -2, 65504, 3.5, 0x1p-24F};
+  const auto as_half = [](const std::vector<float>& values) {
+    std::vector<std::uint16_t> out;
+    for (const float value : values) out.push_back(to_half_bits(value));
+    return out;
+  };
+  const std::string files[] = {
+      npy("<f4", "False", "(2, 3)", c),
+      npy("<f4", "True", "(2, 3)", f),
+      npy("<f2", "False", "(2, 3)", as_half(c)),
+      npy("<f2", "True", "(2,3,)", as_half(f)),
+      npy("<f8", "False", "( 2 , 3 )", std::vector<double>(c.begin(), c.end()), 2),
+      npy("<f8", "True", "(2, 3)", std::vector<double>(f.begin(), f.end()), 3)};
+  for (const std::string& bytes : files)
+    EXPECT_EQ(read_npy(folder.write("a.npy", bytes)), expected) << bytes.substr(10, 60);
+}
+
+TEST(DenseFile, other_npy_files_are_refused_with_the_reason) {
+  const ScratchFolder folder;
+  const std::vector<float> six(6);
+  const auto message = [&](const std::string& bytes) {
+    return error_of([&] { read_npy(folder.write("a.npy", bytes)); });
+  };
+  EXPECT_TRUE(contains(message(npy("<i8", "False", "(2, 3)", six)), "float16, float32 or float64"));
+  EXPECT_TRUE(contains(message(npy(">f4", "False", "(2, 3)", six)), "little-endian"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(6,)", six)), "2-D shape"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(1, 2, 3)", six)), "2-D shape"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "()", six)), "2-D shape"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(2, 4)", six)), "expected 32 bytes"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(2, 2)", six)), "expected 16 bytes"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(-2, 3)", six)), "rows and columns"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(2147483647, 2147483647)", six)),
+                       "expected 18446744056529682432 bytes"));
+  EXPECT_TRUE(contains(message("\x93NUMPY\x01"), "expected a NumPy .npy file"));
+  EXPECT_TRUE(contains(message("<html>"), "an HTML page"));
+  EXPECT_TRUE(contains(message(npy("<f4", "False", "(2, 3)", six).substr(0, 30)), "truncated"));
+  EXPECT_TRUE(contains(message(std::string("\x93NUMPY\x01\0\x02\0{}\n\n", 14)), "'descr'"));
+}
+
+TEST(DenseFile, a_bin_must_be_exactly_as_long_as_its_dims) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.bin", std::string(24, '\0'));
+  EXPECT_EQ(read_bin(path, 2, 3), (DenseMatrix{2, 3, std::vector<float>(6)}));
+  EXPECT_EQ(error_of([&] { read_bin(path, 2, 4); }),
+            path + ": expected 32 bytes (2 x 4 values of 4 bytes), got 24");
+  EXPECT_EQ(error_of([&] { read_bin(path, 5, 1); }),
+            path + ": expected 20 bytes (5 x 1 values of 4 bytes), got 24");
+  EXPECT_TRUE(contains(error_of([&] { read_bin(path, -2, -3); }), "rows and columns"));
+  EXPECT_TRUE(
+      contains(error_of([&] { read_bin(path, 1LL << 40, 1LL << 40); }), "rows and columns"));
+}
+
+TEST(DenseFile, csr_keeps_nan_and_drops_both_zeros) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const CsrMatrix csr = to_csr({2, 3, {0, nan, -0.0F, 1, 0, 2}});
+  EXPECT_EQ(csr.row_ptr, (std::vector<std::int64_t>{0, 1, 3}));
+  EXPECT_EQ(csr.col_idx, (std::vector<std::int32_t>{1, 0, 2}));
+  EXPECT_TRUE(std::isnan(csr.values[0]));
+}
+
+std::string inflate_all(const std::string& path) {
+  std::string out;
+  inflate_file(path, [&](std::string_view bytes) { out += bytes; });
+  return out;
+}
+
+std::string gzip(const ScratchFolder& folder, const std::string& text) {
+  GzipOutput file(folder.file("scratch.gz"));
+  file.write(text);
+  file.commit();
+  return read_bytes(folder.file("scratch.gz"));
+}
+
+std::string some_text(std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::string out;
+  while (out.size() < bytes) out += fmt::format("{} {}\n", random() % 1000, random() % 1000);
+  out.resize(bytes);
+  return out;
+}
+
+TEST(Gzip, unpacks_what_it_packed_and_what_is_concatenated) {
+  const ScratchFolder folder;
+  for (const std::size_t bytes : {0, 1, 511, 512, 513, 262143, 262144, 262145, 3000000}) {
+    const std::string text = some_text(bytes), packed = gzip(folder, text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed)), text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed + packed)), text + text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed + std::string(100, '\0'))), text);
+    EXPECT_EQ(unpack_matrix_text(folder.write("a.gz", packed)).text.view(), text);
+  }
+}
+
+TEST(Gzip, every_truncation_and_corruption_is_an_error) {
+  const ScratchFolder folder;
+  const std::string text = some_text(2000), packed = gzip(folder, text);
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    const std::string path = folder.write("a.gz", packed.substr(0, size));
+    const std::string message = error_of([&] { inflate_all(path); });
+    EXPECT_TRUE(contains(message, size < 2 ? "expected gzip data" : "truncated")) << message;
+  }
+  for (std::size_t at = 10; at < packed.size(); ++at) {
+    std::string bad = packed;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    try {  // a few bits of a deflate stream mean nothing
+      EXPECT_EQ(inflate_all(folder.write("a.gz", bad)), text) << at;
+    } catch (const Error& error) {
+      EXPECT_TRUE(contains(error.what(), "a.gz: ")) << error.what();
+    }
+  }
+}
+
+std::string tar_member(const std::string& name, const std::string& content, char type = '0') {
+  std::string header(512, '\0');
+  header.replace(0, name.size(), name);
+  const std::string size = fmt::format("{:011o}", content.size());
+  header.replace(124, size.size(), size);
+  header[156] = type;
+  header.replace(257, 5, "ustar");
+  return header + content + std::string((512 - content.size() % 512) % 512, '\0');
+}
+
+TEST(Archive, the_matrix_of_a_suitesparse_archive_is_the_member_called_as_its_folder) {
+  const ScratchFolder folder;
+  const std::string end(1024, '\0');
+  for (const std::size_t bytes : {0, 511, 512, 700000}) {
+    const std::string text = some_text(bytes);
+    const std::string archive =
+        tar_member("cant/", "", '5') + tar_member("cant/cant_b.mtx", some_text(9999)) +
+        tar_member("cant/cant.mtx", text) + tar_member("cant/cant_coord.mtx", "x") + end;
+    const UnpackedText unpacked =
+        unpack_matrix_text(folder.write("cant.tar.gz", gzip(folder, archive)));
+    EXPECT_EQ(unpacked.text.view(), text);
+    EXPECT_EQ(unpacked.name, folder.file("cant.tar.gz") + "(cant/cant.mtx)");
+  }
+}
+
+TEST(Archive, without_that_member_or_its_end_it_is_refused) {
+  const ScratchFolder folder;
+  const auto message = [&](const std::string& tar) {
+    return error_of([&] { unpack_matrix_text(folder.write("a.tar.gz", gzip(folder, tar))); });
+  };
+  EXPECT_TRUE(contains(message(tar_member("a/a_b.mtx", "x") + tar_member("a/readme", "y")),
+                       "expected a member NAME/NAME.mtx, got 'a/a_b.mtx', 'a/readme'"));
+  EXPECT_TRUE(contains(message(tar_member("a/a.mtx", some_text(5000)).substr(0, 3000)),
+                       "truncated: a/a.mtx lacks 2512 bytes"));
+  EXPECT_TRUE(contains(message(tar_member("a/", "", '5')), "got none"));
+}
+
+TEST(Output, the_extension_tells_the_format_and_every_format_reads_back) {
+  const ScratchFolder folder;
+  const CsrMatrix csr = random_csr(40, 60, 500, 5);
+  CsrMatrix nonzeros = to_csr(to_dense(csr));
+  write_matrix(folder.file("a.mtx"), csr, false);
+  EXPECT_EQ(read_matrix_market(folder.file("a.mtx")).csr, csr);
+  write_matrix(folder.file("a.mtx.gz"), csr, false);
+  EXPECT_EQ(unpack_matrix_text(folder.file("a.mtx.gz")).text.view(),
+            read_bytes(folder.file("a.mtx")));
+  write_matrix(folder.file("a.csr"), csr, false);
+  EXPECT_EQ(read_csr_cache(folder.file("a.csr")).csr, csr);
+  write_matrix(folder.file("a.npy"), csr, false);
+  EXPECT_EQ(to_csr(read_npy(folder.file("a.npy"))), nonzeros);
+  write_matrix(folder.file("a.bin"), csr, false);
+  EXPECT_EQ(to_csr(read_bin(folder.file("a.bin"), 40, 60)), nonzeros);
+  EXPECT_TRUE(contains(error_of([&] { write_matrix(folder.file("a.txt"), csr, false); }),
+                       "ends in .mtx, .mtx.gz, .csr, .npy or .bin"));
+}
+
+TEST(Output, a_huge_sparse_matrix_is_not_made_dense) {
+  const ScratchFolder folder;
+  const CsrMatrix huge{100000, 100000, std::vector<std::int64_t>(100001), {}, {}};
+  EXPECT_EQ(error_of([&] { write_matrix(folder.file("a.npy"), huge, false); }),
+            folder.file("a.npy") +
+                ": expected a dense matrix of at most 4.0 GB, got 100000 x 100000: 40.0 GB");
+}
+
+TEST(Output, a_full_disk_is_one_line) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
+  const ScratchFolder folder;
+  // The temporary name is this process's own, so it can be made to lead to a full device.
+  std::filesystem::create_symlink("/dev/full",
+                                  fmt::format("{}.tmp-{}", folder.file("a.csr"), ::getpid()));
+  EXPECT_EQ(
+      error_of([&] { write_csr_cache(folder.file("a.csr"), random_csr(99, 99, 9999, 1), false); }),
+      folder.file("a.csr") + ": cannot write: No space left on device");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace spmmbench::test

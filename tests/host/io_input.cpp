@@ -1,0 +1,160 @@
+#include "io/input.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "io/csr_cache.hpp"
+#include "io/dense_file.hpp"
+#include "io/matrix_market.hpp"
+#include "io/prune.hpp"
+#include "io/sha256.hpp"
+#include "io_fixtures.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+TEST(ExpandInputs, folders_lists_and_specs_become_paths_in_order) {
+  const ScratchFolder folder;
+  for (const char* const name : {"m/b.mtx", "m/a.csr", "m/deep/c.mtx.gz", "m/notes.txt", "z.npy"})
+    folder.write(name, "x");
+  const std::string list =
+      folder.write("list", "# chosen\n" + folder.file("z.npy") + "\r\n\ngen:uniform?rows=4\n");
+  EXPECT_EQ(expand_inputs({"gen:x", "@" + list, folder.file("m"), folder.file("m/notes.txt")}),
+            (std::vector<std::string>{"gen:x", folder.file("z.npy"), "gen:uniform?rows=4",
+                                      folder.file("m/a.csr"), folder.file("m/b.mtx"),
+                                      folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
+}
+
+TEST(ExpandInputs, what_is_not_there_is_an_error) {
+  const ScratchFolder folder;
+  EXPECT_EQ(error_of([&] { expand_inputs({folder.file("a.mtx")}); }),
+            folder.file("a.mtx") + ": no such file");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + folder.file("list")}); }),
+            folder.file("list") + ": cannot open the list");
+  EXPECT_EQ(error_of([&] { expand_inputs({folder.path().string()}); }),
+            folder.path().string() + ": no matrix files in this folder");
+  const std::string itself = folder.write("itself", "@" + folder.file("itself") + "\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + itself}); }),
+            itself + ": lists within lists go too deep");
+}
+
+TEST(LoadInput, values_of_a_pattern_are_drawn_by_position_and_seed) {
+  const ScratchFolder folder;
+  CsrMatrix pattern = random_csr(50, 70, 400, 2);
+  pattern.values.clear();
+  write_matrix_market(folder.file("p.mtx"), pattern, true);
+  write_csr_cache(folder.file("q.csr"), pattern, true);
+  const NamedMatrix text = load_input(folder.file("p.mtx"), {.seed = 9}).a;
+  const NamedMatrix cache = load_input(folder.file("q.csr"), {.seed = 9}).a;
+  validate(text.csr);
+  EXPECT_EQ(text.csr, cache.csr);
+  EXPECT_EQ(text.sha256, cache.sha256);
+  EXPECT_EQ(text.sha256, matrix_sha256(pattern, true));
+  EXPECT_TRUE(text.pattern && cache.pattern);
+  for (std::int64_t row = 0; row < text.csr.rows; ++row)
+    for (std::int64_t e = text.csr.row_ptr[row]; e < text.csr.row_ptr[row + 1]; ++e)
+      ASSERT_EQ(text.csr.values[e], uniform_at(stream_seed(9, kStreamA), row, text.csr.col_idx[e]));
+  const NamedMatrix other = load_input(folder.file("p.mtx"), {.seed = 10}).a;
+  EXPECT_NE(other.csr.values, text.csr.values);
+  EXPECT_EQ(other.sha256, text.sha256);
+}
+
+TEST(LoadInput, the_same_matrix_from_every_format_is_the_same) {
+  const ScratchFolder folder;
+  const CsrMatrix csr = to_csr(to_dense(random_csr(30, 20, 200, 4)));
+  write_matrix_market(folder.file("one.mtx"), csr, false);
+  write_matrix_market(folder.file("one.mtx.gz"), csr, false);
+  write_csr_cache(folder.file("one.csr"), csr, false);
+  write_npy(folder.file("one.npy"), to_dense(csr));
+  write_bin(folder.file("one.bin"), to_dense(csr));
+  for (const char* const extension : {".mtx", ".mtx.gz", ".csr", ".npy", ".bin"}) {
+    const std::string path = folder.file(std::string("one") + extension);
+    const LoadedInput input = load_input(path, {.dims = std::pair(30, 20)});
+    EXPECT_EQ(input.a.csr, csr) << extension;
+    EXPECT_EQ(input.a.name, "one");
+    EXPECT_EQ(input.a.source, path);
+    EXPECT_EQ(input.a.sha256, matrix_sha256(csr, false));
+    EXPECT_FALSE(input.a.pattern);
+    EXPECT_GT(input.a.load_ms, 0);
+    EXPECT_FALSE(input.b);
+  }
+}
+
+TEST(LoadInput, generators_are_found_by_name_and_their_options_checked) {
+  for (const Generator* generator : Registry<Generator>::instance().sorted()) {
+    EXPECT_NE(error_of([&] {
+                load_input("gen:" + generator->name() + "?no_such_option=1", {});
+              }).find("has no option"),
+              std::string::npos);
+  }
+  const NamedMatrix matrix = load_input("gen:uniform?seed=3", {}).a;
+  EXPECT_EQ(matrix.name, "uniform?seed=3");
+  EXPECT_EQ(matrix.source, "gen:uniform?seed=3");
+  validate(matrix.csr);
+  EXPECT_NE(error_of([] { load_input("gen:nothing", {}); }).find("unknown generator 'nothing'"),
+            std::string::npos);
+}
+
+TEST(LoadInput, misuse_is_one_line) {
+  const ScratchFolder folder;
+  const std::string text = folder.write("a.mtx", "x"), bin = folder.write("a.bin", "abcd");
+  EXPECT_NE(error_of([&] { load_input(bin, {}); }).find("expected --dims ROWS COLS"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { load_input(text, {.prune = "block:2x2:0.5"}); }).find("only dense inputs"),
+      std::string::npos);
+  EXPECT_NE(error_of([&] {
+              load_input(folder.write("a.txt", "x"), {});
+            }).find("expected a name that ends in"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { load_input(folder.file("none.csr"), {}); }).find("cannot open"),
+            std::string::npos);
+}
+
+TEST(Prune, the_smallest_blocks_go) {
+  // Norms of the 2 x 2 blocks (edges smaller): 1, 9, 4 / 16, 0.25, NaN
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const DenseMatrix dense{3, 5, {1, 0, 0, 3, 0, 0, 0, 0, 0, 2, 0, 4, 0.5, 0, nan}};
+  const auto left = [&](double fraction) {
+    DenseMatrix pruned = dense;
+    prune(pruned, fmt::format("block:2x2:{}", fraction), 1);
+    std::string out;
+    for (const float value : pruned.values)
+      if (!(value == 0)) out += fmt::format("{} ", value);
+    return out;
+  };
+  EXPECT_EQ(left(0), "1 3 2 4 0.5 nan ");
+  EXPECT_EQ(left(1.0 / 6), "1 3 2 4 nan ");
+  EXPECT_EQ(left(0.5), "3 4 nan ");
+  EXPECT_EQ(left(5.0 / 6), "nan ");
+  EXPECT_EQ(left(1), "");
+}
+
+TEST(Prune, random_blocks_are_whole_counted_and_repeatable) {
+  const DenseMatrix dense{64, 96, std::vector<float>(64 * 96, 1.0F)};
+  const auto pruned = [&](std::uint64_t seed) {
+    DenseMatrix out = dense;
+    prune(out, "random-block:16x32:0.75", seed);
+    return out;
+  };
+  EXPECT_EQ(pruned(1), pruned(1));
+  EXPECT_NE(pruned(1), pruned(2));
+  EXPECT_EQ(to_csr(pruned(1)).nnz(), 3 * 16 * 32);  // a quarter of 12 blocks
+}
+
+TEST(Prune, malformed_specs_are_refused) {
+  DenseMatrix dense{2, 2, {1, 2, 3, 4}};
+  for (const char* const spec :
+       {"", "block", "block:64:0.9", "block:0x4:0.5", "block:2x2:1.5", "block:2x2:-0.1",
+        "block:2x2:nan", "block:2x2:0.5x", "rows:2x2:0.5", "block:2x2:", "block:-1x2:0.5"})
+    EXPECT_NE(error_of([&] { prune(dense, spec, 1); }).find("expected block:RxC:S"),
+              std::string::npos)
+        << spec;
+}
+
+}  // namespace
+}  // namespace spmmbench::test
