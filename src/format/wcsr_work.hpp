@@ -1,10 +1,11 @@
 #pragma once
 // How a WCSR matrix is cut into pieces of work. A span is what one warp does for one strip of
-// features: a run of tiles. `team` consecutive spans are one block's, and
+// features: a run of tiles. `team` consecutive spans are one block's.
 //
-//   windows of at most 1.5 * span_tiles tiles   stay whole: a span holds one or several of them;
-//   longer ones                                 are cut evenly over the block's team (shared);
-//   longer than team * kMaxSpanTiles            over several blocks as well (split).
+//   windows of at most whole_tiles      stay whole: a span holds one or, up to about span_tiles,
+//                                       several of them;
+//   longer ones                         are cut evenly over the block's team (shared);
+//   longer than team * part_tiles       over several blocks as well (split).
 //
 // Shared and split windows come first, longest first, so that they do not finish last.
 
@@ -28,18 +29,23 @@ struct WcsrPart {
   std::int32_t count = 1;  // parts of the window
 };
 
-struct WcsrWork {
+struct WcsrCut {
   static constexpr int kMaxSpanTiles = 32;
 
   int team = 1;
-  std::vector<WcsrSpan> spans;  // a multiple of team
-  std::vector<WcsrPart> parts;
-
-  std::int64_t blocks() const { return static_cast<std::int64_t>(spans.size()) / team; }
+  int span_tiles = 8;
+  int whole_tiles = 12;
+  int part_tiles = 32;
+  bool operator==(const WcsrCut&) const = default;
 };
 
-// `window_ptr` as in Wcsr: ascending, every window has a tile. team and span_tiles >= 1, span_tiles
-// <= kMaxSpanTiles * 2 / 3.
-WcsrWork cut_windows(const std::vector<std::int32_t>& window_ptr, int team, int span_tiles);
+struct WcsrWork {
+  std::vector<WcsrSpan> spans;  // a multiple of the team
+  std::vector<WcsrPart> parts;
+};
+
+// `window_ptr` as in Wcsr: ascending, every window has a tile. All of `cut` is at least 1, and no
+// number of tiles exceeds kMaxSpanTiles.
+WcsrWork cut_windows(const std::vector<std::int32_t>& window_ptr, const WcsrCut& cut);
 
 }  // namespace spmmbench
