@@ -12,13 +12,10 @@ __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
   while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
-// The same for a barrier on which threads of other blocks of the cluster arrive.
-__device__ inline void wait_cluster(std::uint64_t* barrier, std::uint32_t parity) {
-  while (!cuda::ptx::mbarrier_try_wait_parity(cuda::ptx::sem_acquire, cuda::ptx::scope_cluster,
-                                              barrier, parity)) {
-  }
+// Whether it has, without waiting; one answer for the warp.
+__device__ inline bool ready(std::uint64_t* barrier, std::uint32_t parity) {
+  return __shfl_sync(~0U, cuda::ptx::mbarrier_test_wait_parity(barrier, parity) ? 1 : 0, 0) != 0;
 }
-
 // Position in a ring of `stages` barriers.
 struct Cursor {
   int stage = 0;

@@ -1,0 +1,94 @@
+#pragma once
+// Filling one stage of the ring with the tiles of one step: by TMA (one thread issues) or by
+// cp.async (all loader threads copy). Both leave the same bytes in the same swizzled places.
+
+#include <cuda_pipeline_primitives.h>
+
+#include "async_bcsr/shape.cuh"
+
+namespace spmmbench::async_bcsr {
+
+// TMA. The tiles arrive on ring.full[stage], which also expects the issuing thread.
+template <class S>
+__device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, const Arguments& args,
+                         const Ring& ring, int stage, const BcsrStep& step, int n0,
+                         std::uint32_t rank) {
+  namespace ptx = cuda::ptx;
+  char* const tile_a = ring.tiles + stage * S::kStageBytes;
+  char* const tile_b = tile_a + S::kHeight * kTileBytes;
+  std::uint64_t* const full = ring.full + stage;
+  const std::uint32_t present = present_mask(step);
+  ring.present[stage] = present;
+  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
+                                 (__popc(present) + S::kTilesB) * kTileBytes);
+#pragma unroll
+  for (int r = 0; r < S::kHeight; ++r) {
+    if (step.a_row[r] < 0) continue;
+    const std::int32_t at[2] = {step.k % args.bk, step.a_row[r]};
+    if constexpr (S::kCluster == 1) {
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_a + r * kTileBytes,
+                                &map_a, at, full);
+    } else if (r % S::kCluster == rank) {
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_a + r * kTileBytes,
+                                &map_a, at, full,
+                                static_cast<std::uint16_t>((1 << S::kCluster) - 1));
+    }
+  }
+  if constexpr (S::kMajorB == wgmma::Major::k) {
+    const std::int32_t at[2] = {step.k, n0};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b, &map_b, at, full);
+  } else {
+#pragma unroll
+    for (int j = 0; j < S::kTilesB; ++j) {
+      const std::int32_t at[2] = {n0 + j * S::kStepK, step.k};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b + j * kTileBytes,
+                                &map_b, at, full);
+    }
+  }
+}
+
+// cp.async. Chunks of 16 bytes, chunk c of line l goes to place c ^ (l % 8) of its line. The caller
+// commits the group and later publishes it: fence, then an arrival of every loader thread.
+template <class S>
+__device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage,
+                              const BcsrStep& step, int n0, int thread) {
+  using Element = typename S::Element;
+  constexpr int kChunks = kLineBytes / 16;
+  constexpr int kPerChunk = 16 / sizeof(Element);
+  const auto place = [](char* tile, int line, int chunk) {
+    return tile + line * kLineBytes + ((chunk ^ (line & 7)) << 4);
+  };
+  char* const tile_a = ring.tiles + stage * S::kStageBytes;
+  char* const tile_b = tile_a + S::kHeight * kTileBytes;
+  if (thread == 0) ring.present[stage] = present_mask(step);
+
+#pragma unroll
+  for (int r = 0; r < S::kHeight; ++r) {
+    if (step.a_row[r] < 0) continue;
+    const Element* const a = static_cast<const Element*>(args.a_values) +
+                             std::int64_t{step.a_row[r]} * args.bk + step.k % args.bk;
+    for (int i = thread; i < kUnitRows * kChunks; i += S::kLoaders) {
+      const int line = i / kChunks, chunk = i % kChunks;
+      __pipeline_memcpy_async(place(tile_a + r * kTileBytes, line, chunk),
+                              a + std::int64_t{line} * args.bk + chunk * kPerChunk, 16);
+    }
+  }
+  // B's tile j holds lines of B's memory: 64 columns of C (K-major) or 64 rows of B.
+  const auto* const b = static_cast<const Element*>(args.b.data);
+  const std::int64_t lines = args.b.lines, length = args.b.length;
+  for (int i = thread; i < S::kTilesB * kUnitRows * kChunks; i += S::kLoaders) {
+    const int j = i / (kUnitRows * kChunks), line = i / kChunks % kUnitRows, chunk = i % kChunks;
+    constexpr bool kKMajor = S::kMajorB == wgmma::Major::k;
+    const std::int64_t at_line = kKMajor ? n0 + j * kUnitRows + line : step.k + line;
+    const std::int64_t at =
+        (kKMajor ? step.k : n0 + j * S::kStepK) + std::int64_t{chunk} * kPerChunk;
+    const std::int64_t left = at_line < lines ? length - at : 0;
+    const int bytes = left <= 0           ? 0
+                      : left >= kPerChunk ? 16
+                                          : static_cast<int>(left * sizeof(Element));
+    __pipeline_memcpy_async(place(tile_b + j * kTileBytes, line, chunk),
+                            bytes > 0 ? b + at_line * args.b.ld + at : b, 16, 16 - bytes);
+  }
+}
+
+}  // namespace spmmbench::async_bcsr

@@ -1,0 +1,88 @@
+#pragma once
+// Host side: which block of C is computed when, and by which thread block of a persistent grid.
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "format/bcsr_groups.hpp"
+
+namespace spmmbench::async_bcsr {
+
+// One block of C: the unit rows of `group`, columns from n_tile * (columns per cluster).
+struct Work {
+  std::int32_t group;
+  std::int32_t n_tile;
+};
+
+// What a block of C costs one multiprocessor: each step the longer of its bytes through L2 and its
+// arithmetic, then the store. Rates measured on an H200 with all multiprocessors busy.
+struct CostModel {
+  static constexpr double kL2BytesPerUs = 65e3;
+  static constexpr double kFlopsPerUs = 5.8e6;  // 16-bit; 32-bit steps are half as deep and as fast
+  static constexpr double kStoreBytesPerUs = 60e3;
+  static constexpr double kStartUs = 0.5;
+
+  static double group_us(const BcsrGroups& groups, std::int64_t g, int tile_n) {
+    constexpr double kTileBytes = BcsrGroups::kUnitRows * 128.0;
+    const double block_us = 2.0 * BcsrGroups::kUnitRows * 64 * tile_n / kFlopsPerUs;
+    double us = kStartUs + 4.0 * BcsrGroups::kUnitRows * groups.height * tile_n / kStoreBytesPerUs;
+    for (std::int32_t s = groups.step_ptr[g]; s < groups.step_ptr[g + 1]; ++s) {
+      int blocks = 0;
+      for (int r = 0; r < groups.height; ++r) blocks += groups.steps[s].a_row[r] >= 0;
+      us += std::max((tile_n * 128.0 + blocks * kTileBytes) / kL2BytesPerUs, blocks * block_us);
+    }
+    return us;
+  }
+};
+
+// Bands of `swath` column tiles one after the other, so that the bands of B in use stay in L2;
+// within a band the groups in their order, which is heaviest first. A grid with one cluster per
+// block of C starts them in this order.
+inline std::vector<Work> launch_order(const BcsrGroups& groups, std::int64_t n_tiles,
+                                      std::int64_t swath) {
+  std::vector<Work> out;
+  for (std::int64_t band = 0; band < n_tiles; band += swath)
+    for (std::int64_t g = 0; g < groups.groups(); ++g)
+      for (std::int64_t n = band; n < std::min(n_tiles, band + swath); ++n)
+        out.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(n)});
+  return out;
+}
+
+struct Schedule {
+  std::vector<Work> work;
+  std::vector<std::int32_t> work_ptr;  // clusters + 1: each cluster's part of `work`
+  double us = 0;                       // when the last cluster ends, by the model
+};
+
+// The persistent grid: each next block of C goes to the cluster that is free first.
+inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>& order, int tile_n,
+                              int clusters) {
+  std::vector<double> cost(groups.groups());
+  for (std::int64_t g = 0; g < groups.groups(); ++g)
+    cost[g] = CostModel::group_us(groups, g, tile_n);
+  using Free = std::pair<double, int>;
+  std::priority_queue<Free, std::vector<Free>, std::greater<>> free;
+  for (int c = 0; c < clusters; ++c) free.emplace(0.0, c);
+  std::vector<std::vector<Work>> lists(clusters);
+  Schedule out;
+  for (const Work work : order) {
+    auto [time, cluster] = free.top();
+    free.pop();
+    lists[cluster].push_back(work);
+    time += cost[work.group];
+    out.us = std::max(out.us, time);
+    free.emplace(time, cluster);
+  }
+  out.work_ptr.push_back(0);
+  for (const std::vector<Work>& list : lists) {
+    out.work.insert(out.work.end(), list.begin(), list.end());
+    out.work_ptr.push_back(static_cast<std::int32_t>(out.work.size()));
+  }
+  return out;
+}
+
+}  // namespace spmmbench::async_bcsr

@@ -1,0 +1,416 @@
+// async_bcsr: the structured-sparsity kernel of AsyncSparse (arXiv 2604.17834), reconstructed from
+// its published description: BCSR blocks by TMA into a ring of stages, WGMMA consumers, registers
+// moved from the producer to them. B's tile is fetched once for `height` unit rows of 64.
+//
+// The device side is in async_bcsr/kernel.cuh; here are the variants, the choice among them and the
+// plan. The paper's ablations are options: producer, specialise, stages, grid, cluster.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "async_bcsr/kernel.cuh"
+#include "async_bcsr/work.hpp"
+#include "format/bcsr.hpp"
+#include "format/bcsr_groups.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/tensor_map.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+namespace bcsr = async_bcsr;
+using bcsr::Loader;
+
+constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never refused for fill
+
+// ---- Variants ----------------------------------------------------------------------------------
+
+struct Variant {
+  Precision precision;
+  Layout layout_b;
+  int height, tile_n;
+  Loader loader;
+  bool specialised;
+  int cluster;
+  void (*kernel)(CUtensorMap, CUtensorMap, bcsr::Arguments);
+  int threads, stage_bytes, blocks_per_sm;
+
+  int max_stages(std::size_t shared_per_block) const {
+    const auto fitting = (static_cast<int>(shared_per_block) / blocks_per_sm -
+                          bcsr::Ring::bytes(0, 0) - 1024 * (blocks_per_sm - 1)) /
+                         stage_bytes;
+    return std::min(fitting, bcsr::kMaxStages);
+  }
+};
+
+template <class S>
+Variant variant() {
+  constexpr Precision kPrecision = std::is_same_v<typename S::Input, __half> ? Precision::fp16
+                                   : std::is_same_v<typename S::Input, __nv_bfloat16>
+                                       ? Precision::bf16
+                                       : Precision::tf32;
+  return {kPrecision,  S::kLayoutB,     S::kHeight,     S::kTileN,
+          S::kLoader,  S::kSpecialised, S::kCluster,    bcsr::kernel<S>,
+          S::kThreads, S::kStageBytes,  S::kBlocksPerSm};
+}
+
+template <class Input, Layout kLayoutB>
+void add_shapes(std::vector<Variant>& out) {
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 64>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 128>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 256>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 3, 256>>());
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = [] {
+    std::vector<Variant> out;
+    add_shapes<__half, Layout::row_major>(out);
+    add_shapes<__half, Layout::col_major>(out);
+    add_shapes<__nv_bfloat16, Layout::row_major>(out);
+    add_shapes<__nv_bfloat16, Layout::col_major>(out);
+    add_shapes<wgmma::Tf32, Layout::col_major>(out);
+    constexpr Layout kRow = Layout::row_major;
+    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::cp_async, true>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::cp_async, false>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, false>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 2>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 3, 256, Loader::tma, true, 2>>());
+    return out;
+  }();
+  return all;
+}
+
+// ---- Options -----------------------------------------------------------------------------------
+
+std::vector<OptionSpec> option_specs() {
+  return {
+      {"block", "64x64", "stored blocks, ROWSxCOLUMNS: multiples of 64x64 (tf32: of 64x32)"},
+      {"height", "auto", "unit rows of 64 per thread block that share a tile of B: 2 or 3"},
+      {"tile_n", "auto", "columns of C per thread block: 64, 128 or 256"},
+      {"group", "overlap", "unit rows that share: overlap (most common columns) or consecutive"},
+      {"stages", "auto", "stages of the ring, 1 to 8"},
+      {"grid", "persistent", "persistent, or static: one thread block per block of C"},
+      {"swath", "auto", "column tiles in flight together"},
+      {"producer", "tma", "tma or cp_async"},
+      {"specialise", "1", "0: consumers issue the loads themselves"},
+      {"cluster", "1", "2: pairs of thread blocks share A's tiles by multicast"},
+      {"min_fill", "0.01", "least share of nonzeros in large blocked matrices"}};
+}
+
+struct Block {
+  int rows, cols;
+};
+
+// "64" or "128x64".
+Block parse_block(const Options& options) {
+  const std::string text = options.get("block", "64x64");
+  const std::size_t cross = text.find('x');
+  Options sizes;
+  sizes.set("block", text.substr(0, cross));
+  sizes.set("block columns", cross == std::string::npos ? text : text.substr(cross + 1));
+  return {static_cast<int>(sizes.get_int("block", 64, 1, 1024)),
+          static_cast<int>(sizes.get_int("block columns", 64, 1, 1024))};
+}
+
+int step_columns(Precision precision) {
+  return bcsr::kLineBytes / static_cast<int>(bytes_of(storage_type(precision)));
+}
+
+// B as the kernel reads it: wgmma wants 32-bit operands K-major.
+Layout kernel_layout(const Problem& problem) {
+  return problem.precision == Precision::tf32 ? Layout::col_major : problem.layout;
+}
+
+// Null when no variant has the requested combination.
+const Variant* find_variant(const Problem& problem, int height, int tile_n) {
+  const Options& o = problem.options;
+  const Loader loader = o.get_choice("producer", "tma", {"tma", "cp_async"}) == "tma"
+                            ? Loader::tma
+                            : Loader::cp_async;
+  const bool specialised = o.get_bool("specialise", true);
+  const auto cluster = static_cast<int>(o.get_int("cluster", 1, 1, 2));
+  for (const Variant& v : variants())
+    if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
+        v.height == height && v.tile_n == tile_n && v.loader == loader &&
+        v.specialised == specialised && v.cluster == cluster)
+      return &v;
+  return nullptr;
+}
+
+// The shape asked for, else by N.
+const Variant* choose_variant(const Problem& problem) {
+  const Options& o = problem.options;
+  const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
+  const auto height = static_cast<int>(
+      o.get("height", "auto") == "auto" ? 2 : o.get_int("height", 2, 2, BcsrStep::kMaxHeight));
+  const auto tile_n = static_cast<int>(
+      o.get("tile_n", "auto") == "auto" ? wide : o.get_int("tile_n", wide, 64, 256));
+  return find_variant(problem, height, tile_n);
+}
+
+// ---- Plan --------------------------------------------------------------------------------------
+
+constexpr int kTransposeTile = 32;
+
+// out[n][k] = b[k][n]; both lines padded, threads 32 x 8, one 32 x 32 tile per block.
+__global__ void transpose(DenseView b, DenseView out) {
+  __shared__ float tile[kTransposeTile][kTransposeTile + 1];
+  const std::int64_t k0 = std::int64_t{blockIdx.x} * kTransposeTile,
+                     n0 = std::int64_t{blockIdx.y} * kTransposeTile;
+  const auto* const from = static_cast<const float*>(b.data);
+  auto* const to = static_cast<float*>(out.data);
+  for (int i = threadIdx.y; i < kTransposeTile; i += blockDim.y)
+    if (k0 + i < b.rows && n0 + threadIdx.x < b.cols)
+      tile[i][threadIdx.x] = from[(k0 + i) * b.ld + n0 + threadIdx.x];
+  __syncthreads();
+  for (int i = threadIdx.y; i < kTransposeTile; i += blockDim.y)
+    if (n0 + i < b.cols && k0 + threadIdx.x < b.rows)
+      to[(n0 + i) * out.ld + k0 + threadIdx.x] = tile[threadIdx.x][i];
+}
+
+Buffer upload_values(Device& device, const std::vector<float>& values, ElementType type) {
+  if (type == ElementType::f32) return device.upload(values);
+  std::vector<std::uint16_t> bits(values.size());
+#pragma omp parallel for
+  for (std::size_t i = 0; i < values.size(); ++i)
+    bits[i] = type == ElementType::f16 ? to_half_bits(values[i]) : to_bfloat16_bits(values[i]);
+  return device.upload(bits);
+}
+
+class AsyncBcsrPlan final : public Plan {
+ public:
+  AsyncBcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
+      : variant_(*choose_variant(problem)) {
+    const Options& o = problem.options;
+    const Block block = parse_block(o);
+    const ElementType type = storage_type(problem.precision);
+    const std::int64_t n_tiles =
+        (problem.n + variant_.tile_n * variant_.cluster - 1) / (variant_.tile_n * variant_.cluster);
+    stages_ = o.get("stages", "auto") == "auto"
+                  ? std::min(4, variant_.max_stages(device.info().shared_per_block))
+                  : static_cast<int>(o.get_int("stages", 4, 1, bcsr::kMaxStages));
+
+    shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, stages_);
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        shared_bytes_));
+
+    Bcsr bcsr;
+    BcsrGroups groups;
+    std::vector<bcsr::Work> work;
+    std::vector<std::int32_t> work_ptr;
+    {
+      const auto timed = stages.scope("build");
+      bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block.rows, block.cols));
+      groups = BcsrGroups::build(
+          bcsr.pattern, variant_.height, step_columns(problem.precision),
+          o.get_choice("group", "overlap", {"overlap", "consecutive"}) == "overlap"
+              ? BcsrGrouping::overlap
+              : BcsrGrouping::consecutive);
+      const std::int64_t swath =
+          o.get("swath", "auto") == "auto" ? n_tiles : o.get_int("swath", 1, 1);
+      work = bcsr::launch_order(groups, n_tiles, swath);
+      clusters_ = static_cast<int>(work.size());
+      if (o.get_choice("grid", "persistent", {"persistent", "static"}) == "persistent") {
+        clusters_ = std::min(resident_clusters(), clusters_);
+        bcsr::Schedule schedule = bcsr::make_schedule(groups, work, variant_.tile_n, clusters_);
+        work.swap(schedule.work);
+        work_ptr.swap(schedule.work_ptr);
+        report_.metrics["model_us"] = schedule.us;
+      }
+    }
+    describe(problem, bcsr.pattern, groups, n_tiles);
+    {
+      const auto timed = stages.scope("upload");
+      if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
+      values_ = upload_values(device, bcsr.values, type);
+      steps_ = device.upload(groups.steps);
+      step_ptr_ = device.upload(groups.step_ptr);
+      unit_row_ = device.upload(groups.unit_row);
+      work_ = device.upload(work);
+      work_ptr_ = device.upload(work_ptr);
+      if (problem.layout != variant_.layout_b) {
+        b_transposed_ = make_dense_view(problem.k(), problem.n, Layout::col_major, type);
+        b_workspace_ = device.allocate(b_transposed_.bytes());
+        b_transposed_.data = b_workspace_.data();
+      }
+      device.synchronize();
+    }
+    report_.device_bytes = 0;
+    for (const Buffer* buffer :
+         {&values_, &steps_, &step_ptr_, &unit_row_, &work_, &work_ptr_, &b_workspace_})
+      report_.device_bytes += buffer->bytes();
+
+    const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
+                                               bcsr.values.size() / block.cols};
+    const std::array<std::uint64_t, 1> strides{block.cols * bytes_of(type)};
+    const std::array<std::uint32_t, 2> box{
+        static_cast<std::uint32_t>(step_columns(problem.precision)), bcsr::kUnitRows};
+    map_a_ = make_tensor_map(values_.data(), type, extents, strides, box,
+                             {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    arguments_ = {.steps = steps_.as<BcsrStep>(),
+                  .step_ptr = step_ptr_.as<std::int32_t>(),
+                  .unit_row = unit_row_.as<std::int32_t>(),
+                  .work = work_.as<bcsr::Work>(),
+                  .work_ptr = work_ptr_.as<std::int32_t>(),
+                  .stages = stages_,
+                  .bk = block.cols,
+                  .a_values = values_.data(),
+                  .b = {},
+                  .c = {}};
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    auto* const cuda_stream = static_cast<cudaStream_t>(stream.handle);
+    DenseView kernel_b = b;
+    if (b.layout != variant_.layout_b) {
+      kernel_b = b_transposed_;
+      const dim3 grid(static_cast<unsigned>((b.rows + kTransposeTile - 1) / kTransposeTile),
+                      static_cast<unsigned>((b.cols + kTransposeTile - 1) / kTransposeTile));
+      transpose<<<grid, dim3(kTransposeTile, 8), 0, cuda_stream>>>(b, kernel_b);
+      SPMMBENCH_CUDA_LAUNCHED();
+    }
+    if (kernel_b.data != arguments_.b.data || kernel_b.ld != arguments_.b.ld) {
+      const bool k_major = variant_.layout_b == Layout::col_major;
+      const auto line = static_cast<std::uint32_t>(bcsr::kLineBytes / bytes_of(b.type));
+      map_b_ = make_tensor_map(kernel_b, k_major ? variant_.tile_n : line, line,
+                               {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    }
+    arguments_.b = bcsr::Lines(kernel_b);
+    arguments_.c = bcsr::Lines(c);
+
+    cudaLaunchAttribute cluster;
+    const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, cluster);
+    SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, variant_.kernel, map_a_, map_b_, arguments_));
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  void describe(const Problem& problem, const BcsrPattern& pattern, const BcsrGroups& groups,
+                std::int64_t n_tiles) {
+    const auto type_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
+    report_.format = pattern.stats(type_bytes);
+    report_.params = {{"block", fmt::format("{}x{}", pattern.bm, pattern.bk)},
+                      {"height", std::to_string(variant_.height)},
+                      {"tile_n", std::to_string(variant_.tile_n)},
+                      {"stages", std::to_string(stages_)}};
+    std::int64_t blocks = 0;
+    for (std::int64_t g = 0; g < groups.groups(); ++g) blocks += groups.blocks(g);
+    const auto columns = static_cast<double>(n_tiles * variant_.cluster * variant_.tile_n);
+    const double tile_flops = 2.0 * bcsr::kUnitRows * step_columns(problem.precision) * columns;
+    report_.issued_flops = static_cast<double>(blocks) * tile_flops;
+    report_.metrics["steps"] = static_cast<double>(groups.steps.size());
+    report_.metrics["unit_blocks_per_step"] =
+        static_cast<double>(blocks) / std::max<double>(1, static_cast<double>(groups.steps.size()));
+    report_.metrics["l2_read_bytes"] =
+        static_cast<double>(groups.steps.size()) * bcsr::kLineBytes * columns +
+        static_cast<double>(blocks) * bcsr::kTileBytes * static_cast<double>(n_tiles);
+  }
+
+  cudaLaunchConfig_t configure(int clusters, cudaStream_t stream,
+                               cudaLaunchAttribute& cluster) const {
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = static_cast<unsigned>(variant_.cluster);
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(clusters * variant_.cluster));
+    config.blockDim = dim3(static_cast<unsigned>(variant_.threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes_);
+    config.stream = stream;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    return config;
+  }
+  // As many as run at once: a persistent grid must not have a second wave.
+  int resident_clusters() const {
+    cudaLaunchAttribute cluster;
+    const cudaLaunchConfig_t config = configure(1, nullptr, cluster);
+    int clusters = 0;
+    SPMMBENCH_CUDA(cudaOccupancyMaxActiveClusters(&clusters, variant_.kernel, &config));
+    return clusters;
+  }
+
+  const Variant& variant_;
+  int stages_ = 0;
+  int clusters_ = 0;
+  int shared_bytes_ = 0;
+  PlanReport report_;
+  Buffer values_, steps_, step_ptr_, unit_row_, work_, work_ptr_, b_workspace_;
+  DenseView b_transposed_;
+  CUtensorMap map_a_{}, map_b_{};
+  bcsr::Arguments arguments_{};
+};
+
+// ---- Kernel ------------------------------------------------------------------------------------
+
+class AsyncBcsr final : public Kernel {
+ public:
+  AsyncBcsr() {
+    info_.name = "async_bcsr";
+    info_.summary = "dense blocks by TMA and WGMMA, warp-specialised";
+    info_.source = "AsyncSparse, arXiv 2604.17834";
+    info_.min_compute_capability = 90;
+    info_.exact_architecture = true;
+    info_.precisions = {Precision::tf32, Precision::fp16, Precision::bf16};
+    info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
+    info_.layouts = {Layout::row_major, Layout::col_major};
+    info_.accumulation = Accumulation::fp32_tensor_core;
+    info_.options = option_specs();
+  }
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const Options& o = problem.options;
+    const Block block = parse_block(o);
+    const int unit_k = step_columns(problem.precision);
+    if (block.rows % bcsr::kUnitRows != 0 || block.cols % unit_k != 0)
+      return Support::no(fmt::format(
+          "wgmma takes 64 rows and 128 bytes of k: blocks of {}x{} are packed in block={}x{}",
+          block.rows, block.cols, (block.rows + 63) / 64 * 64,
+          (block.cols + unit_k - 1) / unit_k * unit_k));
+    const Variant* const variant = choose_variant(problem);
+    if (variant == nullptr)
+      return Support::no("no variant with this height, tile_n, producer, specialise and cluster");
+    const int max_stages = variant->max_stages(device.shared_per_block);
+    if (o.get("stages", "auto") != "auto" &&
+        o.get_int("stages", 1, 1, bcsr::kMaxStages) > max_stages)
+      return Support::no(fmt::format("shared memory holds {} stages of {} bytes", max_stages,
+                                     variant->stage_bytes));
+    const BcsrPattern pattern = BcsrPattern::build(*problem.a, block.rows, block.cols);
+    const double fill = pattern.blocks() == 0 ? 1
+                                              : static_cast<double>(pattern.nnz) /
+                                                    static_cast<double>(pattern.stored());
+    if (pattern.stored() > kSmallStored && fill < o.get_double("min_fill", 0.01))
+      return Support::no(fmt::format("{}x{} blocks would be {:.2g} % full (min_fill)", block.rows,
+                                     block.cols, 100 * fill));
+    if (pattern.blocks() * block.rows > INT32_MAX)
+      return Support::no("more than 2^31 rows of stacked blocks");
+    const std::int64_t type_bytes = bytes_of(storage_type(problem.precision));
+    const std::int64_t steps = pattern.stored() / (bcsr::kUnitRows * unit_k);
+    const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
+    std::int64_t bytes = pattern.stored() * type_bytes + 16 * steps + 8 * work;
+    if (kernel_layout(problem) != problem.layout)
+      bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
+    return Support::yes(static_cast<std::size_t>(bytes));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<AsyncBcsrPlan>(problem, device, stages);
+  }
+
+ private:
+  KernelInfo info_;
+};
+
+SPMMBENCH_REGISTER_KERNEL(AsyncBcsr);
+
+}  // namespace
+}  // namespace spmmbench
