@@ -67,8 +67,7 @@ struct Producer {
 
  private:
   __device__ void wait_empty() const {
-    if constexpr (S::kCluster == 1) mbarrier::wait(ring.empty + at.stage, at.parity ^ 1);
-    else mbarrier::wait_cluster(ring.empty + at.stage, at.parity ^ 1);
+    mbarrier::wait(ring.empty + at.stage, at.parity ^ 1);
   }
   __device__ static void wait_groups(int in_flight) {
     switch (in_flight) {
