@@ -56,4 +56,11 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
   return values;
 }
 
+std::string require_positive(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool positive = error == std::errc{} && end == text.data() + text.size() && value > 0;
+  return positive ? "" : fmt::format("expected a positive number, got '{}'", text);
+}
+
 }  // namespace spmmbench

@@ -1,5 +1,5 @@
 #pragma once
-// Lists and ranges as they are typed on the command line.
+// Lists, ranges and numbers as they are typed on the command line.
 
 #include <cstdint>
 #include <string>
@@ -14,5 +14,8 @@ std::vector<std::string> split_list(
 // "128", "32,64", "32:512:x2" (times 2), "32:128:32" (plus 32), or a mix. Throws Error naming
 // `flag`; values >= 1.
 std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag);
+
+// For CLI11's check(): what is wrong with an option's text, or nothing.
+std::string require_positive(const std::string& text);
 
 }  // namespace spmmbench

@@ -1,9 +1,32 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "run/context.hpp"
+
+namespace spmmbench {
+namespace {
+
+// On one line, with the command whose help would have helped.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<const CLI::App*> given = app.get_subcommands(nullptr);
+  std::vector<std::string> names;
+  std::string help = "spmmbench";
+  for (const CLI::App* command : given) {
+    names.push_back(command->get_name());
+    if (command->parsed()) help += " " + command->get_name();
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && help == "spmmbench")
+    return fmt::format("expected a subcommand: {}", fmt::join(names, ", "));
+  return fmt::format("{} (see {} --help)", error.what(), help);
+}
+
+}  // namespace
+}  // namespace spmmbench
 
 int main(int argc, char** argv) {
   using namespace spmmbench;
@@ -20,7 +43,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::usage);
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    fmt::print(stderr, "spmmbench: {}\n", usage_error(app, error));
+    return static_cast<int>(ExitCode::usage);
   } catch (const Error& error) {
     fmt::print(stderr, "spmmbench: {}\n", error.what());
     return static_cast<int>(error.code());

@@ -111,7 +111,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   run->add_flag("--isolate", o.isolate, "Each case in a process of its own");
   run->add_option("--timeout", o.timeout_s, "Seconds until an isolated case is killed")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(require_positive);
   run->add_flag("--no-baselines", in->no_baselines,
                 "Do not add the vendor baselines that speed-ups need");
   run->add_option("--device", o.device, "CUDA device; -1: CPU kernels only")->capture_default_str();
@@ -120,14 +120,14 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   run->add_option("--min-samples", o.limits.min_samples, "Samples at least")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(require_positive);
   run->add_option("--max-samples", o.limits.max_samples, "Samples at most")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(require_positive);
   run->add_option("--max-seconds", o.limits.max_seconds,
                   "Seconds of sampling at most, hot and cold each")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(require_positive);
   run->add_flag("-q,--quiet", o.quiet, "No status line and no table");
   run->callback([in, &exit_code] { exit_code = run_benchmark(resolve(*in), process_arguments()); });
 }

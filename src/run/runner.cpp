@@ -168,15 +168,20 @@ class Run {
             "{}: A is {} x {} but B is {} x {}: expected as many rows of B as columns of A", input,
             loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows, loaded.b->cols));
     } catch (const Error& error) {
-      progress_->clear();
-      fmt::print(stderr, "spmmbench: {}\n", error.what());
-      unreadable_ = true;
-      return;
+      return unreadable(error.what());
+    } catch (const std::bad_alloc&) {
+      return unreadable(input + ": out of host memory");
     }
     if (loaded.b) {  // N is B's own
       cases = plan_cases({loaded.b->cols});
     }
     measure_matrix(loaded, cases);
+  }
+
+  void unreadable(const std::string& reason) {
+    progress_->clear();
+    fmt::print(stderr, "spmmbench: {}\n", reason);
+    unreadable_ = true;
   }
 
   // Cases come sorted so that those which share a permutation, a rounding of A, and B follow one

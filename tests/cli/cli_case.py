@@ -1,0 +1,58 @@
+"""What the command-line tests share: the program under test, a scratch folder, documents."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.environ.get("SPMMBENCH")
+SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+SMALL = "gen:uniform?rows=50&cols=40&density=0.1"
+# One thread and few samples: what is tested is not the speed.
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+QUICK = ("--device", "-1", "--min-samples", "4", "--max-samples", "5", "--max-seconds", "0.05")
+
+
+class CliCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def spmmbench(self, *args, **kwargs):
+        command = [PROGRAM, *map(str, args)]
+        options = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT}
+        return subprocess.run(command, check=False, **{**options, **kwargs})
+
+    def run_cpu(self, *args, **kwargs):
+        """`spmmbench run` of the CPU kernel, quickly."""
+        return self.spmmbench("run", *args, "-k", "cpu_csr", *QUICK, **kwargs)
+
+    def assert_one_line(self, result, code, expected):
+        """The exit code, and exactly one line on stderr that names what was expected."""
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertIn(expected, result.stderr)
+
+
+def read(path):
+    return json.loads(pathlib.Path(path).read_text())
+
+
+def write(path, document):
+    pathlib.Path(path).write_text(json.dumps(document))
+
+
+def case_of(row):
+    fields = ("n", "kernel", "precision", "c_type", "layout", "reorder")
+    return (row["matrix"]["source"], *(row[field] for field in fields))
+
+
+def main():
+    if not PROGRAM:
+        print("SPMMBENCH is not set")
+        sys.exit(77)
+    unittest.main()

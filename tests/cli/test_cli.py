@@ -1,0 +1,290 @@
+#!/usr/bin/env python3
+"""`spmmbench list` and `run` on the CPU: output, every exit code, one clear line for bad input."""
+
+import array
+import gzip
+import json
+import re
+import signal
+import subprocess
+import time
+
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, case_of, main, read
+
+DATA = SOURCE / "data"
+COORDINATE = "%%MatrixMarket matrix coordinate real general\n"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 123456\n"
+HTML_PAGE = "<!DOCTYPE html>\n<html><body>Not found</body></html>\n"
+COMMANDS = ("run", "list", "inspect", "convert", "generate")
+
+
+class ListTest(CliCase):
+    def test_text_and_json_name_the_same_things(self):
+        text = self.spmmbench("list").stdout
+        sections = self.spmmbench("list", "--json")
+        sections = json.loads(sections.stdout)
+        self.assertEqual(
+            list(sections), ["kernels", "formats", "reorderings", "generators", "devices"]
+        )
+        for title, entries in sections.items():
+            self.assertRegex(text, rf"(?m)^{title}$")
+            for entry in entries:
+                self.assertRegex(text, rf"(?m)^  {re.escape(entry['name'])} ")
+                self.assertTrue(entry["summary"])
+        self.assertIn("cpu_csr", [kernel["name"] for kernel in sections["kernels"]])
+
+    def test_one_section(self):
+        text = self.spmmbench("list", "reorderings").stdout
+        self.assertTrue(text.startswith("reorderings\n  degree "), text)
+        self.assertNotIn("kernels", text.splitlines())
+
+    def test_help_and_version(self):
+        self.assertRegex(self.spmmbench("--version").stdout, r"^\d+\.\d+\.\d+ \(.+\)\n$")
+        overview = self.spmmbench("--help").stdout
+        for command in COMMANDS:
+            self.assertIn(command, overview)
+            result = self.spmmbench(command, "--help")
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("Usage:", result.stdout)
+
+
+class RunTest(CliCase):
+    def test_the_bundled_matrices(self):
+        out, csv = self.folder / "out.json", self.folder / "out.csv"
+        result = self.run_cpu(DATA, "-n", "8,16", "--json", out, "--csv", csv)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        matrices = sorted(path.name[: -len(".mtx.gz")] for path in DATA.glob("*.mtx.gz"))
+        document = read(out)
+        self.assertEqual(sorted({row["matrix"]["name"] for row in document["rows"]}), matrices)
+        self.assertEqual(len(document["rows"]), 2 * len(matrices))
+        for row in document["rows"]:
+            self.assertEqual((row["status"], row["precision"]), ("ok", "fp16"))
+            self.assertLessEqual(row["verify"]["error_over_bound"], 1)
+            self.assertEqual(row["hot"]["n"], len(row["hot"]["samples_us"]))
+        self.assertEqual(len(csv.read_text().splitlines()), 1 + len(document["rows"]))
+        for name in matrices:
+            self.assertRegex(result.stdout, rf"(?m)^{name}: \d+ x \d+, \d+ nonzeros, N = 8$")
+        self.assertRegex(result.stdout, r"(?m)^\* cpu_csr +fp16 ")
+        self.assertIn(f"geometric means over {len(matrices)} matrices", result.stdout)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 100)
+        self.assertIn(f"[{len(document['rows'])}/{len(document['rows'])}]", result.stderr)
+
+    def test_status_goes_to_stderr_and_quiet_is_quiet(self):
+        result = self.run_cpu(SMALL, "--quiet")
+        self.assertEqual((result.stdout, result.stderr), ("", ""))
+
+    def test_the_command_of_a_row_measures_it_again(self):
+        out, again = self.folder / "out.json", self.folder / "again.json"
+        self.run_cpu(SMALL, "-n", "3,5", "--precision", "tf32", "--reorder", "degree", "--seed", "7",
+                     "--b-layout", "col", "--c-type", "bf16", "--json", out)
+        row = read(out)["rows"][-1]
+        command = row["command"].replace("spmmbench", str(PROGRAM), 1)
+        subprocess.run(f"{command} --json {again} -q", shell=True, check=True, env=ENVIRONMENT)
+        repeated = read(again)["rows"]
+        self.assertEqual(len(repeated), 1)
+        for field in ("verify", "command", "c_type", "layout", "reorder"):
+            self.assertEqual(repeated[0][field], row[field])
+
+    def test_a_list_names_inputs(self):
+        (self.folder / "list").write_text(f"# two\n{SMALL}\n\n{DATA / 'fem2d_plate.mtx.gz'}\n")
+        out = self.folder / "out.json"
+        self.run_cpu(f"@{self.folder / 'list'}", "--json", out)
+        self.assertEqual(len(read(out)["rows"]), 2)
+
+
+class BadInputTest(CliCase):
+    def file(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def refused(self, expected, *args, code=1):
+        self.assert_one_line(self.run_cpu(*args, "--quiet"), code, expected)
+
+    def test_missing_files(self):
+        self.refused("no_such.mtx: no such file", "no_such.mtx")
+        self.refused("no_such: cannot open the list", "@no_such")
+        self.refused("no matrix files in this folder", self.folder)
+        self.refused("nothing to run: expected a PATH")
+
+    def test_truncated_files(self):
+        self.refused(":2: expected 3 entries", self.file("a.mtx", COORDINATE + "3 3 3\n1 1 1\n2 2 2\n"))
+        whole = gzip.compress(b"%" * 100000, compresslevel=0)
+        self.refused("truncated", self.file("b.mtx.gz", whole[:5000]))
+        cache = self.folder / "c.csr"
+        self.spmmbench("convert", DATA / "fem2d_plate.mtx.gz", cache)
+        self.refused("truncated", self.file("d.csr", cache.read_bytes()[:1000]))
+        self.refused("got an empty file", self.file("e.mtx", ""))
+
+    def test_lfs_pointers_and_html_pages(self):
+        for name in ("a.mtx", "a.mtx.gz", "a.csr", "a.npy"):
+            self.refused("Git LFS pointer", self.file(name, LFS_POINTER))
+            self.refused("an HTML page", self.file(name, HTML_PAGE))
+
+    def test_wrong_dims(self):
+        values = self.file("a.bin", bytes(4 * 12))
+        self.refused("expected --dims ROWS COLS", values)
+        self.refused("expected 60 bytes (3 x 5 values of 4 bytes), got 48", values, "--dims", 3, 5)
+        self.refused("--dims: expected ROWS COLS", values, "--dims", 3)
+        self.refused("--dims: expected positive sizes", values, "--dims", 0, 12)
+        self.refused("expected as many rows of B as columns of A", SMALL, "--b",
+                     self.file("b.bin", bytes(4 * 12)), "--dims", 3, 3, 4)
+
+    def test_sizes_beyond_32_bits(self):
+        huge = self.file("a.mtx", COORDINATE + "1000000000000 3 1\n1 1 1.0\n")
+        self.refused(":2: expected at most 2147483647 rows", huge)
+        self.refused(":2: expected 1000000000000 entries",
+                     self.file("b.mtx", COORDINATE + "3 3 1000000000000\n1 1 1.0\n"))
+
+    def test_bad_values(self):
+        self.refused("a.mtx:4:", self.file("a.mtx", COORDINATE + "3 3 2\n1 1 1.0\n2 4 1.0\n"))
+
+    def test_bad_arguments(self):
+        for expected, *args in (
+            ("-n 0: expected positive integers", "-n", 0),
+            ("-n 32:16: expected BEGIN:END", "-n", "32:16"),
+            ("precision 'fp8': expected fp32, tf32, fp16 or bf16", "--precision", "fp8"),
+            ("unknown reordering 'sideways'", "--reorder", "sideways"),
+            ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),
+            ("no_such.npy: cannot open", "--b", "no_such.npy"),
+            ("--nonsense", "--nonsense"),
+            ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
+            ("only dense inputs", "--prune", "block:4x4:0.5", DATA / "fem2d_plate.mtx.gz"),
+        ):
+            with self.subTest(args=args):
+                self.refused(expected, SMALL, *args)
+        self.refused("unknown generator 'nonsense'", "gen:nonsense")
+        self.refused("has no option 'color'", "gen:uniform?color=red")
+
+    def test_unknown_kernels_and_commands(self):
+        result = self.spmmbench("run", SMALL, "-k", "no_such")
+        self.assert_one_line(result, 1, "no kernel matches 'no_such'; there are: ")
+        self.assertIn("cpu_csr", result.stderr)
+        result = self.spmmbench("run", SMALL, "-k", "cpu_csr?colour=blue")
+        self.assert_one_line(result, 1, "cpu_csr has no options (given: colour)")
+        self.assert_one_line(self.spmmbench("run", SMALL, "-k", "cpu_csr", "-x", "*"), 1, "excluded")
+        self.assert_one_line(self.spmmbench("measure"), 1, "subcommand: run, list")
+        self.assert_one_line(self.spmmbench(), 1, "subcommand")
+        self.assert_one_line(self.spmmbench("list", "colours"), 1, "colours")
+
+    def test_unwritable_output_is_found_before_the_first_measurement(self):
+        for flag in ("--json", "--csv"):
+            self.refused("cannot be written", SMALL, flag, self.folder / "absent/out")
+            self.refused("is a directory", SMALL, flag, self.folder)
+
+    def test_an_unreadable_input_costs_its_own_rows_only(self):
+        out = self.folder / "out.json"
+        bad = self.file("bad.mtx", HTML_PAGE)
+        self.refused("an HTML page", SMALL, bad, SMALL + "&seed=2", "--json", out)
+        document = read(out)
+        self.assertEqual([row["status"] for row in document["rows"]], ["ok", "ok"])
+        self.assertTrue(document["complete"])
+
+    def test_a_matrix_too_large_for_the_memory_costs_its_own_rows_only(self):
+        out = self.folder / "out.json"
+        args = (SMALL, "gen:uniform?rows=400000000&cols=9&nnz_per_row=1", SMALL + "&seed=2")
+        limited = ["sh", "-c", 'ulimit -v 2000000; exec "$0" "$@"', PROGRAM, "run", *args, "-k",
+                   "cpu_csr", *QUICK, "--quiet", "--json", str(out)]
+        result = subprocess.run(limited, capture_output=True, text=True, env=ENVIRONMENT,
+                                timeout=120, check=False)
+        self.assert_one_line(result, 1, "out of host memory")
+        self.assertEqual([row["status"] for row in read(out)["rows"]], ["ok", "ok"])
+
+    def test_operands_too_large_for_the_memory_fail_their_case(self):
+        out = self.folder / "out.json"
+        result = self.run_cpu(SMALL, "-n", f"8,{10**12},16", "--json", out)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        rows = read(out)["rows"]
+        self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"])
+        self.assertIn("out of host memory", rows[1]["reason"])
+        self.assertIn("failed: out of host memory", result.stdout)
+
+    def test_a_result_that_is_not_a_number_is_wrong(self):
+        b = self.file("b.bin", array.array("f", [1.0] * 79 + [float("nan")]).tobytes())
+        out = self.folder / "out.json"
+        result = self.run_cpu("gen:uniform?rows=50&cols=40&density=1", "--b", b, "--dims", 50, 40, 2,
+                              "--json", out)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        row = read(out)["rows"][0]
+        self.assertEqual(row["status"], "wrong")
+        self.assertIsNone(row["hot"])
+        self.assertEqual(row["verify"]["error_over_bound"], "inf")
+
+
+class InterruptionTest(CliCase):
+    """Eight cases of about 0.3 s each, disturbed."""
+
+    cases = (SMALL, "-n", "1:8:1")
+    slowly = ("-k", "cpu_csr", "--device", "-1", "--noise", "0", "--max-samples", "1000000",
+              "--max-seconds", "0.15")
+
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out.json"
+        self.journal = self.folder / "out.json.journal"
+
+    def start(self):
+        return subprocess.Popen(
+            [PROGRAM, "run", *self.cases, *self.slowly, "--json", self.out],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT,
+        )  # fmt: skip
+
+    def wait_for_rows(self, count, process):
+        while not self.journal.exists() or self.journal.read_text().count("\n") < 1 + count:
+            self.assertIsNone(process.poll(), "ended before it was disturbed")
+            time.sleep(0.01)
+
+    def resume(self):
+        result = self.run_cpu(*self.cases, "--json", self.out, "--resume")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
+
+    def assert_same_rows_as_undisturbed(self):
+        whole = self.folder / "whole.json"
+        self.assertEqual(self.run_cpu(*self.cases, "--json", whole).returncode, 0)
+        document = read(self.out)
+        self.assertTrue(document["complete"])
+        self.assertFalse(self.journal.exists())
+        self.assertEqual(sorted(map(case_of, document["rows"])), sorted(map(case_of, read(whole)["rows"])))
+        self.assertEqual({row["status"] for row in document["rows"]}, {"ok"})
+
+    def test_ctrl_c_leaves_a_valid_file_and_resume_completes_it(self):
+        process = self.start()
+        self.wait_for_rows(2, process)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        document = read(self.out)
+        self.assertFalse(document["complete"])
+        kept = {case_of(row): row["hot"] for row in document["rows"]}
+        self.assertGreaterEqual(len(kept), 2)
+        self.assertLess(len(kept), 8)
+        result = self.resume()
+        self.assertNotIn("[1/8]", result.stderr, "finished cases are not measured again")
+        self.assert_same_rows_as_undisturbed()
+        for row in read(self.out)["rows"]:
+            self.assertEqual(kept.get(case_of(row), row["hot"]), row["hot"])
+
+    def test_kill_at_any_moment_then_resume(self):
+        for moment in (0, 0.05, 0.4, 1.1, 1.7):
+            with self.subTest(seconds=moment):
+                for path in (self.out, self.journal):
+                    path.unlink(missing_ok=True)
+                process = self.start()
+                time.sleep(moment)
+                process.kill()
+                process.communicate(timeout=60)
+                self.resume()
+                self.assert_same_rows_as_undisturbed()
+
+    def test_resume_with_another_seed_is_not_comparable(self):
+        process = self.start()
+        self.wait_for_rows(1, process)
+        process.kill()
+        process.communicate(timeout=60)
+        result = self.run_cpu(*self.cases, "--json", self.out, "--resume", "--seed", "2", "--quiet")
+        self.assert_one_line(result, 5, "seed 1")
+
+
+if __name__ == "__main__":
+    main()
