@@ -130,6 +130,14 @@ class Device {
   // Enqueues `launch` `count` times back to back; the time between the events around them, in
   // microseconds.
   virtual double time_us(const std::function<void()>& launch, int count) = 0;
+
+  // `count` launches recorded once; every call of what is returned replays them back to back and
+  // gives the time between the events around them, in microseconds. On a GPU they are a CUDA graph,
+  // so that kernels shorter than the host's launch overhead are timed as well; launches that cannot
+  // be captured are enqueued one by one instead. The launch's captures must outlive the recording.
+  virtual std::function<double()> record(std::function<void()> launch, int count) {
+    return [this, launch = std::move(launch), count] { return time_us(launch, count); };
+  }
   virtual void flush_cache() = 0;              // evicts the last-level cache
   virtual double copy_bytes_per_second() = 0;  // large device-to-device copy, bytes read plus
                                                // written; measured once

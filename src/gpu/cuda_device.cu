@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <type_traits>
 
 #include "gpu/backend.hpp"
@@ -185,22 +186,20 @@ class CudaDevice final : public Device {
   }
 
   double time_us(const std::function<void()>& launch, int count) override {
-    // Without a head start the host's own enqueueing (a few microseconds a launch) would be part of
-    // the time of every kernel shorter than that.
-    constexpr std::int64_t kHoldCyclesPerLaunch = 10'000;
-    constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
-    hold_kernel<<<1, 1, 0, stream_>>>(std::min(count * kHoldCyclesPerLaunch, kMaxHoldCycles));
-    SPMMBENCH_CUDA_LAUNCHED();
-    SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
-    for (int i = 0; i < count; ++i) launch();
-    SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
-    SPMMBENCH_CUDA(cudaEventSynchronize(stop_));
-    SPMMBENCH_CUDA(cudaGetLastError());
-    float milliseconds = 0;
-    SPMMBENCH_CUDA(cudaEventElapsedTime(&milliseconds, start_, stop_));
-    return milliseconds * 1e3;
+    return between_events(
+        [&] {
+          for (int i = 0; i < count; ++i) launch();
+        },
+        count);
   }
 
+  std::function<double()> record(std::function<void()> launch, int count) override {
+    const std::shared_ptr<CUgraphExec_st> graph = capture(launch, count);
+    if (!graph) return Device::record(std::move(launch), count);
+    return [this, graph] {
+      return between_events([&] { SPMMBENCH_CUDA(cudaGraphLaunch(graph.get(), stream_)); }, 1);
+    };
+  }
   void flush_cache() override {
     // Reading evicts as well as writing does and leaves clean lines, so that the timed launch does
     // not pay for writing the flush's own data back.
@@ -235,6 +234,45 @@ class CudaDevice final : public Device {
     constexpr std::size_t kBlocksPerSm = 16;
     return static_cast<int>(
         std::min((elements + kThreads - 1) / kThreads, kBlocksPerSm * info_.sm_count));
+  }
+
+  // Time between events around what `enqueue` puts on the stream, which is `launches` kernels or
+  // so.
+  double between_events(const std::function<void()>& enqueue, int launches) {
+    // Without a head start the host's own enqueueing (several microseconds a launch) would be part
+    // of the time of every kernel shorter than that.
+    constexpr std::int64_t kHoldCyclesPerLaunch = 20'000;
+    constexpr std::int64_t kMaxHoldCycles = 1'000'000;  // about half a millisecond
+    hold_kernel<<<1, 1, 0, stream_>>>(std::min(launches * kHoldCyclesPerLaunch, kMaxHoldCycles));
+    SPMMBENCH_CUDA_LAUNCHED();
+    SPMMBENCH_CUDA(cudaEventRecord(start_, stream_));
+    enqueue();
+    SPMMBENCH_CUDA(cudaEventRecord(stop_, stream_));
+    SPMMBENCH_CUDA(cudaEventSynchronize(stop_));
+    SPMMBENCH_CUDA(cudaGetLastError());
+    float milliseconds = 0;
+    SPMMBENCH_CUDA(cudaEventElapsedTime(&milliseconds, start_, stop_));
+    return milliseconds * 1e3;
+  }
+
+  // Null when the launches do something that a capture forbids.
+  std::shared_ptr<CUgraphExec_st> capture(const std::function<void()>& launch, int count) {
+    SPMMBENCH_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    bool captured = true;
+    try {
+      for (int i = 0; i < count; ++i) launch();
+    } catch (const std::exception&) {
+      captured = false;
+    }
+    cudaGraph_t graph = nullptr;
+    captured &= cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr;
+    cudaGraphExec_t executable = nullptr;
+    captured &= captured && cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess;
+    if (graph != nullptr) SPMMBENCH_CUDA_NOEXCEPT(cudaGraphDestroy(graph));
+    (void)cudaGetLastError();  // a forbidden call inside a capture is no fault of the device
+    if (!captured) return nullptr;
+    return {executable,
+            [](cudaGraphExec_t graph) { SPMMBENCH_CUDA_NOEXCEPT(cudaGraphExecDestroy(graph)); }};
   }
 
   double measure_copy() {

@@ -230,8 +230,10 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
   for (std::size_t i = 0; i < parsed.size(); ++i) {
     Parsed<Block>& part = parsed[i];
     const std::int64_t room = header.entries - entries;
-    if (static_cast<std::int64_t>(part.block.entries.size()) > room)
-      part = parse_chunk<Block>(chunks[i], header, room, 0);  // finds the line of the surplus
+    const auto found = static_cast<std::int64_t>(part.block.entries.size());
+    // Whatever follows the last declared entry is surplus first, and only then malformed.
+    if (found > room || (found == room && part.fault))
+      part = parse_chunk<Block>(chunks[i], header, room, 0);
     if (part.fault) fail(name, line + part.fault->line, part.fault->expected, part.fault->got);
     entries += static_cast<std::int64_t>(part.block.entries.size());
     line += part.lines;

@@ -152,7 +152,8 @@ TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
   const KernelInfo& info = param.kernel->info();
   SPMMBENCH_TEST_DEVICE(device, info.device);
   int verified = 0;
-  for (const NamedShape& shape : all_shapes()) {
+  static const std::vector<NamedShape> shapes = all_shapes();
+  for (const NamedShape& shape : shapes) {
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
     const std::vector<std::int32_t> row_ids = random_permutation(a.rows);

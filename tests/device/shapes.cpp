@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 
 #include "spmmbench/random.hpp"
@@ -53,7 +54,7 @@ CsrMatrix scatter(std::int64_t rows, std::int64_t cols,
 
 std::vector<NamedShape> all_shapes() {
   using Index = std::int64_t;
-  return {
+  std::vector<NamedShape> shapes{
       {"tail_rows", sample(67, 45, [](Index, Index) { return 0.2; })},
       {"whole_tiles", sample(128, 128, [](Index, Index) { return 0.1; })},
       {"dense", sample(40, 70, [](Index, Index) { return 1.0; })},
@@ -72,9 +73,18 @@ std::vector<NamedShape> all_shapes() {
       {"single_entry", sample(1, 1, [](Index, Index) { return 1.0; })},
       {"blocks_64",
        sample(200, 330, [](Index r, Index c) { return (r / 64 + c / 64) % 3 == 0 ? 1.0 : 0.0; })},
+      {"aligned_blocks", sample(256, 320,
+                                [](Index r, Index c) {
+                                  const Index block_row = r / 64;
+                                  return block_row != 2 && (block_row * c / 64) % 3 == 0 ? 0.9
+                                                                                         : 0.0;
+                                })},
       {"power_law", scatter(3000, 3000, [](Index r) { return 2 + 3000 / (r + 1); })},
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };
+  if (const char* limit = std::getenv("SPMMBENCH_TEST_MAX_NNZ"))
+    std::erase_if(shapes, [&](const NamedShape& s) { return s.matrix.nnz() > std::atoll(limit); });
+  return shapes;
 }
 
 }  // namespace spmmbench::test

@@ -13,6 +13,8 @@ struct NamedShape {
   CsrMatrix matrix;  // values U(-1, 1), not yet rounded to any precision
 };
 
+// Those with more nonzeros than the environment variable SPMMBENCH_TEST_MAX_NNZ are left out, for
+// runs under compute-sanitizer.
 std::vector<NamedShape> all_shapes();
 
 }  // namespace spmmbench::test

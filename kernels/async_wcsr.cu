@@ -1,0 +1,281 @@
+// async_wcsr: irregular SpMM on tensor cores, after AsyncSparse (arXiv 2604.17834): windows of rows
+// whose distinct columns are packed (src/format/wcsr.hpp), rows of B gathered asynchronously ahead
+// of the products. async_wcsr/ring.cuh is the device code; this file chooses, builds and launches.
+//
+// Where it differs from the paper's kernel, which async_wcsr_paper keeps: windows of 8 to 32 rows
+// rather than 64 and mma rather than wgmma (irregular matrices share few columns over 64 rows, and
+// the tensor cores are never the limit), a ring of copies per warp rather than producer and
+// consumer warpgroups (no barrier between warps), a workspace rather than atomics for split windows
+// (no clearing pass, and results that do not vary).
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "async_wcsr/choice.hpp"
+#include "async_wcsr/ring.cuh"
+#include "common/dependent_launch.hpp"
+#include "format/wcsr.hpp"
+#include "format/wcsr_estimate.hpp"
+#include "format/wcsr_work.hpp"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kStages = 3;
+constexpr int kDefaultWarps = 4;  // per block
+constexpr int kMaxWarps = wcsr::kMaxThreads / 32;
+constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
+constexpr std::int64_t kMaxGridY = 65535;
+
+struct Variant {
+  void (*kernel)(wcsr::Arguments) = nullptr;
+  int features = 0;  // of a strip
+  int ring_bytes = 0;
+  int sums = 0;
+};
+
+template <class Input, int kWindowRows, int kRowBytes>
+Variant make_variant() {
+  using Shape = wcsr::Shape<Input, kWindowRows, kRowBytes, kStages>;
+  return {wcsr::ring_kernel<Input, kWindowRows, kRowBytes, kStages>, Shape::kFeatures,
+          Shape::kRingBytes, Shape::kSums};
+}
+
+template <class Input>
+Variant variant_of(int window_rows, int row_bytes) {
+  // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
+  if (window_rows == 32) return make_variant<Input, 32, kShortRow>();
+  if (window_rows == 16)
+    return row_bytes == kLongRow ? make_variant<Input, 16, kLongRow>()
+                                 : make_variant<Input, 16, kShortRow>();
+  return row_bytes == kLongRow ? make_variant<Input, 8, kLongRow>()
+                               : make_variant<Input, 8, kShortRow>();
+}
+
+Variant variant_of(Precision precision, int window_rows, int row_bytes) {
+  switch (precision) {
+    case Precision::fp16: return variant_of<__half>(window_rows, row_bytes);
+    case Precision::bf16: return variant_of<__nv_bfloat16>(window_rows, row_bytes);
+    default: return variant_of<mma::Tf32>(window_rows, row_bytes);
+  }
+}
+
+int blocks_per_sm(const Variant& variant, int warps) {
+  int blocks = 0;
+  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, variant.kernel, warps * 32, static_cast<std::size_t>(warps) * variant.ring_bytes));
+  return std::max(blocks, 1);
+}
+
+// From what the user set and what the matrix suggests.
+WcsrShape choose_shape(const Problem& problem) {
+  const ElementType type = storage_type(problem.precision);
+  const std::string window =
+      problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
+  const std::string order =
+      problem.options.get_choice("order", "auto", {"auto", "natural", "degree"});
+  wcsr::Choice choice;
+  if (window == "auto" || order == "auto") {
+    const auto consider = [&](RowOrder candidate, const std::vector<std::int32_t>& rows) {
+      const WcsrEstimate estimate = estimate_wcsr(*problem.a, rows);
+      const int bytes = static_cast<int>(bytes_of(type));
+      return wcsr::best_height(estimate, candidate, problem.n, bytes);
+    };
+    if (order != "degree") choice = consider(RowOrder::natural, {});
+    if (order != "natural") {
+      const wcsr::Choice by_degree = consider(RowOrder::degree, order_by_degree(*problem.a));
+      if (order == "degree" || by_degree.cost < choice.cost) choice = by_degree;
+    }
+  }
+  if (order != "auto") choice.order = order == "degree" ? RowOrder::degree : RowOrder::natural;
+  return {window == "auto" ? kWcsrHeights[choice.height_index] : std::stoi(window), choice.order,
+          type};
+}
+
+class AsyncWcsrPlan final : public Plan {
+ public:
+  AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
+      : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
+    WcsrShape shape;
+    {
+      const auto timed = stages.scope("choose");
+      shape = choose_shape(problem);
+    }
+    Wcsr host;
+    {
+      const auto timed = stages.scope("build");
+      host = Wcsr::build(*problem.a, shape);
+      choose_launch(problem, host, device.info());
+      work_ = cut_windows(host.window_ptr, cut_);
+    }
+    const auto timed = stages.scope("upload");
+    upload(problem, host, device);
+    describe(host);
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (blocks_ == 0) return;
+    wcsr::Arguments in = arguments_;
+    in.b = b.data;
+    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
+    in.c = static_cast<float*>(c.data);
+    in.ldc = c.ld;
+    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), warps_ * 32,
+                     static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in);
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  void choose_launch(const Problem& problem, const Wcsr& host, const DeviceInfo& device) {
+    const Options& options = problem.options;
+    const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(host.shape.value_type));
+    const std::int64_t short_strips = (row_bytes + kShortRow - 1) / kShortRow;
+    const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
+    const bool many =
+        host.tiles() * short_strips >= wcsr::kLongRowTileStripsPerSm * device.sm_count;
+    const bool is_long = strip == "auto" ? many && row_bytes > kShortRow : strip == "256";
+    variant_ =
+        variant_of(problem.precision, host.shape.window_rows, is_long ? kLongRow : kShortRow);
+
+    const std::int64_t strips = (n_ + variant_.features - 1) / variant_.features;
+    const auto wanted = static_cast<int>(options.get_int("warps", kDefaultWarps, 1, kMaxWarps));
+    strip_groups_ = static_cast<unsigned>((strips + wanted - 1) / wanted);
+    strips_ = static_cast<int>((strips + strip_groups_ - 1) / strip_groups_);
+    const int team = std::max(1, wanted / strips_);
+    warps_ = team * strips_;
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(variant_.kernel,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        warps_ * variant_.ring_bytes));
+    const int per_sm = blocks_per_sm(variant_, warps_) * warps_;
+    cut_ = wcsr::choose_cut(host.tiles(), host.windows(), strips, team, device.sm_count, per_sm);
+    const auto tiles = [&](const char* key, int chosen) {
+      return options.get(key, "auto") == "auto"
+                 ? chosen
+                 : static_cast<int>(options.get_int(key, 1, 1, WcsrCut::kMaxSpanTiles));
+    };
+    cut_.span_tiles = tiles("span", cut_.span_tiles);
+    cut_.whole_tiles = tiles("whole", cut_.whole_tiles);
+    cut_.part_tiles = tiles("part", cut_.part_tiles);
+  }
+
+  void upload(const Problem& problem, const Wcsr& host, Device& device) {
+    blocks_ = static_cast<unsigned>(work_.spans.size() / cut_.team);
+    spans_ = device.upload(work_.spans);
+    parts_ = device.upload(work_.parts);
+    window_ptr_ = device.upload(host.window_ptr);
+    col_idx_ = device.upload(host.col_idx);
+    values_ = host.values16.empty() ? device.upload(host.values32) : device.upload(host.values16);
+    if (!problem.row_ids.empty() || !host.row_order.empty()) {
+      std::vector<std::int32_t> row_ids(host.rows);
+      for (std::int64_t place = 0; place < host.rows; ++place)
+        row_ids[place] = static_cast<std::int32_t>(
+            problem.row_ids.empty() ? host.row(place) : problem.row_ids[host.row(place)]);
+      row_ids_ = device.upload(row_ids);
+    }
+    const std::size_t slots = work_.parts.size() * strips_ * strip_groups_;
+    sums_ = device.allocate(slots * variant_.sums * 32 * sizeof(float2));
+    arrivals_ = device.allocate(slots * sizeof(unsigned));
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    device.synchronize();
+    arguments_ = {.spans = spans_.as<WcsrSpan>(),
+                  .parts = parts_.as<WcsrPart>(),
+                  .window_ptr = window_ptr_.as<std::int32_t>(),
+                  .col_idx = col_idx_.as<std::int32_t>(),
+                  .values = values_.data(),
+                  .row_ids = row_ids_.as<std::int32_t>(),
+                  .rows = static_cast<std::int32_t>(host.rows),
+                  .windows = static_cast<std::int32_t>(host.windows()),
+                  .b = nullptr,
+                  .b_row_bytes = 0,
+                  .c = nullptr,
+                  .ldc = 0,
+                  .n = n_,
+                  .strips = strips_,
+                  .sums = sums_.as<float2>(),
+                  .arrivals = arrivals_.as<unsigned>()};
+  }
+
+  void describe(const Wcsr& host) {
+    for (const Buffer* buffer :
+         {&spans_, &parts_, &window_ptr_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
+      report_.device_bytes += buffer->bytes();
+    report_.format = host.stats();
+    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
+    report_.params = {{"window", number(host.shape.window_rows)},
+                      {"order", host.shape.order == RowOrder::degree ? "degree" : "natural"},
+                      {"strip", number(variant_.features)},
+                      {"warps", number(warps_)},
+                      {"span", number(cut_.span_tiles)},
+                      {"whole", number(cut_.whole_tiles)},
+                      {"part", number(cut_.part_tiles)}};
+    const int mma_rows = std::max(16, host.shape.window_rows);
+    report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * Wcsr::kTileColumns * mma_rows *
+                           static_cast<double>(strips_ * strip_groups_) * variant_.features;
+    report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
+    report_.metrics["split_parts"] = static_cast<double>(work_.parts.size());
+    work_ = {};
+  }
+
+  std::int64_t n_;
+  bool overlap_;
+  Variant variant_;
+  int strips_ = 1;  // of a block
+  unsigned strip_groups_ = 1;
+  int warps_ = 1;
+  unsigned blocks_ = 0;
+  WcsrCut cut_;
+  WcsrWork work_;
+  Buffer spans_, parts_, window_ptr_, col_idx_, values_, row_ids_, sums_, arrivals_;
+  wcsr::Arguments arguments_{};
+  PlanReport report_;
+};
+
+class AsyncWcsr final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (problem.m() > std::numeric_limits<std::int32_t>::max())
+      return Support::no("M above 2^31 - 1");
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    const std::int64_t most = kMaxGridY * kDefaultWarps * kShortRow / value_bytes;
+    if (problem.n > most) return Support::no(fmt::format("N above {}", most));
+    // Windows of 8 rows that share no column, and a half-filled tile at the end of each.
+    const std::int64_t columns = problem.nnz() + problem.m();
+    return Support::yes(
+        static_cast<std::size_t>(columns * (4 + 8 * value_bytes) + 8 * problem.m()));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<AsyncWcsrPlan>(problem, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "async_wcsr",
+      .summary = "windows of packed columns on tensor cores, rows of B copied ahead",
+      .source = "AsyncSparse, arXiv 2604.17834",
+      .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .writes_row_ids = true,
+      .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
+                  {"order", "auto", "row order inside the format: natural or degree"},
+                  {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
+                  {"warps", "4", "warps per block, 1 to 8"},
+                  {"span", "auto", "tiles per warp, 1 to 32"},
+                  {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
+                  {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(AsyncWcsr);
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,69 @@
+#pragma once
+// Which WCSR shape and which cut of the work a matrix gets. The constants are measured on an H200
+// (results/NOTES.md, WCSR).
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "format/wcsr_estimate.hpp"
+#include "format/wcsr_work.hpp"
+
+namespace spmmbench::wcsr {
+
+struct Choice {
+  RowOrder order = RowOrder::natural;
+  int height_index = 0;  // into kWcsrHeights
+  double cost = 0;       // bytes that leave the L2 cache, weighted
+};
+
+// Taller windows hold more registers, so fewer of them hide the latency of the gathers.
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.06, 1.25};
+// Rows by degree lose the locality of neighbouring windows in the L2 cache.
+constexpr double kDegreePenalty = 1.1;
+
+// From so many tiles times strips of 128 bytes per SM on, strips of 256 bytes: A and the columns
+// are read half as often, by half as many warps.
+constexpr std::int64_t kLongRowTileStripsPerSm = 960;
+
+// Bytes through the L2 cache per nonzero: the gathered rows of B, and A's tiles once per strip.
+inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
+                          int value_bytes) {
+  const auto row_bytes = static_cast<double>(n) * value_bytes;
+  const double strips = std::max(1.0, row_bytes / 256);
+  const double column_bytes = 4 + kWcsrHeights[height_index] * value_bytes;
+  return (estimate.gathered_share[height_index] * row_bytes +
+          estimate.stored_share[height_index] * strips * column_bytes) *
+         kHeightPenalty[height_index];
+}
+
+inline Choice best_height(const WcsrEstimate& estimate, RowOrder order, std::int64_t n,
+                          int value_bytes) {
+  Choice best{order, 0, std::numeric_limits<double>::infinity()};
+  for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
+    const double cost = gather_cost(estimate, h, n, value_bytes) *
+                        (order == RowOrder::degree ? kDegreePenalty : 1.0);
+    if (cost < best.cost) best = {order, h, cost};
+  }
+  return best;
+}
+
+// How long a span is depends on how many tiles each of the warps that the device holds would get:
+// short spans when there are few, so that all SMs have work and no chain of tiles is long; long
+// ones, and whole windows, when there are many.
+inline WcsrCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t strips, int team,
+                          int sm_count, int warps_per_sm) {
+  const double per_warp =
+      static_cast<double>(tiles * strips) / static_cast<double>(sm_count * warps_per_sm);
+  const double per_window =
+      static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
+  WcsrCut cut;
+  cut.team = team;
+  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 ? 16 : 8;
+  cut.whole_tiles =
+      team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
+  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);
+  return cut;
+}
+
+}  // namespace spmmbench::wcsr

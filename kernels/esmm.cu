@@ -1,0 +1,137 @@
+// esmm: C = A * B for dense-stored A and B, fp32 on CUDA cores, over lists of surviving k-indices.
+// From the patterns of both operands (32 rows of A, 32 columns of B) every tile of C knows which
+// indices of K can contribute; listing them once turns the rest into a short dense product.
+//
+//   path=warp   each warp lists and multiplies for its own 32 x 32 tile (esmm/warp_list.cuh)
+//   path=block  a block lists for 256 x 128 and runs an SGEMM (esmm/block_list.cuh): nearly dense
+//
+// Goes beyond the source (ESMM, see esmm_skip.cu), which tests pattern bytes as it walks over K.
+// The products of a skipped k are not formed: an Inf or NaN that only meets zeros of the other
+// operand leaves no NaN in C.
+
+#include "esmm/block_list.cuh"
+#include "esmm/prepared.cuh"
+#include "esmm/warp_list.cuh"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using WarpTile = esmm::WarpList<1, 1, 8, 3>;
+constexpr int kWarpTileBlocks = 5;  // per SM
+using BlockTile = esmm::BlockList<4, 2, 2, 2, 8, 4>;
+constexpr int kBlockTileBlocks = 1;
+
+// Time of a product on the warp path over one on the block path, both with all SMs busy; measured
+// on an H200 at 4096^3.
+constexpr double kWarpCost = 1.24;
+
+// Products of the SM with the most blocks, where a block of C has rows x cols and keeps `needed` of
+// K.
+double busiest_sm(std::int64_t m, std::int64_t n, int rows, int cols, int sm_count, double needed) {
+  const std::int64_t blocks = ((m + rows - 1) / rows) * ((n + cols - 1) / cols);
+  return static_cast<double>((blocks + sm_count - 1) / sm_count) * rows * cols * needed;
+}
+
+template <auto kKernel, class T>
+void launch_tiles(const esmm::Operands& op, Stream stream) {
+  kKernel<<<T::grid(op), T::kThreads, T::kSharedBytes, static_cast<cudaStream_t>(stream.handle)>>>(
+      op);
+  SPMMBENCH_CUDA_LAUNCHED();
+}
+
+class EsmmPlan final : public Plan {
+ public:
+  EsmmPlan(const Problem& problem, Device& device, StageTimer& stages)
+      : prepared_(problem, device, stages), nnz_(problem.nnz()) {
+    extract_ = problem.options.get_choice("extract", "none", {"none", "a", "ab"});
+    choose_path(problem, device.info().sm_count, stages);
+    prepared_.extract(block_, stages);
+    if (extract_ == "none") prepared_.drop_dense();
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(esmm::warp_list<WarpTile, kWarpTileBlocks>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        WarpTile::kSharedBytes));
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(esmm::block_list<BlockTile, kBlockTileBlocks>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        BlockTile::kSharedBytes));
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (extract_ != "none") prepared_.launch_extract_a(block_, stream);
+    if (extract_ == "ab") prepared_.launch_extract_b(b, stream);
+    const esmm::Operands op = prepared_.operands(b, c);
+    if (block_) {
+      launch_tiles<esmm::block_list<BlockTile, kBlockTileBlocks>, BlockTile>(op, stream);
+    } else {
+      launch_tiles<esmm::warp_list<WarpTile, kWarpTileBlocks>, WarpTile>(op, stream);
+    }
+  }
+
+  PlanReport report() const override {
+    PlanReport r;
+    r.device_bytes = prepared_.device_bytes();
+    r.format = prepared_.format(nnz_);
+    r.params = {{"path", block_ ? "block" : "warp"}, {"extract", extract_}};
+    r.metrics = prepared_.metrics();
+    r.metrics["warp_tile_needed_fraction"] = warp_needed_;
+    r.metrics["block_tile_needed_fraction"] = block_needed_;
+    const esmm::Sizes& s = prepared_.sizes();
+    r.issued_flops = 2.0 * static_cast<double>(s.strips_a * esmm::kStrip) *
+                     static_cast<double>(s.strips_b * esmm::kStrip) * static_cast<double>(s.k) *
+                     (block_ ? block_needed_ : warp_needed_);
+    return r;
+  }
+
+ private:
+  void choose_path(const Problem& problem, int sm_count, StageTimer& stages) {
+    auto timed = stages.scope("tune");
+    warp_needed_ = prepared_.needed(1, 1, 1);
+    block_needed_ = prepared_.needed(BlockTile::kTileA, BlockTile::kTileB, 1);
+    const std::string path = problem.options.get_choice("path", "auto", {"auto", "warp", "block"});
+    const double warp_cost = kWarpCost * busiest_sm(problem.m(), problem.n, WarpTile::kRows,
+                                                    WarpTile::kCols, sm_count, warp_needed_);
+    const double block_cost = busiest_sm(problem.m(), problem.n, BlockTile::kRows, BlockTile::kCols,
+                                         sm_count, block_needed_);
+    block_ = path == "auto" ? block_cost < warp_cost : path == "block";
+  }
+
+  esmm::Prepared prepared_;
+  std::int64_t nnz_;
+  std::string extract_;
+  bool block_ = false;
+  double warp_needed_ = 0;  // fractions of K, mean over the tiles of each path
+  double block_needed_ = 0;
+};
+
+class Esmm final : public Kernel {
+ public:
+  Esmm() {
+    info_.name = "esmm";
+    info_.summary = "dense-stored A and B, products over lists of k-indices nonzero in both";
+    info_.source = "ESMM patterns; lists are ours";
+    info_.precisions = {Precision::fp32};
+    info_.options = {
+        {"path", "auto",
+         "warp: lists per 32 x 32 tile; block: per 256 x 128 tile; auto: by density"},
+        {"extract", "none",
+         "patterns made inside every launch: none (compute only), a (B's cached), ab (total)"}};
+  }
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    return esmm::supports_dense_a(problem, device);
+  }
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<EsmmPlan>(problem, device, stages);
+  }
+
+ private:
+  KernelInfo info_;
+};
+
+}  // namespace
+
+SPMMBENCH_REGISTER_KERNEL(Esmm);
+
+}  // namespace spmmbench

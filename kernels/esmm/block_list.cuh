@@ -1,0 +1,139 @@
+#pragma once
+// The dense path: a block owns a tile of C, lists the k-indices that survive anywhere in it and
+// runs a SGEMM over that list: lines of A and B by cp.async into a
+// ring of stages, outer products from registers. At full density the list is simply 0..K-1.
+
+#include "esmm/operands.cuh"
+#include "esmm/warp_list.cuh"
+
+namespace spmmbench::esmm {
+
+template <int kWarpRows_, int kWarpCols_, int kStripsA_, int kStripsB_, int kStep_, int kStages_>
+struct BlockList {
+  static constexpr int kWarpRows = kWarpRows_;
+  static constexpr int kWarpCols = kWarpCols_;
+  static constexpr int kStripsA = kStripsA_;  // per warp
+  static constexpr int kStripsB = kStripsB_;
+  static constexpr int kStep = kStep_;
+  static constexpr int kStages = kStages_;
+  static constexpr int kWarps = kWarpRows * kWarpCols;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kTileA = kWarpRows * kStripsA;  // strips
+  static constexpr int kTileB = kWarpCols * kStripsB;
+  static constexpr int kRows = kTileA * kStrip;
+  static constexpr int kCols = kTileB * kStrip;
+  static constexpr int kLine = (kTileA + kTileB) * kStrip;
+  static constexpr int kListChunks = 4;                               // chunks of K listed at once
+  static constexpr int kListCapacity = kListChunks * kChunk + kStep;  // padded to a whole step
+  static constexpr int kSharedBytes = (kStages * kStep * kLine + kListCapacity + 4) * 4;
+
+  static int grid(const Operands& op) {
+    return ceil_div(op.strips_a, kTileA) * ceil_div(op.strips_b, kTileB);
+  }
+};
+
+template <class T, int kMinBlocks>
+__global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Operands op) {
+  extern __shared__ float4 shared[];
+  float* ring = reinterpret_cast<float*>(shared);
+  int* list = reinterpret_cast<int*>(ring + T::kStages * T::kStep * T::kLine);
+  int* list_count = list + T::kListCapacity;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int warp = thread / 32;
+
+  const int2 block = raster(static_cast<int>(blockIdx.x), ceil_div(op.strips_a, T::kTileA),
+                            ceil_div(op.strips_b, T::kTileB));
+  const int strip_a = block.x * T::kTileA;
+  const int strip_b = block.y * T::kTileB;
+
+  // Copies of 16 bytes, eight to a line of a strip: thread t takes copies t, t + kThreads, ...
+  constexpr int kCopiesA = T::kStep * T::kTileA * 8;
+  constexpr int kCopiesB = T::kStep * T::kTileB * 8;
+  static_assert(kCopiesA % T::kThreads == 0 && kCopiesB % T::kThreads == 0,
+                "every thread makes the same number of copies");
+  static_assert(T::kThreads % (T::kTileA * 8) == 0 && T::kThreads % (T::kTileB * 8) == 0,
+                "a thread stays in its strip");
+  const int a_strip = thread / 8 % T::kTileA;
+  const int b_strip = thread / 8 % T::kTileB;
+  const char* a_source = reinterpret_cast<const char*>(
+      op.a_lines +
+      static_cast<std::int64_t>(min(strip_a + a_strip, op.strips_a - 1)) * op.k * kStrip +
+      thread % 8 * 4);
+  const char* b_source = reinterpret_cast<const char*>(
+      op.b + min(static_cast<std::int64_t>(strip_b + b_strip) * kStrip + thread % 8 * 4,
+                 static_cast<std::int64_t>(op.ldb_bytes / 4 - 4)));
+  float* a_target = ring + a_strip * kStrip + thread % 8 * 4;
+  float* b_target = ring + (T::kTileA + b_strip) * kStrip + thread % 8 * 4;
+
+  Sums<T::kStripsA, T::kStripsB> sums;
+  const LanePosition at = lane_position(lane);
+  const int my_a = warp / T::kWarpCols * T::kStripsA;
+  const int my_b = warp % T::kWarpCols * T::kStripsB;
+
+  for (int first = 0; first < op.words; first += T::kListChunks * kChunkWords) {
+    if (warp == 0) {
+      int count = 0;
+      const int end = min(op.words, first + T::kListChunks * kChunkWords);
+      for (int word = first; word < end; word += kChunkWords) {
+        count = append_set_bits(joint_word<T::kTileA, T::kTileB>(op, strip_a, strip_b, word + lane),
+                                word * 32, lane, list, count);
+      }
+      if (lane < T::kStep) list[count + lane] = 0;  // a short last stage fetches line 0 too
+      if (lane == 0) *list_count = count;
+    }
+    __syncthreads();
+    const int count = *list_count;
+    const int steps = ceil_div(count, T::kStep);
+
+    auto fetch = [&](int step) {
+      if (step < steps) {
+        const int* at_list = list + step * T::kStep;
+        const int offset = step % T::kStages * (T::kStep * T::kLine);
+#pragma unroll
+        for (int i = 0; i < kCopiesA / T::kThreads; ++i) {
+          const int line = (thread + i * T::kThreads) / (T::kTileA * 8);
+          const auto k = static_cast<unsigned>(at_list[line]);
+          __pipeline_memcpy_async(a_target + offset + line * T::kLine,
+                                  a_source + static_cast<std::uint64_t>(k) * (kStrip * 4U), 16);
+        }
+#pragma unroll
+        for (int i = 0; i < kCopiesB / T::kThreads; ++i) {
+          const int line = (thread + i * T::kThreads) / (T::kTileB * 8);
+          const auto k = static_cast<unsigned>(at_list[line]);
+          __pipeline_memcpy_async(b_target + offset + line * T::kLine,
+                                  b_source + static_cast<std::uint64_t>(k) * op.ldb_bytes, 16);
+        }
+      }
+      __pipeline_commit();
+    };
+
+#pragma unroll 1
+    for (int s = 0; s < T::kStages - 1; ++s) fetch(s);
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      __pipeline_wait_prior(T::kStages - 2);
+      __syncthreads();  // the stage is visible, and nobody still reads the one filled next
+      fetch(step + T::kStages - 1);
+      const float* stage = ring + step % T::kStages * (T::kStep * T::kLine);
+      auto multiply = [&](int line) {
+        Fragment<T::kStripsA, T::kStripsB> fragment;
+        const float* at_line = stage + line * T::kLine;
+        fragment.load(at_line + my_a * kStrip, at_line + (T::kTileA + my_b) * kStrip, at);
+        sums.add(fragment);
+      };
+      const int lines = count - step * T::kStep;
+      if (lines >= T::kStep) {
+#pragma unroll
+        for (int line = 0; line < T::kStep; ++line) multiply(line);
+      } else {
+#pragma unroll 1
+        for (int line = 0; line < lines; ++line) multiply(line);
+      }
+    }
+    __syncthreads();  // before the list and the ring are filled again
+  }
+  store_tile(op, strip_a + my_a, strip_b + my_b, at, sums);
+}
+
+}  // namespace spmmbench::esmm

@@ -1,0 +1,207 @@
+#pragma once
+// What the ESMM adapters share: A made dense on the device, both operands' patterns extracted
+// there, and what the patterns say about the work.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "esmm/extract.cuh"
+#include "format/pattern.hpp"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench::esmm {
+
+// One warp per row of CSR.
+__global__ inline void scatter_rows(const std::int64_t* row_ptr, const std::int32_t* col_idx,
+                                    const float* values, std::int64_t rows, std::int64_t lda,
+                                    float* dense) {
+  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+  if (row >= rows) return;
+  for (std::int64_t i = row_ptr[row] + threadIdx.x % 32; i < row_ptr[row + 1]; i += 32) {
+    dense[row * lda + col_idx[i]] = values[i];
+  }
+}
+
+struct Sizes {
+  std::int64_t m, n, k;
+  std::int64_t strips_a, strips_b, words;
+  std::int64_t lda;  // floats; rows of A are 16-byte aligned
+
+  explicit Sizes(const Problem& p)
+      : m(p.m()),
+        n(p.n),
+        k(p.k()),
+        strips_a((m + kStrip - 1) / kStrip),
+        strips_b((n + kStrip - 1) / kStrip),
+        words((k + kChunk - 1) / kChunk * kChunkWords),
+        lda((k + 3) / 4 * 4) {}
+
+  std::size_t dense_bytes() const { return static_cast<std::size_t>(m * lda) * sizeof(float); }
+  std::size_t lines_bytes() const {
+    return static_cast<std::size_t>(strips_a * k * kStrip) * sizeof(float);
+  }
+  std::size_t bits_bytes() const {
+    return static_cast<std::size_t>((strips_a + strips_b) * words) * sizeof(std::uint32_t);
+  }
+};
+
+// A larger A is no dense-stored operand: other kernels are for it.
+inline constexpr std::size_t kMaxOperandBytes = std::size_t{16} << 30;
+
+// The dense copies of A are what limits these kernels; tiles and words are counted in 32 bits.
+inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device) {
+  const Sizes s(problem);
+  const std::size_t csr_bytes =
+      static_cast<std::size_t>(problem.nnz()) * 8 + static_cast<std::size_t>(problem.m() + 1) * 8;
+  const std::size_t bytes = s.dense_bytes() + s.lines_bytes() + s.bits_bytes() + csr_bytes;
+  constexpr std::int64_t kLimit = std::numeric_limits<int>::max();
+  if (bytes > device.memory_bytes) {
+    return Support::no(
+        fmt::format("A stored densely needs {:.1f} GB", static_cast<double>(bytes) / 1e9));
+  }
+  if (s.k > kLimit - kChunk || s.strips_a * s.strips_b > kLimit || s.strips_a * s.words > kLimit ||
+      s.strips_b * s.words > kLimit || s.m > kLimit || s.n > kLimit) {
+    return Support::no("more than 2^31 tiles of 32 x 32 or pattern words");
+  }
+  return Support::yes(bytes);
+}
+
+// What a launch of one plan needs: A dense and in lines, both patterns, and what they say.
+class Prepared {
+ public:
+  // Stages "upload" (A made dense on the device) and "tune" (the patterns read back, for the choice
+  // of a path).
+  Prepared(const Problem& problem, Device& device, StageTimer& stages)
+      : sizes_(problem), device_(&device), b_(problem.b) {
+    make_dense(*problem.a, stages);
+    lines_ = device.allocate(sizes_.lines_bytes());
+    a_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_a * sizes_.words) * 4);
+    b_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_b * sizes_.words) * 4);
+    launch_extract_a(false, device.stream());
+    launch_extract_b(b_, device.stream());
+    auto timed = stages.scope("tune");
+    a_pattern_ = download(a_bits_, sizes_.strips_a);
+    b_pattern_ = download(b_bits_, sizes_.strips_b);
+  }
+
+  // Extracts both patterns as launches will find them; stages "a_pattern" and "b_pattern".
+  void extract(bool all_lines, StageTimer& stages) {
+    const Stream stream = device_->stream();
+    const auto once = [&](const char* name, auto&& launch) {
+      {
+        auto timed = stages.scope(name);
+        launch();
+        device_->synchronize();
+      }
+      constexpr int kRepeats = 10;
+      metrics_[fmt::format("{}_us", name)] = device_->time_us(launch, kRepeats);
+    };
+    once("a_pattern", [&] { launch_extract_a(all_lines, stream); });
+    once("b_pattern", [&] { launch_extract_b(b_, stream); });
+  }
+
+  Operands operands(const DenseView& b, const DenseView& c) const {
+    Operands op{};
+    op.a_lines = lines_.as<float>();
+    op.a_bits = a_bits_.as<std::uint32_t>();
+    op.b = static_cast<const float*>(b.data);
+    op.b_bits = b_bits_.as<std::uint32_t>();
+    op.c = static_cast<float*>(c.data);
+    op.ldb_bytes = static_cast<unsigned>(b.ld * 4);
+    op.ldc = c.ld;
+    op.m = static_cast<int>(sizes_.m);
+    op.n = static_cast<int>(sizes_.n);
+    op.k = static_cast<int>(sizes_.k);
+    op.strips_a = static_cast<int>(sizes_.strips_a);
+    op.strips_b = static_cast<int>(sizes_.strips_b);
+    op.words = static_cast<int>(sizes_.words);
+    return op;
+  }
+
+  void launch_extract_a(bool all_lines, Stream stream) const {
+    const auto blocks = static_cast<unsigned>(sizes_.strips_a * (sizes_.words / kExtractWarps));
+    extract_a<<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        dense_.as<float>(), sizes_.lda, static_cast<int>(sizes_.m), static_cast<int>(sizes_.k),
+        static_cast<int>(sizes_.words), all_lines, a_bits_.as<std::uint32_t>(), lines_.as<float>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+  void launch_extract_b(const DenseView& b, Stream stream) const {
+    const auto blocks = static_cast<unsigned>((sizes_.strips_b + kExtractStrips - 1) /
+                                              kExtractStrips * (sizes_.words / kExtractWarps));
+    extract_b<<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        static_cast<const float*>(b.data), b.ld, static_cast<int>(sizes_.k),
+        static_cast<int>(sizes_.n), static_cast<int>(sizes_.strips_b),
+        static_cast<int>(sizes_.words), b_bits_.as<std::uint32_t>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  double needed(int group_a, int group_b, int step) const {
+    return needed_fraction(a_pattern_, b_pattern_, group_a, group_b, step);
+  }
+
+  // Density of the patterns, and the fractions of the work that each level of skipping leaves out
+  // for the source's blocks of 64 x 128 x 8 and warps of 32 x 32.
+  std::map<std::string, double> metrics() const {
+    std::map<std::string, double> m = metrics_;
+    const auto density = [](const OperandPattern& p) {
+      return static_cast<double>(p.set_bits()) /
+             (static_cast<double>(p.strips) * static_cast<double>(p.length));
+    };
+    m["a_pattern_density"] = density(a_pattern_);
+    m["b_pattern_density"] = density(b_pattern_);
+    m["block_skip_fraction"] = 1 - needed(2, 4, OperandPattern::kByte);
+    m["warp_skip_fraction"] = 1 - needed(1, 1, OperandPattern::kByte);
+    m["k_skip_fraction"] = 1 - needed(1, 1, 1);
+    return m;
+  }
+
+  const Sizes& sizes() const { return sizes_; }
+  const float* dense() const { return dense_.as<float>(); }
+  void drop_dense() { Buffer().swap(dense_); }
+  void drop_lines() { Buffer().swap(lines_); }
+  std::size_t device_bytes() const {
+    return dense_.bytes() + lines_.bytes() + a_bits_.bytes() + b_bits_.bytes();
+  }
+  FormatStats format(std::int64_t nnz) const { return a_pattern_.stats(nnz); }
+
+ private:
+  void make_dense(const CsrMatrix& a, StageTimer& stages) {
+    auto timed = stages.scope("upload");
+    dense_ = device_->allocate(sizes_.dense_bytes());
+    device_->fill_bytes(dense_.data(), 0, sizes_.dense_bytes());
+    const Buffer row_ptr = device_->upload(a.row_ptr);
+    const Buffer col_idx = device_->upload(a.col_idx);
+    const Buffer values = device_->upload(a.values);
+    constexpr int kThreads = 256;
+    const auto blocks = static_cast<unsigned>((sizes_.m * 32 + kThreads - 1) / kThreads);
+    scatter_rows<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_->stream().handle)>>>(
+        row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<float>(), sizes_.m,
+        sizes_.lda, dense_.as<float>());
+    SPMMBENCH_CUDA_LAUNCHED();
+    device_->synchronize();
+  }
+
+  OperandPattern download(const Buffer& bits, std::int64_t strips) const {
+    OperandPattern p;
+    p.length = sizes_.k;
+    p.strips = strips;
+    p.words = sizes_.words;
+    p.bits.resize(static_cast<std::size_t>(strips * sizes_.words));
+    device_->download(p.bits.data(), bits.data(), bits.bytes());
+    return p;
+  }
+
+  Sizes sizes_;
+  Device* device_;
+  DenseView b_;
+  Buffer dense_, lines_, a_bits_, b_bits_;
+  OperandPattern a_pattern_, b_pattern_;
+  std::map<std::string, double> metrics_;
+};
+
+}  // namespace spmmbench::esmm

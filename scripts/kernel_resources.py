@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Registers, spills and shared memory of every kernel, compared with results/resources.json.
+
+A kernel that suddenly needs more registers, spills or takes more shared memory runs slower, and the
+compiler says so without a GPU. The device code of every file in kernels/ is compiled once more for
+one architecture with ptxas reporting, using the flags of an existing build.
+
+  scripts/kernel_resources.py build/release            compare; exit 1 on a difference
+  scripts/kernel_resources.py build/release --record   write the recorded values anew
+
+Numbers depend on the compiler: with another CUDA release than the recorded one nothing is compared
+(exit 77).
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+ARCHITECTURE = "90a"
+SKIPPED = 77
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for")
+STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def parse_ptxas(text):
+    """{mangled kernel name: resources} from what `ptxas -v` prints."""
+    kernels = {}
+    current = None
+    for line in text.splitlines():
+        if match := ENTRY.search(line):
+            current = kernels.setdefault(match[1], {})
+        elif current is not None and (match := STACK.search(line)):
+            stack, stores, loads = map(int, match.groups())
+            current.update(stack_bytes=stack, spill_bytes=stores + loads)
+        elif current is not None and (match := USED.search(line)):
+            shared = SHARED.search(line)
+            current.update(registers=int(match[1]), shared_bytes=int(shared[1]) if shared else 0)
+            current = None  # what follows belongs to the next entry
+    return kernels
+
+
+def short_names(mangled):
+    """Demangled names without namespaces of the project and without parameter lists."""
+    output = subprocess.run(["c++filt"], input="\n".join(mangled), text=True, check=True,
+                            stdout=subprocess.PIPE).stdout.splitlines()
+    return {name: shorten(long) for name, long in zip(mangled, output)}
+
+
+def shorten(demangled):
+    name = demangled.replace("(anonymous namespace)::", "").replace("spmmbench::", "")
+    name = name.removeprefix("void ")
+    depth = 0
+    for at, char in enumerate(name):  # the parameter list is the first '(' outside of <>
+        depth += (char == "<") - (char == ">")
+        if char == "(" and depth == 0:
+            return name[:at]
+    return name
+
+
+def device_command(entry):
+    """The build's own compile command, turned into `device code only, report resources`."""
+    words = shlex.split(entry["command"])
+    while not Path(words[0]).name.startswith("nvcc"):
+        words.pop(0)  # ccache and the like
+    kept = []
+    skip = 0
+    for word in words:
+        if skip:
+            skip -= 1
+        elif word in ("-o", "-MT", "-MF", "-gencode"):
+            skip = 1
+        elif word not in ("-c", "-MD") and not word.startswith(("--generate-code", "-gencode")):
+            kept.append(word)
+    return kept + [f"-gencode=arch=compute_{ARCHITECTURE},code=sm_{ARCHITECTURE}", "-cubin",
+                   "-Xptxas=-v", "-o", os.devnull]
+
+
+def measure(entry):
+    done = subprocess.run(device_command(entry), cwd=entry["directory"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        sys.exit(f"{entry['file']}: {done.stdout.strip()}")
+    kernels = parse_ptxas(done.stdout)
+    names = short_names(list(kernels))
+    return {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
+
+
+def cuda_release(entry):
+    compiler = device_command(entry)[0]
+    text = subprocess.run([compiler, "--version"], text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+    return re.search(r"release ([\d.]+)", text)[1]
+
+
+def compare(recorded, current):
+    """One line per difference."""
+    lines = []
+    for file in sorted(recorded.keys() | current.keys()):
+        old, new = recorded.get(file, {}), current.get(file, {})
+        for kernel in sorted(old.keys() | new.keys()):
+            if kernel not in new:
+                lines.append(f"{file}: {kernel}: recorded, but no longer there")
+            elif kernel not in old:
+                lines.append(f"{file}: {kernel}: not recorded: {new[kernel]}")
+            else:
+                for key in sorted(old[kernel].keys() | new[kernel].keys()):
+                    before, after = old[kernel].get(key), new[kernel].get(key)
+                    if before != after:
+                        lines.append(f"{file}: {kernel}: {key} {before} -> {after}")
+    return lines
+
+
+def to_json(release, files):
+    """One line per kernel, so that a change reads well as a diff."""
+    blocks = []
+    for file, kernels in files.items():
+        rows = [f"      {json.dumps(name)}: {json.dumps(kernels[name])}" for name in sorted(kernels)]
+        blocks.append(f"    {json.dumps(file)}: {{\n" + ",\n".join(rows) + "\n    }")
+    return (f'{{\n  "cuda_release": {json.dumps(release)},\n  "architecture": "{ARCHITECTURE}",\n'
+            '  "kernels": {\n' + ",\n".join(blocks) + "\n  }\n}\n")
+
+
+def main():
+    root = Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=Path, help="a configured build folder with CUDA")
+    parser.add_argument("--record", action="store_true", help="write the recorded values anew")
+    parser.add_argument("--file", type=Path, default=root / "results" / "resources.json",
+                        help="the recorded values (default: results/resources.json)")
+    options = parser.parse_args()
+
+    database = options.build / "compile_commands.json"
+    if not database.exists():
+        sys.exit(f"{database}: not found; configure the build first")
+    entries = {Path(entry["file"]).relative_to(root).as_posix(): entry
+               for entry in json.loads(database.read_text())
+               if entry["file"].endswith(".cu") and Path(entry["file"]).is_relative_to(root / "kernels")}
+    if not entries:
+        print(f"{options.build}: built without CUDA, nothing to compare")
+        return SKIPPED
+    release = cuda_release(next(iter(entries.values())))
+    recorded = json.loads(options.file.read_text()) if options.file.exists() else None
+    if not options.record:
+        if recorded is None:
+            sys.exit(f"{options.file}: not found; write it with --record")
+        if recorded["cuda_release"] != release:
+            print(f"recorded with CUDA {recorded['cuda_release']}, this is {release}: not compared")
+            return SKIPPED
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        current = dict(zip(entries, pool.map(measure, entries.values())))
+    current = {file: kernels for file, kernels in sorted(current.items()) if kernels}
+    if options.record:
+        options.file.write_text(to_json(release, current))
+        print(f"{options.file}: {sum(map(len, current.values()))} kernels recorded")
+        return 0
+    differences = compare(recorded["kernels"], current)
+    for line in differences:
+        print(line)
+    if differences:
+        print(f"{len(differences)} differences; if they are meant, record them: "
+              f"scripts/kernel_resources.py {options.build} --record")
+        return 1
+    print(f"{sum(map(len, current.values()))} kernels as recorded")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+#pragma once
+// What windows of each height would gather, from a sample: how a kernel chooses a shape before
+// building.
+
+#include <array>
+#include <cstdint>
+
+#include "format/wcsr.hpp"
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+constexpr std::array<int, 3> kWcsrHeights = {8, 16, 32};
+
+struct WcsrEstimate {
+  // Distinct columns per window, summed over the windows, as a share of the nonzeros, by height.
+  std::array<double, 3> gathered_share = {};
+  // The same with 16-column tiles filled up: tiles * 16 / nnz.
+  std::array<double, 3> stored_share = {};
+};
+
+// Groups of 32 places, chosen in proportion to their nonzeros: about a twentieth of the matrix,
+// 32 to 256 of them. `row_order` as in Wcsr: empty is natural. Deterministic.
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const std::vector<std::int32_t>& row_order);
+
+}  // namespace spmmbench

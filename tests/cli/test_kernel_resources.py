@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""scripts/kernel_resources.py: what ptxas prints is read right, a change is found, and the kernels of
+this build use what results/resources.json recorded."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+SCRIPT = SOURCE / "scripts" / "kernel_resources.py"
+sys.path.insert(0, str(SCRIPT.parent))
+import kernel_resources  # noqa: E402
+
+PTXAS = """\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_ZN9spmmbench12_GLOBAL__N_14scanIfLi8EEEvPT_' for 'sm_90a'
+ptxas info    : Function properties for _ZN9spmmbench12_GLOBAL__N_14scanIfLi8EEEvPT_
+    8 bytes stack frame, 12 bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers, 8 bytes cumulative stack size, 2048 bytes smem
+ptxas info    : Compile time = 3.000 ms
+ptxas info    : Compiling entry function '_Z4copyPf' for 'sm_90a'
+ptxas info    : Function properties for _Z4copyPf
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 16 registers, used 0 barriers
+"""
+
+
+class KernelResources(unittest.TestCase):
+    def test_reads_registers_spills_and_shared_memory(self):
+        kernels = kernel_resources.parse_ptxas(PTXAS)
+        self.assertEqual(
+            list(kernels.values()),
+            [
+                {"stack_bytes": 8, "spill_bytes": 16, "registers": 40, "shared_bytes": 2048},
+                {"stack_bytes": 0, "spill_bytes": 0, "registers": 16, "shared_bytes": 0},
+            ],
+        )
+
+    def test_names_have_no_namespaces_and_no_parameters(self):
+        self.assertEqual(
+            kernel_resources.shorten(
+                "void spmmbench::(anonymous namespace)::scan<float, (Mode)1, 8>(float*, long)"
+            ),
+            "scan<float, (Mode)1, 8>",
+        )
+
+    def test_a_change_is_one_line_and_none_is_silence(self):
+        recorded = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 0}}}
+        self.assertEqual(kernel_resources.compare(recorded, recorded), [])
+        spilling = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 16}}}
+        self.assertEqual(
+            kernel_resources.compare(recorded, spilling),
+            ["kernels/a.cu: scan: spill_bytes 0 -> 16"],
+        )
+        self.assertEqual(len(kernel_resources.compare(recorded, {})), 1)
+        self.assertEqual(len(kernel_resources.compare({}, recorded)), 1)
+
+    def test_what_is_written_reads_back(self):
+        files = {"kernels/a.cu": {"scan<float>": {"registers": 40}, "copy": {"registers": 16}}}
+        self.assertEqual(json.loads(kernel_resources.to_json("13.0", files))["kernels"], files)
+
+    def test_this_build_uses_what_was_recorded(self):
+        build = pathlib.Path(os.environ.get("SPMMBENCH", "")).parent
+        if not (build / "compile_commands.json").exists():
+            self.skipTest("no build folder")
+        if not (SOURCE / "results" / "resources.json").exists():
+            self.skipTest("results/resources.json is not recorded")
+        done = subprocess.run(
+            [sys.executable, SCRIPT, build], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        if done.returncode == kernel_resources.SKIPPED:
+            self.skipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+#include "format/wcsr_work.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace spmmbench {
+namespace {
+
+std::vector<std::int32_t> pointers(const std::vector<int>& tiles) {
+  std::vector<std::int32_t> out = {0};
+  for (const int count : tiles) out.push_back(out.back() + count);
+  return out;
+}
+
+const std::vector<std::vector<int>> kWindowLists = {
+    {},
+    {1},
+    {32},
+    {33},
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+    {3, 1, 70, 2, 2, 5, 1, 256, 9, 8, 1},  // 256 tiles: exactly one block of eight spans
+    {257, 1, 257},
+    {100000},
+};
+
+std::vector<WcsrCut> cuts(int team) {
+  return {{team, 1, 1, 1}, {team, 4, 6, 32}, {team, 8, 32, 8}, {team, 32, 32, 32}};
+}
+
+TEST(WcsrWork, EveryTileIsInExactlyOneSpan) {
+  for (const auto& list : kWindowLists)
+    for (const int team : {1, 2, 8})
+      for (const WcsrCut& cut : cuts(team)) {
+        const auto window_ptr = pointers(list);
+        const WcsrWork work = cut_windows(window_ptr, cut);
+        std::vector<int> seen(window_ptr.back(), 0);
+        EXPECT_EQ(work.spans.size() % team, 0U);
+        for (const WcsrSpan& span : work.spans) {
+          const int tiles = span.tiles & ~WcsrSpan::kShared;
+          EXPECT_LE(tiles, WcsrCut::kMaxSpanTiles);
+          for (int t = 0; t < tiles; ++t) ++seen[span.first_tile + t];
+        }
+        for (const int count : seen) EXPECT_EQ(count, 1);
+      }
+}
+
+TEST(WcsrWork, SpansThatAreNotSharedHoldWholeWindows) {
+  for (const auto& list : kWindowLists)
+    for (const int team : {1, 2, 8}) {
+      const auto window_ptr = pointers(list);
+      for (const WcsrSpan& span : cut_windows(window_ptr, {team, 4, 6, 32}).spans) {
+        if (span.tiles == 0 || (span.tiles & WcsrSpan::kShared) != 0) continue;
+        EXPECT_EQ(span.first_tile, window_ptr[span.first_window]);
+        std::int32_t window = span.first_window;
+        while (window_ptr[window] < span.first_tile + span.tiles) ++window;
+        EXPECT_EQ(window_ptr[window], span.first_tile + span.tiles);
+      }
+    }
+}
+
+TEST(WcsrWork, ASharedWindowTakesTheWholeTeamOfABlock) {
+  for (const auto& list : kWindowLists)
+    for (const int team : {2, 8}) {
+      const WcsrWork work = cut_windows(pointers(list), {team, 4, 6, 32});
+      for (std::int64_t block = 0; block < static_cast<std::int64_t>(work.spans.size()) / team;
+           ++block)
+        for (int i = 1; i < team; ++i) {
+          const WcsrSpan& head = work.spans[block * team];
+          const WcsrSpan& span = work.spans[block * team + i];
+          EXPECT_EQ(head.tiles & WcsrSpan::kShared, span.tiles & WcsrSpan::kShared);
+          if ((head.tiles & WcsrSpan::kShared) == 0) continue;
+          EXPECT_EQ(head.first_window, span.first_window);
+          EXPECT_EQ(head.part, span.part);
+        }
+    }
+}
+
+TEST(WcsrWork, PartsOfASplitWindowAreConsecutive) {
+  const WcsrWork work = cut_windows(pointers({3, 257, 1, 600}), {8, 4, 6, 32});
+  ASSERT_EQ(work.parts.size(), 5U);  // 600 tiles: three blocks of eight spans, 257: two
+  for (int p = 0; p < 5; ++p) {
+    EXPECT_EQ(work.parts[p].first, p < 3 ? 0 : 3);
+    EXPECT_EQ(work.parts[p].count, p < 3 ? 3 : 2);
+    EXPECT_EQ(work.spans[8 * p].part, p);
+  }
+  EXPECT_EQ(work.spans[8 * 5].part, -1);
+}
+
+TEST(WcsrWork, TheLongestWindowsComeFirst) {
+  const WcsrWork work = cut_windows(pointers({2, 40, 7, 90, 1}), {2, 4, 6, 32});
+  EXPECT_EQ(work.spans[0].first_window, 3);
+  EXPECT_EQ(work.spans[2 * 2].first_window, 1);
+}
+
+}  // namespace
+}  // namespace spmmbench
