@@ -64,12 +64,11 @@ class LineScanner {
     skip_blanks();
     const char* q = p_ + (*p_ == '+');
     const char* const first = q;
-    std::uint64_t value = 0;
-    for (; is_digit(*q); ++q)
-      value = std::min<std::uint64_t>(value * 10 + static_cast<std::uint64_t>(*q - '0'),
-                                      std::uint64_t{1} << 40);  // saturates far above any limit
+    std::uint64_t value = 0;  // wraps around beyond 19 digits, which only zeros in front may fill
+    for (; is_digit(*q); ++q) value = value * 10 + static_cast<std::uint64_t>(*q - '0');
     if (q == first || !(is_blank(*q) || *q == '\n')) return false;
-    if (value < 1 || value > static_cast<std::uint64_t>(limit)) return false;
+    if (q - first > 19 && std::count(first, q - 19, '0') != q - 19 - first) return false;
+    if (value - 1 >= static_cast<std::uint64_t>(limit)) return false;
     out = static_cast<std::int32_t>(value - 1);
     p_ = q;
     return true;

@@ -12,6 +12,8 @@ namespace spmmbench {
 
 class Sha256 {
  public:
+  // The processor's SHA instructions are used where there are any; false keeps to portable code.
+  explicit Sha256(bool allow_instructions = true);
   void update(const void* data, std::size_t bytes);
   std::string hex();  // 64 digits; finishes the hash
 
@@ -21,6 +23,7 @@ class Sha256 {
   std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                          0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<unsigned char, kBlockBytes> pending_{};
+  void (*compress_)(std::array<std::uint32_t, 8>& state, const unsigned char*, std::size_t blocks);
   std::uint64_t bytes_ = 0;
 };
 

@@ -179,6 +179,17 @@ TEST(MatrixMarket, empty_matrices_are_matrices) {
   EXPECT_EQ(parse(kReal + std::string("2 3 0\n\n \n")).csr, (CsrMatrix{2, 3, {0, 0, 0}, {}, {}}));
 }
 
+TEST(MatrixMarket, indices_may_have_any_number_of_zeros_in_front) {
+  const std::string zeros(40, '0');
+  EXPECT_EQ(parse(kReal + ("2 " + zeros + "3 1\n+" + zeros + "2 " + zeros + "3 7\n")).csr,
+            (CsrMatrix{2, 3, {0, 0, 1}, {2}, {7}}));
+  for (const char* const index : {"18446744073709551618", "36893488147419103234",
+                                  "10000000000000000000000000000000000000002"})
+    EXPECT_EQ(message(kReal + fmt::format("2 3 1\n{} 1 1\n", index)),
+              fmt::format("a.mtx:3: expected a row from 1 to 2, got '{:.40}{}'", index,
+                          std::string_view(index).size() > 40 ? "..." : ""));
+}
+
 TEST(MatrixMarket, duplicates_add_up_in_fp64) {
   EXPECT_EQ(parse(kReal + std::string("1 1 3\n1 1 1e8\n1 1 1\n1 1 -1e8\n")).csr.values,
             std::vector<float>{1});
