@@ -32,6 +32,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 #include <vector>
@@ -48,10 +49,10 @@ namespace {
 // ---- Device code
 // ---------------------------------------------------------------------------------
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 // Without this floor the compiler aims at the most warps per SM, 32 registers each, and issues the
 // loads one by one; 64 registers hold kUnroll loads in flight.
-constexpr int kMinBlocksPerSm = 4;
+constexpr int kMinBlocksPerSm = 8;
 constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
@@ -161,15 +162,15 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
 
   float sums[kColumns] = {};
   for (int base = 0; base < longest; base += kLanes) {
-    // Each lane reads one nonzero of the batch; shuffles hand them round. A is read once: streaming
-    // loads keep it from displacing B. Past its end a segment repeats its last nonzero with value
-    // 0: an `if` around the loads of B would make the compiler issue them one by one.
+    // Each lane reads one nonzero of the batch; shuffles hand them round. Past its end a segment
+    // repeats its last nonzero with value 0: an `if` around the loads of B would make the compiler
+    // issue them one by one.
     std::int32_t my_col = 0;
     float my_value = 0;
     if (segment.length > 0) {
       const std::int64_t entry = segment.begin + min(base + lane, segment.length - 1);
-      my_col = __ldcs(a.col_idx + entry);
-      if (base + lane < segment.length) my_value = to_float(__ldcs(a.values + entry));
+      my_col = __ldg(a.col_idx + entry);
+      if (base + lane < segment.length) my_value = to_float(__ldg(a.values + entry));
     }
     const int count = min(kLanes, longest - base);
     for (int i = 0; i < count; i += kUnroll) {
@@ -194,8 +195,18 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
 // ---- Host adapter
 // --------------------------------------------------------------------------------
 
-constexpr std::int64_t kDefaultSplit = 256;
 constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
+
+// Long segments keep few groups busy to the end of a small matrix; short ones cost atomics. About
+// one segment per warp of the device, within what was best for large matrices.
+std::int64_t choose_split(const Problem& problem, const DeviceInfo& device) {
+  constexpr std::int64_t kWarpsPerSm = 48;
+  constexpr std::int64_t kMinSplit = 32;
+  constexpr std::int64_t kMaxSplit = 128;
+  const std::int64_t share = problem.nnz() / (kWarpsPerSm * device.sm_count);
+  const auto even = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(share)));
+  return problem.options.get_int("split", std::clamp(even, kMinSplit, kMaxSplit), 1, INT32_MAX);
+}
 
 struct Segments {
   std::vector<Segment> segments;  // those of split rows first: they must not start last
@@ -323,12 +334,12 @@ class CsrRowSplit final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
 
-  Support supports(const Problem& problem, const DeviceInfo&) const override {
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Tiling tiling = tile_columns(problem.n, problem.precision);
     if (tiling.slabs > kMaxSlabs)
       return Support::no(
           fmt::format("N above {}", kMaxSlabs * (tiling.columns_padded / tiling.slabs)));
-    const std::int64_t most_split_rows = problem.nnz() / split_of(problem);
+    const std::int64_t most_split_rows = problem.nnz() / choose_split(problem, device);
     const std::int64_t bytes =
         problem.nnz() * static_cast<std::int64_t>(4 + bytes_of(storage_type(problem.precision))) +
         (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
@@ -338,14 +349,11 @@ class CsrRowSplit final : public Kernel {
 
   std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
                                 StageTimer& stages) const override {
-    return std::make_unique<CsrRowSplitPlan>(problem, device, stages, split_of(problem));
+    return std::make_unique<CsrRowSplitPlan>(problem, device, stages,
+                                             choose_split(problem, device.info()));
   }
 
  private:
-  static std::int64_t split_of(const Problem& problem) {
-    return problem.options.get_int("split", kDefaultSplit, 1, INT32_MAX);
-  }
-
   KernelInfo info_ = {
       .name = "csr_row_split",
       .summary = "CSR on CUDA cores: a group of lanes per row, long rows split",
@@ -354,7 +362,7 @@ class CsrRowSplit final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
-      .options = {{"split", "256", "nonzeros per segment; longer rows are cut"}},
+      .options = {{"split", "auto", "most nonzeros per segment; longer rows are cut"}},
   };
 };
 

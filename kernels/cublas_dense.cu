@@ -47,7 +47,13 @@ void check(cublasStatus_t status, const char* call) {
 cublasHandle_t cublas_handle(const Device& device) {
   static std::map<int, cublasHandle_t> handles;
   cublasHandle_t& handle = handles[device.info().index];
-  if (handle == nullptr) check(cublasCreate(&handle), "cublasCreate");
+  if (handle != nullptr) return handle;
+  check(cublasCreate(&handle), "cublasCreate");
+  // Partial sums of a 16-bit C stay fp32; by default cuBLAS may add them in 16 bits.
+  check(cublasSetMathMode(
+            handle, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+        "cublasSetMathMode");
   return handle;
 }
 
