@@ -1,0 +1,90 @@
+// B and C of more than 2^31 elements: a 32-bit product of a row number and N anywhere in a kernel
+// shows here. Needs a GPU with room for both.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "devices.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/registry.hpp"
+#include "verify/bound.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+constexpr std::int64_t kRows = 17'000'000;
+constexpr std::int64_t kColumns = 128;
+static_assert(kRows * kColumns > INT32_MAX);
+
+// One nonzero per row, so that the host work stays small; all rows of B are used.
+const CsrMatrix& permutation_matrix() {
+  static const CsrMatrix matrix = [] {
+    constexpr std::int64_t kStride = 7'919'137;  // shares no factor with kRows
+    CsrMatrix m{kRows, kRows, {0}, {}, {}};
+    m.row_ptr.resize(kRows + 1);
+    m.col_idx.resize(kRows);
+    m.values.resize(kRows);
+    for (std::int64_t row = 0; row < kRows; ++row) {
+      m.row_ptr[row + 1] = row + 1;
+      m.col_idx[row] = static_cast<std::int32_t>(row * kStride % kRows);
+      m.values[row] = uniform_at(1, row, 0);
+    }
+    return m;
+  }();
+  return matrix;
+}
+
+class LargeTest : public testing::TestWithParam<const Kernel*> {};
+
+TEST_P(LargeTest, offsets_are_64_bit) {
+  constexpr std::size_t kMaxPlanBytes = std::size_t{24} << 30;
+  const Kernel& kernel = *GetParam();
+  if (kernel.info().device == DeviceKind::host) GTEST_SKIP() << "minutes on a CPU";
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const Precision precision = kernel.info().precisions.front();
+  DenseView c = make_dense_view(kRows, kColumns, kernel.info().layouts.front(),
+                                kernel.info().c_types.front());
+  Problem problem;
+  problem.n = kColumns;
+  problem.precision = precision;
+  problem.c_type = c.type;
+  problem.layout = c.layout;
+  problem.b = make_dense_view(kRows, kColumns, c.layout, storage_type(precision));
+  if (device.free_bytes() < problem.b.bytes() + c.bytes() + kMaxPlanBytes)
+    GTEST_SKIP() << "too little device memory";
+
+  CsrMatrix a = permutation_matrix();
+  for (float& value : a.values) value = kernel.info().binary ? 1.0F : round_to(precision, value);
+  problem.a = &a;
+  const Support support = check_support(kernel, problem, device.info());
+  if (!support.ok) GTEST_SKIP() << support.reason;
+  if (support.device_bytes > kMaxPlanBytes) GTEST_SKIP() << "its format of A is too large";
+  try {
+    const Buffer b_memory = device.allocate(problem.b.bytes());
+    const Buffer c_memory = device.allocate(c.bytes());
+    problem.b.data = b_memory.data();
+    c.data = c_memory.data();
+    device.fill_uniform(problem.b, 1, precision);
+    device.fill_bytes(c.data, 0xFF, c.bytes());
+    StageTimer stages;
+    const std::unique_ptr<Plan> plan = kernel.prepare(problem, device, stages);
+    plan->launch(problem.b, c, device.stream());
+    const Verdict verdict =
+        make_reference(a, {}, device)
+            ->check(problem.b, c, error_bound(kernel.info(), precision, c.type));
+    EXPECT_TRUE(verdict.ok) << "error/bound " << verdict.error_over_bound << " at ("
+                            << verdict.worst_row << ", " << verdict.worst_col << ")";
+  } catch (const DeviceError& error) {
+    mark_device_lost(error);
+    FAIL() << error.what();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(registry, LargeTest,
+                         testing::ValuesIn(Registry<Kernel>::instance().sorted()),
+                         [](const auto& info) { return info.param->info().name; });
+
+}  // namespace
+}  // namespace spmmbench::test
