@@ -110,26 +110,26 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
 
 #pragma unroll 1
     for (int s = 0; s < T::kStages - 1; ++s) fetch(s);
+    auto multiply = [&](int step, int line) {
+      Fragment<T::kStripsA, T::kStripsB> fragment;
+      const float* at_line = ring + (step % T::kStages * T::kStep + line) * T::kLine;
+      fragment.load(at_line + my_a * kStrip, at_line + (T::kTileA + my_b) * kStrip, at);
+      sums.add(fragment);
+    };
+    const int whole = count / T::kStep;
 #pragma unroll 1
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < whole; ++step) {
       __pipeline_wait_prior(T::kStages - 2);
       __syncthreads();  // the stage is visible, and nobody still reads the one filled next
       fetch(step + T::kStages - 1);
-      const float* stage = ring + step % T::kStages * (T::kStep * T::kLine);
-      auto multiply = [&](int line) {
-        Fragment<T::kStripsA, T::kStripsB> fragment;
-        const float* at_line = stage + line * T::kLine;
-        fragment.load(at_line + my_a * kStrip, at_line + (T::kTileA + my_b) * kStrip, at);
-        sums.add(fragment);
-      };
-      const int lines = count - step * T::kStep;
-      if (lines >= T::kStep) {
 #pragma unroll
-        for (int line = 0; line < T::kStep; ++line) multiply(line);
-      } else {
+      for (int line = 0; line < T::kStep; ++line) multiply(step, line);
+    }
+    if (whole < steps) {
+      __pipeline_wait_prior(0);
+      __syncthreads();
 #pragma unroll 1
-        for (int line = 0; line < lines; ++line) multiply(line);
-      }
+      for (int line = 0; line < count % T::kStep; ++line) multiply(whole, line);
     }
     __syncthreads();  // before the list and the ring are filled again
   }

@@ -99,7 +99,7 @@ class Prepared {
         device_->synchronize();
       }
       constexpr int kRepeats = 10;
-      metrics_[fmt::format("{}_us", name)] = device_->time_us(launch, kRepeats);
+      metrics_[fmt::format("{}_us", name)] = device_->time_us(launch, kRepeats) / kRepeats;
     };
     once("a_pattern", [&] { launch_extract_a(all_lines, stream); });
     once("b_pattern", [&] { launch_extract_b(b_, stream); });
