@@ -83,7 +83,8 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
     PrecisionGroup group{precision, c_type, true, {}};
     for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
       if (kernel->info().baseline && glob_match(glob, kernel->info().name) &&
-          offers(*kernel, precision, c_type) && !in_group(kernel, precision, c_type))
+          !excluded(kernel->info().name, options.exclude) && offers(*kernel, precision, c_type) &&
+          !in_group(kernel, precision, c_type))
         group.kernels.push_back({kernel, {}});
     if (!group.kernels.empty()) implied.push_back(std::move(group));
   };
