@@ -1,135 +1,89 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <charconv>
 #include <memory>
 
+#include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "gpu/backend.hpp"
 #include "run/runner.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
-// What CLI11 fills; turned into RunOptions when the command runs.
-struct Arguments {
-  std::vector<std::string> paths, kernels, exclude;
-  std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";
-  std::string a_file, b_file;
-  std::vector<std::int64_t> dims;
-  bool no_baselines = false;
-  RunOptions options;
+struct RunArguments {
+  CaseOptions cases;
+  std::string devices;
+  bool resume = false, retry_failed = false, no_baselines = false;
 };
 
-// argv as the process was started.
-std::vector<std::string> process_arguments() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::vector<std::string> arguments;
-  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
-  return arguments;
+std::vector<int> parse_devices(const std::string& text) {
+  std::vector<int> devices;
+  if (text == "all") {
+    const CudaProbe cuda = probe_cuda();
+    for (const DeviceInfo& device : cuda.devices) devices.push_back(device.index);
+    if (devices.empty()) throw Error(fmt::format("--devices all: {}", cuda.reason));
+    return devices;
+  }
+  for (const std::string& item : split_list(text)) {
+    int device = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), device);
+    if (error != std::errc{} || end != item.data() + item.size() || device < -1)
+      throw Error(fmt::format("--devices {}: expected all, or CUDA devices such as 0,2", text));
+    if (std::find(devices.begin(), devices.end(), device) != devices.end())
+      throw Error(fmt::format("--devices {}: device {} is there twice", text, device));
+    devices.push_back(device);
+  }
+  return devices;
 }
 
-void set_dims(const Arguments& in, RunOptions& out) {
-  if (in.dims.empty()) return;
-  if (in.dims.size() == 1 || in.dims.size() > 3)
-    throw Error("--dims: expected ROWS COLS, or M K N together with --b");
-  if (std::any_of(in.dims.begin(), in.dims.end(), [](std::int64_t d) { return d < 1; }))
-    throw Error("--dims: expected positive sizes");
-  out.load.dims = {in.dims[0], in.dims[1]};
-  if (in.dims.size() == 3) out.b_dims = {in.dims[1], in.dims[2]};
-}
-
-RunOptions resolve(const Arguments& in) {
-  RunOptions out = in.options;
-  set_dims(in, out);
-  std::vector<std::string> paths = in.paths;
-  if (!in.a_file.empty()) paths.push_back(in.a_file);
-  out.b_file = in.b_file;
-  if (paths.empty() && !in.b_file.empty()) {
-    if (!out.load.dims) throw Error("--b alone: expected --dims M K N for a random dense A");
-    paths.push_back(fmt::format("gen:uniform?rows={}&cols={}&density=1", out.load.dims->first,
-                                out.load.dims->second));
-  }
-  if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
-  out.inputs = expand_inputs(paths);
-  out.ns = parse_range_list(in.ns, "-n");
-  out.kernels = in.kernels;
-  out.exclude = in.exclude;
-  out.precisions.clear();
-  for (const std::string& text : split_list(in.precisions))
-    out.precisions.push_back(parse_precision(text));
-  out.c_type = parse_element_type(in.c_type);
-  if (in.layout != "row" && in.layout != "col")
-    throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
-  out.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
-  out.reorderings.clear();
-  for (const std::string& text : split_list(in.reorder)) {
-    Spec spec = Spec::parse(text);
-    if (spec.name != "none")
-      spec.options.require_known(Registry<Reordering>::instance().at(spec.name).options(),
-                                 "reordering " + spec.name);
-    out.reorderings.push_back(std::move(spec));
-  }
-  out.baselines = !in.no_baselines;
-  return out;
+ExitCode run(const RunArguments& in) {
+  RunOptions options = resolve(in.cases);
+  options.baselines = !in.no_baselines;
+  options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
+  if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
+    throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
+  if (!in.devices.empty()) options.devices = parse_devices(in.devices);
+  return run_benchmark(options, process_arguments());
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, ExitCode& exit_code) {
-  auto in = std::make_shared<Arguments>();
-  CLI::App* run =
+  auto in = std::make_shared<RunArguments>();
+  CLI::App* command =
       app.add_subcommand("run", "Measure kernels on matrices, verified, beside every baseline");
-  RunOptions& o = in->options;
-  run->add_option("PATH", in->paths, "Matrix file, directory, @list or gen:SPEC");
-  run->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
-      ->capture_default_str();
-  run->add_option("-k,--kernel", in->kernels,
-                  "Kernel NAME or glob, with options as NAME?key=value&key=value; default: all")
-      ->delimiter(',');
-  run->add_option("-x,--exclude", in->exclude, "Leave out kernels by glob")->delimiter(',');
-  run->add_option("--precision", in->precisions, "fp32, tf32, fp16, bf16 or several: fp16,tf32")
-      ->capture_default_str();
-  run->add_option("--c-type", in->c_type, "What C is stored as: fp32, fp16, bf16")
-      ->capture_default_str();
-  run->add_option("--b-layout", in->layout, "Layout of B and C: row or col (token by token)")
-      ->capture_default_str();
-  run->add_option("--reorder", in->reorder, "Row orderings, each NAME?key=value: none,rsh,rcm")
-      ->capture_default_str();
-  run->add_option("--seed", o.load.seed, "Seed of B and of a pattern's values")
-      ->capture_default_str();
-  run->add_option("--prune", o.load.prune,
-                  "Prune a dense input: block:RxC:S or random-block:RxC:S");
-  run->add_option("--a", in->a_file, "A, as a PATH");
-  run->add_option("--b", in->b_file, "Dense B from .npy or .bin instead of random numbers");
-  run->add_option("--dims", in->dims,
-                  "Sizes of headerless .bin: ROWS COLS of A, or M K N with --b");
-  run->add_option("--json", o.json, "Write the result document");
-  run->add_option("--csv", o.csv, "Write the rows as CSV");
-  run->add_flag("--resume", o.resume, "Keep finished cases of the output file, repeat failed ones");
-  run->add_flag("--isolate", o.isolate, "Each case in a process of its own");
-  run->add_option("--timeout", o.timeout_s, "Seconds until an isolated case is killed")
+  RunOptions& o = in->cases.options;
+  add_case_options(*command, in->cases);
+  command->add_flag("--no-baselines", in->no_baselines,
+                    "Do not add the vendor baselines that speed-ups need");
+  command->add_option("--json", o.json, "Write the result document");
+  command->add_option("--csv", o.csv, "Write the rows as CSV");
+  command->add_flag("--jsonl", o.jsonl, "Print each row as a line of JSON when its case ends");
+  command->add_flag("-q,--quiet", o.quiet, "No status line and no table");
+  CLI::Option* resume =
+      command->add_flag("--resume", in->resume,
+                        "Go on with the output file: measure what it lacks, repeat what failed");
+  command
+      ->add_flag("--retry-failed", in->retry_failed,
+                 "Repeat only what failed, timed out or was wrong in the output file")
+      ->excludes(resume);
+  CLI::Option* isolate =
+      command->add_flag("--isolate", o.isolate, "Each case in a process of its own");
+  command->add_option("--timeout", o.timeout_s, "Seconds until an isolated case is killed")
       ->capture_default_str()
-      ->check(require_positive);
-  run->add_flag("--no-baselines", in->no_baselines,
-                "Do not add the vendor baselines that speed-ups need");
-  run->add_option("--device", o.device, "CUDA device; -1: CPU kernels only")->capture_default_str();
-  run->add_option("--noise", o.limits.noise,
-                  "Stop sampling below this relative noise of the median")
-      ->capture_default_str();
-  run->add_option("--min-samples", o.limits.min_samples, "Samples at least")
-      ->capture_default_str()
-      ->check(require_positive);
-  run->add_option("--max-samples", o.limits.max_samples, "Samples at most")
-      ->capture_default_str()
-      ->check(require_positive);
-  run->add_option("--max-seconds", o.limits.max_seconds,
-                  "Seconds of sampling at most, hot and cold each")
-      ->capture_default_str()
-      ->check(require_positive);
-  run->add_flag("-q,--quiet", o.quiet, "No status line and no table");
-  run->callback([in, &exit_code] { exit_code = run_benchmark(resolve(*in), process_arguments()); });
+      ->check(require_positive)
+      ->needs(isolate);
+  command->add_option("--shard", in->cases.shard,
+                      "I/N: every N-th input from the I-th on, for job arrays; join with merge");
+  command
+      ->add_option("--devices", in->devices,
+                   "Spread the matrices over these CUDA devices: all, or 0,2")
+      ->excludes("--device");
+  add_sampling_options(*command, o);
+  command->callback([in, &exit_code] { exit_code = run(*in); });
 }
 
 }  // namespace spmmbench

@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <vector>
 
-#include "report/baselines.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
@@ -36,6 +35,23 @@ void check_same_run(const RunContext& old, const RunContext& now, const std::str
     throw Error(fmt::format("{}: measured on '{}' with seed {}, this run is on '{}' with seed {}",
                             path, old.device.name, old.seed, now.device.name, now.seed),
                 ExitCode::not_comparable);
+  for (const auto& [name, value] : now.protocol) {
+    const auto it = old.protocol.find(name);
+    if (name != "isolated" && it != old.protocol.end() && it->second != value)
+      throw Error(
+          fmt::format("{}: measured with {} = {}, this run has {}", path, name,
+                      it->second.empty() ? "none" : it->second, value.empty() ? "none" : value),
+          ExitCode::not_comparable);
+  }
+}
+
+RunContext read_journal_context(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  const Json json = Json::parse(line, nullptr, false);
+  if (json.is_discarded()) throw Error(fmt::format("{}:1: expected the run's context", path));
+  return context_from_json(json);
 }
 
 // Written beside its destination and renamed over it by commit().
@@ -82,19 +98,14 @@ Journal::Journal(Paths paths, RunContext context, bool resume)
   check_writable(paths_.csv);
   path_ = (paths_.json.empty() ? paths_.csv : paths_.json) + ".journal";
 
-  std::vector<ResultRow> kept;
-  if (resume && std::filesystem::exists(path_)) {
-    std::ifstream old(path_);
-    std::string line;
-    std::getline(old, line);
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_discarded()) throw Error(fmt::format("{}:1: expected the run's context", path_));
-    check_same_run(context_from_json(json), context_, path_);
-    for_each_row(path_, [&](std::size_t, ResultRow row) { kept.push_back(std::move(row)); });
-  } else if (resume && !paths_.json.empty() && std::filesystem::exists(paths_.json)) {
-    ResultDocument document = read_document(paths_.json);
-    check_same_run(document.context, context_, paths_.json);
-    kept = std::move(document.rows);
+  const bool journal = resume && std::filesystem::exists(path_);
+  const bool document =
+      resume && !journal && !paths_.json.empty() && std::filesystem::exists(paths_.json);
+  if (journal) check_same_run(read_journal_context(path_), context_, path_);
+  ResultDocument old;
+  if (document) {
+    old = read_document(paths_.json);
+    check_same_run(old.context, context_, paths_.json);
   }
 
   const std::string fresh = path_ + ".part";
@@ -102,7 +113,8 @@ Journal::Journal(Paths paths, RunContext context, bool resume)
   if (file_ == nullptr)
     throw Error(fmt::format("{}: cannot be written: {}", fresh, strerror(errno)));
   fmt::print(file_, "{}\n", dump_line(to_json(context_)));
-  for (const ResultRow& row : kept) append(row);
+  if (journal) for_each_row(path_, [&](std::size_t, const ResultRow& row) { append(row); });
+  for (const ResultRow& row : old.rows) append(row);
   std::fflush(file_);
   std::filesystem::rename(fresh, path_);
 }
@@ -118,6 +130,7 @@ void Journal::append(const ResultRow& row) {
   const auto [it, inserted] = cases_.try_emplace(case_key(row), Entry{lines_, row.status});
   if (!inserted) it->second = {lines_, row.status};
   ++lines_;
+  baselines_.add(row);
 }
 
 std::optional<Status> Journal::status_of(const std::string& key) const {
@@ -125,15 +138,34 @@ std::optional<Status> Journal::status_of(const std::string& key) const {
   return it == cases_.end() ? std::nullopt : std::optional(it->second.status);
 }
 
+bool Journal::any(const std::function<bool(Status)>& is) const {
+  return std::any_of(cases_.begin(), cases_.end(),
+                     [&](const auto& entry) { return is(entry.second.status); });
+}
+
+bool Journal::any_of_input(const std::string& source, const std::function<bool(Status)>& is) const {
+  const std::string prefix = source + '|';
+  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
+       ++it)
+    if (is(it->second.status)) return true;
+  return false;
+}
+
+void Journal::copy_input(const std::string& source, const std::string& path) const {
+  std::ofstream out(path);
+  out << dump_line(to_json(context_)) << '\n';
+  for_each_row(path_, [&](std::size_t, const ResultRow& row) {
+    if (row.matrix.source == source) out << dump_line(to_json(row)) << '\n';
+  });
+  out.close();
+  if (!out) throw Error(fmt::format("{}: cannot be written", path));
+}
+
 void Journal::finish(const ClockState& clocks_after, bool complete) {
   context_.clocks_after = clocks_after;
-  Baselines baselines;
   const auto counts = [&](std::size_t index, const ResultRow& row) {
     return cases_.at(case_key(row)).index == index;
   };
-  for_each_row(path_, [&](std::size_t index, const ResultRow& row) {
-    if (counts(index, row)) baselines.add(row);
-  });
 
   std::optional<AtomicFile> json, csv;
   if (!paths_.json.empty()) json.emplace(paths_.json);
@@ -146,7 +178,7 @@ void Journal::finish(const ClockState& clocks_after, bool complete) {
   bool first = true;
   for_each_row(path_, [&](std::size_t index, ResultRow row) {
     if (!counts(index, row)) return;
-    baselines.fill(row);
+    baselines_.fill(row);
     if (json) json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(row));
     if (csv) csv->stream() << csv_line(row) << '\n';
     first = false;

@@ -5,10 +5,12 @@
 // in memory.
 
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "report/baselines.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -24,7 +26,7 @@ class Journal {
 
   // Opens PATH.journal and checks that the outputs can be written. With `resume`, takes over the
   // rows of an existing journal, else of an existing JSON document; throws Error(not_comparable)
-  // when those are of another device or seed.
+  // when those are of another device, seed or protocol.
   Journal(Paths paths, RunContext context, bool resume);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
@@ -34,6 +36,14 @@ class Journal {
 
   // Status of the last row of this case; empty when it has none.
   std::optional<Status> status_of(const std::string& key) const;
+  bool any(const std::function<bool(Status)>& is) const;
+  bool any_of_input(const std::string& source, const std::function<bool(Status)>& is) const;
+
+  // Of the rows there are so far.
+  const Baselines& baselines() const { return baselines_; }
+
+  // Makes `path` the journal of a run that has the rows of this one input only.
+  void copy_input(const std::string& source, const std::string& path) const;
 
   // Writes the outputs (temporary file, then rename), the last row of every case in first-seen
   // order, and removes the journal when `complete`.
@@ -51,6 +61,7 @@ class Journal {
   std::FILE* file_ = nullptr;
   std::size_t lines_ = 0;
   std::map<std::string, Entry> cases_;
+  Baselines baselines_;
 };
 
 }  // namespace spmmbench

@@ -303,6 +303,12 @@ RunContext context_from_json(const Json& json) {
   return context;
 }
 
+std::optional<ResultRow> row_from_line(const std::string& line) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (!json.is_object() || !json.contains("kernel")) return std::nullopt;
+  return row_from_json(json);
+}
+
 ResultDocument read_document(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("{}: cannot be opened", path));

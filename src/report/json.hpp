@@ -4,6 +4,7 @@
 // strings "inf" and "nan".
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "spmmbench/result.hpp"
@@ -16,6 +17,8 @@ nlohmann::ordered_json to_json(const RunContext& context);
 std::string dump_line(const nlohmann::ordered_json& json);
 ResultRow row_from_json(
     const nlohmann::ordered_json& json);  // throws Error naming the missing field
+// The row that dump_line made a line of; empty for any other line.
+std::optional<ResultRow> row_from_line(const std::string& line);
 
 // Reads a document as written by Journal. Throws Error for a file that is not one, or of another
 // schema version.

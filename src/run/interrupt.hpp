@@ -11,7 +11,7 @@ class Interrupted : public std::runtime_error {
   Interrupted() : std::runtime_error("interrupted") {}
 };
 
-void install_interrupt_handler();  // SIGINT and SIGTERM
-void poll_interrupt();             // throws Interrupted once a signal came
+void install_interrupt_handler(bool announce);  // SIGINT and SIGTERM; says on stderr what it does
+void poll_interrupt();                          // throws Interrupted once a signal came
 
 }  // namespace spmmbench

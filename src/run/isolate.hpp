@@ -10,14 +10,14 @@
 
 namespace spmmbench {
 
-// Runs this executable with `arguments` plus `--json TEMPORARY --quiet`, kills it after timeout_s,
-// and returns the rows it wrote. `reason` says why there are none: a timeout, a signal, or what the
-// child printed last.
 struct ChildOutcome {
-  std::vector<ResultRow> rows;
+  std::optional<ResultRow> row;
   bool timed_out = false;
-  std::string reason;
+  std::string reason;  // why there is no row: a timeout, a signal, or what the child printed last
 };
+
+// Runs this program with `arguments`, which make it print one row as a line of JSON, and kills it
+// after timeout_s. Throws Interrupted.
 ChildOutcome run_isolated(const std::vector<std::string>& arguments, double timeout_s);
 
 }  // namespace spmmbench

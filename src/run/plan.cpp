@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "run/arguments.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -99,6 +101,62 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
     imply(Precision::fp32, ElementType::f32, has_tf32 ? "cusparse_csr_*" : "cusparse_csr_default");
   groups.insert(groups.begin(), implied.begin(), implied.end());
   return groups;
+}
+
+std::vector<PlannedCase> plan_cases(const RunOptions& options,
+                                    const std::vector<PrecisionGroup>& groups,
+                                    const std::vector<std::int64_t>& ns) {
+  static const Spec kNone{"none", {}};
+  std::vector<const Spec*> orders = {&kNone};
+  for (const Spec& reorder : options.reorderings)
+    if (reorder.name != "none") orders.push_back(&reorder);
+  const bool unordered_asked = orders.size() <= options.reorderings.size();
+  std::vector<PlannedCase> cases;
+  for (const Spec* reorder : orders)
+    for (const PrecisionGroup& group : groups)
+      for (const std::int64_t n : ns)
+        for (const KernelChoice& choice : group.kernels) {
+          const bool reorderable = !group.implied && choice.kernel->info().writes_row_ids;
+          if (reorder == &kNone ? unordered_asked || !reorderable : reorderable)
+            cases.push_back({reorder, &group, n, &choice});
+        }
+  return cases;
+}
+
+ResultRow planned_row(const RunOptions& options, const std::string& source,
+                      const PlannedCase& planned) {
+  ResultRow row;
+  row.matrix.source = source;
+  row.n = planned.n;
+  row.kernel = planned.choice->label();
+  row.baseline = planned.choice->kernel->info().baseline;
+  row.binary = planned.choice->kernel->info().binary;
+  row.precision = to_string(planned.group->precision);
+  row.c_type = to_string(planned.group->c_type);
+  row.layout = options.layout == Layout::row_major ? "row" : "col";
+  row.reorder = planned.reorder->to_string();
+  row.command = "spmmbench run " + shell_command(case_arguments(options, row)) + " --no-baselines";
+  return row;
+}
+
+Shard parse_shard(std::string_view text) {
+  const auto number = [](std::string_view digits, std::size_t& value) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc{} && end == digits.data() + digits.size();
+  };
+  Shard shard;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos || !number(text.substr(0, slash), shard.index) ||
+      !number(text.substr(slash + 1), shard.count) || shard.index < 1 || shard.index > shard.count)
+    throw Error(fmt::format("--shard {}: expected I/N with 1 <= I <= N, such as 2/8", text));
+  return shard;
+}
+
+std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard shard) {
+  std::vector<std::string> mine;
+  for (std::size_t i = shard.index - 1; i < inputs.size(); i += shard.count)
+    mine.push_back(inputs[i]);
+  return mine;
 }
 
 }  // namespace spmmbench

@@ -2,17 +2,28 @@
 // What a run will measure: kernels chosen by name and glob, crossed with precisions, N and
 // reorderings.
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/input.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/precision.hpp"
+#include "spmmbench/result.hpp"
 #include "spmmbench/spec.hpp"
 #include "stats/stopping.hpp"
 
 namespace spmmbench {
+
+// What is measured of the cases that the output file already has.
+enum class Resume {
+  none,    // everything anew
+  rest,    // what has no row yet, and what failed or timed out
+  failed,  // only what failed, timed out or was wrong
+};
 
 struct RunOptions {
   std::vector<std::string> inputs;  // expanded: files and gen: specs
@@ -29,12 +40,23 @@ struct RunOptions {
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
   std::string json, csv;
   bool quiet = false;  // no status, no tables: files only
-  bool resume = false;
+  bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
+  Resume resume = Resume::none;
   bool isolate = false;
   double timeout_s = 300;  // of one isolated case
   NoiseLimit::Limits limits;
-  int device = 0;  // CUDA device index; -1: CPU kernels only
+  int device = 0;                              // CUDA device index; -1: CPU kernels only
+  std::vector<int> devices;                    // not empty: the matrices are spread over these
+  std::function<void(ResultRow&)> after_case;  // may add to the row of a measured case
 };
+
+// Every count-th input from the index-th on (from 1), so that the union of all shards is the whole
+// and a matrix is loaded by one of them only.
+struct Shard {
+  std::size_t index = 1, count = 1;
+};
+Shard parse_shard(std::string_view text);  // "2/8"; throws Error
+std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard shard);
 
 // A kernel with the options asked for.
 struct KernelChoice {
@@ -52,7 +74,26 @@ struct PrecisionGroup {
   std::vector<KernelChoice> kernels;
 };
 
+// One case of any matrix. Points into the options and groups it was planned from.
+struct PlannedCase {
+  const Spec* reorder = nullptr;
+  const PrecisionGroup* group = nullptr;
+  std::int64_t n = 0;
+  const KernelChoice* choice = nullptr;
+};
+
 // Throws Error for a pattern that matches no kernel and for options a matched kernel does not have.
 std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device);
+
+// The cases of one matrix, in an order where those which share a row order, a precision and B
+// follow one another; unreordered ones first. What cannot write through row ids is there once,
+// unreordered, whatever orders are asked for.
+std::vector<PlannedCase> plan_cases(const RunOptions& options,
+                                    const std::vector<PrecisionGroup>& groups,
+                                    const std::vector<std::int64_t>& ns);
+
+// The row of a case that has not run: its identity and the command that reproduces it.
+ResultRow planned_row(const RunOptions& options, const std::string& source,
+                      const PlannedCase& planned);
 
 }  // namespace spmmbench

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "stats/sampler.hpp"
 
 namespace spmmbench {
 
-Progress::Progress(std::size_t total, bool quiet)
+Progress::Progress(std::size_t total, std::size_t pending, bool quiet)
     : total_(total),
+      pending_(pending),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) == 1),
       begin_s_(steady_seconds()) {}
@@ -20,7 +22,7 @@ void Progress::start(const std::string& what) {
   std::string left = "?";
   if (timed_ > 0) {
     const double each_s = (steady_seconds() - begin_s_) / static_cast<double>(timed_);
-    left = format_duration(each_s * static_cast<double>(total_ - finished_));
+    left = format_duration(each_s * static_cast<double>(pending_ - std::min(pending_, timed_)));
   }
   const std::string line =
       fmt::format("[{}/{}] {} left  {}", finished_ + 1, total_, left, what).substr(0, 99);
@@ -29,7 +31,12 @@ void Progress::start(const std::string& what) {
   std::fflush(stderr);
 }
 
-void Progress::skip() { ++finished_; }
+void Progress::skip(std::size_t cases) { finished_ += cases; }
+
+void Progress::drop(std::size_t cases) {
+  finished_ += cases;
+  pending_ -= std::min(pending_, cases);
+}
 
 void Progress::done() {
   ++finished_;

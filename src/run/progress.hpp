@@ -9,14 +9,16 @@ namespace spmmbench {
 
 class Progress {
  public:
-  Progress(std::size_t total, bool quiet);
+  // `pending` of the `total` cases take time; the others are there already (resumed).
+  Progress(std::size_t total, std::size_t pending, bool quiet);
   void start(const std::string& what);  // before a case
-  void skip();                          // a case that needs no time (resumed)
+  void skip(std::size_t cases);         // which are there already
+  void drop(std::size_t cases);         // pending ones that will not come
   void done();                          // after a case
   void clear();                         // wipes the line before results are printed
 
  private:
-  std::size_t total_, finished_ = 0, timed_ = 0;
+  std::size_t total_, pending_, finished_ = 0, timed_ = 0;
   bool quiet_, terminal_;
   double begin_s_;
 };

@@ -1,0 +1,116 @@
+#include "cli/case_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/lists.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+void set_dims(const CaseOptions& in, RunOptions& out) {
+  if (in.dims.empty()) return;
+  if (in.dims.size() == 1 || in.dims.size() > 3)
+    throw Error("--dims: expected ROWS COLS, or M K N together with --b");
+  if (std::any_of(in.dims.begin(), in.dims.end(), [](std::int64_t d) { return d < 1; }))
+    throw Error("--dims: expected positive sizes");
+  out.load.dims = {in.dims[0], in.dims[1]};
+  if (in.dims.size() == 3) out.b_dims = {in.dims[1], in.dims[2]};
+}
+
+}  // namespace
+
+RunOptions resolve(const CaseOptions& in) {
+  RunOptions out = in.options;
+  set_dims(in, out);
+  std::vector<std::string> paths = in.paths;
+  if (!in.a_file.empty()) paths.push_back(in.a_file);
+  out.b_file = in.b_file;
+  if (paths.empty() && !in.b_file.empty()) {
+    if (!out.load.dims) throw Error("--b alone: expected --dims M K N for a random dense A");
+    paths.push_back(fmt::format("gen:uniform?rows={}&cols={}&density=1", out.load.dims->first,
+                                out.load.dims->second));
+  }
+  if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
+  out.inputs = expand_inputs(paths);
+  if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
+  out.ns = parse_range_list(in.ns, "-n");
+  out.kernels = in.kernels;
+  out.exclude = in.exclude;
+  out.precisions.clear();
+  for (const std::string& text : split_list(in.precisions))
+    out.precisions.push_back(parse_precision(text));
+  out.c_type = parse_element_type(in.c_type);
+  if (in.layout != "row" && in.layout != "col")
+    throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
+  out.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
+  out.reorderings.clear();
+  for (const std::string& text : split_list(in.reorder)) {
+    Spec spec = Spec::parse(text);
+    if (spec.name != "none")
+      spec.options.require_known(Registry<Reordering>::instance().at(spec.name).options(),
+                                 "reordering " + spec.name);
+    out.reorderings.push_back(std::move(spec));
+  }
+  return out;
+}
+
+void add_case_options(CLI::App& command, CaseOptions& in) {
+  command.add_option("PATH", in.paths, "Matrix file, directory, @list or gen:SPEC");
+  command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
+      ->capture_default_str();
+  command
+      .add_option("-k,--kernel", in.kernels,
+                  "Kernel NAME or glob, with options as NAME?key=value&key=value; default: all")
+      ->delimiter(',');
+  command.add_option("-x,--exclude", in.exclude, "Leave out kernels by glob")->delimiter(',');
+  command.add_option("--precision", in.precisions, "fp32, tf32, fp16, bf16 or several: fp16,tf32")
+      ->capture_default_str();
+  command.add_option("--c-type", in.c_type, "What C is stored as: fp32, fp16, bf16")
+      ->capture_default_str();
+  command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
+      ->capture_default_str();
+  command.add_option("--reorder", in.reorder, "Row orderings, each NAME?key=value: none,rsh,rcm")
+      ->capture_default_str();
+  command.add_option("--seed", in.options.load.seed, "Seed of B and of a pattern's values")
+      ->capture_default_str();
+  command.add_option("--prune", in.options.load.prune,
+                     "Prune a dense input: block:RxC:S or random-block:RxC:S");
+  command.add_option("--a", in.a_file, "A, as a PATH");
+  command.add_option("--b", in.b_file, "Dense B from .npy or .bin instead of random numbers");
+  command.add_option("--dims", in.dims,
+                     "Sizes of headerless .bin: ROWS COLS of A, or M K N with --b");
+  command.add_option("--device", in.options.device, "CUDA device; -1: CPU kernels only")
+      ->capture_default_str();
+}
+
+void add_sampling_options(CLI::App& command, RunOptions& options) {
+  command
+      .add_option("--noise", options.limits.noise,
+                  "Stop sampling below this relative noise of the median")
+      ->capture_default_str();
+  command.add_option("--min-samples", options.limits.min_samples, "Samples at least")
+      ->capture_default_str()
+      ->check(require_positive);
+  command.add_option("--max-samples", options.limits.max_samples, "Samples at most")
+      ->capture_default_str()
+      ->check(require_positive);
+  command
+      .add_option("--max-seconds", options.limits.max_seconds,
+                  "Seconds of sampling at most, hot and cold each")
+      ->capture_default_str()
+      ->check(require_positive);
+}
+
+std::vector<std::string> process_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> arguments;
+  for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
+  return arguments;
+}
+
+}  // namespace spmmbench

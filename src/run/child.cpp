@@ -1,0 +1,135 @@
+#include "run/child.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Pipe {
+  int read = -1, write = -1;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(fmt::format("pipe: {}", strerror(errno)));
+  return {ends[0], ends[1]};
+}
+
+// Between fork and exec: calls that are safe after a fork only.
+[[noreturn]] void become(const char* program, char* const* argv, pid_t parent, int out, int err) {
+  setpgid(0, 0);  // Ctrl-C reaches the parent alone, which then ends the child
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  // When memory runs out, the system shall take the child rather than the sweep.
+  if (const int score = open("/proc/self/oom_score_adj", O_WRONLY); score >= 0) {
+    [[maybe_unused]] const ssize_t written = write(score, "1000", 4);
+    close(score);
+  }
+  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  execvp(program, argv);
+  const char* message = strerror(errno);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, strlen(message));
+  _exit(127);
+}
+
+}  // namespace
+
+Child::Child(const std::string& program, const std::vector<std::string>& arguments) {
+  std::vector<char*> argv = {const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const Pipe out = make_pipe(), err = make_pipe();
+  const pid_t parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) become(program.c_str(), argv.data(), parent, out.write, err.write);
+  const int error = errno;
+  close(out.write);
+  close(err.write);
+  out_.fd = out.read;
+  err_.fd = err.read;
+  if (pid_ < 0) {
+    close(out_.fd);
+    close(err_.fd);
+    throw Error(fmt::format("fork: {}", strerror(error)));
+  }
+  fcntl(out_.fd, F_SETFL, O_NONBLOCK);
+  fcntl(err_.fd, F_SETFL, O_NONBLOCK);
+  running_ = true;
+}
+
+Child::~Child() {
+  kill();
+  close(out_.fd);
+  close(err_.fd);
+}
+
+void Child::drain(Stream& stream, const std::function<void(const std::string&)>& on_line) {
+  std::array<char, 1 << 14> block{};
+  while (true) {
+    const ssize_t count = read(stream.fd, block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    stream.partial.append(block.data(), static_cast<std::size_t>(count));
+    for (std::size_t end; (end = stream.partial.find('\n')) != std::string::npos;) {
+      const std::string line = stream.partial.substr(0, end);
+      stream.partial.erase(0, end + 1);
+      on_line(line);
+    }
+  }
+}
+
+bool Child::pump(const std::function<void(const std::string&)>& on_line) {
+  if (running_ && waitpid(pid_, &status_, WNOHANG) == pid_) running_ = false;
+  const bool more = running_;
+  drain(out_, on_line);  // after the look at the process, so that its last words are not missed
+  drain(err_, [this](const std::string& line) {
+    if (!line.empty()) last_error_ = line;
+  });
+  return more;
+}
+
+void Child::interrupt() {
+  if (running_) ::kill(pid_, SIGINT);
+}
+
+void Child::kill() {
+  if (!running_) return;
+  ::kill(pid_, SIGKILL);
+  while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
+  }
+  running_ = false;
+}
+
+bool Child::exited() const { return !running_ && WIFEXITED(status_); }
+
+int Child::exit_code() const { return exited() ? WEXITSTATUS(status_) : -1; }
+
+std::string Child::last_words() const { return err_.partial.empty() ? last_error_ : err_.partial; }
+
+std::string Child::ending() const {
+  if (WIFSIGNALED(status_))
+    return fmt::format("ended by signal {} ({})", WTERMSIG(status_), strsignal(WTERMSIG(status_)));
+  const std::string said = last_words();
+  return fmt::format("exit {}: {}", exit_code(), said.empty() ? "no message" : said);
+}
+
+void pause_briefly() {
+  const timespec pause = {0, 10'000'000};
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace spmmbench

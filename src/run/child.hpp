@@ -1,0 +1,54 @@
+#pragma once
+// A child process whose output is read line by line. It never outlives this process, whatever ends
+// that one.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spmmbench {
+
+class Child {
+ public:
+  // Starts `program` (searched in PATH when it has no slash). Throws Error when the system cannot
+  // start processes; a program that does not exist ends with exit code 127.
+  Child(const std::string& program, const std::vector<std::string>& arguments);
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child();  // kills it when it still runs
+
+  // Hands the whole lines that came on its stdout to `on_line`; does not wait. False once it has
+  // ended and everything was handed over.
+  bool pump(const std::function<void(const std::string&)>& on_line);
+
+  void interrupt();  // asks it to end (SIGINT)
+  void kill();       // ends it and waits for that
+
+  // After its end:
+  bool exited() const;             // by itself, not by a signal
+  int exit_code() const;           // -1 when by a signal
+  std::string last_words() const;  // the last line on its stderr
+  std::string ending() const;  // "exit 4: LAST WORDS" or "ended by signal 11 (Segmentation fault)"
+
+ private:
+  struct Stream {
+    int fd = -1;
+    std::string partial;
+  };
+  void drain(Stream& stream, const std::function<void(const std::string&)>& on_line);
+
+  pid_t pid_ = -1;
+  bool running_ = false;
+  int status_ = 0;
+  Stream out_, err_;
+  std::string last_error_;
+};
+
+inline constexpr const char* kThisProgram = "/proc/self/exe";
+
+// Between two looks at children.
+void pause_briefly();
+
+}  // namespace spmmbench

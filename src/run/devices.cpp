@@ -1,0 +1,138 @@
+#include "run/devices.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "report/json.hpp"
+#include "run/arguments.hpp"
+#include "run/child.hpp"
+#include "run/interrupt.hpp"
+#include "run/temporary_folder.hpp"
+#include "stats/sampler.hpp"
+
+namespace spmmbench {
+namespace {
+
+// One device and the matrix it is at.
+struct Worker {
+  int device = 0;
+  std::string input;
+  std::unique_ptr<Child> child;
+  std::vector<ResultRow> rows;
+};
+
+class Spread {
+ public:
+  Spread(const RunOptions& options, const std::vector<PrecisionGroup>& groups, Ledger& ledger)
+      : options_(options), groups_(groups), ledger_(ledger) {
+    for (const int device : options.devices) workers_.push_back({device, {}, nullptr, {}});
+  }
+
+  void run() {
+    try {
+      while (step()) {
+        poll_interrupt();
+        pause_briefly();
+      }
+    } catch (const Interrupted&) {
+      stop();
+      throw;
+    }
+  }
+
+ private:
+  // Looks at every worker once. False when all inputs are done.
+  bool step() {
+    bool busy = false;
+    for (Worker& worker : workers_) {
+      if (worker.child && !pump(worker)) end(worker);
+      if (!worker.child) start_next(worker);
+      busy |= worker.child != nullptr;
+    }
+    return busy;
+  }
+
+  bool pump(Worker& worker) {
+    return worker.child->pump([&](const std::string& line) {
+      std::optional<ResultRow> row = row_from_line(line);
+      if (!row) return;
+      ledger_.progress().start(fmt::format("{} n={} {} (device {})", row->matrix.name, row->n,
+                                           row->kernel, worker.device));
+      ledger_.progress().done();
+      ledger_.add(std::move(*row), worker.rows);
+    });
+  }
+
+  void start_next(Worker& worker) {
+    for (; next_ < options_.inputs.size(); ++next_) {
+      const std::string& input = options_.inputs[next_];
+      std::vector<ResultRow> planned;
+      for (const PlannedCase& one : plan_cases(options_, groups_, options_.ns))
+        planned.push_back(planned_row(options_, input, one));
+      const auto kept = std::count_if(planned.begin(), planned.end(), [this](const ResultRow& row) {
+        return !ledger_.pending(row);
+      });
+      ledger_.progress().skip(kept);
+      if (!ledger_.may_be_pending(input, planned)) continue;
+      std::vector<std::string> arguments = input_arguments(options_, input);
+      arguments.insert(arguments.begin(), "run");
+      for (std::string& argument : child_arguments(options_, worker.device))
+        arguments.push_back(std::move(argument));
+      if (options_.resume != Resume::none) {
+        const std::string json = folder_.file(fmt::format("device{}.json", worker.device));
+        ledger_.journal()->copy_input(input, json + ".journal");
+        arguments.insert(
+            arguments.end(),
+            {"--json", json, options_.resume == Resume::failed ? "--retry-failed" : "--resume"});
+      }
+      worker.input = input;
+      worker.child = std::make_unique<Child>(kThisProgram, arguments);
+      ++next_;
+      return;
+    }
+  }
+
+  void end(Worker& worker) {
+    const std::unique_ptr<Child> child = std::move(worker.child);
+    if (child->exit_code() == static_cast<int>(ExitCode::usage))
+      ledger_.input_failed(child->last_words(), ExitCode::usage);
+    else if (!child->exited() || worker.rows.empty())
+      ledger_.input_failed(fmt::format("{}: device {}: {}; --resume measures the rest",
+                                       worker.input, worker.device, child->ending()),
+                           ExitCode::some_failed);
+    ledger_.print_matrix(worker.rows);
+  }
+
+  // The children end after their current samples, or are killed.
+  void stop() {
+    constexpr double kPatience_s = 10;
+    const double deadline = steady_seconds() + kPatience_s;
+    for (Worker& worker : workers_)
+      if (worker.child) worker.child->interrupt();
+    for (Worker& worker : workers_) {
+      if (!worker.child) continue;
+      while (pump(worker) && steady_seconds() < deadline) pause_briefly();
+      worker.child->kill();
+      pump(worker);
+      ledger_.print_matrix(worker.rows);
+    }
+  }
+
+  const RunOptions& options_;
+  const std::vector<PrecisionGroup>& groups_;
+  Ledger& ledger_;
+  const TemporaryFolder folder_;
+  std::vector<Worker> workers_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+void run_on_devices(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
+                    Ledger& ledger) {
+  Spread(options, groups, ledger).run();
+}
+
+}  // namespace spmmbench

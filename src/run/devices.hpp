@@ -1,0 +1,15 @@
+#pragma once
+// A run over several GPUs of this machine: every GPU has one child process at a time, which
+// measures all cases of one matrix; this process hands out the matrices and keeps the journal.
+
+#include "run/ledger.hpp"
+#include "run/plan.hpp"
+
+namespace spmmbench {
+
+// Inputs are given to whichever device is free, in their order. Throws Interrupted after the
+// children ended and what they measured was recorded.
+void run_on_devices(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
+                    Ledger& ledger);
+
+}  // namespace spmmbench

@@ -1,0 +1,96 @@
+#include "run/ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "report/baselines.hpp"
+#include "report/json.hpp"
+
+namespace spmmbench {
+namespace {
+
+bool to_repeat(Status status, Resume resume) {
+  return status == Status::failed || status == Status::timeout ||
+         (status == Status::wrong && resume == Resume::failed);
+}
+
+}  // namespace
+
+Ledger::Ledger(const RunOptions& options, RunContext context) : options_(options) {
+  if (!options.json.empty() || !options.csv.empty())
+    journal_.emplace(Journal::Paths{options.json, options.csv}, std::move(context),
+                     options.resume != Resume::none);
+}
+
+bool Ledger::pending(const ResultRow& planned) const {
+  if (!journal_ || options_.resume == Resume::none) return true;
+  const std::optional<Status> status = journal_->status_of(case_key(planned));
+  return status ? to_repeat(*status, options_.resume) : options_.resume == Resume::rest;
+}
+
+bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const {
+  // An input that brings its own B has another N than planned.
+  if (options_.resume == Resume::failed && journal_)
+    return journal_->any_of_input(input, [](Status s) { return to_repeat(s, Resume::failed); });
+  return std::any_of(planned.begin(), planned.end(),
+                     [this](const ResultRow& row) { return pending(row); });
+}
+
+void Ledger::begin(std::size_t cases, std::size_t pending) {
+  progress_.emplace(cases, pending, options_.quiet);
+}
+
+void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
+  wrong_ |= row.status == Status::wrong;
+  failed_ |= row.status == Status::failed || row.status == Status::timeout;
+  if (journal_) journal_->append(row);
+  if (options_.jsonl) {
+    fmt::print("{}\n", dump_line(to_json(row)));
+    std::fflush(stdout);
+  }
+  if (row.hot) row.hot->samples_us.clear();
+  if (row.cold) row.cold->samples_us.clear();
+  rows_of_matrix.push_back(std::move(row));
+}
+
+void Ledger::print_matrix(std::vector<ResultRow>& rows) {
+  if (rows.empty()) return;
+  if (!options_.quiet && !options_.jsonl) {
+    Baselines own;
+    for (const ResultRow& row : rows) own.add(row);
+    const Baselines& baselines = journal_ ? journal_->baselines() : own;
+    for (ResultRow& row : rows) baselines.fill(row);
+    progress_->clear();
+    fmt::print("{}", format_table(rows));
+    std::fflush(stdout);
+    summary_.add(rows);
+  }
+  rows.clear();
+}
+
+void Ledger::input_failed(const std::string& message, ExitCode code) {
+  progress_->clear();
+  constexpr std::string_view kPrefix = "spmmbench: ";  // of a child's message too
+  fmt::print(stderr, "{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, message);
+  (code == ExitCode::usage ? unreadable_ : incomplete_) = true;
+}
+
+ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
+  progress_->clear();
+  if (const std::string summary = summary_.format(); !summary.empty()) fmt::print("{}", summary);
+  if (journal_) {
+    // The exit code speaks of the whole output file, rows kept from an earlier run included.
+    wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
+    failed_ |= journal_->any([](Status s) { return to_repeat(s, Resume::rest); });
+    journal_->finish(clocks_after, !interrupted && !incomplete_);
+  }
+  if (interrupted) return ExitCode::interrupted;
+  if (wrong_) return ExitCode::wrong_result;
+  if (failed_ || incomplete_) return ExitCode::some_failed;
+  return unreadable_ ? ExitCode::usage : ExitCode::ok;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,47 @@
+#pragma once
+// What became of every case: the journal behind the output files, the tables on stdout, and the
+// exit code.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/journal.hpp"
+#include "report/table.hpp"
+#include "run/plan.hpp"
+#include "run/progress.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+class Ledger {
+ public:
+  // Opens the output files. Throws Error when they cannot be written or, resuming, belong to
+  // another run.
+  Ledger(const RunOptions& options, RunContext context);
+
+  // Does this case still have to be measured?
+  bool pending(const ResultRow& planned) const;
+  // False where no case of the input can be pending, so that it need not be loaded.
+  bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
+  void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
+
+  Progress& progress() { return *progress_; }
+  Journal* journal() { return journal_ ? &*journal_ : nullptr; }
+
+  void add(ResultRow row, std::vector<ResultRow>& rows_of_matrix);
+  void print_matrix(std::vector<ResultRow>& rows);  // and forgets them
+  void input_failed(const std::string& message, ExitCode code);
+
+  ExitCode finish(const ClockState& clocks_after, bool interrupted);
+
+ private:
+  const RunOptions& options_;
+  std::optional<Journal> journal_;
+  std::optional<Progress> progress_;
+  Summary summary_;
+  bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,120 @@
+#include "run/matrix_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "verify/reference.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::string reason_of(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) ? "out of host memory" : error.what();
+}
+
+}  // namespace
+
+MatrixRun::MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& machine)
+    : options_(options),
+      machine_(machine),
+      host_b_(loaded.b ? &*loaded.b : nullptr),
+      a_(std::move(loaded.a.csr)) {}
+
+// Frees what the new case does not share with the one before, then prepares A.
+void MatrixRun::select(const PlannedCase& planned) {
+  const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
+                     current_->group != planned.group;
+  const bool new_b = new_a || current_->n != planned.n;
+  current_ = planned;
+  if (new_a) {
+    devices_.clear();
+    a_error_.clear();
+    try {
+      a_.select(*planned.reorder, planned.group->precision);
+    } catch (const std::exception& error) {
+      a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
+    }
+  }
+  if (!new_b) return;
+  for (auto& [kind, on_device] : devices_) on_device.operands = {};
+  compulsory_bytes_ =
+      compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
+}
+
+MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Device& device) {
+  OnDevice& made = devices_[device.info().kind];
+  if (made.operands.b.data == nullptr)
+    made.operands =
+        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
+                      options_.layout, host_b_, options_.load.seed, device);
+  if (!made.reference) made.reference = make_reference(a_.csr(), a_.row_ids(), device);
+  return made;
+}
+
+void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
+  const auto fail = [&row](const std::string& reason) {
+    row.status = Status::failed;
+    row.reason = reason;
+  };
+  const DeviceKind kind = planned.choice->kernel->info().device;
+  Device& device = kind == DeviceKind::cuda ? machine_.main() : *machine_.host;
+  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+  const auto lose = [&] { machine_.lost_in = row.kernel; };
+  if (on_gpu && !machine_.lost_in.empty())
+    return fail(
+        fmt::format("device lost in {}; --isolate would keep it to that row", machine_.lost_in));
+  CaseInput input;
+  try {
+    select(planned);
+    if (!a_error_.empty()) return fail(a_error_);
+    if (!a_.row_ids().empty()) row.stages_ms["reorder"] = a_.reorder_ms();
+    if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
+    input.choice = planned.choice;
+    input.device = &device;
+    input.problem.a = &a_.csr();
+    input.problem.row_ids = a_.row_ids();
+    input.problem.n = planned.n;
+    input.problem.precision = planned.group->precision;
+    input.problem.c_type = planned.group->c_type;
+    input.problem.layout = options_.layout;
+    input.problem.options = planned.choice->options;
+    input.compulsory_bytes = compulsory_bytes_;
+    input.bound_us = compulsory_bytes_ / device.copy_bytes_per_second() * 1e6;
+    // A kernel of another kind of device is skipped by run_case and needs no operands.
+    if (device.info().kind == kind) {
+      const OnDevice& made = on_device(planned, device);
+      input.operands = &made.operands;
+      input.reference = made.reference.get();
+      input.problem.b = made.operands.b;
+    }
+  } catch (const DeviceError& error) {
+    if (error.device_lost()) lose();
+    input.operands_error = error.what();
+  } catch (const std::exception& error) {
+    input.operands_error = reason_of(error);
+  }
+  if (input.device == nullptr) return fail(input.operands_error);
+  if (!run_case(input, options_.limits, row)) lose();
+}
+
+MatrixSummary summarise_matrix(const NamedMatrix& matrix) {
+  const CsrMatrix& a = matrix.csr;
+  MatrixSummary summary{
+      matrix.name, matrix.source, matrix.sha256, a.rows, a.cols, a.nnz(), 0, 0, 0};
+  if (a.rows == 0) return summary;
+  const auto rows = static_cast<double>(a.rows);
+  summary.mean_row = static_cast<double>(a.nnz()) / rows;
+  double squares = 0;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t length = a.row_length(row);
+    summary.max_row = std::max(summary.max_row, length);
+    squares += std::pow(static_cast<double>(length) - summary.mean_row, 2);
+  }
+  if (summary.mean_row > 0) summary.cv_row = std::sqrt(squares / rows) / summary.mean_row;
+  return summary;
+}
+
+}  // namespace spmmbench

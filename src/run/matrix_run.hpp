@@ -1,0 +1,51 @@
+#pragma once
+// The cases of one matrix in this process: what consecutive ones share (row order, rounded A, B, C
+// and the reference) is made when the first of them needs it and freed when the next does not.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "run/case.hpp"
+#include "run/operand_a.hpp"
+
+namespace spmmbench {
+
+struct Machine {
+  std::unique_ptr<Device> host, gpu;  // gpu: null when there is none, or none is asked for
+  std::string lost_in;                // the kernel that left the GPU unusable; empty while it works
+  Device& main() const { return gpu ? *gpu : *host; }
+};
+
+class MatrixRun {
+ public:
+  // `loaded` and `options` outlive it. Takes A's arrays out of `loaded`.
+  MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& machine);
+
+  // Fills `row`. Throws only Interrupted.
+  void run(const PlannedCase& planned, ResultRow& row);
+
+ private:
+  void select(const PlannedCase& planned);
+
+  // On one device, for the current A and N.
+  struct OnDevice {
+    Operands operands;
+    std::unique_ptr<ReferenceChecker> reference;
+  };
+  OnDevice& on_device(const PlannedCase& planned, Device& device);
+
+  const RunOptions& options_;
+  Machine& machine_;
+  const DenseMatrix* host_b_;
+  OperandA a_;
+  std::string a_error_;  // why A could not be put in the current order
+  double compulsory_bytes_ = 0;
+  std::optional<PlannedCase> current_;
+  std::map<DeviceKind, OnDevice> devices_;
+};
+
+MatrixSummary summarise_matrix(const NamedMatrix& matrix);
+
+}  // namespace spmmbench

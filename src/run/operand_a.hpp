@@ -1,0 +1,43 @@
+#pragma once
+// A as kernels see it: its rows in some order, its values rounded to a precision. Holds the matrix
+// as loaded and at most one more copy: of the values alone while the rows keep their order.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench {
+
+class OperandA {
+ public:
+  explicit OperandA(CsrMatrix original) : original_(std::move(original)) {}
+
+  // Rounds the values of A in the order named by `reorder`, which is computed unless it is the one
+  // of the last call. Invalidates what csr() and row_ids() gave. Throws what the ordering throws;
+  // csr() is then the matrix as loaded.
+  void select(const Spec& reorder, Precision precision);
+
+  const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }
+  std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order
+  double reorder_ms() const { return reorder_ms_; }
+  // Values beyond fp16's range were scaled by this power of two, which changes no timing and no
+  // relative error.
+  int log2_scale() const { return log2_scale_; }
+
+ private:
+  void restore();
+
+  CsrMatrix original_;
+  std::vector<float> unrounded_;  // of original_, while its values are rounded
+  std::optional<Spec> order_name_;
+  Permutation order_;
+  std::optional<CsrMatrix> reordered_;
+  double reorder_ms_ = 0;
+  int log2_scale_ = 0;
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,36 @@
+#pragma once
+// A folder of its own for the lifetime of an object.
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "spmmbench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw Error(fmt::format("{}: cannot be created: {}", name, strerror(errno)));
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace spmmbench
