@@ -235,7 +235,8 @@ class InterruptionTest(CliCase):
             time.sleep(0.01)
 
     def resume(self):
-        result = self.run_cpu(*self.cases, "--json", self.out, "--resume")
+        command = [PROGRAM, "run", *self.cases, *self.slowly, "--json", self.out, "--resume"]
+        result = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result
 
