@@ -27,7 +27,6 @@ namespace spmmbench {
 namespace {
 
 constexpr int kStages = 3;
-constexpr int kDefaultWarps = 4;  // per block
 constexpr int kMaxWarps = wcsr::kMaxThreads / 32;
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
 constexpr std::int64_t kMaxGridY = 65535;
@@ -125,7 +124,8 @@ class AsyncWcsrPlan final : public Plan {
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
-    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), warps_ * 32,
+    const dim3 block(32, static_cast<unsigned>(strips_), static_cast<unsigned>(cut_.team));
+    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), block,
                      static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in);
   }
 
@@ -144,7 +144,7 @@ class AsyncWcsrPlan final : public Plan {
         variant_of(problem.precision, host.shape.window_rows, is_long ? kLongRow : kShortRow);
 
     const std::int64_t strips = (n_ + variant_.features - 1) / variant_.features;
-    const auto wanted = static_cast<int>(options.get_int("warps", kDefaultWarps, 1, kMaxWarps));
+    const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
     strip_groups_ = static_cast<unsigned>((strips + wanted - 1) / wanted);
     strips_ = static_cast<int>((strips + strip_groups_ - 1) / strip_groups_);
     const int team = std::max(1, wanted / strips_);
@@ -167,7 +167,7 @@ class AsyncWcsrPlan final : public Plan {
   void upload(const Problem& problem, const Wcsr& host, Device& device) {
     blocks_ = static_cast<unsigned>(work_.spans.size() / cut_.team);
     spans_ = device.upload(work_.spans);
-    parts_ = device.upload(work_.parts);
+    splits_ = device.upload(work_.splits);
     window_ptr_ = device.upload(host.window_ptr);
     col_idx_ = device.upload(host.col_idx);
     values_ = host.values16.empty() ? device.upload(host.values32) : device.upload(host.values16);
@@ -178,13 +178,14 @@ class AsyncWcsrPlan final : public Plan {
             problem.row_ids.empty() ? host.row(place) : problem.row_ids[host.row(place)]);
       row_ids_ = device.upload(row_ids);
     }
-    const std::size_t slots = work_.parts.size() * strips_ * strip_groups_;
-    sums_ = device.allocate(slots * variant_.sums * 32 * sizeof(float2));
+    const std::size_t slots = work_.splits.size() * strips_ * strip_groups_;
+    sums_ = device.allocate(slots * variant_.sums * 32 * sizeof(float4));
     arrivals_ = device.allocate(slots * sizeof(unsigned));
+    device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
     arguments_ = {.spans = spans_.as<WcsrSpan>(),
-                  .parts = parts_.as<WcsrPart>(),
+                  .splits = splits_.as<std::int32_t>(),
                   .window_ptr = window_ptr_.as<std::int32_t>(),
                   .col_idx = col_idx_.as<std::int32_t>(),
                   .values = values_.data(),
@@ -196,14 +197,13 @@ class AsyncWcsrPlan final : public Plan {
                   .c = nullptr,
                   .ldc = 0,
                   .n = n_,
-                  .strips = strips_,
-                  .sums = sums_.as<float2>(),
+                  .sums = sums_.as<float>(),
                   .arrivals = arrivals_.as<unsigned>()};
   }
 
   void describe(const Wcsr& host) {
     for (const Buffer* buffer :
-         {&spans_, &parts_, &window_ptr_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
+         {&spans_, &splits_, &window_ptr_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
       report_.device_bytes += buffer->bytes();
     report_.format = host.stats();
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
@@ -218,7 +218,7 @@ class AsyncWcsrPlan final : public Plan {
     report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * Wcsr::kTileColumns * mma_rows *
                            static_cast<double>(strips_ * strip_groups_) * variant_.features;
     report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
-    report_.metrics["split_parts"] = static_cast<double>(work_.parts.size());
+    report_.metrics["split_windows"] = static_cast<double>(work_.splits.size());
     work_ = {};
   }
 
@@ -231,7 +231,7 @@ class AsyncWcsrPlan final : public Plan {
   unsigned blocks_ = 0;
   WcsrCut cut_;
   WcsrWork work_;
-  Buffer spans_, parts_, window_ptr_, col_idx_, values_, row_ids_, sums_, arrivals_;
+  Buffer spans_, splits_, window_ptr_, col_idx_, values_, row_ids_, sums_, arrivals_;
   wcsr::Arguments arguments_{};
   PlanReport report_;
 };
@@ -244,7 +244,7 @@ class AsyncWcsr final : public Kernel {
     if (problem.m() > std::numeric_limits<std::int32_t>::max())
       return Support::no("M above 2^31 - 1");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = kMaxGridY * kDefaultWarps * kShortRow / value_bytes;
+    const std::int64_t most = kMaxGridY * kMaxWarps * kShortRow / value_bytes;
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column, and a half-filled tile at the end of each.
     const std::int64_t columns = problem.nnz() + problem.m();
@@ -268,7 +268,7 @@ class AsyncWcsr final : public Kernel {
       .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
                   {"order", "auto", "row order inside the format: natural or degree"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-                  {"warps", "4", "warps per block, 1 to 8"},
+                  {"warps", "4", "warps per block, 1 to 4"},
                   {"span", "auto", "tiles per warp, 1 to 32"},
                   {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
                   {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}},

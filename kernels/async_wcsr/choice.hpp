@@ -59,7 +59,7 @@ inline WcsrCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
   WcsrCut cut;
   cut.team = team;
-  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 ? 16 : 8;
+  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 && per_window < 16 ? 16 : 8;
   cut.whole_tiles =
       team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
   cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);

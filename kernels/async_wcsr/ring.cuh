@@ -10,10 +10,10 @@
 //   stage: | 16 rows of B, kRowBytes each, 16-byte chunks swizzled | A box: kWindowRows x 16 values
 //   |
 //
-// mma's m is the window's rows (8-row windows leave rows 8..15 of the accumulators at zero), n is
-// the features, k the tile's columns. Any order of k serves as long as both operands follow it:
-// slots 2t, 2t + 1, 2t + 8, 2t + 9 (16-bit) and t, t + 4 of two steps (tf32) stand for columns 4t
-// .. 4t + 3, so that a lane's values of A are side by side in the row-major box.
+// The product is C^T = B^T * A^T: mma's m is the features, n the window's rows, k the tile's
+// columns, so that a window of 8 rows fills n. Any order of k serves as long as both operands
+// follow it: slots 2t, 2t + 1, 2t + 8, 2t + 9 (16-bit), or t and t + 4 of two steps (tf32), stand
+// for columns 4t .. 4t + 3, so that a lane's values of A are side by side in the row-major box.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -22,6 +22,7 @@
 
 #include "common/async_copy.cuh"
 #include "common/mma.cuh"
+#include "common/reduce_add.cuh"
 #include "format/wcsr_work.hpp"
 
 namespace spmmbench::wcsr {
@@ -31,7 +32,7 @@ constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 struct Arguments {
   const WcsrSpan* spans;
-  const WcsrPart* parts;
+  const std::int32_t* splits;
   const std::int32_t* window_ptr;
   const std::int32_t* col_idx;
   const void* values;
@@ -43,9 +44,8 @@ struct Arguments {
   float* c;
   std::int64_t ldc;
   std::int64_t n;
-  int strips;          // per block
-  float2* sums;        // of split windows: [part][strip][sum][lane]
-  unsigned* arrivals;  // [first part of a window][strip]; all zero between launches
+  float* sums;         // of split windows: [split][strip][sum][lane][4]; all zero between launches
+  unsigned* arrivals;  // [split][strip]; all zero between launches
 };
 
 template <class Input>
@@ -58,139 +58,138 @@ struct Shape {
   static constexpr int kFeatures = kRowBytes / kInputBytes<Input>;  // of a strip
   static constexpr int kBoxBytes = kWindowRows * kTileColumns * kInputBytes<Input>;
   static constexpr int kStageBytes = kTileColumns * kRowBytes + kBoxBytes;
-  static constexpr int kRingBytes = kStages * kStageBytes;    // of a warp
-  static constexpr int kSums = kWindowRows * kFeatures / 64;  // float2 per lane
+  static constexpr int kRingBytes = kStages * kStageBytes;     // of a warp
+  static constexpr int kSums = kWindowRows * kFeatures / 128;  // float4 per lane
   static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");
-  static_assert(kRingBytes >= kSums * 32 * 8, "a warp's sums fit its ring");
+  static_assert(kRingBytes >= kSums * 32 * 16, "a warp's sums fit its ring");
 };
+
+// Chunk c of row r of a stage lies at c ^ swizzle(r): the eight rows of an ldmatrix (slots 2t + s
+// of a half), and the rows 4t + j of four lanes, are in different banks.
+__device__ inline int swizzle(int row) { return row / 4 * 2 + row % 2; }
 
 // Accumulators of one window and strip, and how a stage is added to them.
 template <class Input, int kWindowRows, int kRowBytes>
 class Sums {
-  static constexpr int kMmaRows = (kWindowRows + 15) / 16;
-  static constexpr int kTiles = kRowBytes / kInputBytes<Input> / 8;  // of 8 features
   static constexpr bool kTf32 = kInputBytes<Input> == 4;
-  static constexpr int kPairs = kWindowRows == 8 ? 1 : 2;  // rows g and g + 8
+  static constexpr int kGroups = kWindowRows / 8;                     // of rows
+  static constexpr int kTiles = kRowBytes / kInputBytes<Input> / 16;  // of 16 features
+  static constexpr int kFetches = 4;  // different places that a lane reads B at
 
  public:
-  // Chunk c of a row lies at c ^ swizzle(row): the eight rows of one ldmatrix, and the rows 4t + i
-  // of four lanes, are in different banks.
-  __device__ static int swizzle(int row) { return kTf32 ? row / 4 : row / 4 * 2 + row % 2; }
+  __device__ explicit Sums(int lane) : lane_(lane) {
+    clear();
+#pragma unroll
+    for (int i = 0; i < kFetches; ++i) {
+      if constexpr (kTf32) {
+        fetch_[i] = (lane % 4 * 4 + i) * kRowBytes + (lane / 4 ^ swizzle(lane % 4 * 4 + i)) * 16;
+      } else {
+        const int slot = lane % 8, chunk = i * 2 + lane / 8 % 2;
+        const int row = slot / 2 * 4 + slot % 2 + lane / 16 * 2;
+        fetch_[i] = row * kRowBytes + (chunk ^ slot) * 16;
+      }
+      keep(fetch_[i]);
+    }
+  }
 
-  __device__ Sums() { clear(); }
   __device__ void clear() {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i)
 #pragma unroll
-      for (int m = 0; m < kMmaRows; ++m)
+      for (int r = 0; r < kGroups; ++r)
 #pragma unroll
-        for (int e = 0; e < 4; ++e) d_[i][m][e] = 0;
+        for (int e = 0; e < 4; ++e) d_[i][r][e] = 0;
   }
 
-  __device__ void add(std::uint32_t stage, int lane) {
+  __device__ void add(std::uint32_t stage) {
     const std::uint32_t box = stage + kTileColumns * kRowBytes;
-    if constexpr (kTf32) add_tf32(stage, box, lane);
-    else add_16_bit(stage, box, lane);
+    if constexpr (kTf32) add_tf32(stage, box);
+    else add_16_bit(stage, box);
   }
 
-  // visit(float2&) for every pair of sums that belongs to a row of the window, in a fixed order.
+  // visit(index, four sums) for all of them, in a fixed order.
   template <class Visit>
-  __device__ void for_each_pair(Visit visit) {
+  __device__ void for_each_four(Visit visit) {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i)
 #pragma unroll
-      for (int m = 0; m < kMmaRows; ++m)
-#pragma unroll
-        for (int p = 0; p < kPairs; ++p)
-          visit((i * kMmaRows + m) * kPairs + p, d_[i][m][2 * p], d_[i][m][2 * p + 1]);
+      for (int r = 0; r < kGroups; ++r) visit(i * kGroups + r, d_[i][r]);
   }
 
-  // store(group of eight rows, first feature, four sums of row lane / 4 of the group) with whole
-  // sectors of 32 bytes per instruction.
+  // store(group, odd, first feature, four sums) of row 8 * group + 2 * (lane % 4) + odd: whole
+  // lines of 128 bytes per instruction, since halves of a 32-byte sector cost as much as all of it.
   template <class Store>
-  __device__ void for_each_vector(int lane, Store store) const {
-    const int t = lane % 4;
+  __device__ void for_each_vector(Store store) const {
 #pragma unroll
-    for (int m = 0; m < kMmaRows; ++m)
+    for (int r = 0; r < kGroups; ++r)
 #pragma unroll
-      for (int p = 0; p < kPairs; ++p) {
-        const int group = m * 2 + p;
+      for (int odd = 0; odd < 2; ++odd) {
         if constexpr (kTf32) {
 #pragma unroll
-          for (int i = 0; i < kTiles; i += 4)
-#pragma unroll
-            for (int e = 0; e < 2; ++e)
-              store(group, i * 8 + e * 16 + t * 4,
-                    make_float4(d_[i][m][2 * p + e], d_[i + 1][m][2 * p + e],
-                                d_[i + 2][m][2 * p + e], d_[i + 3][m][2 * p + e]));
+          for (int i = 0; i < kTiles; i += 2)
+            store(r, odd, i * 16 + lane_ / 4 * 4,
+                  make_float4(d_[i][r][odd], d_[i][r][odd + 2], d_[i + 1][r][odd],
+                              d_[i + 1][r][odd + 2]));
         } else {
-          // A lane holds 8 bytes of two neighbouring 8-feature tiles; its neighbour has the other
-          // halves. Even lanes complete the first tile, odd ones the second.
-          const bool odd = t % 2 != 0;
 #pragma unroll
-          for (int i = 0; i < kTiles; i += 2) {
-            const float x0 = d_[i][m][2 * p], x1 = d_[i][m][2 * p + 1];
-            const float y0 = d_[i + 1][m][2 * p], y1 = d_[i + 1][m][2 * p + 1];
-            const float z0 = __shfl_xor_sync(kFullWarp, odd ? x0 : y0, 1);
-            const float z1 = __shfl_xor_sync(kFullWarp, odd ? x1 : y1, 1);
-            store(group, (i + odd) * 8 + t / 2 * 4,
-                  odd ? make_float4(z0, z1, y0, y1) : make_float4(x0, x1, z0, z1));
-          }
+          for (int i = 0; i < kTiles; i += 2)
+            store(r, odd, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4),
+                  transpose(d_[i][r][odd], d_[i][r][odd + 2], d_[i + 1][r][odd],
+                            d_[i + 1][r][odd + 2]));
         }
       }
   }
 
  private:
-  __device__ void add_16_bit(std::uint32_t stage, std::uint32_t box, int lane) {
-    uint2 a[2 * kMmaRows] = {};
+  // A lane has feature lane / 4 of four chunks of eight features. Four lanes trade so that each has
+  // four features of chunk lane / 4 % 4.
+  __device__ float4 transpose(float x0, float x1, float x2, float x3) const {
+    const bool first = (lane_ & 4) != 0, second = (lane_ & 8) != 0;
+    const float y0 = __shfl_xor_sync(kFullWarp, first ? x0 : x1, 4);
+    const float y1 = __shfl_xor_sync(kFullWarp, first ? x2 : x3, 4);
+    const float a0 = first ? y0 : x0, a1 = first ? x1 : y0;  // of chunk first
+    const float b0 = first ? y1 : x2, b1 = first ? x3 : y1;  // of chunk 2 + first
+    const float z0 = __shfl_xor_sync(kFullWarp, second ? a0 : b0, 8);
+    const float z1 = __shfl_xor_sync(kFullWarp, second ? a1 : b1, 8);
+    return second ? make_float4(z0, z1, b0, b1) : make_float4(a0, a1, z0, z1);
+  }
+
+  __device__ void add_16_bit(std::uint32_t stage, std::uint32_t box) {
+    uint2 a[kGroups];
 #pragma unroll
-    for (int r = 0; r < kWindowRows / 8; ++r) a[r] = load_shared_8(box + r * 256 + lane * 8);
-    const int slot = lane % 8;
-    const int row = slot / 2 * 4 + slot % 2 + lane / 8 % 2 * 2;
-    const std::uint32_t row_at = stage + row * kRowBytes;
+    for (int r = 0; r < kGroups; ++r) a[r] = load_shared_8(box + r * 256 + lane_ * 8);
 #pragma unroll
-    for (int i = 0; i < kTiles; i += 2) {
+    for (int i = 0; i < kTiles; ++i) {
       std::uint32_t b[4];
-      load_matrices_transposed(b, row_at + ((i + lane / 16) ^ slot) * 16);
+      load_matrices_transposed(b, stage + fetch_[i % 4] + i / 4 * 128);
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
-#pragma unroll
-        for (int m = 0; m < kMmaRows; ++m)
-          mma::multiply_add(Input{}, d_[i + j][m], a[2 * m].x, a[2 * m + 1].x, a[2 * m].y,
-                            a[2 * m + 1].y, b[2 * j], b[2 * j + 1]);
+      for (int r = 0; r < kGroups; ++r)
+        mma::multiply_add(Input{}, d_[i][r], b[0], b[1], b[2], b[3], a[r].x, a[r].y);
     }
   }
 
-  __device__ void add_tf32(std::uint32_t stage, std::uint32_t box, int lane) {
-    const int g = lane / 4, t = lane % 4;
-    uint4 a[2 * kMmaRows] = {};
+  __device__ void add_tf32(std::uint32_t stage, std::uint32_t box) {
+    uint4 a[kGroups];
 #pragma unroll
-    for (int r = 0; r < kWindowRows / 8; ++r) a[r] = load_shared_16(box + r * 512 + lane * 16);
-    // Column g of the four mma of a 128-byte piece is one chunk, so that a lane ends up with whole
-    // chunks of C: t (columns 2t) and t + 4 (columns 2t + 1).
-    const int chunk = (g / 2 + g % 2 * 4) ^ t;
+    for (int r = 0; r < kGroups; ++r) a[r] = load_shared_16(box + r * 512 + lane_ * 16);
 #pragma unroll
-    for (int i = 0; i < kTiles; i += 4) {
-      uint4 b[4];
+    for (int i = 0; i < kTiles; i += 2)
 #pragma unroll
-      for (int j = 0; j < 4; ++j)
-        b[j] = load_shared_16(stage + (4 * t + j) * kRowBytes + (i * 2 + chunk) * 16);
+      for (int step = 0; step < 2; ++step) {
+        const uint4 even = load_shared_16(stage + fetch_[2 * step] + i / 2 * 128);
+        const uint4 odd = load_shared_16(stage + fetch_[2 * step + 1] + i / 2 * 128);
 #pragma unroll
-      for (int m = 0; m < kMmaRows; ++m) {
-        const uint4 &low = a[2 * m], &high = a[2 * m + 1];
-        mma::multiply_add(Input{}, d_[i][m], low.x, high.x, low.y, high.y, b[0].x, b[1].x);
-        mma::multiply_add(Input{}, d_[i + 1][m], low.x, high.x, low.y, high.y, b[0].y, b[1].y);
-        mma::multiply_add(Input{}, d_[i + 2][m], low.x, high.x, low.y, high.y, b[0].z, b[1].z);
-        mma::multiply_add(Input{}, d_[i + 3][m], low.x, high.x, low.y, high.y, b[0].w, b[1].w);
-        mma::multiply_add(Input{}, d_[i][m], low.z, high.z, low.w, high.w, b[2].x, b[3].x);
-        mma::multiply_add(Input{}, d_[i + 1][m], low.z, high.z, low.w, high.w, b[2].y, b[3].y);
-        mma::multiply_add(Input{}, d_[i + 2][m], low.z, high.z, low.w, high.w, b[2].z, b[3].z);
-        mma::multiply_add(Input{}, d_[i + 3][m], low.z, high.z, low.w, high.w, b[2].w, b[3].w);
+        for (int r = 0; r < kGroups; ++r) {
+          const std::uint32_t b0 = step == 0 ? a[r].x : a[r].z, b1 = step == 0 ? a[r].y : a[r].w;
+          mma::multiply_add(Input{}, d_[i][r], even.x, even.y, odd.x, odd.y, b0, b1);
+          mma::multiply_add(Input{}, d_[i + 1][r], even.z, even.w, odd.z, odd.w, b0, b1);
+        }
       }
-    }
   }
 
-  float d_[kTiles][kMmaRows][4];
+  int lane_;
+  std::uint32_t fetch_[kFetches];  // offset in a stage
+  float d_[kTiles][kGroups][4];
 };
 
 // This warp's copies: in every stage the same chunk of kCopies consecutive rows of B, and a share
@@ -203,28 +202,31 @@ class Loader {
 
  public:
   __device__ Loader(const Arguments& in, std::int64_t feature, int lane)
-      : col_idx_(in.col_idx + lane / kChunks * kCopies),
-        box_(static_cast<const char*>(in.values) + lane * 16),
-        row_bytes_(in.b_row_bytes),
-        lane_(lane) {
-    const int chunk = lane % kChunks;
+      : row_bytes_(in.b_row_bytes), box_to_(kTileColumns * kRowBytes + lane * kBoxPiece) {
+    const int chunk = lane % kChunks, row = lane / kChunks * kCopies;
     inside_ = feature + chunk * 16 / kInputBytes<Input> < in.n;
+    col_idx_ = in.col_idx + row;
+    box_ = static_cast<const char*>(in.values) + lane * kBoxPiece;
     b_ = static_cast<const char*>(in.b) + feature * kInputBytes<Input> + chunk * 16;
-    const int row = lane / kChunks * kCopies;
+    keep(col_idx_);
+    keep(box_);
+    keep(b_);
 #pragma unroll
-    for (int odd = 0; odd < 2; ++odd)
-      to_[odd] =
-          row * kRowBytes + (chunk ^ Sums<Input, kWindowRows, kRowBytes>::swizzle(row + odd)) * 16;
+    for (int odd = 0; odd < 2; ++odd) {
+      to_[odd] = row * kRowBytes + (chunk ^ swizzle(row + odd)) * 16;
+      keep(to_[odd]);
+    }
   }
 
-  __device__ void read_columns(std::int64_t tile) {
+  __device__ void read_columns(std::int32_t tile) {
 #pragma unroll
     for (int i = 0; i < kCopies / 4; ++i)
-      columns_[i] = __ldg(reinterpret_cast<const int4*>(col_idx_ + tile * kTileColumns) + i);
+      columns_[i] =
+          __ldg(reinterpret_cast<const int4*>(col_idx_ + std::int64_t{tile} * kTileColumns) + i);
   }
 
   // The tile whose columns were read last.
-  __device__ void copy(std::int64_t tile, std::uint32_t stage) const {
+  __device__ void copy(std::int32_t tile, std::uint32_t stage) const {
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) {
       const int4& four = columns_[j / 4];
@@ -232,77 +234,83 @@ class Loader {
                                   : j % 4 == 1 ? four.y
                                   : j % 4 == 2 ? four.z
                                                : four.w;
-      // swizzle(row + j) is that of row + j % 2, four rows further for every four of j.
-      const std::uint32_t to =
-          kCopies == 4 ? to_[j % 2]
-                       : (j < 4 ? to_[j % 2] : to_[j % 2] ^ (kInputBytes<Input> == 4 ? 16 : 32));
+      // Four rows on, the swizzle differs by 2; the row it starts from is 0 or 8 there.
+      const std::uint32_t to = j < 4 ? to_[j % 2] : to_[j % 2] ^ 32;
       copy_async(stage + to + j * kRowBytes,
                  b_ + static_cast<std::uint64_t>(static_cast<std::uint32_t>(column)) * row_bytes_,
                  inside_ && column >= 0);
     }
-    constexpr int kPieces = S::kBoxBytes / 16;
 #pragma unroll
-    for (int i = 0; i < kPieces; i += 32)
-      if (kPieces >= 32 || lane_ < kPieces)
-        copy_async_cached(stage + kTileColumns * kRowBytes + (i + lane_) * 16,
-                          box_ + tile * S::kBoxBytes + i * 16);
+    for (int i = 0; i < S::kBoxBytes; i += 32 * kBoxPiece)
+      copy_async_cached<kBoxPiece>(stage + box_to_ + i,
+                                   box_ + std::int64_t{tile} * S::kBoxBytes + i);
   }
 
  private:
+  static constexpr int kBoxPiece = S::kBoxBytes == 256 ? 8 : 16;  // bytes per lane
+
   const std::int32_t* col_idx_;
   const char* box_;
   const char* b_;
   std::uint32_t row_bytes_;
-  int lane_;
+  std::uint32_t box_to_;
   bool inside_;
   std::uint32_t to_[2];
   int4 columns_[kCopies / 4];
 };
 
-// Adds the sums of the other blocks that share a split window. True in the warp that arrives last.
-// The sums are added in the order of the parts, whoever is last: the result does not vary.
+// Adds this block's sums of a split window to those of the other blocks. True in the warp that
+// comes last, which then holds the window's sums. The order of the additions varies from launch to
+// launch.
 template <int kSums, class Totals>
-__device__ bool combine_parts(const Arguments& in, int part_index, std::int64_t strip,
-                              std::int64_t strips, int lane, Totals& totals) {
-  const WcsrPart part = in.parts[part_index];
-  const auto at = [&](std::int64_t index) {
-    return in.sums + (index * strips + strip) * kSums * 32 + lane;
-  };
-  totals.for_each_pair(
-      [&](int i, float& x, float& y) { __stcg(at(part_index) + i * 32, make_float2(x, y)); });
+__device__ bool combine(const Arguments& in, int split, std::int64_t strip, std::int64_t strips,
+                        int lane, Totals& totals) {
+  float* const at = in.sums + ((split * strips + strip) * kSums * 32 + lane) * 4;
+  totals.for_each_four([&](int i, const float(&x)[4]) {
+    reduce_add(at + i * 128, make_float4(x[0], x[1], x[2], x[3]));
+  });
   __threadfence();  // the sums are visible before the arrival is counted
   __syncwarp();
   unsigned before = 0;
-  unsigned* const arrivals = in.arrivals + part.first * strips + strip;
+  unsigned* const arrivals = in.arrivals + split * strips + strip;
   if (lane == 0) before = atomicAdd(arrivals, 1U);
-  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(part.count) - 1U) return false;
+  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(in.splits[split]) - 1U)
+    return false;
   if (lane == 0) *arrivals = 0;
   __threadfence();  // and the others' sums are read after their arrivals
-  totals.clear();
-  for (int p = 0; p < part.count; ++p)
-    totals.for_each_pair([&](int i, float& x, float& y) {
-      const float2 sum = __ldcg(at(std::int64_t{part.first} + p) + i * 32);
-      x += sum.x;
-      y += sum.y;
-    });
+  totals.for_each_four([&](int i, float(&x)[4]) {
+    auto* const four = reinterpret_cast<float4*>(at + i * 128);
+    const float4 sum = __ldcg(four);
+    *four = make_float4(0, 0, 0, 0);
+    x[0] = sum.x;
+    x[1] = sum.y;
+    x[2] = sum.z;
+    x[3] = sum.w;
+  });
   return true;
 }
 
-constexpr int kMaxThreads = 256;
+constexpr int kMaxThreads = 128;
 
-// grid: (blocks of the work list, strips / in.strips); block: in.strips * team warps. Warp i has
-// strip i % in.strips and span i / in.strips of the block.
+// Blocks per SM that the registers must allow: as many as the rings leave room for, up to the point
+// where values would be spilled.
+template <int kWindowRows, int kRowBytes>
+constexpr int kMinBlocks = kRowBytes == 256 || kWindowRows == 32 ? 4
+                           : kWindowRows == 16                   ? 5
+                                                                 : 7;
+
+// grid: (blocks of the work list, strips / in.strips); block: (32, in.strips, team).
 template <class Input, int kWindowRows, int kRowBytes, int kStages>
-__global__ void __launch_bounds__(kMaxThreads) ring_kernel(const __grid_constant__ Arguments in) {
+__global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes>)
+    ring_kernel(const __grid_constant__ Arguments in) {
   using S = Shape<Input, kWindowRows, kRowBytes, kStages>;
   extern __shared__ __align__(128) unsigned char shared[];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int team = blockDim.x / 32 / in.strips, member = warp / in.strips;
-  const std::int64_t strip = static_cast<std::int64_t>(blockIdx.y) * in.strips + warp % in.strips;
-  const std::int64_t strips = static_cast<std::int64_t>(gridDim.y) * in.strips;
+  const int lane = threadIdx.x, member = threadIdx.z;
+  const std::int64_t strip = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  const std::int64_t strips = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   const std::int64_t feature = strip * S::kFeatures;
 
-  const WcsrSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * team + member];
+  const WcsrSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
   const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
   const int tiles = span.tiles & ~WcsrSpan::kShared;
   Loader<Input, kWindowRows, kRowBytes, kStages> loader(in, feature, lane);
@@ -310,10 +318,13 @@ __global__ void __launch_bounds__(kMaxThreads) ring_kernel(const __grid_constant
   // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
   std::int32_t window = span.first_window;
   const std::int32_t end = in.window_ptr[min(window + lane + 1, in.windows)] - span.first_tile;
-  const unsigned ends = __reduce_or_sync(kFullWarp, end > 0 && end <= tiles ? 1U << (end - 1) : 0U);
+  const unsigned ends =
+      __reduce_or_sync(kFullWarp, !is_shared && end > 0 && end <= tiles ? 1U << (end - 1) : 0U);
 
-  const auto ring_of = [&](int w) { return shared + w * S::kRingBytes; };
-  const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(warp)));
+  const auto ring_of = [&](int m) {
+    return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
+  };
+  const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
   wait_for_predecessor();
   release_successor();
 #pragma unroll
@@ -323,40 +334,41 @@ __global__ void __launch_bounds__(kMaxThreads) ring_kernel(const __grid_constant
     commit_copies();
   }
 
-  Sums<Input, kWindowRows, kRowBytes> sums;
+  Sums<Input, kWindowRows, kRowBytes> sums(lane);
   const auto store = [&] {
-    std::int64_t row[kWindowRows / 8];  // of C, of this lane's places
-    bool inside[kWindowRows / 8];
+    float* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
 #pragma unroll
-    for (int r = 0; r < kWindowRows / 8; ++r) {
-      row[r] = std::int64_t{window} * kWindowRows + r * 8 + lane / 4;
-      inside[r] = row[r] < in.rows;
-      if (inside[r] && in.row_ids != nullptr) row[r] = in.row_ids[row[r]];
-    }
-    sums.for_each_vector(lane, [&](int group, int offset, float4 x) {
-      if (inside[group] && feature + offset < in.n)
-        __stcs(reinterpret_cast<float4*>(in.c + row[group] * in.ldc + feature + offset), x);
+    for (int r = 0; r < kWindowRows / 8; ++r)
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        std::int64_t place = std::int64_t{window} * kWindowRows + r * 8 + lane % 4 * 2 + odd;
+        const bool inside = place < in.rows;
+        if (inside && in.row_ids != nullptr) place = in.row_ids[place];
+        row[r][odd] = inside ? in.c + place * in.ldc + feature : nullptr;
+      }
+    sums.for_each_vector([&](int r, int odd, int offset, float4 x) {
+      if (row[r][odd] != nullptr && feature + offset < in.n)
+        __stcs(reinterpret_cast<float4*>(row[r][odd] + offset), x);
     });
   };
 
-  for (int base = 0; base < tiles; base += kStages) {
-#pragma unroll
-    for (int s = 0; s < kStages; ++s) {
-      const int i = base + s;
-      if (i >= tiles) break;
-      wait_copies<kStages - 2>();
-      __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-      if (i + kStages - 1 < tiles)
-        loader.copy(span.first_tile + i + kStages - 1,
-                    ring + (s + kStages - 1) % kStages * S::kStageBytes);
-      if (i + kStages < tiles) loader.read_columns(span.first_tile + i + kStages);
-      commit_copies();
-      sums.add(ring + s * S::kStageBytes, lane);
-      if (!is_shared && (ends >> i & 1U) != 0) {
-        store();
-        sums.clear();
-        ++window;
-      }
+  std::uint32_t full = ring, free = ring + (kStages - 1) * S::kStageBytes;
+  const auto advance = [&](std::uint32_t stage) {
+    return stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
+  };
+  for (int i = 0; i < tiles; ++i) {
+    wait_copies<kStages - 2>();
+    __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
+    if (i + kStages - 1 < tiles) loader.copy(span.first_tile + i + kStages - 1, free);
+    if (i + kStages < tiles) loader.read_columns(span.first_tile + i + kStages);
+    commit_copies();
+    sums.add(full);
+    full = advance(full);
+    free = advance(free);
+    if ((ends >> i & 1U) != 0) {
+      store();
+      sums.clear();
+      ++window;
     }
   }
   if (!is_shared) return;
@@ -365,20 +377,23 @@ __global__ void __launch_bounds__(kMaxThreads) ring_kernel(const __grid_constant
   wait_copies<0>();
   __syncthreads();
   if (member > 0)
-    sums.for_each_pair([&](int i, float& x, float& y) {
-      reinterpret_cast<float2*>(ring_of(warp))[i * 32 + lane] = make_float2(x, y);
+    sums.for_each_four([&](int i, const float(&x)[4]) {
+      reinterpret_cast<float4*>(ring_of(member))[i * 32 + lane] =
+          make_float4(x[0], x[1], x[2], x[3]);
     });
   __syncthreads();
   if (member > 0) return;
-  for (int m = 1; m < team; ++m) {
-    const auto* theirs = reinterpret_cast<const float2*>(ring_of(m * in.strips + warp));
-    sums.for_each_pair([&](int i, float& x, float& y) {
-      const float2 sum = theirs[i * 32 + lane];
-      x += sum.x;
-      y += sum.y;
+  for (int m = 1; m < static_cast<int>(blockDim.z); ++m) {
+    const auto* theirs = reinterpret_cast<const float4*>(ring_of(m));
+    sums.for_each_four([&](int i, float(&x)[4]) {
+      const float4 sum = theirs[i * 32 + lane];
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
     });
   }
-  if (span.part < 0 || combine_parts<S::kSums>(in, span.part, strip, strips, lane, sums)) store();
+  if (span.split < 0 || combine<S::kSums>(in, span.split, strip, strips, lane, sums)) store();
 }
 
 }  // namespace spmmbench::wcsr

@@ -16,9 +16,11 @@ __device__ inline void copy_async(std::uint32_t shared_to, const void* from, boo
       "l"(from), "r"(static_cast<std::uint32_t>(fetch))
       : "memory");
 }
-// 16 bytes by way of the L1 cache, for data that other warps of the block read as well.
+// kBytes (4, 8 or 16) by way of the L1 cache, for data that other warps of the block read as well.
+template <int kBytes>
 __device__ inline void copy_async_cached(std::uint32_t shared_to, const void* from) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(shared_to), "l"(from) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_to), "l"(from), "n"(kBytes)
+               : "memory");
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most kPending of this thread's committed groups are in flight.
@@ -47,6 +49,14 @@ __device__ inline uint4 load_shared_16(std::uint32_t from) {
                : "r"(from)
                : "memory");
   return x;
+}
+
+// Keeps a value in a register: the compiler would rather compute an address anew in every
+// iteration.
+__device__ inline void keep(std::uint32_t& x) { asm volatile("" : "+r"(x)); }
+template <class T>
+__device__ void keep(const T*& x) {
+  asm volatile("" : "+l"(x));
 }
 
 // Dependent launch: a kernel started by launch_dependent may run before its predecessor in the

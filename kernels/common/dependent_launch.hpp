@@ -12,14 +12,14 @@
 namespace spmmbench {
 
 template <class... Parameters, class... Values>
-void launch_dependent(void (*kernel)(Parameters...), dim3 grid, int threads,
+void launch_dependent(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                       std::size_t shared_bytes, Stream stream, bool overlap, Values&&... values) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
-  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream.handle);
   config.attrs = &attribute;

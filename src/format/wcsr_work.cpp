@@ -15,16 +15,15 @@ void cut_long_window(const LongWindow& window, std::int32_t first_tile, const Wc
   const std::int64_t tiles = window.tiles;
   const std::int64_t block_tiles = std::int64_t{cut.team} * cut.part_tiles;
   const std::int64_t blocks = (tiles + block_tiles - 1) / block_tiles;
-  const auto first_part = static_cast<std::int32_t>(out.parts.size());
+  const std::int32_t split = blocks == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
+  if (blocks > 1) out.splits.push_back(static_cast<std::int32_t>(blocks));
   for (std::int64_t block = 0; block < blocks; ++block) {
-    const std::int32_t part = blocks == 1 ? -1 : static_cast<std::int32_t>(first_part + block);
-    if (blocks > 1) out.parts.push_back({first_part, static_cast<std::int32_t>(blocks)});
     for (int i = 0; i < cut.team; ++i) {
       const std::int64_t spans = blocks * cut.team, span = block * cut.team + i;
       const std::int64_t from = tiles * span / spans, to = tiles * (span + 1) / spans;
       out.spans.push_back({static_cast<std::int32_t>(first_tile + from),
                            static_cast<std::int32_t>(to - from) | WcsrSpan::kShared, window.window,
-                           part});
+                           split});
     }
   }
 }

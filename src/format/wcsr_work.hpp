@@ -18,15 +18,9 @@ struct alignas(16) WcsrSpan {
   std::int32_t first_tile = 0;
   std::int32_t tiles = 0;         // 0 fills up the last block; kShared is added where it applies
   std::int32_t first_window = 0;  // the window of first_tile
-  std::int32_t part = -1;         // index into `parts` of a split window's span
+  std::int32_t split = -1;        // index into `splits` of a split window
 
   static constexpr std::int32_t kShared = 1 << 30;
-};
-
-// One block's share of a split window.
-struct WcsrPart {
-  std::int32_t first = 0;  // index of the window's first part
-  std::int32_t count = 1;  // parts of the window
 };
 
 struct WcsrCut {
@@ -40,8 +34,8 @@ struct WcsrCut {
 };
 
 struct WcsrWork {
-  std::vector<WcsrSpan> spans;  // a multiple of the team
-  std::vector<WcsrPart> parts;
+  std::vector<WcsrSpan> spans;       // a multiple of the team
+  std::vector<std::int32_t> splits;  // blocks that share each split window
 };
 
 // `window_ptr` as in Wcsr: ascending, every window has a tile. All of `cut` is at least 1, and no

@@ -72,20 +72,17 @@ TEST(WcsrWork, ASharedWindowTakesTheWholeTeamOfABlock) {
           EXPECT_EQ(head.tiles & WcsrSpan::kShared, span.tiles & WcsrSpan::kShared);
           if ((head.tiles & WcsrSpan::kShared) == 0) continue;
           EXPECT_EQ(head.first_window, span.first_window);
-          EXPECT_EQ(head.part, span.part);
+          EXPECT_EQ(head.split, span.split);
         }
     }
 }
 
-TEST(WcsrWork, PartsOfASplitWindowAreConsecutive) {
-  const WcsrWork work = cut_windows(pointers({3, 257, 1, 600}), {8, 4, 6, 32});
-  ASSERT_EQ(work.parts.size(), 5U);  // 600 tiles: three blocks of eight spans, 257: two
-  for (int p = 0; p < 5; ++p) {
-    EXPECT_EQ(work.parts[p].first, p < 3 ? 0 : 3);
-    EXPECT_EQ(work.parts[p].count, p < 3 ? 3 : 2);
-    EXPECT_EQ(work.spans[8 * p].part, p);
-  }
-  EXPECT_EQ(work.spans[8 * 5].part, -1);
+TEST(WcsrWork, AWindowBeyondOneBlockIsSplit) {
+  const WcsrWork work = cut_windows(pointers({3, 257, 1, 600, 256}), {8, 4, 6, 32});
+  // 600 tiles are three blocks of eight spans, 257 two, 256 one, and 3 and 1 share a span.
+  EXPECT_EQ(work.splits, (std::vector<std::int32_t>{3, 2}));
+  for (int block = 0; block < 7; ++block)
+    EXPECT_EQ(work.spans[8 * block].split, block < 3 ? 0 : block < 5 ? 1 : -1);
 }
 
 TEST(WcsrWork, TheLongestWindowsComeFirst) {
