@@ -72,49 +72,56 @@ int blocks_per_sm(const Variant& variant, int warps) {
 }
 
 // From what the user set and what the matrix suggests.
-WcsrShape choose_shape(const Problem& problem) {
-  const ElementType type = storage_type(problem.precision);
+wcsr::Choice choose(const Problem& problem, StageTimer& stages) {
   const std::string window =
       problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
-  const std::string order =
-      problem.options.get_choice("order", "auto", {"auto", "natural", "degree"});
-  wcsr::Choice choice;
-  if (window == "auto" || order == "auto") {
-    const auto consider = [&](RowOrder candidate, const std::vector<std::int32_t>& rows) {
-      const WcsrEstimate estimate = estimate_wcsr(*problem.a, rows);
-      const int bytes = static_cast<int>(bytes_of(type));
-      return wcsr::best_height(estimate, candidate, problem.n, bytes);
-    };
-    if (order != "degree") choice = consider(RowOrder::natural, {});
-    if (order != "natural") {
-      const wcsr::Choice by_degree = consider(RowOrder::degree, order_by_degree(*problem.a));
-      if (order == "degree" || by_degree.cost < choice.cost) choice = by_degree;
+  const std::string order = problem.options.get("order", "auto");
+  const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
+  const auto consider = [&](const std::string& name) {
+    Permutation rows;
+    {
+      const auto timed = stages.scope("reorder");
+      rows = wcsr_row_order(*problem.a, name);
     }
+    const auto timed = stages.scope("choose");
+    return wcsr::best_height(*problem.a, name, std::move(rows), problem.n, value_bytes);
+  };
+  wcsr::Choice best;
+  if (order == "auto" || order == "search") {
+    const auto keep_better = [&](wcsr::Choice other) {
+      if (other.cost < best.cost) best = std::move(other);
+    };
+    best = consider("natural");
+    const bool worth_it = wcsr::gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
+    keep_better(consider("degree"));
+    if (order == "search" && worth_it) keep_better(consider("rsh"));
+  } else {
+    best = consider(order);
   }
-  if (order != "auto") choice.order = order == "degree" ? RowOrder::degree : RowOrder::natural;
-  return {window == "auto" ? kWcsrHeights[choice.height_index] : std::stoi(window), choice.order,
-          type};
+  if (window != "auto")
+    best.height_index =
+        static_cast<int>(std::find(kWcsrHeights.begin(), kWcsrHeights.end(), std::stoi(window)) -
+                         kWcsrHeights.begin());
+  return best;
 }
 
 class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    WcsrShape shape;
-    {
-      const auto timed = stages.scope("choose");
-      shape = choose_shape(problem);
-    }
+    wcsr::Choice choice = choose(problem, stages);
     Wcsr host;
     {
       const auto timed = stages.scope("build");
-      host = Wcsr::build(*problem.a, shape);
+      host = Wcsr::build(*problem.a,
+                         {kWcsrHeights[choice.height_index], storage_type(problem.precision)},
+                         std::move(choice.row_order));
       choose_launch(problem, host, device.info());
       work_ = cut_windows(host.window_ptr, cut_);
     }
     const auto timed = stages.scope("upload");
     upload(problem, host, device);
-    describe(host);
+    describe(host, choice.order);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -201,19 +208,17 @@ class AsyncWcsrPlan final : public Plan {
                   .arrivals = arrivals_.as<unsigned>()};
   }
 
-  void describe(const Wcsr& host) {
+  void describe(const Wcsr& host, const std::string& order) {
     for (const Buffer* buffer :
          {&spans_, &splits_, &window_ptr_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
       report_.device_bytes += buffer->bytes();
     report_.format = host.stats();
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = {{"window", number(host.shape.window_rows)},
-                      {"order", host.shape.order == RowOrder::degree ? "degree" : "natural"},
-                      {"strip", number(variant_.features)},
-                      {"warps", number(warps_)},
-                      {"span", number(cut_.span_tiles)},
-                      {"whole", number(cut_.whole_tiles)},
-                      {"part", number(cut_.part_tiles)}};
+    report_.params = {
+        {"window", number(host.shape.window_rows)}, {"order", order},
+        {"strip", number(variant_.features)},       {"warps", number(warps_)},
+        {"span", number(cut_.span_tiles)},          {"whole", number(cut_.whole_tiles)},
+        {"part", number(cut_.part_tiles)}};
     const int mma_rows = std::max(16, host.shape.window_rows);
     report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * Wcsr::kTileColumns * mma_rows *
                            static_cast<double>(strips_ * strip_groups_) * variant_.features;
@@ -266,7 +271,9 @@ class AsyncWcsr final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
-                  {"order", "auto", "row order inside the format: natural or degree"},
+                  {"order", "auto",
+                   "row order inside the format: natural, a reordering, auto (natural or degree), "
+                   "search (or rsh, where gathers dominate)"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
                   {"warps", "4", "warps per block, 1 to 4"},
                   {"span", "auto", "tiles per warp, 1 to 32"},

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "format/wcsr_estimate.hpp"
 #include "format/wcsr_work.hpp"
@@ -12,16 +14,17 @@
 namespace spmmbench::wcsr {
 
 struct Choice {
-  RowOrder order = RowOrder::natural;
+  std::string order = "natural";
+  Permutation row_order;
   int height_index = 0;  // into kWcsrHeights
-  double cost = 0;       // bytes that leave the L2 cache, weighted
+  // Bytes that leave the L2 cache per nonzero, weighted.
+  double cost = std::numeric_limits<double>::infinity();
 };
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
 constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.06, 1.25};
-// Rows by degree lose the locality of neighbouring windows in the L2 cache.
-constexpr double kDegreePenalty = 1.1;
-
+// Another order loses the locality of neighbouring windows in the L2 cache.
+constexpr double kReorderPenalty = 1.08;
 // From so many tiles times strips of 128 bytes per SM on, strips of 256 bytes: A and the columns
 // are read half as often, by half as many warps.
 constexpr std::int64_t kLongRowTileStripsPerSm = 960;
@@ -37,15 +40,31 @@ inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::i
          kHeightPenalty[height_index];
 }
 
-inline Choice best_height(const WcsrEstimate& estimate, RowOrder order, std::int64_t n,
-                          int value_bytes) {
-  Choice best{order, 0, std::numeric_limits<double>::infinity()};
+inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutation row_order,
+                          std::int64_t n, int value_bytes) {
+  const WcsrEstimate estimate = estimate_wcsr(matrix, row_order);
+  Choice best{std::move(order), std::move(row_order)};
   for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
-    const double cost = gather_cost(estimate, h, n, value_bytes) *
-                        (order == RowOrder::degree ? kDegreePenalty : 1.0);
-    if (cost < best.cost) best = {order, h, cost};
+    const double cost =
+        gather_cost(estimate, h, n, value_bytes) * (best.row_order.empty() ? 1.0 : kReorderPenalty);
+    if (cost >= best.cost) continue;
+    best.cost = cost;
+    best.height_index = h;
   }
   return best;
+}
+
+// Whether the gathers through the L2 cache, rather than the compulsory traffic to memory, are what
+// takes long: only then is an ordering that shares more columns worth looking for.
+inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
+                             int value_bytes) {
+  constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
+  const auto nnz = static_cast<double>(matrix.nnz());
+  const double memory_bytes = nnz * (4 + value_bytes) +
+                              static_cast<double>(matrix.cols * n) * value_bytes +
+                              static_cast<double>(matrix.rows * n) * 4;
+  const double gathers_us = nnz * cost_per_nonzero / kL2BytesPerUs;
+  return gathers_us > 2 && gathers_us > 0.7 * memory_bytes / kMemoryBytesPerUs;
 }
 
 // How long a span is depends on how many tiles each of the warps that the device holds would get:

@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "format/window_columns.hpp"
 #include "spmmbench/error.hpp"
@@ -35,48 +36,36 @@ class WcsrFormat final : public Format {
   std::string summary() const override {
     return "row windows with packed columns, dense tiles of 16 columns (AsyncSparse)";
   }
-  std::vector<OptionSpec> options() const override { return WcsrShape::options(); }
+  std::vector<OptionSpec> options() const override {
+    return {{"window", "8", "rows per window: 8, 16 or 32"},
+            {"order", "natural", "row order inside the format: natural or a reordering"},
+            {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
+  }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(WcsrShape::options(), name());
-    return Wcsr::build(matrix, WcsrShape::from(options)).stats();
+    options.require_known(this->options(), name());
+    WcsrShape shape;
+    shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32"}));
+    shape.value_type =
+        parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
+    return Wcsr::build(matrix, shape, wcsr_row_order(matrix, options.get("order", "natural")))
+        .stats();
   }
 };
 
 }  // namespace
 
-std::vector<OptionSpec> WcsrShape::options() {
-  return {{"window", "8", "rows per window: 8, 16 or 32"},
-          {"order", "natural", "row order inside the format: natural or degree"},
-          {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
+Permutation wcsr_row_order(const CsrMatrix& matrix, const std::string& name) {
+  if (name == "natural") return {};
+  return Registry<Reordering>::instance().at(name).compute(matrix, {});
 }
 
-WcsrShape WcsrShape::from(const Options& options) {
-  WcsrShape shape;
-  shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32"}));
-  shape.order = options.get_choice("order", "natural", {"natural", "degree"}) == "degree"
-                    ? RowOrder::degree
-                    : RowOrder::natural;
-  shape.value_type =
-      parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
-  return shape;
-}
-
-std::vector<std::int32_t> order_by_degree(const CsrMatrix& matrix) {
-  std::vector<std::int32_t> order(matrix.rows);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return matrix.row_length(a) > matrix.row_length(b);
-  });
-  return order;
-}
-
-Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape) {
+Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation row_order) {
   Wcsr out;
   out.rows = matrix.rows;
   out.cols = matrix.cols;
   out.nnz = matrix.nnz();
   out.shape = shape;
-  if (shape.order == RowOrder::degree) out.row_order = order_by_degree(matrix);
+  out.row_order = std::move(row_order);
   const int height = shape.window_rows;
   const std::int64_t windows = (matrix.rows + height - 1) / height;
   const auto places = [&](std::int64_t w) {

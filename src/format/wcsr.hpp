@@ -14,27 +14,20 @@
 // apart; the sign of a zero entry is the only thing not kept.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "spmmbench/format.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
-#include "spmmbench/spec.hpp"
+#include "spmmbench/reordering.hpp"
 
 namespace spmmbench {
 
-// natural: the matrix's own. degree: longest row first, so that rows that share hub columns meet
-// in a window and windows are alike in length.
-enum class RowOrder { natural, degree };
-
 struct WcsrShape {
   int window_rows = 8;  // 8, 16 or 32
-  RowOrder order = RowOrder::natural;
   ElementType value_type = ElementType::f32;
 
-  // Options: window, order, values (see options()). Throws Error on a bad one.
-  static WcsrShape from(const Options& options);
-  static std::vector<OptionSpec> options();
   bool operator==(const WcsrShape&) const = default;
 };
 
@@ -46,7 +39,7 @@ struct Wcsr {
   std::int64_t cols = 0;
   std::int64_t nnz = 0;
   WcsrShape shape;
-  std::vector<std::int32_t> row_order;   // place -> row; empty when natural
+  Permutation row_order;                 // place -> row; empty: the matrix's own order
   std::vector<std::int32_t> window_ptr;  // windows + 1, in tiles; every window has at least one
   std::vector<std::int32_t> col_idx;     // tiles * 16
   std::vector<std::uint16_t> values16;   // tiles * window_rows * 16 bits of f16 or bf16
@@ -60,13 +53,14 @@ struct Wcsr {
 
   // Parallel; the same result whatever the thread count. Values must be exact in `value_type`.
   // Throws Error when the tiles do not fit 31 bits.
-  static Wcsr build(const CsrMatrix& matrix, const WcsrShape& shape);
+  static Wcsr build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation row_order = {});
   CsrMatrix unpack() const;
   FormatStats stats() const;
   bool operator==(const Wcsr&) const = default;
 };
 
-// Places in descending row length, equal lengths in row order.
-std::vector<std::int32_t> order_by_degree(const CsrMatrix& matrix);
+// The rows in the order of the reordering of that name with its defaults; empty for "natural".
+// Throws Error that lists the reorderings.
+Permutation wcsr_row_order(const CsrMatrix& matrix, const std::string& name);
 
 }  // namespace spmmbench

@@ -10,7 +10,7 @@ constexpr std::int64_t kGroupRows = 32;
 
 class Sampler {
  public:
-  Sampler(const CsrMatrix& matrix, const std::vector<std::int32_t>& row_order)
+  Sampler(const CsrMatrix& matrix, const Permutation& row_order)
       : matrix_(matrix), row_order_(row_order) {}
 
   void add_group(std::int64_t group, WcsrEstimate& sum) {
@@ -48,13 +48,13 @@ class Sampler {
   }
 
   const CsrMatrix& matrix_;
-  const std::vector<std::int32_t>& row_order_;
+  const Permutation& row_order_;
   std::vector<std::int32_t> columns_;
 };
 
 }  // namespace
 
-WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const std::vector<std::int32_t>& row_order) {
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order) {
   WcsrEstimate sum;
   if (matrix.nnz() == 0) return sum;
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;

@@ -21,6 +21,6 @@ struct WcsrEstimate {
 
 // Groups of 32 places, chosen in proportion to their nonzeros: about a twentieth of the matrix,
 // 32 to 256 of them. `row_order` as in Wcsr: empty is natural. Deterministic.
-WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const std::vector<std::int32_t>& row_order);
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 
 }  // namespace spmmbench
