@@ -113,9 +113,10 @@ class AsyncWcsrPlan final : public Plan {
     Wcsr host;
     {
       const auto timed = stages.scope("build");
-      host = Wcsr::build(*problem.a,
-                         {kWcsrHeights[choice.height_index], storage_type(problem.precision)},
-                         std::move(choice.row_order));
+      host = Wcsr::build(
+          *problem.a,
+          {kWcsrHeights[choice.height_index], wcsr::kTileColumns, storage_type(problem.precision)},
+          std::move(choice.row_order));
       choose_launch(problem, host, device.info());
       work_ = cut_windows(host.window_ptr, cut_);
     }
@@ -220,7 +221,7 @@ class AsyncWcsrPlan final : public Plan {
         {"span", number(cut_.span_tiles)},          {"whole", number(cut_.whole_tiles)},
         {"part", number(cut_.part_tiles)}};
     const int mma_rows = std::max(16, host.shape.window_rows);
-    report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * Wcsr::kTileColumns * mma_rows *
+    report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * wcsr::kTileColumns * mma_rows *
                            static_cast<double>(strips_ * strip_groups_) * variant_.features;
     report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
     report_.metrics["split_windows"] = static_cast<double>(work_.splits.size());

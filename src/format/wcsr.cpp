@@ -34,17 +34,19 @@ class WcsrFormat final : public Format {
  public:
   std::string name() const override { return "wcsr"; }
   std::string summary() const override {
-    return "row windows with packed columns, dense tiles of 16 columns (AsyncSparse)";
+    return "row windows with packed columns, dense tiles over them (AsyncSparse)";
   }
   std::vector<OptionSpec> options() const override {
-    return {{"window", "8", "rows per window: 8, 16 or 32"},
+    return {{"window", "8", "rows per window: 8, 16, 32 or 64"},
+            {"tile", "16", "packed columns per tile: 16 or 64"},
             {"order", "natural", "row order inside the format: natural or a reordering"},
             {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known(this->options(), name());
     WcsrShape shape;
-    shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32"}));
+    shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32", "64"}));
+    shape.tile_columns = std::stoi(options.get_choice("tile", "16", {"16", "64"}));
     shape.value_type =
         parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
     return Wcsr::build(matrix, shape, wcsr_row_order(matrix, options.get("order", "natural")))
@@ -66,7 +68,7 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
   out.nnz = matrix.nnz();
   out.shape = shape;
   out.row_order = std::move(row_order);
-  const int height = shape.window_rows;
+  const int height = shape.window_rows, width = shape.tile_columns;
   const std::int64_t windows = (matrix.rows + height - 1) / height;
   const auto places = [&](std::int64_t w) {
     return std::pair{w * height, std::min(matrix.rows, (w + 1) * height)};
@@ -81,8 +83,7 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
       const auto [first, last] = places(w);
       for (std::int64_t place = first; place < last; ++place)
         columns.add_row(matrix, out.row(place));
-      tile_end[w + 1] =
-          std::max<std::int64_t>(1, (columns.count() + kTileColumns - 1) / kTileColumns);
+      tile_end[w + 1] = std::max<std::int64_t>(1, (columns.count() + width - 1) / width);
       columns.clear();
     }
   }
@@ -90,8 +91,8 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
   if (tile_end[windows] > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("WCSR: {} tiles, at most 2^31 - 1", tile_end[windows]));
   out.window_ptr.assign(tile_end.begin(), tile_end.end());
-  out.col_idx.assign(tile_end[windows] * kTileColumns, kPadding);
-  const std::int64_t tile_values = std::int64_t{height} * kTileColumns;
+  out.col_idx.assign(tile_end[windows] * width, kPadding);
+  const std::int64_t tile_values = std::int64_t{height} * width;
   const bool wide = shape.value_type == ElementType::f32;
   (wide ? out.values32.resize(tile_end[windows] * tile_values)
         : out.values16.resize(tile_end[windows] * tile_values));
@@ -104,13 +105,13 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
       const auto [first, last] = places(w);
       for (std::int64_t place = first; place < last; ++place)
         columns.add_row(matrix, out.row(place));
-      columns.sorted(out.col_idx.data() + tile_end[w] * kTileColumns);
+      columns.sorted(out.col_idx.data() + tile_end[w] * width);
       for (std::int64_t place = first; place < last; ++place) {
         const std::int64_t row = out.row(place);
         for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
           const std::int32_t rank = columns.rank(matrix.col_idx[e]);
-          const std::int64_t at = (tile_end[w] + rank / kTileColumns) * tile_values +
-                                  (place - first) * kTileColumns + rank % kTileColumns;
+          const std::int64_t at =
+              (tile_end[w] + rank / width) * tile_values + (place - first) * width + rank % width;
           if (wide)
             out.values32[at] =
                 std::bit_cast<float>(mark_entry(std::bit_cast<std::uint32_t>(matrix.values[e])));
@@ -130,13 +131,13 @@ CsrMatrix Wcsr::unpack() const {
     for (std::int64_t w = 0; w < windows(); ++w)
       for (std::int64_t t = window_ptr[w]; t < window_ptr[w + 1]; ++t)
         for (int i = 0; i < shape.window_rows; ++i)
-          for (int j = 0; j < kTileColumns; ++j) {
-            const std::int64_t at = (t * shape.window_rows + i) * kTileColumns + j;
+          for (int j = 0; j < shape.tile_columns; ++j) {
+            const std::int64_t at = (t * shape.window_rows + i) * shape.tile_columns + j;
             const bool entry =
                 wide ? std::bit_cast<std::uint32_t>(values32[at]) != 0 : values16[at] != 0;
             if (!entry) continue;
             const float value = wide ? values32[at] : from_bits(shape.value_type, values16[at]);
-            visit(row(w * shape.window_rows + i), col_idx[t * kTileColumns + j],
+            visit(row(w * shape.window_rows + i), col_idx[t * shape.tile_columns + j],
                   value == 0 ? 0.0F : value);
           }
   };
@@ -158,7 +159,7 @@ FormatStats Wcsr::stats() const {
   out.name = "wcsr";
   out.index_bytes =
       static_cast<std::int64_t>(4 * (row_order.size() + window_ptr.size() + col_idx.size()));
-  out.stored = tiles() * shape.window_rows * kTileColumns;
+  out.stored = tiles() * shape.window_rows * shape.tile_columns;
   out.bytes = out.index_bytes + out.stored * static_cast<std::int64_t>(bytes_of(shape.value_type));
   out.tiles = tiles();
   out.windows = windows();

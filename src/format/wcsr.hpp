@@ -2,7 +2,7 @@
 // WCSR (AsyncSparse, arXiv 2604.17834): windows of rows whose distinct columns are packed, the
 // window's part of A stored dense over its packed columns.
 //
-//                 16 columns      16 columns
+//               tile_columns    tile_columns
 //               +-------------+-------------+
 //   window_rows |   tile 0    |   tile 1    |   one window of two tiles; a tile is a row-major box
 //               +-------------+-------------+
@@ -25,14 +25,14 @@
 namespace spmmbench {
 
 struct WcsrShape {
-  int window_rows = 8;  // 8, 16 or 32
+  int window_rows = 8;
+  int tile_columns = 16;  // packed columns of a tile: the k step
   ElementType value_type = ElementType::f32;
 
   bool operator==(const WcsrShape&) const = default;
 };
 
 struct Wcsr {
-  static constexpr int kTileColumns = 16;
   static constexpr std::int32_t kPadding = -1;
 
   std::int64_t rows = 0;
@@ -41,8 +41,8 @@ struct Wcsr {
   WcsrShape shape;
   Permutation row_order;                 // place -> row; empty: the matrix's own order
   std::vector<std::int32_t> window_ptr;  // windows + 1, in tiles; every window has at least one
-  std::vector<std::int32_t> col_idx;     // tiles * 16
-  std::vector<std::uint16_t> values16;   // tiles * window_rows * 16 bits of f16 or bf16
+  std::vector<std::int32_t> col_idx;     // tiles * tile_columns
+  std::vector<std::uint16_t> values16;   // tiles * window_rows * tile_columns, f16 or bf16
   std::vector<float> values32;           // the same for f32; the other one is empty
 
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr.size()) - 1; }

@@ -7,6 +7,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::int64_t kGroupRows = 32;
+constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 
 class Sampler {
  public:
@@ -24,7 +25,7 @@ class Sampler {
         const std::int64_t distinct =
             distinct_columns(from, std::min(from + kWcsrHeights[h], last));
         gathered += distinct;
-        stored += (distinct + Wcsr::kTileColumns - 1) / Wcsr::kTileColumns * Wcsr::kTileColumns;
+        stored += (distinct + kTile - 1) / kTile * kTile;
       }
       sum.gathered_share[h] += static_cast<double>(gathered) / static_cast<double>(nnz);
       sum.stored_share[h] += static_cast<double>(stored) / static_cast<double>(nnz);

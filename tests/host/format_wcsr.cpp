@@ -12,7 +12,9 @@
 namespace spmmbench {
 namespace {
 
-std::vector<WcsrShape> shapes(ElementType type) { return {{8, type}, {16, type}, {32, type}}; }
+std::vector<WcsrShape> shapes(ElementType type) {
+  return {{8, 16, type}, {16, 16, type}, {32, 16, type}, {64, 64, type}};
+}
 
 CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
   for (float& value : matrix.values) value = round_to(precision, value);
@@ -42,13 +44,14 @@ TEST(Wcsr, WindowsPackDistinctColumnsAscendingAndPadTheirLastTile) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const WcsrShape& shape : shapes(ElementType::f32)) {
       const Wcsr wcsr = Wcsr::build(matrix, shape);
+      const int width = shape.tile_columns;
       ASSERT_EQ(wcsr.windows(), (matrix.rows + shape.window_rows - 1) / shape.window_rows);
       for (std::int64_t w = 0; w < wcsr.windows(); ++w) {
-        const auto first = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w]} * 16;
-        const auto last = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w + 1]} * 16;
+        const auto first = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w]} * width;
+        const auto last = wcsr.col_idx.begin() + std::int64_t{wcsr.window_ptr[w + 1]} * width;
         const auto padding = std::find(first, last, Wcsr::kPadding);
-        EXPECT_GE(last - first, 16) << name;
-        EXPECT_LT(last - padding, padding == first ? 17 : 16) << name;
+        EXPECT_GE(last - first, width) << name;
+        EXPECT_LT(last - padding, padding == first ? width + 1 : width) << name;
         EXPECT_EQ(std::count(padding, last, Wcsr::kPadding), last - padding) << name;
         EXPECT_TRUE(std::is_sorted(first, padding, std::less_equal<>())) << name;
       }
@@ -86,7 +89,7 @@ TEST(Wcsr, BuildIsTheSameForEveryThreadCount) {
 
 TEST(Wcsr, StatsCountWhatTheKernelReads) {
   const CsrMatrix a = testing::from_rows(64, {{0, 1}, {0, 40}, {}, {}, {}, {}, {}, {}, {7}});
-  const FormatStats stats = Wcsr::build(a, {8, ElementType::f32}).stats();
+  const FormatStats stats = Wcsr::build(a, {8, 16, ElementType::f32}).stats();
   EXPECT_EQ(stats.windows, 2);
   EXPECT_EQ(stats.tiles, 2);
   EXPECT_EQ(stats.stored, 2 * 8 * 16);
