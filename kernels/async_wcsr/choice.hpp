@@ -22,12 +22,16 @@ struct Choice {
 };
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.06, 1.25};
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.15, 1.45};
 // Another order loses the locality of neighbouring windows in the L2 cache.
 constexpr double kReorderPenalty = 1.08;
-// From so many tiles times strips of 128 bytes per SM on, strips of 256 bytes: A and the columns
-// are read half as often, by half as many warps.
-constexpr std::int64_t kLongRowTileStripsPerSm = 960;
+// Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
+// windows are short, and where many strips would read A again.
+inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
+                               int window_rows) {
+  if (row_bytes <= 128) return false;
+  return tiles < 4 * windows || (row_bytes >= 1024 && window_rows == 16);
+}
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A's tiles once per strip.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
@@ -54,6 +58,19 @@ inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutatio
   return best;
 }
 
+// Whether sorting the rows by length could bring rows that share hub columns together.
+inline bool lengths_vary(const CsrMatrix& matrix) {
+  constexpr double kMinVariation = 0.8;  // standard deviation / mean
+  const auto rows = static_cast<double>(matrix.rows);
+  const double mean = static_cast<double>(matrix.nnz()) / rows;
+  double squares = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const auto length = static_cast<double>(matrix.row_length(row));
+    squares += length * length;
+  }
+  return squares / rows > (1 + kMinVariation * kMinVariation) * mean * mean;
+}
+
 // Whether the gathers through the L2 cache, rather than the compulsory traffic to memory, are what
 // takes long: only then is an ordering that shares more columns worth looking for.
 inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
@@ -64,7 +81,7 @@ inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, s
                               static_cast<double>(matrix.cols * n) * value_bytes +
                               static_cast<double>(matrix.rows * n) * 4;
   const double gathers_us = nnz * cost_per_nonzero / kL2BytesPerUs;
-  return gathers_us > 2 && gathers_us > 0.7 * memory_bytes / kMemoryBytesPerUs;
+  return gathers_us > 2 && gathers_us > 0.9 * memory_bytes / kMemoryBytesPerUs;
 }
 
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
@@ -78,7 +95,7 @@ inline WcsrCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
   WcsrCut cut;
   cut.team = team;
-  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 && per_window < 16 ? 16 : 8;
+  cut.span_tiles = per_warp < 16 ? 4 : per_warp > 40 && per_window > 5 && per_window < 16 ? 16 : 8;
   cut.whole_tiles =
       team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
   cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);
