@@ -93,7 +93,7 @@ wcsr::Choice choose(const Problem& problem, StageTimer& stages) {
     };
     best = consider("natural");
     const bool worth_it = wcsr::gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
-    keep_better(consider("degree"));
+    if (wcsr::lengths_vary(*problem.a)) keep_better(consider("degree"));
     if (order == "search" && worth_it) keep_better(consider("rsh"));
   } else {
     best = consider(order);
@@ -143,11 +143,11 @@ class AsyncWcsrPlan final : public Plan {
   void choose_launch(const Problem& problem, const Wcsr& host, const DeviceInfo& device) {
     const Options& options = problem.options;
     const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(host.shape.value_type));
-    const std::int64_t short_strips = (row_bytes + kShortRow - 1) / kShortRow;
     const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
-    const bool many =
-        host.tiles() * short_strips >= wcsr::kLongRowTileStripsPerSm * device.sm_count;
-    const bool is_long = strip == "auto" ? many && row_bytes > kShortRow : strip == "256";
+    const bool is_long = strip == "auto"
+                             ? wcsr::prefer_long_strips(host.tiles(), host.windows(), row_bytes,
+                                                        host.shape.window_rows)
+                             : strip == "256";
     variant_ =
         variant_of(problem.precision, host.shape.window_rows, is_long ? kLongRow : kShortRow);
 
