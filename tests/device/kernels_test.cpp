@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <ostream>
 #include <vector>
 
 #include "devices.hpp"
@@ -23,6 +24,34 @@ struct Case {
   Precision precision;
   Layout layout;
   ElementType c_type;
+  Options options = {};
+};
+
+// Options that choose other device code than the defaults do: each is tested at every precision. A
+// kernel that the build lacks is passed over.
+const char* const kVariants[] = {
+    "csr_row_split?split=1",
+    "csr_row_split?split=100000",
+    "cusparse_blocked_ell?block=16",
+    "cusparse_blocked_ell?block=32",
+    "cusparse_bsr?block=16",
+    "async_wcsr?window=8&order=degree&strip=128&span=1",
+    "async_wcsr?window=8&strip=256&warps=1&whole=1&part=1",
+    "async_wcsr?window=16&order=degree&strip=256&warps=8&span=32",
+    "async_wcsr?window=16&strip=128&whole=1&part=1",
+    "async_wcsr?window=32&warps=2&whole=1&part=32",
+    "async_bcsr?min_fill=0&producer=cp_async",
+    "async_bcsr?min_fill=0&specialise=0",
+    "async_bcsr?min_fill=0&cluster=2",
+    "async_bcsr?min_fill=0&grid=static&tile_n=64&swath=1",
+    "async_bcsr?min_fill=0&height=3&tile_n=128&stages=2",
+    "async_bcsr?min_fill=0&height=2&group=consecutive&stages=1",
+    "async_bcsr?min_fill=0&block=128x64",
+    "esmm?path=warp",
+    "esmm?path=block",
+    "esmm?extract=a",
+    "esmm?extract=ab",
+    "esmm_skip?block_skip=0",
 };
 
 std::vector<Case> all_cases() {
@@ -32,19 +61,31 @@ std::vector<Case> all_cases() {
       for (const Layout layout : kernel->info().layouts)
         for (const ElementType c_type : kernel->info().c_types)
           cases.push_back({kernel, precision, layout, c_type});
+  for (const char* text : kVariants) {
+    const Spec spec = Spec::parse(text);
+    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
+    if (kernel == nullptr) continue;
+    const KernelInfo& info = kernel->info();
+    for (const Precision precision : info.precisions)
+      cases.push_back(
+          {kernel, precision, info.layouts.front(), info.c_types.front(), spec.options});
+  }
   return cases;
 }
 
-// csr_row_split__fp16__row__c_fp32: two underscores end the kernel's name in a filter.
-std::string case_name(const testing::TestParamInfo<Case>& info) {
-  const Case& c = info.param;
+// csr_row_split__fp16__row__c_fp32 or csr_row_split__fp16__row__c_fp32__split_1: two underscores
+// end the kernel's name in a filter.
+std::string name_of(const Case& c) {
   std::string name = c.kernel->info().name + "__" + std::string(to_string(c.precision)) +
                      (c.layout == Layout::row_major ? "__row" : "__col") + "__c_" +
                      std::string(to_string(c.c_type));
+  for (const auto& [key, value] : c.options.values()) name += "__" + key + "_" + value;
   for (char& ch : name)
     if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
   return name;
 }
+
+void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }  // found by GoogleTest
 
 // A dense matrix between two red zones that no kernel may touch.
 class GuardedMatrix {
@@ -118,7 +159,7 @@ class KernelTest : public testing::TestWithParam<Case> {
                     .c_type = param.c_type,
                     .layout = param.layout,
                     .b = make_dense_view(a.cols, n, param.layout, storage_type(param.precision)),
-                    .options = {}};
+                    .options = param.options};
     const Support support = check_support(*param.kernel, problem, device.info());
     if (!support.ok) {
       refusal_ = support.reason;
@@ -170,7 +211,8 @@ TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
   if (verified == 0) GTEST_SKIP() << "refuses every shape: " << refusal_;
 }
 
-INSTANTIATE_TEST_SUITE_P(registry, KernelTest, testing::ValuesIn(all_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(registry, KernelTest, testing::ValuesIn(all_cases()),
+                         [](const auto& info) { return name_of(info.param); });
 
 }  // namespace
 }  // namespace spmmbench::test
