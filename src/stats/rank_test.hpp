@@ -1,0 +1,25 @@
+#pragma once
+// Mann-Whitney rank test of two series of times whose samples may depend on one another.
+
+#include <span>
+
+namespace spmmbench {
+
+// How many independent samples tell as much as this series: n / (1 + 2 sum of the autocorrelations
+// of its ranks), summed over pairs of lags up to the first pair that is not positive (Geyer 1992,
+// initial positive sequence). Runs put one after another count: when they differ more than samples
+// within a run, the effective size falls towards the number of runs. In [1, n].
+double effective_size(std::span<const double> series);
+
+struct RankTest {
+  double greater = 0.5;  // P(other > base) + P(other = base) / 2, from all pairs
+  double p = 1;          // one-sided: how likely `greater` is this large when the two are alike
+};
+
+// Is `other` larger than `base`? The p-value counts effective samples: exact distribution of U when
+// neither side has more than 20 of them (ties not corrected, which errs to the larger p), else the
+// normal approximation with tie and continuity correction. Neither series is empty.
+RankTest rank_test(std::span<const double> base, std::span<const double> other,
+                   double base_effective, double other_effective);
+
+}  // namespace spmmbench
