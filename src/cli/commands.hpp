@@ -13,5 +13,6 @@ void add_list(CLI::App& app, ExitCode& exit_code);
 void add_inspect(CLI::App& app, ExitCode& exit_code);
 void add_convert(CLI::App& app, ExitCode& exit_code);
 void add_generate(CLI::App& app, ExitCode& exit_code);
+void add_compare(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace spmmbench
