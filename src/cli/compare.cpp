@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/calibrate.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "report/comparison.hpp"
@@ -15,8 +16,9 @@ namespace spmmbench {
 namespace {
 
 struct Arguments {
-  std::string base, fresh, calibration, json, junit;
+  std::string base, fresh, calibration, json, junit, calibrate;
   double min_effect = 0;
+  int repeat = 5;
   bool all = false;
   ComparisonOptions options;
 };
@@ -36,6 +38,12 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 ExitCode compare(Arguments in) {
+  if (!in.calibrate.empty()) {
+    if (!in.fresh.empty())
+      throw Error("--calibrate: expected one result document, whose cases are measured again");
+    return calibrate(in.base, in.repeat, in.options.force, in.calibrate);
+  }
+  if (in.fresh.empty()) throw Error("expected two result documents: BASE NEW");
   if (in.min_effect > 0) in.options.min_effect = in.min_effect;
   if (!in.calibration.empty()) in.options.calibration = Calibration::read(in.calibration);
   const Comparison comparison =
@@ -56,7 +64,7 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
       ->add_option("BASE", in->base,
                    "Result document, or several runs of the same build: A.json,B.json")
       ->required();
-  command->add_option("NEW", in->fresh, "The same for the other build")->required();
+  command->add_option("NEW", in->fresh, "The same for the other build");
   command
       ->add_option(
           "--min-effect", in->min_effect,
@@ -74,6 +82,10 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--all", in->all, "Show the cases that are SAME, too");
   command->add_option("--json", in->json, "Write every case with its p-values");
   command->add_option("--junit", in->junit, "Write JUnit XML: a failed test per regression");
+  command->add_option("--calibrate", in->calibrate,
+                      "Measure BASE's cases again and again, and write how far runs differ");
+  command->add_option("--repeat", in->repeat, "Runs of every case for --calibrate, at least 3")
+      ->capture_default_str();
   command->callback([in, &exit_code] { exit_code = compare(*in); });
 }
 

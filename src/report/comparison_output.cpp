@@ -90,9 +90,10 @@ std::string format_comparison(const Comparison& comparison, bool all) {
     if (const int count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   text += fmt::format("{}\n", fmt::join(counts, ", "));
-  text += fmt::format("runs: {} base ({}), {} new ({}); minimum effect {}, significance {}\n",
-                      comparison.base_files.size(), clip(comparison.base_revision, 20),
-                      comparison.new_files.size(), clip(comparison.new_revision, 20),
+  text += fmt::format("{} runs of {}, {} runs of {}\n", comparison.base_files.size(),
+                      clip(comparison.base_revision, 30), comparison.new_files.size(),
+                      clip(comparison.new_revision, 30));
+  text += fmt::format("minimum effect {}, significance {}\n",
                       where_min_effect_is_from(comparison.options), comparison.options.alpha);
   for (const std::string& note : comparison.notes)
     text += clip(fmt::format("note: {}", note), kTableWidth) + "\n";

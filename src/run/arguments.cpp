@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "spmmbench/error.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -84,6 +86,25 @@ std::string shell_command(const std::vector<std::string>& arguments) {
   Arguments words;
   for (const std::string& argument : arguments) words.push_back(quoted(argument));
   return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::vector<std::string> split_command(const std::string& command) {
+  Arguments words;
+  bool in_word = false, in_quotes = false;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const char c = command[i];
+    if (!in_quotes && c == ' ') {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (c == '\'') in_quotes = !in_quotes;
+    else if (!in_quotes && c == '\\' && i + 1 < command.size()) words.back() += command[++i];
+    else words.back() += c;
+  }
+  if (in_quotes) throw Error(fmt::format("command '{}': expected a closing quote", command));
+  return words;
 }
 
 }  // namespace spmmbench

@@ -20,5 +20,8 @@ std::vector<std::string> child_arguments(const RunOptions& options, int device);
 std::vector<std::string> input_arguments(const RunOptions& options, const std::string& input);
 
 std::string shell_command(const std::vector<std::string>& arguments);  // quoted where needed
+// The inverse. Throws Error for an open quote; nothing but blanks, single quotes and backslashes is
+// special.
+std::vector<std::string> split_command(const std::string& command);
 
 }  // namespace spmmbench

@@ -60,7 +60,7 @@ class CompareTest(CliCase):
         ]
         result = self.compare(*sides, code=3)
         self.assertEqual(result.stdout.count("SLOWER\n"), 1, result.stdout)
-        self.assertIn("runs: 7 base", result.stdout)
+        self.assertIn("7 runs of ", result.stdout)
 
     def test_a_speed_up_is_no_regression(self):
         base, new = self.measured("base.json", {4: 1.05}), self.measured("new.json")
@@ -111,7 +111,7 @@ class CompareTest(CliCase):
         base = self.measured("base.json")
         for what, change in (
             ("devices differ", lambda d: d["context"]["device"].update(name="another")),
-            ("max_samples differs: 5 and 9", lambda d: d["context"]["protocol"].update(max_samples="9")),
+            ("max_samples differs: '5' and '9'", lambda d: d["context"]["protocol"].update(max_samples="9")),
             ("seeds differ", lambda d: d["context"].update(seed=9)),
             ("precision fp16 is in BASE only", lambda d: [r.update(precision="tf32") for r in d["rows"]]),
         ):
@@ -123,9 +123,24 @@ class CompareTest(CliCase):
             if "precision" not in what:
                 self.compare(base, other, "--force")
 
+    def test_calibration_measures_the_cases_again(self):
+        document, out = self.real, self.folder / "calibration.json"
+        document["rows"] = document["rows"][:2]
+        base = self.folder / "base.json"
+        write(base, document)
+        result = self.compare("--calibrate", out, "--repeat", 3, base)
+        self.assertRegex(result.stdout, r"^3 runs of 2 cases: one run against another resolves [\d.]+ %\n$")
+        calibration = read(out)
+        self.assertEqual([len(case["medians_us"]) for case in calibration["cases"]], [3, 3])
+        self.assertGreaterEqual(calibration["min_effect"], 0.005)
+        text = self.compare(base, base, "--calibration", out).stdout
+        self.assertIn("minimum effect calibrated", text)
+        self.assert_one_line(self.spmmbench("compare", "--calibrate", out, "--repeat", 2, base), 1,
+                             "expected at least 3")
+
     def test_bad_input(self):
         base = self.measured("base.json")
-        self.assert_one_line(self.spmmbench("compare", base), 1, "NEW")
+        self.assert_one_line(self.spmmbench("compare", base), 1, "BASE NEW")
         self.assert_one_line(self.spmmbench("compare", base, "no_such.json"), 1, "cannot be opened")
         bad = self.folder / "bad.json"
         bad.write_text("{}")
