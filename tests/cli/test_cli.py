@@ -157,12 +157,12 @@ class BadInputTest(CliCase):
         self.refused("has no option 'color'", "gen:uniform?color=red")
 
     def test_unknown_kernels_and_commands(self):
-        result = self.spmmbench("run", SMALL, "-k", "no_such")
+        result = self.spmmbench("run", SMALL, "-q", "-k", "no_such")
         self.assert_one_line(result, 1, "no kernel matches 'no_such'; there are: ")
         self.assertIn("cpu_csr", result.stderr)
-        result = self.spmmbench("run", SMALL, "-k", "cpu_csr?colour=blue")
+        result = self.spmmbench("run", SMALL, "-q", "-k", "cpu_csr?colour=blue")
         self.assert_one_line(result, 1, "cpu_csr has no options (given: colour)")
-        self.assert_one_line(self.spmmbench("run", SMALL, "-k", "cpu_csr", "-x", "*"), 1, "excluded")
+        self.assert_one_line(self.spmmbench("run", SMALL, "-q", "-k", "cpu_csr", "-x", "*"), 1, "excluded")
         self.assert_one_line(self.spmmbench("measure"), 1, "subcommand: run, list")
         self.assert_one_line(self.spmmbench(), 1, "subcommand")
         self.assert_one_line(self.spmmbench("list", "colours"), 1, "colours")
