@@ -1,0 +1,341 @@
+// async_wcsr_paper: WCSR as AsyncSparse (arXiv 2604.17834) describes it, kept beside async_wcsr as
+// the published configuration. A reconstruction: the abstract and formats.md's definitions are all
+// that was available; tile sizes and stages are this project's.
+//
+// One block per (window or part of one, 128 features). A producer warpgroup fills a ring: the
+// window's 64 x 64 box of A by one TMA copy, the 64 rows of B that its columns name by cp.async
+// into the 128-byte swizzle (Hopper's TMA cannot gather rows). A consumer warpgroup multiplies with
+// wgmma:
+//
+//      A box   64 rows x 64 packed columns         K-major
+//      B tile  64 packed columns x 2 x 64 features  MN-major, 128-byte panels
+//
+// Long windows are split over blocks, which add their sums in a workspace.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cuda/ptx>
+#include <limits>
+
+#include "common/async_copy.cuh"
+#include "common/dependent_launch.hpp"
+#include "common/mbarrier.cuh"
+#include "common/reduce_add.cuh"
+#include "common/wgmma.cuh"
+#include "format/wcsr.hpp"
+#include "format/wcsr_work.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/tensor_map.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// ---- Device code
+// ---------------------------------------------------------------------------------
+
+constexpr int kWindowRows = 64;   // wgmma's m
+constexpr int kTileColumns = 64;  // 128 bytes of 16-bit values: one swizzled line of A
+constexpr int kFeatures = 128;    // wgmma's n
+constexpr int kStages = 4;
+constexpr int kLag = 2;  // tiles whose copies are in flight behind the one being issued
+constexpr int kWarpgroup = 128;
+constexpr int kLineBytes = 128;
+constexpr int kPanelBytes = 64 * kLineBytes;  // of A's box, and of each half of B's tile
+constexpr int kStageBytes = 3 * kPanelBytes;
+constexpr int kSharedBytes = kStages * kStageBytes + 1024;  // swizzled tiles start at 1024 bytes
+static_assert(kLag < kStages, "a stage is published before it is wanted again");
+
+struct Arguments {
+  const WcsrSpan* spans;
+  const std::int32_t* splits;
+  const std::int32_t* col_idx;
+  const std::int32_t* row_ids;  // null: the rows' own order
+  std::int64_t rows;
+  const void* b;
+  std::int64_t b_row_bytes;
+  float* c;
+  std::int64_t ldc;
+  std::int64_t n;
+  float* sums;         // [split][blockIdx.y][64 x 128]; all zero between launches
+  unsigned* arrivals;  // [split][blockIdx.y]; all zero between launches
+};
+
+struct Barriers {
+  std::uint64_t full[kStages];   // the issuer's expect_tx and every producer's rows
+  std::uint64_t empty[kStages];  // one arrival of each consumer warp
+};
+
+template <class Input>
+__device__ void produce(const CUtensorMap& map_a, const Arguments& in, const WcsrSpan& span,
+                        int tiles, char* ring, Barriers& barriers, int thread) {
+  namespace ptx = cuda::ptx;
+  constexpr int kChunks = kFeatures * sizeof(Input) / 16;
+  constexpr int kRowsPerStep = kWarpgroup / kChunks;
+  const int chunk = thread % kChunks, first_row = thread / kChunks;
+  const std::int64_t feature = std::int64_t{blockIdx.y} * kFeatures + chunk * 8;
+  const char* const b = static_cast<const char*>(in.b) + feature * sizeof(Input);
+  const bool inside = feature < in.n;
+  mbarrier::Cursor fill, publish;
+  const auto publish_next = [&] {
+    // wgmma reads through the async proxy: each writing thread fences its copies.
+    ptx::fence_proxy_async(ptx::space_shared);
+    ptx::mbarrier_arrive(barriers.full + publish.stage);
+    publish.advance(kStages);
+  };
+  for (int t = 0; t < tiles; ++t) {
+    mbarrier::wait(barriers.empty + fill.stage, fill.parity ^ 1);
+    char* const stage = ring + fill.stage * kStageBytes;
+    const std::int32_t tile = span.first_tile + t;
+    if (thread == 0) {
+      std::uint64_t* const full = barriers.full + fill.stage;
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
+                                     kPanelBytes);
+      const std::int32_t at[2] = {0, tile * kWindowRows};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, stage, &map_a, at, full);
+    }
+    const auto panel = static_cast<std::uint32_t>(__cvta_generic_to_shared(stage)) + kPanelBytes +
+                       chunk / 8 * kPanelBytes;
+#pragma unroll
+    for (int i = 0; i < kTileColumns / kRowsPerStep; ++i) {
+      const int row = first_row + i * kRowsPerStep;
+      const std::int32_t column = in.col_idx[std::int64_t{tile} * kTileColumns + row];
+      copy_async(panel + row * kLineBytes + (chunk % 8 ^ row % 8) * 16, b + column * in.b_row_bytes,
+                 inside && column >= 0);
+    }
+    commit_copies();
+    fill.advance(kStages);
+    if (t >= kLag) {
+      wait_copies<kLag>();
+      publish_next();
+    }
+  }
+  wait_copies<0>();
+  for (int t = max(0, tiles - kLag); t < tiles; ++t) publish_next();
+}
+
+template <class Input>
+__device__ void consume(const Arguments& in, const WcsrSpan& span, int tiles, const char* ring,
+                        Barriers& barriers, bool& last) {
+  constexpr int kAccumulators = kFeatures / 2;
+  constexpr int kGroup = 8 * kLineBytes, kSteps = kTileColumns / 16;
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  float d[kAccumulators];
+  mbarrier::Cursor at;
+  for (int t = 0; t < tiles; ++t) {
+    mbarrier::wait(barriers.full + at.stage, at.parity);
+    const char* const stage = ring + at.stage * kStageBytes;
+    const std::uint64_t a = wgmma::descriptor(stage, 0, kGroup);
+    const std::uint64_t b = wgmma::descriptor(stage + kPanelBytes, kPanelBytes, kGroup);
+    wgmma::fence_registers(d);
+    wgmma::fence();
+#pragma unroll
+    for (int i = 0; i < kSteps; ++i)
+      wgmma::Mma<Input, wgmma::Major::mn, kFeatures>::run(
+          d, wgmma::advance(a, i * 32), wgmma::advance(b, i * 16 * kLineBytes), t > 0 || i > 0);
+    wgmma::commit();
+    wgmma::wait<0>();
+    wgmma::fence_registers(d);
+    if (lane == 0) cuda::ptx::mbarrier_arrive(barriers.empty + at.stage);
+    at.advance(kStages);
+  }
+
+  if (span.split >= 0) {
+    const std::int64_t slot = std::int64_t{span.split} * gridDim.y + blockIdx.y;
+    auto* const sums = in.sums + (slot * kWarpgroup * kAccumulators + thread * 4);
+#pragma unroll
+    for (int i = 0; i < kAccumulators; i += 4)
+      reduce_add(sums + i * kWarpgroup, make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]));
+    __threadfence();  // the sums are visible before the arrival is counted
+    __barrier_sync_count(1, kWarpgroup);
+    if (thread == 0) {
+      last = atomicAdd(in.arrivals + slot, 1U) == static_cast<unsigned>(in.splits[span.split]) - 1U;
+      if (last) in.arrivals[slot] = 0;
+    }
+    __barrier_sync_count(1, kWarpgroup);
+    if (!last) return;
+    __threadfence();  // and the others' sums are read after their arrivals
+#pragma unroll
+    for (int i = 0; i < kAccumulators; i += 4) {
+      auto* const four = reinterpret_cast<float4*>(sums + i * kWarpgroup);
+      const float4 x = __ldcg(four);
+      *four = make_float4(0, 0, 0, 0);
+      d[i] = x.x;
+      d[i + 1] = x.y;
+      d[i + 2] = x.z;
+      d[i + 3] = x.w;
+    }
+  }
+
+  const std::int64_t feature = std::int64_t{blockIdx.y} * kFeatures + lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    std::int64_t row =
+        std::int64_t{span.first_window} * kWindowRows + warp * 16 + half * 8 + lane / 4;
+    if (row >= in.rows) continue;
+    if (in.row_ids != nullptr) row = in.row_ids[row];
+#pragma unroll
+    for (int j = 0; j < kFeatures / 8; ++j)
+      if (feature + j * 8 < in.n)
+        __stcs(reinterpret_cast<float2*>(in.c + row * in.ldc + feature + j * 8),
+               make_float2(d[4 * j + 2 * half], d[4 * j + 2 * half + 1]));
+  }
+}
+
+template <class Input>
+__global__ void __launch_bounds__(2 * kWarpgroup, 2)
+    paper_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ Arguments in) {
+  namespace ptx = cuda::ptx;
+  extern __shared__ char shared[];
+  __shared__ Barriers barriers;
+  __shared__ bool last;
+  char* const ring = shared + (1024 - __cvta_generic_to_shared(shared) % 1024) % 1024;
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < kStages; ++s) {
+      ptx::mbarrier_init(barriers.full + s, 1 + kWarpgroup);
+      ptx::mbarrier_init(barriers.empty + s, kWarpgroup / 32);
+    }
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+  const WcsrSpan span = in.spans[blockIdx.x];
+  const int tiles = span.tiles & ~WcsrSpan::kShared;
+  wait_for_predecessor();
+  release_successor();
+  if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers, last);
+  else produce<Input>(map_a, in, span, tiles, ring, barriers, threadIdx.x - kWarpgroup);
+}
+
+// ---- Host adapter
+// --------------------------------------------------------------------------------
+
+constexpr std::int64_t kMaxGridY = 65535;
+
+class AsyncWcsrPaperPlan final : public Plan {
+ public:
+  AsyncWcsrPaperPlan(const Problem& problem, Device& device, StageTimer& stages)
+      : n_(problem.n), bf16_(problem.precision == Precision::bf16) {
+    n_tiles_ = static_cast<unsigned>((n_ + kFeatures - 1) / kFeatures);
+    Wcsr host;
+    WcsrWork work;
+    {
+      const auto timed = stages.scope("build");
+      host = Wcsr::build(*problem.a, {kWindowRows, kTileColumns, storage_type(problem.precision)});
+      const auto part = static_cast<int>(problem.options.get_int("part", 16, 1, 32));
+      // A span is one window or a part of one: windows are not gathered into spans.
+      work = cut_windows(host.window_ptr,
+                         {.team = 1, .span_tiles = 1, .whole_tiles = part, .part_tiles = part});
+    }
+    const std::int64_t stacked_rows = host.tiles() * kWindowRows;
+    if (stacked_rows > std::numeric_limits<std::int32_t>::max())
+      throw Error(fmt::format("async_wcsr_paper: {} rows of stacked tiles, at most 2^31 - 1",
+                              stacked_rows));
+    const auto timed = stages.scope("upload");
+    blocks_ = static_cast<unsigned>(work.spans.size());
+    spans_ = device.upload(work.spans);
+    splits_ = device.upload(work.splits);
+    col_idx_ = device.upload(host.col_idx);
+    values_ = device.upload(host.values16);
+    if (!problem.row_ids.empty()) row_ids_ = device.upload(problem.row_ids);
+    const std::size_t slots = work.splits.size() * n_tiles_;
+    sums_ = device.allocate(slots * kWindowRows * kFeatures * sizeof(float));
+    arrivals_ = device.allocate(slots * sizeof(unsigned));
+    device.fill_bytes(sums_.data(), 0, sums_.bytes());
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    device.synchronize();
+    if (blocks_ > 0)
+      map_a_ = make_tensor_map(
+          values_.data(), host.shape.value_type,
+          std::array{std::uint64_t{kTileColumns}, static_cast<std::uint64_t>(stacked_rows)},
+          std::array{std::uint64_t{kLineBytes}},
+          std::array{std::uint32_t{kTileColumns}, std::uint32_t{kWindowRows}},
+          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    arguments_ = {.spans = spans_.as<WcsrSpan>(),
+                  .splits = splits_.as<std::int32_t>(),
+                  .col_idx = col_idx_.as<std::int32_t>(),
+                  .row_ids = row_ids_.as<std::int32_t>(),
+                  .rows = host.rows,
+                  .b = nullptr,
+                  .b_row_bytes = 0,
+                  .c = nullptr,
+                  .ldc = 0,
+                  .n = n_,
+                  .sums = sums_.as<float>(),
+                  .arrivals = arrivals_.as<unsigned>()};
+    for (const Buffer* buffer :
+         {&spans_, &splits_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
+      report_.device_bytes += buffer->bytes();
+    report_.format = host.stats();
+    report_.params["part"] = fmt::format("{}", problem.options.get_int("part", 16));
+    report_.issued_flops =
+        2.0 * static_cast<double>(host.tiles()) * kTileColumns * kWindowRows * kFeatures * n_tiles_;
+    report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (blocks_ == 0) return;
+    Arguments in = arguments_;
+    in.b = b.data;
+    in.b_row_bytes = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
+    in.c = static_cast<float*>(c.data);
+    in.ldc = c.ld;
+    const auto kernel = bf16_ ? paper_kernel<__nv_bfloat16> : paper_kernel<__half>;
+    SPMMBENCH_CUDA(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    launch_dependent(kernel, dim3(blocks_, n_tiles_), dim3(2 * kWarpgroup), kSharedBytes, stream,
+                     true, map_a_, in);
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  std::int64_t n_;
+  bool bf16_;
+  unsigned blocks_ = 0, n_tiles_ = 1;
+  Buffer spans_, splits_, col_idx_, values_, row_ids_, sums_, arrivals_;
+  CUtensorMap map_a_{};
+  Arguments arguments_{};
+  PlanReport report_;
+};
+
+class AsyncWcsrPaper final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (problem.n > kMaxGridY * kFeatures)
+      return Support::no(fmt::format("N above {}", kMaxGridY * kFeatures));
+    // Every nonzero in a column of its own is the worst; windows of 64 rows end in a part-filled
+    // tile.
+    const std::int64_t windows = (problem.m() + kWindowRows - 1) / kWindowRows;
+    const std::int64_t columns = problem.nnz() + windows * kTileColumns;
+    return Support::yes(static_cast<std::size_t>(columns * (4 + 2 * kWindowRows)));
+  }
+
+  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
+                                StageTimer& stages) const override {
+    return std::make_unique<AsyncWcsrPaperPlan>(problem, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "async_wcsr_paper",
+      .summary = "windows of 64 rows, A by TMA, rows of B by cp.async, wgmma: as published",
+      .source = "AsyncSparse, arXiv 2604.17834",
+      .min_compute_capability = 90,
+      .exact_architecture = true,
+      .precisions = {Precision::fp16, Precision::bf16},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .writes_row_ids = true,
+      .options = {{"part", "16",
+                   "tiles of 64 columns per block, 1 to 32; longer windows are split"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(AsyncWcsrPaper);
+
+}  // namespace
+}  // namespace spmmbench
