@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", tool_version());
   ExitCode exit_code = ExitCode::ok;
   add_run(app, exit_code);
+  add_profile(app, exit_code);
   add_list(app, exit_code);
   add_inspect(app, exit_code);
   add_convert(app, exit_code);

@@ -32,6 +32,7 @@ struct CaseInput {
   ReferenceChecker* reference = nullptr;
   double bound_us = 0;  // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
+  bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 };
 
 // Fills everything of `row` that the caller does not know. Returns false when the device is lost.

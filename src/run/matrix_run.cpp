@@ -81,6 +81,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.c_type = planned.group->c_type;
     input.problem.layout = options_.layout;
     input.problem.options = planned.choice->options;
+    input.one_launch = options_.one_launch;
     input.compulsory_bytes = compulsory_bytes_;
     input.bound_us = compulsory_bytes_ / device.copy_bytes_per_second() * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.

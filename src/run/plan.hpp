@@ -47,6 +47,7 @@ struct RunOptions {
   NoiseLimit::Limits limits;
   int device = 0;                              // CUDA device index; -1: CPU kernels only
   std::vector<int> devices;                    // not empty: the matrices are spread over these
+  bool one_launch = false;                     // between profiler brackets, instead of timing
   std::function<void(ResultRow&)> after_case;  // may add to the row of a measured case
 };
 

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "cli/case_options.hpp"
+#include "cli/commands.hpp"
+#include "run/arguments.hpp"
+#include "run/counters.hpp"
+#include "run/runner.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct ProfileArguments {
+  CaseOptions cases;
+  bool run = false;
+};
+
+bool is_on_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((std::filesystem::path(folder) / program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+// `spmmbench profile` of the case of one row.
+std::vector<std::string> profile_command(const std::string& program, const RunOptions& options,
+                                         const ResultRow& row) {
+  std::vector<std::string> command = {program, "profile"};
+  for (std::string& argument : case_arguments(options, row)) command.push_back(std::move(argument));
+  command.insert(command.end(), {"--device", std::to_string(options.device)});
+  return command;
+}
+
+bool runs_on_gpu(const ResultRow& row) {
+  return Registry<Kernel>::instance().at(Spec::parse(row.kernel).name).info().device ==
+         DeviceKind::cuda;
+}
+
+// One launch of every case, for whatever profiler this process runs under.
+ExitCode launch_once(RunOptions options) {
+  const std::string program = process_arguments().front();
+  options.one_launch = true;
+  options.quiet = true;
+  options.after_case = [&](ResultRow& row) {
+    fmt::print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
+               row.status == Status::ok ? "one launch, verified" : row.reason);
+    if (!runs_on_gpu(row)) return;
+    std::vector<std::string> ncu = ncu_arguments(profile_command(program, options, row));
+    ncu.insert(ncu.begin(), "ncu");
+    fmt::print("  {}\n", shell_command(ncu));
+    std::fflush(stdout);
+  };
+  return run_benchmark(options, process_arguments());
+}
+
+std::string counters_line(const ResultRow& row) {
+  const auto metric = [&](const char* name) { return row.metrics.at(name); };
+  return fmt::format(
+      "{:<24.24} {:>5} {:<28.28} {:<4} {:>5.1f} {:>6.1f} {:>8.1f} {:>8.1f} {:>5.1f}\n",
+      row.matrix.name, row.n, row.kernel, row.precision, metric("profile_sm_throughput_pct"),
+      metric("profile_tensor_pipe_pct"), metric("profile_dram_bytes") / 1e6,
+      metric("profile_l2_bytes") / 1e6, metric("profile_l2_hit_pct"));
+}
+
+// Every case measured as by `run`, then launched once under ncu.
+ExitCode count(RunOptions options) {
+  if (!is_on_path("ncu"))
+    throw Error(
+        "--run: ncu is not on the PATH (it comes with the CUDA toolkit, as Nsight Compute); "
+        "without --run its command is printed");
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::string table;
+  bool failed = false;
+  options.after_case = [&](ResultRow& row) {
+    if (row.status != Status::ok || !runs_on_gpu(row)) return;
+    try {
+      row.metrics.merge(count_launch(profile_command(program, options, row)));
+      table += counters_line(row);
+    } catch (const Error& error) {
+      failed = true;
+      fmt::print(stderr, "spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, row.kernel,
+                 error.what());
+    }
+  };
+  const ExitCode code = run_benchmark(options, process_arguments());
+  if (!table.empty() && !options.quiet)
+    fmt::print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}",
+               "one launch, L2 flushed", "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB",
+               "hit %", table);
+  return code == ExitCode::ok && failed ? ExitCode::some_failed : code;
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, ExitCode& exit_code) {
+  auto in = std::make_shared<ProfileArguments>();
+  CLI::App* command = app.add_subcommand(
+      "profile", "One launch per case between profiler brackets; prints or runs the ncu command");
+  RunOptions& o = in->cases.options;
+  add_case_options(*command, in->cases);
+  command->get_option("--kernel")->required();
+  CLI::Option* run = command->add_flag(
+      "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
+  command->add_option("--json", o.json, "Write the result document, counters among the metrics")
+      ->needs(run);
+  command->add_option("--csv", o.csv, "Write the rows as CSV")->needs(run);
+  command->callback([in, &exit_code] {
+    RunOptions options = resolve(in->cases);
+    options.baselines = false;
+    exit_code = in->run ? count(std::move(options)) : launch_once(std::move(options));
+  });
+}
+
+}  // namespace spmmbench

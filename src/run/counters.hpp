@@ -1,0 +1,32 @@
+#pragma once
+// Hardware counters of one profiled launch, taken by Nsight Compute around `spmmbench profile`.
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace spmmbench {
+
+inline constexpr const char* kProfileRange = "spmmbench";  // NVTX range of the profiled launch
+
+// One kernel that the launch ran: the counters asked for, by ncu's names, in base units.
+struct KernelCounters {
+  std::string kernel;
+  std::map<std::string, double> values;
+};
+
+// The arguments that make ncu count the launch of `command` (a `profile` of one case).
+std::vector<std::string> ncu_arguments(const std::vector<std::string>& command);
+
+// What `ncu --csv --page raw` wrote. Throws Error when it holds no kernel, with what ncu says of
+// it.
+std::vector<KernelCounters> parse_ncu_csv(const std::string& text);
+
+// One launch may run several kernels: bytes and times add up, utilisations are weighted by time,
+// the hit rate by the sectors looked up. Keys as in a result row's metrics.
+std::map<std::string, double> combine_counters(const std::vector<KernelCounters>& kernels);
+
+// Runs ncu on `command` and combines what it counted. Throws Error and Interrupted.
+std::map<std::string, double> count_launch(const std::vector<std::string>& command);
+
+}  // namespace spmmbench
