@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""`spmmbench profile`: the printed command, the errors; with a GPU and ncu the counters too."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from cli_case import ENVIRONMENT, PROGRAM, CliCase, main
+
+MATRIX = "gen:uniform?rows=2000&cols=2000&density=0.01"
+METRICS = {"profile_kernels", "profile_duration_us", "profile_sm_throughput_pct",
+           "profile_tensor_pipe_pct", "profile_dram_bytes", "profile_l2_bytes", "profile_l2_hit_pct"}
+
+
+def gpu_kernels():
+    listing = subprocess.run([PROGRAM, "list", "--json"], capture_output=True, text=True, check=True)
+    listing = json.loads(listing.stdout)
+    kernels = [k["name"] for k in listing["kernels"] if k["device"] == "cuda"]
+    return kernels if listing["devices"] else []
+
+
+class ProfileTest(CliCase):
+    def test_one_launch_is_verified(self):
+        result = self.spmmbench("profile", MATRIX, "-k", "cpu_csr", "-n", "8,16", "--device", "-1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout.count("one launch, verified"), 2)
+        self.assertNotIn("ncu", result.stdout, "ncu counts nothing on the CPU")
+
+    def test_it_needs_a_kernel(self):
+        self.assert_one_line(self.spmmbench("profile", MATRIX), 1, "--kernel is required")
+
+    def test_a_document_needs_counters(self):
+        result = self.spmmbench("profile", MATRIX, "-k", "cpu_csr", "--json", self.folder / "a.json")
+        self.assert_one_line(result, 1, "--json requires --run")
+
+    def test_a_missing_ncu_is_said_before_anything_is_measured(self):
+        result = self.spmmbench("profile", MATRIX, "-k", "cpu_csr", "--run",
+                                env={**ENVIRONMENT, "PATH": str(self.folder)})
+        self.assert_one_line(result, 1, "ncu is not on the PATH")
+
+    def test_counters_are_merged_into_the_row(self):
+        if not gpu_kernels() or not shutil.which("ncu"):
+            self.skipTest("no GPU or no ncu")
+        out = self.folder / "out.json"
+        result = self.spmmbench("profile", MATRIX, "-k", "csr_row_split,cusparse_csr_default", "--run",
+                                "--json", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        for row in json.loads(pathlib.Path(out).read_text())["rows"]:
+            self.assertLessEqual(METRICS, row["metrics"].keys())
+            self.assertGreater(row["metrics"]["profile_l2_bytes"], row["metrics"]["profile_dram_bytes"])
+
+    def test_the_printed_command_works(self):
+        if not gpu_kernels() or not shutil.which("ncu"):
+            self.skipTest("no GPU or no ncu")
+        result = self.spmmbench("profile", MATRIX, "-k", "csr_row_split")
+        command = next(line for line in result.stdout.splitlines() if line.startswith("  ncu "))
+        result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("dram__bytes.sum", result.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "run/arguments.hpp"
+#include "run/operand_a.hpp"
+#include "run/plan.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Shard, TheUnionOfAllIsTheWholeAndNoInputIsInTwo) {
+  std::vector<std::string> inputs;
+  for (int i = 0; i < 11; ++i) inputs.push_back(std::to_string(i));
+  for (std::size_t count = 1; count <= 13; ++count) {
+    std::multiset<std::string> all;
+    for (std::size_t index = 1; index <= count; ++index)
+      for (const std::string& input : shard_of(inputs, {index, count})) all.insert(input);
+    EXPECT_EQ(all, std::multiset<std::string>(inputs.begin(), inputs.end()));
+  }
+}
+
+TEST(Shard, OnlyIndicesOfTheCountAreTaken) {
+  EXPECT_EQ(parse_shard("2/8").index, 2U);
+  for (const char* bad : {"", "/", "0/3", "4/3", "1", "1/", "/2", "a/b", "1/2/3", "-1/2", "1 /2"})
+    EXPECT_THROW(parse_shard(bad), Error) << bad;
+}
+
+RunOptions cpu_options() {
+  RunOptions options;
+  options.kernels = {"cpu_csr"};
+  options.ns = {8, 16};
+  options.precisions = {Precision::fp16, Precision::fp32};
+  options.reorderings = {Spec{"none", {}}, Spec{"degree", {}}};
+  return options;
+}
+
+TEST(PlanCases, CrossOrdersPrecisionsAndWidths) {
+  const RunOptions options = cpu_options();
+  const auto groups = plan_groups(options, DeviceKind::host);
+  const auto cases = plan_cases(options, groups, options.ns);
+  ASSERT_EQ(cases.size(), 8U);
+  EXPECT_EQ(cases[0].reorder->name, "none");
+  EXPECT_EQ(cases[7].reorder->name, "degree");
+  EXPECT_EQ(cases[0].group, cases[1].group) << "what shares A follows one another";
+}
+
+TEST(PlanCases, WithoutNoneOnlyReorderedCasesAreThere) {
+  RunOptions options = cpu_options();
+  options.reorderings = {Spec{"degree", {}}};
+  const auto groups = plan_groups(options, DeviceKind::host);
+  for (const PlannedCase& planned : plan_cases(options, groups, {8}))
+    EXPECT_EQ(planned.reorder->name, "degree");
+}
+
+TEST(PlannedRow, ItsCommandNamesWhatDecidesTheResult) {
+  RunOptions options = cpu_options();
+  options.load.seed = 7;
+  options.load.prune = "block:64x64:0.9";
+  const auto groups = plan_groups(options, DeviceKind::host);
+  const auto cases = plan_cases(options, groups, {8});
+  EXPECT_EQ(planned_row(options, "a b's.npy", cases.back()).command,
+            "spmmbench run 'a b'\\''s.npy' -n 8 -k cpu_csr --precision fp32 --reorder degree "
+            "--seed 7 --prune block:64x64:0.9 --no-baselines");
+}
+
+CsrMatrix sample_matrix() { return {3, 4, {0, 1, 3, 3}, {0, 1, 3}, {0.1F, 3000.0F, -0.25F}}; }
+
+TEST(OperandA, ValuesAreRoundedAndComeBack) {
+  const CsrMatrix original = sample_matrix();
+  OperandA a(original);
+  const Spec none{"none", {}};
+  a.select(none, Precision::bf16);
+  EXPECT_EQ(a.csr().values[0], round_to(Precision::bf16, 0.1F));
+  EXPECT_EQ(a.log2_scale(), 0);
+  a.select(none, Precision::fp32);
+  EXPECT_EQ(a.csr(), original);
+  EXPECT_TRUE(a.row_ids().empty());
+}
+
+TEST(OperandA, LargeValuesAreScaledIntoTheRangeOfFp16) {
+  OperandA a(sample_matrix());
+  a.select({"none", {}}, Precision::fp16);
+  EXPECT_EQ(a.log2_scale(), -11);
+  EXPECT_EQ(a.csr().values[1], round_to(Precision::fp16, 3000.0F / 2048));
+  a.select({"none", {}}, Precision::tf32);
+  EXPECT_EQ(a.log2_scale(), 0);
+  EXPECT_EQ(a.csr().values[1], 3000.0F);
+}
+
+TEST(OperandA, ReorderedRowsKeepTheirIdsAndTheOriginalStays) {
+  const CsrMatrix original = sample_matrix();
+  OperandA a(original);
+  const Spec degree{"degree", {}};
+  for (const Precision precision : {Precision::fp16, Precision::fp32}) {
+    a.select(degree, precision);
+    ASSERT_EQ(a.row_ids().size(), 3U);
+    for (std::int64_t row = 0; row < 3; ++row)
+      EXPECT_EQ(a.csr().row_length(row), original.row_length(a.row_ids()[row]));
+  }
+  a.select({"none", {}}, Precision::fp32);
+  EXPECT_EQ(a.csr(), original);
+}
+
+TEST(OperandA, AnOrderingThatFailsLeavesTheMatrixAsLoaded) {
+  OperandA a(sample_matrix());
+  a.select({"none", {}}, Precision::fp16);
+  EXPECT_THROW(a.select({"no_such_order", {}}, Precision::fp16), Error);
+  EXPECT_EQ(a.csr(), sample_matrix());
+}
+
+}  // namespace
+}  // namespace spmmbench
