@@ -81,6 +81,7 @@ const std::vector<Variant>& variants() {
     out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, false>>());
     out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 2>>());
     out.push_back(variant<bcsr::Shape<__half, kRow, 3, 256, Loader::tma, true, 2>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 4>>());
     return out;
   }();
   return all;
@@ -134,7 +135,7 @@ const Variant* find_variant(const Problem& problem, int height, int tile_n) {
                             ? Loader::tma
                             : Loader::cp_async;
   const bool specialised = o.get_bool("specialise", true);
-  const auto cluster = static_cast<int>(o.get_int("cluster", 1, 1, 2));
+  const auto cluster = static_cast<int>(o.get_int("cluster", 1, 1, 4));
   for (const Variant& v : variants())
     if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
         v.height == height && v.tile_n == tile_n && v.loader == loader &&
@@ -231,8 +232,6 @@ class AsyncBcsrPlan final : public Plan {
       if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
       values_ = upload_values(device, bcsr.values, type);
       steps_ = device.upload(groups.steps);
-      step_ptr_ = device.upload(groups.step_ptr);
-      unit_row_ = device.upload(groups.unit_row);
       work_ = device.upload(work);
       work_ptr_ = device.upload(work_ptr);
       if (problem.layout != variant_.layout_b) {
@@ -243,8 +242,7 @@ class AsyncBcsrPlan final : public Plan {
       device.synchronize();
     }
     report_.device_bytes = 0;
-    for (const Buffer* buffer :
-         {&values_, &steps_, &step_ptr_, &unit_row_, &work_, &work_ptr_, &b_workspace_})
+    for (const Buffer* buffer : {&values_, &steps_, &work_, &work_ptr_, &b_workspace_})
       report_.device_bytes += buffer->bytes();
 
     const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
@@ -255,8 +253,6 @@ class AsyncBcsrPlan final : public Plan {
     map_a_ = make_tensor_map(values_.data(), type, extents, strides, box,
                              {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     arguments_ = {.steps = steps_.as<BcsrStep>(),
-                  .step_ptr = step_ptr_.as<std::int32_t>(),
-                  .unit_row = unit_row_.as<std::int32_t>(),
                   .work = work_.as<bcsr::Work>(),
                   .work_ptr = work_ptr_.as<std::int32_t>(),
                   .stages = stages_,
@@ -342,7 +338,7 @@ class AsyncBcsrPlan final : public Plan {
   int clusters_ = 0;
   int shared_bytes_ = 0;
   PlanReport report_;
-  Buffer values_, steps_, step_ptr_, unit_row_, work_, work_ptr_, b_workspace_;
+  Buffer values_, steps_, work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;
   CUtensorMap map_a_{}, map_b_{};
   bcsr::Arguments arguments_{};
@@ -395,7 +391,7 @@ class AsyncBcsr final : public Kernel {
     const std::int64_t type_bytes = bytes_of(storage_type(problem.precision));
     const std::int64_t steps = pattern.stored() / (bcsr::kUnitRows * unit_k);
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
-    std::int64_t bytes = pattern.stored() * type_bytes + 16 * steps + 8 * work;
+    std::int64_t bytes = pattern.stored() * type_bytes + 16 * steps + 32 * work;
     if (kernel_layout(problem) != problem.layout)
       bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
     return Support::yes(static_cast<std::size_t>(bytes));

@@ -18,12 +18,42 @@
 
 namespace spmmbench::async_bcsr {
 
-// All block rows and columns that one cluster computes, in order.
-struct WorkRange {
-  int next, end;
-  __device__ WorkRange(const Arguments& args, int cluster)
-      : next(args.work_ptr == nullptr ? cluster : args.work_ptr[cluster]),
-        end(args.work_ptr == nullptr ? cluster + 1 : args.work_ptr[cluster + 1]) {}
+// The blocks of C that one cluster computes, in order, as one warpgroup sees them. Each is read
+// while the one before it is computed.
+class WorkList {
+ public:
+  struct Item {
+    int begin, end;  // steps
+    int n_tile;
+    int unit_row;  // of this consumer
+  };
+
+  __device__ WorkList(const Arguments& args, int cluster, int consumer)
+      : at_(args.work + (args.work_ptr == nullptr ? cluster : args.work_ptr[cluster])),
+        end_(args.work + (args.work_ptr == nullptr ? cluster + 1 : args.work_ptr[cluster + 1])),
+        consumer_(consumer) {
+    read_next();
+  }
+  __device__ bool pop(Item& item) {
+    if (at_ == end_) return false;
+    item = next_;
+    ++at_;
+    read_next();
+    return true;
+  }
+  // The item after the one popped last; no steps behind the last.
+  __device__ const Item& next() const { return next_; }
+
+ private:
+  __device__ void read_next() {
+    next_ = at_ == end_ ? Item{}
+                        : Item{__ldg(&at_->begin), __ldg(&at_->end), __ldg(&at_->n_tile),
+                               __ldg(at_->unit_row + consumer_)};
+  }
+
+  const Work *at_, *end_;
+  int consumer_;
+  Item next_;
 };
 
 // The state of the loading side, in the threads that load.
@@ -66,9 +96,7 @@ struct Producer {
   }
 
  private:
-  __device__ void wait_empty() const {
-    mbarrier::wait(ring.empty + at.stage, at.parity ^ 1);
-  }
+  __device__ void wait_empty() const { mbarrier::wait(ring.empty + at.stage, at.parity ^ 1); }
   __device__ static void wait_groups(int in_flight) {
     switch (in_flight) {
       case 0: __pipeline_wait_prior(0); break;
@@ -80,31 +108,35 @@ struct Producer {
 };
 
 template <class S>
-__device__ int first_column(const Work& work, std::uint32_t rank) {
+__device__ int first_column(const WorkList::Item& work, std::uint32_t rank) {
   return (work.n_tile * S::kCluster + static_cast<int>(rank)) * S::kTileN;
 }
 
-// The producers' whole life when they are warps of their own. Each warp reads 32 steps at a time.
+// The producers' whole life when they are warps of their own. Lane l of a warp reads step l of the
+// next 32, which may be those of the next block of C, while the 32 before them are loaded.
 template <class S>
-__device__ void produce(Producer<S>& producer, WorkRange range) {
-  const Arguments& args = producer.args;
+__device__ void produce(Producer<S>& producer, WorkList list) {
   const int lane = threadIdx.x % 32;
-  const auto* const steps = reinterpret_cast<const int4*>(args.steps);
-  for (; range.next < range.end; ++range.next) {
-    const Work work = args.work[range.next];
+  const auto* const steps = reinterpret_cast<const int4*>(producer.args.steps);
+  const auto read = [&](int begin, int end) {
+    return begin + lane < end ? __ldg(steps + begin + lane) : make_int4(0, -1, -1, -1);
+  };
+  int4 ahead = read(list.next().begin, list.next().end);
+  for (WorkList::Item work; list.pop(work);) {
     const int n0 = first_column<S>(work, producer.rank);
-    const int end = args.step_ptr[work.group + 1];
-    for (int base = args.step_ptr[work.group]; base < end; base += 32) {
-      const int4 mine = base + lane < end ? __ldg(steps + base + lane) : make_int4(0, -1, -1, -1);
-      for (int i = 0; i < min(32, end - base); ++i) {
+    for (int base = work.begin; base < work.end; base += 32) {
+      const int4 mine = ahead;
+      ahead = base + 32 < work.end ? read(base + 32, work.end)
+                                   : read(list.next().begin, list.next().end);
+      for (int i = 0; i < min(32, work.end - base); ++i) {
         const BcsrStep step{__shfl_sync(~0U, mine.x, i),
                             {__shfl_sync(~0U, mine.y, i), __shfl_sync(~0U, mine.z, i),
                              __shfl_sync(~0U, mine.w, i)}};
         producer.load(step, n0);
-        // A consumer frees a stage when it has started on the next one.
-        producer.publish(max(producer.ring.stages - 2, 0));
+        producer.publish(producer.ring.stages - 1);
       }
     }
+    if (work.begin == work.end) ahead = read(list.next().begin, list.next().end);
   }
   producer.publish(0);
 }
@@ -115,7 +147,9 @@ __device__ void fence_all(float (&acc)[kMmas][kCount]) {
   for (int j = 0; j < kMmas; ++j) wgmma::fence_registers(acc[j]);
 }
 
-// One step of one consumer: 64 x kTileN += (64 x 128 bytes) * (128 bytes x kTileN).
+// One step of one consumer: 64 x kTileN += (64 x 128 bytes) * (128 bytes x kTileN). Waits for the
+// result: a group left in flight across the branch around this call makes ptxas serialise every
+// wgmma (C7518), and the other warpgroups keep the tensor cores busy meanwhile.
 template <class S>
 __device__ void multiply(float (&acc)[S::kMmas][S::kMmaN / 2], const char* tile_a,
                          const char* tile_b, bool accumulate) {
@@ -136,6 +170,7 @@ __device__ void multiply(float (&acc)[S::kMmas][S::kMmaN / 2], const char* tile_
           acc[j], wgmma::advance(a, i * kMmaBytes),
           wgmma::advance(b, i * kAdvanceB + j * S::kMmaN * kLineBytes), accumulate || i > 0);
   wgmma::commit();
+  wgmma::wait<0>();
   fence_all(acc);
 }
 
@@ -153,52 +188,35 @@ __device__ void release(const Ring& ring, int stage) {
 }
 
 template <class S>
-__device__ void consume(const Arguments& args, const Ring& ring, WorkRange range, int consumer,
+__device__ void consume(const Arguments& args, const Ring& ring, WorkList list, int consumer,
                         std::uint32_t rank, [[maybe_unused]] Producer<S>& producer) {
   float acc[S::kMmas][S::kMmaN / 2];
   mbarrier::Cursor at;
-  for (; range.next < range.end; ++range.next) {
-    const Work work = args.work[range.next];
+  for (WorkList::Item work; list.pop(work);) {
     const int n0 = first_column<S>(work, rank);
-    const int begin = args.step_ptr[work.group], end = args.step_ptr[work.group + 1];
+    const int begin = work.begin, end = work.end;
     // Steps loaded ahead of the one multiplied; a single stage can only be refilled after it.
     const int ahead = ring.stages > 1 ? ring.stages - 1 : 1;
     if constexpr (!S::kSpecialised) {
       for (int s = begin; s < min(end, begin + ahead); ++s) producer.load(args.steps[s], n0);
     }
     bool accumulate = false;
-    int in_flight = -1;  // stage that the last wgmma group still reads
-    const auto drain = [&] {
-      wgmma::wait<0>();
-      release<S>(ring, in_flight);
-      in_flight = -1;
-    };
     for (int s = begin; s < end; ++s) {
       if constexpr (!S::kSpecialised) producer.publish(min(ahead, end - s) - 1);
-      // Starved: what has been multiplied must not keep its stage from the producer.
-      if (in_flight >= 0 && !mbarrier::ready(ring.full + at.stage, at.parity)) drain();
       mbarrier::wait(ring.full + at.stage, at.parity);
-      const bool present = (__shfl_sync(~0U, ring.present[at.stage], 0) >> consumer & 1) != 0;
+      const bool present = (ring.present[at.stage] >> consumer & 1) != 0;
       const char* const tile = ring.tiles + at.stage * S::kStageBytes;
       if (present) {
         multiply<S>(acc, tile + consumer * kTileBytes, tile + S::kHeight * kTileBytes, accumulate);
         accumulate = true;
-        if (in_flight >= 0) {
-          wgmma::wait<1>();
-          release<S>(ring, in_flight);
-        }
-        in_flight = at.stage;
       }
-      if (in_flight >= 0 && (!present || ring.stages == 1)) drain();
-      if (!present) release<S>(ring, at.stage);
+      release<S>(ring, at.stage);
       if constexpr (!S::kSpecialised) {
         if (s + ahead < end) producer.load(args.steps[s + ahead], n0);
       }
       at.advance(ring.stages);
     }
-    if (in_flight >= 0) drain();
-    fence_all(acc);
-    const std::int32_t unit = args.unit_row[work.group * S::kHeight + consumer];
+    const int unit = work.unit_row;
     if (unit < 0) continue;
     const std::int64_t row0 = std::int64_t{unit} * kUnitRows;
 #pragma unroll
@@ -234,16 +252,18 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
   }
-  const WorkRange range(args, static_cast<int>(blockIdx.x) / S::kCluster);
+  const int cluster = static_cast<int>(blockIdx.x) / S::kCluster;
+  const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   Producer<S> producer{map_a, map_b, args, ring, rank, static_cast<int>(threadIdx.x), {}, 0, {}};
   if constexpr (!S::kSpecialised) {
-    consume<S>(args, ring, range, threadIdx.x / kWarpgroup, rank, producer);
-  } else if (threadIdx.x < kWarpgroup) {
+    consume<S>(args, ring, WorkList(args, cluster, warpgroup), warpgroup, rank, producer);
+  } else if (warpgroup == 0) {
     wgmma::give_registers<S::kProducerRegisters>();
-    if (S::kLoader == Loader::cp_async || threadIdx.x < 32) produce<S>(producer, range);
+    if (S::kLoader == Loader::cp_async || threadIdx.x < 32)
+      produce<S>(producer, WorkList(args, cluster, 0));
   } else {
     wgmma::take_registers<S::kConsumerRegisters>();
-    consume<S>(args, ring, range, threadIdx.x / kWarpgroup - 1, rank, producer);
+    consume<S>(args, ring, WorkList(args, cluster, warpgroup - 1), warpgroup - 1, rank, producer);
   }
   // A block must outlive its peers' multicasts into it and arrivals on its barriers.
   if constexpr (S::kCluster > 1) {

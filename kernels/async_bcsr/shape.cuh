@@ -40,8 +40,6 @@ struct Lines {
 
 struct Arguments {
   const BcsrStep* steps;
-  const std::int32_t* step_ptr;
-  const std::int32_t* unit_row;
   const Work* work;
   const std::int32_t* work_ptr;  // persistent grid: list of each cluster; null: one each
   int stages;
@@ -81,8 +79,8 @@ struct Shape {
   static constexpr int kLoaders = kSpecialised ? kWarpgroup : kConsumers;
   static constexpr int kBlocksPerSm = kTileN == 64 && kSpecialised ? 2 : 1;
   // 65536 registers over kBlocksPerSm * kThreads threads, moved from producer to consumers.
-  static constexpr int kProducerRegisters = kBlocksPerSm == 2 ? 24 : kHeight == 3 ? 32 : 40;
-  static constexpr int kConsumerRegisters = kBlocksPerSm == 2 ? 104 : kHeight == 3 ? 160 : 232;
+  static constexpr int kProducerRegisters = kBlocksPerSm == 2 ? 40 : kHeight == 3 ? 32 : 56;
+  static constexpr int kConsumerRegisters = kBlocksPerSm == 2 ? 96 : kHeight == 3 ? 160 : 224;
 
   static_assert(kMajorB == wgmma::Major::k || sizeof(Element) == 2,
                 "wgmma reads 32-bit operands K-major only");

@@ -12,10 +12,13 @@
 
 namespace spmmbench::async_bcsr {
 
-// One block of C: the unit rows of `group`, columns from n_tile * (columns per cluster).
-struct Work {
-  std::int32_t group;
-  std::int32_t n_tile;
+// One block of C: all that the device needs to know of it, in one 32-byte load.
+struct alignas(32) Work {
+  std::int32_t group;                           // of BcsrGroups; the device reads the rest
+  std::int32_t n_tile;                          // columns from n_tile * (columns per cluster)
+  std::int32_t begin, end;                      // steps
+  std::int32_t unit_row[BcsrStep::kMaxHeight];  // as in BcsrGroups
+  std::int32_t padding;
 };
 
 // What a block of C costs one multiprocessor: each step the longer of its bytes through L2 and its
@@ -39,6 +42,17 @@ struct CostModel {
   }
 };
 
+inline Work make_work(const BcsrGroups& groups, std::int64_t g, std::int64_t n_tile) {
+  Work work{static_cast<std::int32_t>(g),
+            static_cast<std::int32_t>(n_tile),
+            groups.step_ptr[g],
+            groups.step_ptr[g + 1],
+            {-1, -1, -1},
+            0};
+  std::copy_n(groups.unit_row.begin() + g * groups.height, groups.height, work.unit_row);
+  return work;
+}
+
 // Bands of `swath` column tiles one after the other, so that the bands of B in use stay in L2;
 // within a band the groups in their order, which is heaviest first. A grid with one cluster per
 // block of C starts them in this order.
@@ -48,7 +62,7 @@ inline std::vector<Work> launch_order(const BcsrGroups& groups, std::int64_t n_t
   for (std::int64_t band = 0; band < n_tiles; band += swath)
     for (std::int64_t g = 0; g < groups.groups(); ++g)
       for (std::int64_t n = band; n < std::min(n_tiles, band + swath); ++n)
-        out.push_back({static_cast<std::int32_t>(g), static_cast<std::int32_t>(n)});
+        out.push_back(make_work(groups, g, n));
   return out;
 }
 
@@ -69,7 +83,7 @@ inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>&
   for (int c = 0; c < clusters; ++c) free.emplace(0.0, c);
   std::vector<std::vector<Work>> lists(clusters);
   Schedule out;
-  for (const Work work : order) {
+  for (const Work& work : order) {
     auto [time, cluster] = free.top();
     free.pop();
     lists[cluster].push_back(work);

@@ -1,0 +1,60 @@
+// What the compiler made of the Hopper kernels, read with cuobjdump from this very program. Needs
+// no GPU; skips where cuobjdump is missing.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+constexpr const char* kWgmma = "HGMMA";
+constexpr const char* kTmaLoad = "UTMALDG";
+constexpr const char* kTmaMulticast = "UTMALDG.2D.MULTICAST";
+
+// Function -> which of the instructions it has.
+std::map<std::string, std::set<std::string>> instructions_of(const std::string& name_part) {
+  std::map<std::string, std::set<std::string>> out;
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
+      popen("cuobjdump --dump-sass /proc/$PPID/exe 2>/dev/null", "r"), pclose);
+  std::set<std::string>* current = nullptr;
+  char buffer[4096];
+  while (pipe && std::fgets(buffer, sizeof buffer, pipe.get()) != nullptr) {
+    const std::string line = buffer;
+    if (const std::size_t at = line.find("Function : "); at != std::string::npos) {
+      const std::string function = line.substr(at + 11, line.find('\n') - at - 11);
+      current = function.find(name_part) != std::string::npos ? &out[function] : nullptr;
+    } else if (current != nullptr) {
+      for (const char* const instruction : {kWgmma, kTmaLoad, kTmaMulticast})
+        if (line.find(instruction) != std::string::npos) current->insert(instruction);
+    }
+  }
+  return out;
+}
+
+TEST(Sass, async_bcsr_multiplies_with_wgmma_and_loads_with_tma) {
+  if (Registry<Kernel>::instance().find("async_bcsr") == nullptr)
+    GTEST_SKIP() << "built without code for compute capability 9.0a";
+  if (std::system("cuobjdump --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no cuobjdump";
+  const auto functions = instructions_of("10async_bcsr6kernel");
+  ASSERT_FALSE(functions.empty());
+  int with_tma = 0, with_multicast = 0;
+  for (const auto& [name, instructions] : functions) {
+    EXPECT_TRUE(instructions.contains(kWgmma)) << name;
+    with_tma += instructions.contains(kTmaLoad) ? 1 : 0;
+    with_multicast += instructions.contains(kTmaMulticast) ? 1 : 0;
+  }
+  EXPECT_GT(with_tma, static_cast<int>(functions.size()) / 2);
+  EXPECT_LT(with_tma, static_cast<int>(functions.size()))
+      << "the variants that load by cp.async have no TMA";
+  EXPECT_GT(with_multicast, 0);
+}
+
+}  // namespace
+}  // namespace spmmbench::test
