@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   add_convert(app, exit_code);
   add_generate(app, exit_code);
   add_compare(app, exit_code);
+  add_merge(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -309,24 +309,40 @@ std::optional<ResultRow> row_from_line(const std::string& line) {
   return row_from_json(json);
 }
 
-ResultDocument read_document(const std::string& path) {
+ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("{}: cannot be opened", path));
+  // The parser's depth is 1 for the document's own keys and 2 for the end of a row in `rows`.
+  std::string key;
+  const auto take_rows = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
+    if (depth == 1 && event == Json::parse_event_t::value && key == "schema_version" &&
+        parsed != kSchemaVersion)
+      throw Error(
+          fmt::format("{}: schema version {}, expected {}", path, parsed.dump(), kSchemaVersion));
+    if (depth != 2 || event != Json::parse_event_t::object_end || key != "rows") return true;
+    visit(row_from_json(parsed));
+    return false;
+  };
   try {
-    const Json json = Json::parse(file);
+    const Json json = Json::parse(file, take_rows);
     if (!json.is_object() || !json.contains("schema_version") || !json.contains("rows"))
       throw Error(fmt::format("{}: expected a result document of `spmmbench run --json`", path));
-    if (json.at("schema_version") != kSchemaVersion)
-      throw Error(fmt::format("{}: schema version {}, expected {}", path,
-                              json.at("schema_version").dump(), kSchemaVersion));
     ResultDocument document;
     document.context = context_from_json(json.at("context"));
     document.complete = json.at("complete");
-    for (const Json& row : json.at("rows")) document.rows.push_back(row_from_json(row));
     return document;
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: {}", path, error.what()));
   }
+}
+
+ResultDocument read_document(const std::string& path) {
+  std::vector<ResultRow> rows;
+  ResultDocument document =
+      scan_document(path, [&](ResultRow row) { rows.push_back(std::move(row)); });
+  document.rows = std::move(rows);
+  return document;
 }
 
 }  // namespace spmmbench

@@ -3,6 +3,7 @@
 // values are null; an infinite break-even is the string "never"; other non-finite numbers are the
 // strings "inf" and "nan".
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ std::optional<ResultRow> row_from_line(const std::string& line);
 // Reads a document as written by Journal. Throws Error for a file that is not one, or of another
 // schema version.
 ResultDocument read_document(const std::string& path);
+// The same without holding the rows: each is handed to `visit` as it is read, and the document that
+// is returned has none.
+ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit);
 RunContext context_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace spmmbench

@@ -15,7 +15,7 @@ DATA = SOURCE / "data"
 COORDINATE = "%%MatrixMarket matrix coordinate real general\n"
 LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0123\nsize 123456\n"
 HTML_PAGE = "<!DOCTYPE html>\n<html><body>Not found</body></html>\n"
-COMMANDS = ("run", "list", "inspect", "convert", "generate", "compare")
+COMMANDS = ("run", "list", "inspect", "convert", "generate", "compare", "merge")
 
 
 class ListTest(CliCase):

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "cli/case_options.hpp"
+#include "cli/commands.hpp"
+#include "report/comparison.hpp"
+#include "report/journal.hpp"
+#include "report/json.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Arguments {
+  std::string out, csv;
+  std::vector<std::string> in;
+  bool force = false;
+};
+
+bool failed(Status status) { return status == Status::failed || status == Status::timeout; }
+
+// "a" and "b" to "a, b"; what is there already stays as it is.
+void join_distinct(std::string& all, const std::string& one) {
+  if (all.find(one) == std::string::npos) all += ", " + one;
+}
+
+struct Header {
+  RunContext context;
+  bool complete = true;
+};
+
+// The context of all the documents together: the first one's, over the whole time, with every host,
+// device and revision.
+Header joined_header(const Arguments& in) {
+  Header joined;
+  bool first = true;
+  for (const std::string& path : in.in) {
+    const ResultDocument document = scan_document(path, [](const ResultRow&) {});
+    const RunContext& own = document.context;
+    joined.complete &= document.complete;
+    if (!document.complete) fmt::print(stderr, "spmmbench: {} is incomplete\n", path);
+    if (first) {
+      joined.context = own;
+      first = false;
+      continue;
+    }
+    RunContext& context = joined.context;
+    const std::string other = difference(context, own);
+    if (!other.empty() && !in.force)
+      throw Error(fmt::format("{} and {}: {}", in.in.front(), path, other),
+                  ExitCode::not_comparable);
+    context.started_utc = std::min(context.started_utc, own.started_utc);
+    context.clocks_after = own.clocks_after;
+    join_distinct(context.hostname, own.hostname);
+    join_distinct(context.device.uuid, own.device.uuid);
+    join_distinct(context.git_revision, own.git_revision);
+  }
+  joined.context.argv = process_arguments();
+  return joined;
+}
+
+void merge(const Arguments& in) {
+  const Header header = joined_header(in);
+  Journal journal({in.out, in.csv}, header.context, false);
+  std::size_t rows = 0, repeated = 0;
+  for (const std::string& path : in.in)
+    scan_document(path, [&](const ResultRow& row) {
+      const std::optional<Status> there = journal.status_of(case_key(row));
+      repeated += there.has_value();
+      rows += !there.has_value();
+      if (!there || failed(*there) || !failed(row.status)) journal.append(row);
+    });
+  journal.finish(header.context.clocks_after, header.complete);
+  fmt::print("{}: {} cases of {} documents, {} rows given up for later ones\n", in.out, rows,
+             in.in.size(), repeated);
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, ExitCode&) {
+  auto in = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "merge",
+      "Join the result documents of shards; of a repeated case the last row that did not "
+      "fail counts");
+  command->add_option("OUT", in->out, "Where the joined document goes")->required();
+  command->add_option("IN", in->in, "Result documents")->required();
+  command->add_option("--csv", in->csv, "Write the rows as CSV, too");
+  command->add_flag("--force", in->force, "Join runs of different device, seed or protocol");
+  command->callback([in] { merge(*in); });
+}
+
+}  // namespace spmmbench

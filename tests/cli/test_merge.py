@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""`spmmbench merge` joins the documents of shards."""
+
+import copy
+import resource
+import subprocess
+
+from cli_case import ENVIRONMENT, PROGRAM, SMALL, CliCase, case_of, main, read, write
+
+INPUTS = [f"{SMALL}&seed={seed}" for seed in (1, 2, 3)]
+
+
+class MergeTest(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "all.json"
+
+    def shard(self, name, *args):
+        path = self.folder / name
+        self.run_cpu(*args, "-n", "4,8", "--json", path, "--quiet")
+        return path
+
+    def merge(self, *args):
+        result = self.spmmbench("merge", self.out, *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return read(self.out), result
+
+    def edited(self, path, name, change):
+        document = copy.deepcopy(read(path))
+        change(document)
+        write(self.folder / name, document)
+        return self.folder / name
+
+    def test_shards_give_the_rows_of_the_whole(self):
+        shards = [self.shard(f"{i}.json", *INPUTS, "--shard", f"{i}/3") for i in (1, 2, 3)]
+        whole = read(self.shard("whole.json", *INPUTS))
+        csv = self.folder / "all.csv"
+        document, result = self.merge(*shards, "--csv", csv)
+        self.assertEqual(sorted(map(case_of, document["rows"])), sorted(map(case_of, whole["rows"])))
+        self.assertTrue(document["complete"])
+        self.assertEqual(document["context"]["argv"][1], "merge")
+        self.assertEqual(len(csv.read_text().splitlines()), 7)
+        self.assertIn("6 cases of 3 documents, 0 rows", result.stdout)
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*.journal")), [])
+        first = read(shards[0])["rows"][0]
+        self.assertIn(first, document["rows"], "samples and all")
+
+    def test_of_a_repeated_case_the_last_that_did_not_fail_counts(self):
+        def median(factor):
+            return lambda d: [row["hot"].update(median_us=factor) for row in d["rows"]]
+
+        def fail(document):
+            for row in document["rows"]:
+                row.update(status="failed", reason="planted", hot=None, cold=None)
+
+        first = self.shard("first.json", INPUTS[0])
+        later = self.edited(first, "later.json", median(1234.5))
+        broken = self.edited(first, "broken.json", fail)
+        for order in ((first, later, broken), (broken, first, later), (first, broken, later)):
+            document, result = self.merge(*order)
+            self.assertEqual([row["hot"]["median_us"] for row in document["rows"]], [1234.5] * 2)
+            self.assertIn("2 cases of 3 documents, 4 rows", result.stdout)
+        document, _ = self.merge(broken)
+        self.assertEqual({row["status"] for row in document["rows"]}, {"failed"})
+
+    def test_the_output_may_be_an_input(self):
+        self.out = self.shard("all.json", INPUTS[0])
+        document, _ = self.merge(self.out, self.shard("b.json", INPUTS[1]))
+        self.assertEqual(len(document["rows"]), 4)
+
+    def test_an_incomplete_shard_makes_an_incomplete_whole_that_resume_finishes(self):
+        part = self.edited(self.shard("a.json", INPUTS[0]), "part.json",
+                           lambda d: (d.update(complete=False), d["rows"].pop()))
+        document, result = self.merge(part)
+        self.assertFalse(document["complete"])
+        self.assertIn("part.json is incomplete", result.stderr)
+        self.run_cpu(INPUTS[0], "-n", "4,8", "--json", self.out, "--resume")
+        self.assertEqual(len(read(self.out)["rows"]), 2)
+        self.assertTrue(read(self.out)["complete"])
+
+    def test_hosts_and_revisions_are_all_named(self):
+        first = self.shard("a.json", INPUTS[0])
+        other = self.edited(first, "b.json", lambda d: d["context"].update(hostname="elsewhere"))
+        host = read(first)["context"]["hostname"]
+        document, _ = self.merge(first, other, first)
+        self.assertEqual(document["context"]["hostname"], f"{host}, elsewhere")
+
+    def test_other_devices_are_refused_unless_forced(self):
+        first = self.shard("a.json", INPUTS[0])
+        other = self.edited(first, "b.json", lambda d: d["context"]["device"].update(name="another"))
+        self.assert_one_line(self.spmmbench("merge", self.out, first, other), 5, "devices differ")
+        self.assertFalse(self.out.exists())
+        self.merge(first, other, "--force")
+
+    def test_bad_input(self):
+        first = self.shard("a.json", INPUTS[0])
+        self.assert_one_line(self.spmmbench("merge", self.out, first, "absent.json"), 1, "cannot be")
+        bad = self.folder / "bad.json"
+        for text, expected in (("{}", "expected a result document"), ("[", "parse error"),
+                               ('{"schema_version": 9, "rows": []}', "schema version 9, expected 1"),
+                               (first.read_text()[:1500], "bad.json")):
+            bad.write_text(text)
+            self.assert_one_line(self.spmmbench("merge", self.out, first, bad), 1, expected)
+        self.assertFalse(self.out.exists())
+        self.assert_one_line(self.spmmbench("merge", self.folder / "x/y", first), 1, "cannot be written")
+
+    def test_memory_does_not_grow_with_the_rows(self):
+        document = read(self.shard("a.json", INPUTS[0]))
+        row = document["rows"][0]
+        row["hot"]["samples_us"] = [1.5] * 2000
+        big = self.folder / "big.json"
+        document["rows"] = [{**row, "n": n + 1} for n in range(6000)]  # 50 MB of text
+        write(big, document)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_DATA, (60 << 20, 60 << 20))
+        result = subprocess.run([PROGRAM, "merge", self.out, big], preexec_fn=limit, check=False,
+                                capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreater(self.out.stat().st_size, 40 << 20)
+
+
+if __name__ == "__main__":
+    main()
