@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The structure of every format on the bundled matrices is what results/structure.json recorded."""
+
+import json
+import subprocess
+import sys
+
+from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, main
+
+SCRIPT = SOURCE / "scripts" / "structure_metrics.py"
+
+
+class StructureMetricsTest(CliCase):
+    def script(self, *args, threads="2"):
+        command = [sys.executable, SCRIPT, "--program", PROGRAM, *args]
+        environment = {**ENVIRONMENT, "OMP_NUM_THREADS": threads}
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    def test_nothing_changed(self):
+        result = self.script()
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_the_record_does_not_depend_on_the_threads(self):
+        one, two = self.folder / "one.json", self.folder / "two.json"
+        self.script("--record", "--file", one, threads="1")
+        self.script("--record", "--file", two, threads="2")
+        self.assertEqual(one.read_text(), two.read_text())
+
+    def test_every_format_and_ordering_is_recorded(self):
+        listed = json.loads(self.spmmbench("list", "--json").stdout)
+        recorded = json.loads((SOURCE / "results" / "structure.json").read_text())
+        for matrix in (path.name.split(".")[0] for path in (SOURCE / "data").glob("*.mtx.gz")):
+            for order in listed["reorderings"]:
+                for form in listed["formats"]:
+                    self.assertIn(f"{matrix}, {order['name']}, {form['name']}", recorded)
+
+    def test_a_change_is_named(self):
+        planted = self.folder / "planted.json"
+        record = json.loads((SOURCE / "results" / "structure.json").read_text())
+        record["fem2d_plate, none, csr"]["index_bytes"] += 4
+        record["fem2d_plate, rsh, wcsr"]["fill"] *= 1.001
+        del record["fem2d_plate, rcm, coo"]
+        record["fem2d_plate, rcm, gone"] = {}
+        planted.write_text(json.dumps(record))
+        result = self.script("--file", planted)
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, r"(?m)^fem2d_plate, none, csr: index_bytes was \d+, is \d+$")
+        self.assertRegex(result.stdout, r"(?m)^fem2d_plate, rsh, wcsr: fill was ")
+        self.assertIn("fem2d_plate, rcm, coo: not recorded", result.stdout)
+        self.assertIn("fem2d_plate, rcm, gone: no longer there", result.stdout)
+        self.assertIn("4 differences", result.stdout)
+
+
+if __name__ == "__main__":
+    main()
