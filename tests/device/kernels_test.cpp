@@ -37,7 +37,7 @@ const char* const kVariants[] = {
     "cusparse_bsr?block=16",
     "async_wcsr?window=8&order=degree&strip=128&span=1",
     "async_wcsr?window=8&strip=256&warps=1&whole=1&part=1",
-    "async_wcsr?window=16&order=degree&strip=256&warps=8&span=32",
+    "async_wcsr?window=16&order=degree&strip=256&warps=4&span=32",
     "async_wcsr?window=16&strip=128&whole=1&part=1",
     "async_wcsr?window=32&warps=2&whole=1&part=32",
     "async_bcsr?min_fill=0&producer=cp_async",
@@ -209,6 +209,15 @@ TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
     }
   }
   if (verified == 0) GTEST_SKIP() << "refuses every shape: " << refusal_;
+}
+
+TEST(KernelVariants, name_options_that_their_kernels_declare) {
+  for (const char* text : kVariants) {
+    const Spec spec = Spec::parse(text);
+    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
+    if (kernel == nullptr) continue;
+    EXPECT_NO_THROW(spec.options.require_known(kernel->info().options, spec.name)) << text;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(registry, KernelTest, testing::ValuesIn(all_cases()),
