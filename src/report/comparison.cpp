@@ -52,13 +52,10 @@ const Timing* timing(const ResultRow& row, bool cold) {
   return chosen ? &*chosen : nullptr;
 }
 
-std::vector<double> samples(const std::vector<ResultRow>& runs, bool cold) {
-  std::vector<double> all;
-  for (const ResultRow& row : runs) {
-    const std::vector<double>& own = timing(row, cold)->samples_us;
-    all.insert(all.end(), own.begin(), own.end());
-  }
-  return all;
+std::vector<RunTimes> times_of(const std::vector<ResultRow>& runs, bool cold) {
+  std::vector<RunTimes> times;
+  for (const ResultRow& row : runs) times.push_back(timing(row, cold)->samples_us);
+  return times;
 }
 
 bool broken(const ResultRow& row) {
@@ -94,7 +91,7 @@ ComparedCase compare_case(const std::string& key, const Rows& rows,
     out.verdict = CaseVerdict::newly_wrong;
     out.reason = fmt::format("{}: {}", to_string(bad->status), bad->reason);
   } else if (base_ok && new_ok) {
-    out.times = compare_times(samples(rows.base, options.cold), samples(rows.fresh, options.cold),
+    out.times = compare_times(times_of(rows.base, options.cold), times_of(rows.fresh, options.cold),
                               out.min_effect);
   } else if (base_ok) {
     out.verdict = CaseVerdict::missing;

@@ -1,10 +1,11 @@
 #pragma once
 // Old against new times of one case, and the verdicts over many cases.
 //
-// The samples of a side's runs are put together in the order measured; a rank test over their
-// effective number (rank_test.hpp) asks whether the new times are longer than the old ones by more
-// than a margin, shorter by more than it, or within it. Several runs per side let the test see how
-// far runs differ as a whole; one run per side cannot, and then only the margin covers it.
+// A rank test asks whether the new times are longer than the old ones by more than a margin,
+// shorter by more than it, or within it. It counts effective samples, fewer than were taken:
+// samples of a run depend on one another, and runs differ as a whole (rank_test.hpp; design effect
+// of Kish 1965 with the intraclass correlation of the runs of both sides). With one run on either
+// side the second cannot be seen, and only the margin covers it.
 
 #include <span>
 #include <vector>
@@ -22,8 +23,11 @@ struct TimeComparison {
   double base_effective = 0, new_effective = 0;  // samples
 };
 
-// Series of at least one positive time each, in microseconds.
-TimeComparison compare_times(std::span<const double> base_us, std::span<const double> new_us,
+// The positive times of one run, in microseconds, in the order measured.
+using RunTimes = std::vector<double>;
+
+// At least one run per side, none empty.
+TimeComparison compare_times(std::span<const RunTimes> base, std::span<const RunTimes> fresh,
                              double margin);
 
 // Slower and faster: p below alpha after Holm's correction over all the cases, so that the

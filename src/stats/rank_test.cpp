@@ -55,6 +55,8 @@ double normal_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
 }  // namespace
 
+std::vector<double> ranks_of(std::span<const double> values) { return rank(values).of; }
+
 double effective_size(std::span<const double> series) {
   const auto n = static_cast<double>(series.size());
   if (series.size() < 4) return n;

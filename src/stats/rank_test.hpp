@@ -2,13 +2,16 @@
 // Mann-Whitney rank test of two series of times whose samples may depend on one another.
 
 #include <span>
+#include <vector>
 
 namespace spmmbench {
 
+// From 1; equal values share their mean rank.
+std::vector<double> ranks_of(std::span<const double> values);
+
 // How many independent samples tell as much as this series: n / (1 + 2 sum of the autocorrelations
 // of its ranks), summed over pairs of lags up to the first pair that is not positive (Geyer 1992,
-// initial positive sequence). Runs put one after another count: when they differ more than samples
-// within a run, the effective size falls towards the number of runs. In [1, n].
+// initial positive sequence). In [1, n].
 double effective_size(std::span<const double> series);
 
 struct RankTest {

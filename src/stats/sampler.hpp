@@ -10,7 +10,7 @@ namespace spmmbench {
 
 struct SamplerOptions {
   double warmup_us = 5'000;  // launches before the first sample, at least two
-  double sample_us = 500;   // hot: launches are batched until a sample lasts this long
+  double sample_us = 500;    // hot: launches are batched until a sample lasts this long
   int max_batch = 256;
 };
 

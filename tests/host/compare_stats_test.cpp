@@ -25,9 +25,9 @@ class Measured {
  public:
   explicit Measured(unsigned seed) : random_(seed) {}
 
-  Times runs(int count, int samples, double level_us, const Noise& noise) {
-    Times times;
-    for (int run = 0; run < count; ++run) {
+  std::vector<Times> runs(int count, int samples, double level_us, const Noise& noise) {
+    std::vector<Times> runs(count);
+    for (Times& times : runs) {
       const double level = level_us * std::exp(noise.run * normal_(random_));
       double state = normal_(random_);
       for (int i = 0; i < samples; ++i) {
@@ -36,7 +36,10 @@ class Measured {
         times.push_back(level * std::exp(noise.sample * state));
       }
     }
-    return times;
+    return runs;
+  }
+  Times run(int samples, double level_us, const Noise& noise) {
+    return runs(1, samples, level_us, noise).front();
   }
 
  private:
@@ -55,7 +58,7 @@ TEST(RankTest, ExactTailOfSmallSamples) {
 
 TEST(RankTest, ExactAndNormalAgreeWhereTheyMeet) {
   Measured measured(1);
-  const Times a = measured.runs(1, 20, 100, {}), b = measured.runs(1, 20, 100.3, {});
+  const Times a = measured.run(20, 100, {}), b = measured.run(20, 100.3, {});
   const double exact = rank_test(a, b, 20, 20).p, normal = rank_test(a, b, 20.001, 20.001).p;
   EXPECT_NEAR(exact, normal, 0.01);
 }
@@ -71,19 +74,29 @@ TEST(RankTest, TiesShareTheirRank) {
 TEST(EffectiveSize, FallsWithCorrelation) {
   Measured measured(2);
   const auto size = [&](double correlation) {
-    return effective_size(measured.runs(1, 400, 100, {.correlation = correlation}));
+    return effective_size(measured.run(400, 100, {.correlation = correlation}));
   };
   EXPECT_GT(size(0), 250);
   EXPECT_NEAR(size(0.5), 400.0 / 3, 60);
   EXPECT_LT(size(0.95), 40);
 }
 
-TEST(EffectiveSize, RunsThatDifferCountAsFewSamples) {
-  Measured measured(3);
-  EXPECT_LT(effective_size(measured.runs(4, 100, 100, {.run = 0.05, .sample = 0.001})), 12);
-  EXPECT_GT(effective_size(measured.runs(4, 100, 100, {.run = 0})), 200);
+TEST(EffectiveSize, OfFewOrEqualSamples) {
   EXPECT_EQ(effective_size(Times(10, 1.0)), 10);
   EXPECT_EQ(effective_size(Times{3, 1}), 2);
+}
+
+TEST(Compare, RunsThatDifferCountAsFewSamples) {
+  Measured measured(3);
+  const auto effective = [&](int base, int fresh, double run_noise) {
+    const Noise noise{.run = run_noise, .sample = 0.001};
+    return compare_times(measured.runs(base, 50, 100, noise), measured.runs(fresh, 50, 100, noise),
+                         0.02);
+  };
+  EXPECT_LT(effective(4, 4, 0.05).base_effective, 6);
+  EXPECT_GT(effective(4, 4, 0).base_effective, 100);
+  EXPECT_LT(effective(5, 1, 0.05).new_effective, 2) << "what one side shows holds for the other";
+  EXPECT_GT(effective(1, 1, 0.05).base_effective, 20) << "one run each shows nothing of it";
 }
 
 struct Scenario {
@@ -97,6 +110,7 @@ const Scenario kScenarios[] = {
     {"one noisy run per side", 1, 200, {.run = 0.002, .sample = 0.03, .correlation = 0.5}},
     {"samples that drift", 1, 100, {.run = 0, .sample = 0.01, .correlation = 0.9}},
     {"seven runs that differ", 7, 15, {.run = 0.01, .sample = 0.005, .correlation = 0.3}},
+    {"three runs that differ much", 3, 10, {.run = 0.05, .sample = 0.005}},
 };
 
 int count_slower(const Scenario& scenario, double slowdown, int count, int repetitions) {
@@ -135,7 +149,7 @@ TEST(Compare, ASlowdownOfFivePercentIsFoundAmongFortyCases) {
 TEST(Compare, QuietTimesGiveEveryVerdict) {
   Measured measured(5);
   const Noise noise{.run = 0, .sample = 0.003};
-  const Times base = measured.runs(1, 30, 100, noise);
+  const std::vector<Times> base = measured.runs(1, 30, 100, noise);
   std::vector<TimeComparison> cases;
   for (const double level : {100.0, 90.0, 110.0})
     cases.push_back(compare_times(base, measured.runs(1, 30, level, noise), 0.02));
