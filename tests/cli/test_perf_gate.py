@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""scripts/perf_gate takes turns with two programs and hands all runs to compare."""
+
+import subprocess
+import sys
+
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, main, read
+
+SCRIPT = SOURCE / "scripts" / "perf_gate"
+CASES = ("--", SMALL, "-n", "4,8", "-k", "cpu_csr", *QUICK)
+
+# A program that runs spmmbench and then plants something in what it measured.
+PLANTED = """#!{python}
+import json, subprocess, sys
+code = subprocess.run(["{program}", *sys.argv[1:]]).returncode
+if sys.argv[1] == "run":
+    path = sys.argv[sys.argv.index("--json") + 1]
+    document = json.load(open(path))
+    row = document["rows"][0]
+    {plant}
+    json.dump(document, open(path, "w"))
+sys.exit(code)
+"""
+
+
+class PerfGateTest(CliCase):
+    def gate(self, *args):
+        command = [sys.executable, SCRIPT, *map(str, args), *CASES]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+
+    def planted(self, plant):
+        path = self.folder / "planted"
+        path.write_text(PLANTED.format(python=sys.executable, program=PROGRAM, plant=plant))
+        path.chmod(0o755)
+        return path
+
+    def test_a_program_against_itself(self):
+        keep = self.folder / "runs"
+        result = self.gate("--binaries", PROGRAM, PROGRAM, "-N", 3, "--keep", keep)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"3 runs of \w+(-dirty)?, 3 runs of ")
+        self.assertNotIn("SLOWER", result.stdout)
+        documents = sorted(path.name for path in keep.iterdir())
+        self.assertEqual(documents, [f"{side}-{i}.json" for side in ("base", "new") for i in (1, 2, 3)])
+        started = {path.stem: read(path)["context"]["started_utc"] for path in keep.iterdir()}
+        self.assertLessEqual(started["base-1"], started["new-1"])
+        self.assertLessEqual(started["new-2"], started["base-2"])
+
+    def test_a_slower_program_is_found(self):
+        slower = self.planted(
+            'row["hot"]["samples_us"] = [30 * us for us in row["hot"]["samples_us"]]'
+        )
+        junit = self.folder / "gate.xml"
+        result = self.gate("--binaries", PROGRAM, slower, "-N", 6, f"--compare=--junit={junit}")
+        self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
+        self.assertEqual(result.stdout.count(" SLOWER\n"), 1, result.stdout)
+        self.assertIn('failures="1"', junit.read_text())
+
+    def test_a_newly_wrong_row_is_found(self):
+        wrong = self.planted('row.update(status="wrong", reason="planted", hot=None, cold=None)')
+        result = self.gate("--binaries", PROGRAM, wrong, "-N", 1)
+        self.assertEqual(result.returncode, 3, result.stderr)
+        self.assertIn("NEWLY WRONG", result.stdout)
+
+    def test_a_program_that_cannot_run_ends_the_gate(self):
+        broken = self.planted("sys.exit(1)")
+        result = self.gate("--binaries", PROGRAM, broken)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("exit 1", result.stderr)
+
+    def test_bad_arguments(self):
+        for args, expected in (
+            ((), "expected two revisions"),
+            (("main",), "expected two revisions"),
+            (("--binaries", PROGRAM, PROGRAM, "-N", 0), "expected at least 1"),
+        ):
+            result = self.gate(*args)
+            self.assert_one_line(result, 1, expected)
+
+
+if __name__ == "__main__":
+    main()
