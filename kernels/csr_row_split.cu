@@ -46,8 +46,7 @@
 namespace spmmbench {
 namespace {
 
-// ---- Device code
-// ---------------------------------------------------------------------------------
+// ---- Device code ----
 
 constexpr int kThreads = 128;
 // Without this floor the compiler settles for 32 registers and issues the loads one by one. 8
@@ -57,7 +56,7 @@ constexpr int kMinBlocksPerSm = 12;
 constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
-// A run of nonzeros of one row, the work of one group. Loaded as one 16-byte vector.
+// A run of nonzeros of one row, the work of one group.
 struct alignas(16) Segment {
   std::int64_t begin;
   std::int32_t length;
@@ -99,7 +98,8 @@ __device__ bool arrive(const Workspace& work, int split_index, std::int64_t colu
   __threadfence();  // the sums are visible before the arrival is counted
   __syncwarp(group);
 
-  unsigned* arrivals = work.arrivals + split_index * gridDim.y + blockIdx.y;
+  unsigned* arrivals =
+      work.arrivals + static_cast<std::int64_t>(split_index) * gridDim.y + blockIdx.y;
   const auto expected = static_cast<unsigned>(work.split_rows[split_index].segments) - 1U;
   unsigned before = 0;
   if (threadIdx.x % kLanes == 0) before = atomicAdd(arrivals, 1U);
@@ -193,8 +193,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   if (column < n) store_streaming(c + row * ldc + column, sums, n - column);
 }
 
-// ---- Host adapter
-// --------------------------------------------------------------------------------
+// ---- Host adapter ----
 
 constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
 
@@ -367,8 +366,7 @@ class CsrRowSplit final : public Kernel {
   };
 };
 
-// ---- Registration: listed, verified, timed, reported and tested from here on
-// ----------------------
+// ---- Registration: listed, verified, timed, reported and tested from here on ----
 
 SPMMBENCH_REGISTER_KERNEL(CsrRowSplit);
 
