@@ -26,6 +26,8 @@ namespace {
 namespace bcsr = async_bcsr;
 using bcsr::Loader;
 
+constexpr std::int64_t kManyTiles = 16;       // of N: from here on one more is little
+constexpr std::int64_t kSwathColumns = 2048;  // 14 % over all of N at 3584 x 18944 x 16384
 constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never refused for fill
 
 // ---- Variants ----------------------------------------------------------------------------------
@@ -81,7 +83,6 @@ const std::vector<Variant>& variants() {
     out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, false>>());
     out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 2>>());
     out.push_back(variant<bcsr::Shape<__half, kRow, 3, 256, Loader::tma, true, 2>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 4>>());
     return out;
   }();
   return all;
@@ -97,10 +98,10 @@ std::vector<OptionSpec> option_specs() {
       {"group", "overlap", "unit rows that share: overlap (most common columns) or consecutive"},
       {"stages", "auto", "stages of the ring, 1 to 8"},
       {"grid", "persistent", "persistent, or static: one thread block per block of C"},
-      {"swath", "auto", "column tiles in flight together"},
+      {"swath", "auto", "bands of N finished together, in units of cluster * tile_n columns"},
       {"producer", "tma", "tma or cp_async"},
       {"specialise", "1", "0: consumers issue the loads themselves"},
-      {"cluster", "1", "2: pairs of thread blocks share A's tiles by multicast"},
+      {"cluster", "auto", "2: pairs of thread blocks share A's tiles by multicast; 1: none"},
       {"min_fill", "0.01", "least share of nonzeros in large blocked matrices"}};
 }
 
@@ -128,14 +129,13 @@ Layout kernel_layout(const Problem& problem) {
   return problem.precision == Precision::tf32 ? Layout::col_major : problem.layout;
 }
 
-// Null when no variant has the requested combination.
-const Variant* find_variant(const Problem& problem, int height, int tile_n) {
+// Null when there is none.
+const Variant* find_variant(const Problem& problem, int height, int tile_n, int cluster) {
   const Options& o = problem.options;
   const Loader loader = o.get_choice("producer", "tma", {"tma", "cp_async"}) == "tma"
                             ? Loader::tma
                             : Loader::cp_async;
   const bool specialised = o.get_bool("specialise", true);
-  const auto cluster = static_cast<int>(o.get_int("cluster", 1, 1, 4));
   for (const Variant& v : variants())
     if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
         v.height == height && v.tile_n == tile_n && v.loader == loader &&
@@ -144,7 +144,7 @@ const Variant* find_variant(const Problem& problem, int height, int tile_n) {
   return nullptr;
 }
 
-// The shape asked for, else by N.
+// The shape asked for, else by N. Null when no variant has the requested combination.
 const Variant* choose_variant(const Problem& problem) {
   const Options& o = problem.options;
   const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
@@ -152,7 +152,13 @@ const Variant* choose_variant(const Problem& problem) {
       o.get("height", "auto") == "auto" ? 2 : o.get_int("height", 2, 2, BcsrStep::kMaxHeight));
   const auto tile_n = static_cast<int>(
       o.get("tile_n", "auto") == "auto" ? wide : o.get_int("tile_n", wide, 64, 256));
-  return find_variant(problem, height, tile_n);
+  if (o.get("cluster", "auto") != "auto")
+    return find_variant(problem, height, tile_n, static_cast<int>(o.get_int("cluster", 1, 1, 2)));
+  // A second tile that lies outside of C costs more than the multicast saves.
+  const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
+  const Variant* const pairs =
+      tiles % 2 == 0 || tiles >= kManyTiles ? find_variant(problem, height, tile_n, 2) : nullptr;
+  return pairs != nullptr ? pairs : find_variant(problem, height, tile_n, 1);
 }
 
 // ---- Plan --------------------------------------------------------------------------------------
@@ -215,7 +221,7 @@ class AsyncBcsrPlan final : public Plan {
               ? BcsrGrouping::overlap
               : BcsrGrouping::consecutive);
       const std::int64_t swath =
-          o.get("swath", "auto") == "auto" ? n_tiles : o.get_int("swath", 1, 1);
+          o.get("swath", "auto") == "auto" ? default_swath(n_tiles) : o.get_int("swath", 1, 1);
       work = bcsr::launch_order(groups, n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
       if (o.get_choice("grid", "persistent", {"persistent", "static"}) == "persistent") {
@@ -296,6 +302,7 @@ class AsyncBcsrPlan final : public Plan {
     report_.params = {{"block", fmt::format("{}x{}", pattern.bm, pattern.bk)},
                       {"height", std::to_string(variant_.height)},
                       {"tile_n", std::to_string(variant_.tile_n)},
+                      {"cluster", std::to_string(variant_.cluster)},
                       {"stages", std::to_string(stages_)}};
     std::int64_t blocks = 0;
     for (std::int64_t g = 0; g < groups.groups(); ++g) blocks += groups.blocks(g);
@@ -310,6 +317,10 @@ class AsyncBcsrPlan final : public Plan {
         static_cast<double>(blocks) * bcsr::kTileBytes * static_cast<double>(n_tiles);
   }
 
+  std::int64_t default_swath(std::int64_t n_tiles) const {
+    const std::int64_t swath = kSwathColumns / (variant_.tile_n * variant_.cluster);
+    return n_tiles < 2 * swath ? n_tiles : swath;
+  }
   cudaLaunchConfig_t configure(int clusters, cudaStream_t stream,
                                cudaLaunchAttribute& cluster) const {
     cluster.id = cudaLaunchAttributeClusterDimension;

@@ -204,7 +204,10 @@ __device__ void consume(const Arguments& args, const Ring& ring, WorkList list, 
     for (int s = begin; s < end; ++s) {
       if constexpr (!S::kSpecialised) producer.publish(min(ahead, end - s) - 1);
       mbarrier::wait(ring.full + at.stage, at.parity);
-      const bool present = (ring.present[at.stage] >> consumer & 1) != 0;
+      // Read by the lane that releases the stage; the shuffle has all lanes past the wait before.
+      const std::uint32_t mask =
+          __shfl_sync(~0U, threadIdx.x % 32 == 0 ? ring.present[at.stage] : 0, 0);
+      const bool present = (mask >> consumer & 1) != 0;
       const char* const tile = ring.tiles + at.stage * S::kStageBytes;
       if (present) {
         multiply<S>(acc, tile + consumer * kTileBytes, tile + S::kHeight * kTileBytes, accumulate);

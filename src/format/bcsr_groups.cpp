@@ -6,9 +6,10 @@
 namespace spmmbench {
 namespace {
 
-// Candidates looked at for one unit row: all of a model's weight matrix, and a bounded
-// neighbourhood of very tall matrices.
-constexpr std::int64_t kSearchWindow = 1024;
+// Candidates looked at for one unit row: all of a model's weight matrix, and a neighbourhood (in
+// order of length) of very tall ones, so that the pairs compared stay bounded.
+constexpr std::int64_t kMostComparisons = std::int64_t{1} << 22;
+constexpr std::int64_t kLeastCandidates = 16;
 
 struct UnitRows {
   const BcsrPattern& pattern;
@@ -44,6 +45,8 @@ std::vector<std::int32_t> group_by_overlap(const UnitRows& rows, int height) {
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int32_t a, std::int32_t b) { return rows.length(a) > rows.length(b); });
   const std::int32_t* const columns = rows.pattern.block_col.data();
+  const std::size_t candidates =
+      std::max(kLeastCandidates, kMostComparisons / std::max<std::int64_t>(1, rows.count()));
   std::vector<std::int32_t> out, merged;
   std::vector<char> taken(order.size(), 0);
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -53,7 +56,7 @@ std::vector<std::int32_t> group_by_overlap(const UnitRows& rows, int height) {
     std::vector<std::int32_t> set(columns + rows.begin(order[i]), columns + rows.end(order[i]));
     for (int member = 1; member < height; ++member) {
       std::int64_t best = -1, best_common = -1;
-      const std::size_t last = std::min(order.size(), i + 1 + kSearchWindow);
+      const std::size_t last = std::min(order.size(), i + 1 + candidates);
       for (std::size_t j = i + 1; j < last; ++j) {
         if (taken[j] != 0) continue;
         const std::int64_t common =
