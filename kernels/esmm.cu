@@ -17,7 +17,7 @@
 namespace spmmbench {
 namespace {
 
-using WarpTile = esmm::WarpList<1, 1, 8, 3>;
+using WarpTile = esmm::WarpList<8, 3>;
 constexpr int kWarpTileBlocks = 5;  // per SM
 using BlockTile = esmm::BlockList<2, 4, 2, 2, 16, 3>;
 constexpr int kBlockTileBlocks = 1;

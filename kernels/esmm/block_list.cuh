@@ -1,10 +1,12 @@
 #pragma once
 // The dense path: a block owns a tile of C, lists the k-indices that survive anywhere in it and
-// runs a SGEMM over that list: lines of A and B by cp.async into a
-// ring of stages, outer products from registers. At full density the list is simply 0..K-1.
+// runs an SGEMM over that list: lines of A and B by cp.async into a ring of stages, outer products
+// from registers. At full density the list is simply 0..K-1. All lines of A must have been written:
+// a strip of the tile may lack an index that another has.
+//
+//   shared memory:  ring[kStages][kStep][A's lines | B's lines]   list[kListCapacity]   its length
 
 #include "esmm/operands.cuh"
-#include "esmm/warp_list.cuh"
 
 namespace spmmbench::esmm {
 
@@ -22,10 +24,10 @@ struct BlockList {
   static constexpr int kTileB = kWarpCols * kStripsB;
   static constexpr int kRows = kTileA * kStrip;
   static constexpr int kCols = kTileB * kStrip;
-  static constexpr int kLine = (kTileA + kTileB) * kStrip;
+  static constexpr int kLine = (kTileA + kTileB) * kStrip;            // floats per k-index
   static constexpr int kListChunks = 4;                               // chunks of K listed at once
   static constexpr int kListCapacity = kListChunks * kChunk + kStep;  // padded to a whole step
-  static constexpr int kSharedBytes = (kStages * kStep * kLine + kListCapacity + 4) * 4;
+  static constexpr int kSharedBytes = (kStages * kStep * kLine + kListCapacity + 1) * 4;
 
   static int grid(const Operands& op) {
     return ceil_div(op.strips_a, kTileA) * ceil_div(op.strips_b, kTileB);
@@ -56,13 +58,8 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
                 "a thread stays in its strip");
   const int a_strip = thread / 8 % T::kTileA;
   const int b_strip = thread / 8 % T::kTileB;
-  const char* a_source = reinterpret_cast<const char*>(
-      op.a_lines +
-      static_cast<std::int64_t>(min(strip_a + a_strip, op.strips_a - 1)) * op.k * kStrip +
-      thread % 8 * 4);
-  const char* b_source = reinterpret_cast<const char*>(
-      op.b + min(static_cast<std::int64_t>(strip_b + b_strip) * kStrip + thread % 8 * 4,
-                 static_cast<std::int64_t>(op.ldb_bytes / 4 - 4)));
+  const char* a_source = a_line(op, strip_a + a_strip, thread % 8 * kCopyBytes);
+  const char* b_source = b_line(op, strip_b + b_strip, thread % 8 * kCopyBytes);
   float* a_target = ring + a_strip * kStrip + thread % 8 * 4;
   float* b_target = ring + (T::kTileA + b_strip) * kStrip + thread % 8 * 4;
 
@@ -93,29 +90,25 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
 #pragma unroll
         for (int i = 0; i < kCopiesA / T::kThreads; ++i) {
           const int line = (thread + i * T::kThreads) / (T::kTileA * 8);
-          const auto k = static_cast<unsigned>(at_list[line]);
-          __pipeline_memcpy_async(a_target + offset + line * T::kLine,
-                                  a_source + static_cast<std::uint64_t>(k) * (kStrip * 4U), 16);
+          copy_from_a(a_target + offset + line * T::kLine, a_source, at_list[line]);
         }
 #pragma unroll
         for (int i = 0; i < kCopiesB / T::kThreads; ++i) {
           const int line = (thread + i * T::kThreads) / (T::kTileB * 8);
-          const auto k = static_cast<unsigned>(at_list[line]);
-          __pipeline_memcpy_async(b_target + offset + line * T::kLine,
-                                  b_source + static_cast<std::uint64_t>(k) * op.ldb_bytes, 16);
+          copy_from_b(b_target + offset + line * T::kLine, b_source, at_list[line], op);
         }
       }
       __pipeline_commit();
     };
 
-#pragma unroll 1
-    for (int s = 0; s < T::kStages - 1; ++s) fetch(s);
     auto multiply = [&](int step, int line) {
       Fragment<T::kStripsA, T::kStripsB> fragment;
       const float* at_line = ring + (step % T::kStages * T::kStep + line) * T::kLine;
       fragment.load(at_line + my_a * kStrip, at_line + (T::kTileA + my_b) * kStrip, at);
       sums.add(fragment);
     };
+#pragma unroll 1
+    for (int s = 0; s < T::kStages - 1; ++s) fetch(s);
     const int whole = count / T::kStep;
 #pragma unroll 1
     for (int step = 0; step < whole; ++step) {

@@ -15,7 +15,9 @@
 
 namespace spmmbench::esmm {
 
-inline constexpr int kStrip = 32;                // rows of A, columns of B
+inline constexpr int kStrip = 32;  // rows of A, columns of B
+inline constexpr int kLineBytes = kStrip * 4;
+inline constexpr int kCopyBytes = 16;            // of one cp.async; eight lanes copy a line
 inline constexpr int kChunkWords = 32;           // one word per lane
 inline constexpr int kChunk = kChunkWords * 32;  // k-indices whose bits a warp reads at once
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFU;
@@ -67,7 +69,8 @@ __device__ inline int append_set_bits(std::uint32_t word, int first_k, int lane,
   return count + __shfl_sync(kFullWarp, inclusive, 31);
 }
 
-// Indices that survive in a tile of kStripsA x kStripsB strips: any strip of A and any of B has it.
+// Word `word` of the indices that survive in a tile of kStripsA x kStripsB strips: those that any
+// of its strips of A and any of its strips of B has. Strips past the last repeat it.
 template <int kStripsA, int kStripsB>
 __device__ std::uint32_t joint_word(const Operands& op, int strip_a, int strip_b, int word) {
   std::uint32_t a = 0;
@@ -83,6 +86,41 @@ __device__ std::uint32_t joint_word(const Operands& op, int strip_a, int strip_b
     b |= op.b_bits[static_cast<std::int64_t>(strip) * op.words + word];
   }
   return a & b;
+}
+
+// Byte `byte` of a line of a strip for k = 0. Past the last strip, or past the end of B's rows, the
+// address is clamped: what it yields belongs to elements outside C.
+__device__ inline const char* a_line(const Operands& op, int strip, int byte) {
+  const std::int64_t clamped = min(strip, op.strips_a - 1);
+  return reinterpret_cast<const char*>(op.a_lines + clamped * op.k * kStrip) + byte;
+}
+__device__ inline const char* b_line(const Operands& op, int strip, int byte) {
+  const std::int64_t offset = static_cast<std::int64_t>(strip) * kLineBytes + byte;
+  return reinterpret_cast<const char*>(op.b) +
+         min(offset, static_cast<std::int64_t>(op.ldb_bytes - kCopyBytes));
+}
+
+// Copies of 16 bytes, in flight until the pipeline is waited for; from k lines of A, or rows of B,
+// after `source`.
+__device__ inline void copy_from_a(float* target, const char* source, int k) {
+  __pipeline_memcpy_async(
+      target, source + static_cast<std::uint64_t>(static_cast<unsigned>(k)) * kLineBytes,
+      kCopyBytes);
+}
+__device__ inline void copy_from_b(float* target, const char* source, int k, const Operands& op) {
+  __pipeline_memcpy_async(
+      target, source + static_cast<std::uint64_t>(static_cast<unsigned>(k)) * op.ldb_bytes,
+      kCopyBytes);
+}
+
+inline constexpr int kRasterRows = 16;  // blocks of C that share strips of B in L2
+
+// Block `index` of a rows x cols grid, walked in bands of kRasterRows rows, column by column.
+__device__ inline int2 raster(int index, int rows, int cols) {
+  const int band = index / (kRasterRows * cols);
+  const int height = min(kRasterRows, rows - band * kRasterRows);
+  const int within = index - band * kRasterRows * cols;
+  return make_int2(band * kRasterRows + within % height, within / height);
 }
 
 // What one k-index contributes to a lane's sums: its rows of kStripsA strips of A, its columns of

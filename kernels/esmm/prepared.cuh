@@ -17,7 +17,7 @@
 namespace spmmbench::esmm {
 
 // One warp per row of CSR.
-__global__ inline void scatter_rows(const std::int64_t* row_ptr, const std::int32_t* col_idx,
+static __global__ void scatter_rows(const std::int64_t* row_ptr, const std::int32_t* col_idx,
                                     const float* values, std::int64_t rows, std::int64_t lda,
                                     float* dense) {
   const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
