@@ -205,6 +205,17 @@ class EsmmSweep(Fixture):
         self.assertIn("run gen:esmm?size=512&pattern=11000000 -n 512", done.stdout)
         self.assertIn("esmm?extract=ab", done.stdout)
 
+    @unittest.skipUnless(os.environ.get("SPMMBENCH"), "needs the program")
+    def test_the_program_takes_what_the_sweep_asks(self):
+        self.stub = os.environ["SPMMBENCH"]
+        self.add("wanda", "layers.0.q_proj", self.matrix(64, 96))
+        self.add("wanda", "layers.0.v_proj", self.matrix(40, 64))
+        for mode, count in (("weights", 2), ("pairs", 1)):
+            _, rows = self.sweep(mode, self.tree, "--max-seconds", 0.01)
+            self.assertEqual(len(rows), count)
+            for row in rows:
+                self.assertTrue(row["status"] == "ok" or "CUDA" in row["status"], row["status"])
+
     def test_bad_input_is_one_line(self):
         self.tree.mkdir()
         (self.tree / "w.8x8.bin").write_bytes(bytes(100))
