@@ -58,8 +58,8 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
                 "a thread stays in its strip");
   const int a_strip = thread / 8 % T::kTileA;
   const int b_strip = thread / 8 % T::kTileB;
-  const char* a_source = a_line(op, strip_a + a_strip, thread % 8 * kCopyBytes);
-  const char* b_source = b_line(op, strip_b + b_strip, thread % 8 * kCopyBytes);
+  const char* a_source = a_line(op, strip_a + a_strip, thread % 8 * 4);
+  const char* b_source = b_line(op, strip_b + b_strip, thread % 8 * 4);
   float* a_target = ring + a_strip * kStrip + thread % 8 * 4;
   float* b_target = ring + (T::kTileA + b_strip) * kStrip + thread % 8 * 4;
 
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
       Fragment<T::kStripsA, T::kStripsB> fragment;
       const float* at_line = ring + (step % T::kStages * T::kStep + line) * T::kLine;
       fragment.load(at_line + my_a * kStrip, at_line + (T::kTileA + my_b) * kStrip, at);
-      sums.add(fragment);
+      sums.add_serpentine(fragment);
     };
 #pragma unroll 1
     for (int s = 0; s < T::kStages - 1; ++s) fetch(s);

@@ -88,16 +88,16 @@ __device__ std::uint32_t joint_word(const Operands& op, int strip_a, int strip_b
   return a & b;
 }
 
-// Byte `byte` of a line of a strip for k = 0. Past the last strip, or past the end of B's rows, the
+// Element `at` of a strip's line for k = 0. Past the last strip, or past the end of B's rows, the
 // address is clamped: what it yields belongs to elements outside C.
-__device__ inline const char* a_line(const Operands& op, int strip, int byte) {
+__device__ inline const char* a_line(const Operands& op, int strip, int at) {
   const std::int64_t clamped = min(strip, op.strips_a - 1);
-  return reinterpret_cast<const char*>(op.a_lines + clamped * op.k * kStrip) + byte;
+  return reinterpret_cast<const char*>(op.a_lines + clamped * op.k * kStrip + at);
 }
-__device__ inline const char* b_line(const Operands& op, int strip, int byte) {
-  const std::int64_t offset = static_cast<std::int64_t>(strip) * kLineBytes + byte;
-  return reinterpret_cast<const char*>(op.b) +
-         min(offset, static_cast<std::int64_t>(op.ldb_bytes - kCopyBytes));
+__device__ inline const char* b_line(const Operands& op, int strip, int at) {
+  const std::int64_t col = static_cast<std::int64_t>(strip) * kStrip + at;
+  return reinterpret_cast<const char*>(op.b +
+                                       min(col, static_cast<std::int64_t>(op.ldb_bytes / 4 - 4)));
 }
 
 // Copies of 16 bytes, in flight until the pipeline is waited for; from k lines of A, or rows of B,
@@ -156,17 +156,26 @@ template <int kStripsA, int kStripsB>
 struct Sums {
   float at[kStripsA * 8][kStripsB * 4] = {};
 
-  // Four columns at a time, down the rows and up again, and along a row back and forth: each
-  // product shares an operand with the one before, which spares register reads.
   __device__ void add(const Fragment<kStripsA, kStripsB>& f) {
+#pragma unroll
+    for (int i = 0; i < kStripsA * 8; ++i) {
+#pragma unroll
+      for (int j = 0; j < kStripsB * 4; ++j) at[i][j] += f.a[i] * f.b[j];
+    }
+  }
+
+  // The same, four columns at a time, down the rows and up again, and along a row back and forth:
+  // each product shares an operand with the one before, which spares register reads (3 % of the
+  // dense path; none on the sparse one).
+  __device__ void add_serpentine(const Fragment<kStripsA, kStripsB>& f) {
     constexpr int kRows = kStripsA * 8;
 #pragma unroll
     for (int t = 0; t < kStripsB; ++t) {
 #pragma unroll
       for (int step = 0; step < kRows; ++step) {
-        const int i = t % 2 == 0 ? step : kRows - 1 - step;
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
+          const int i = t % 2 == 0 ? step : kRows - 1 - step;
           const int col = t * 4 + (step % 2 == 0 ? j : 3 - j);
           at[i][col] += f.a[i] * f.b[col];
         }

@@ -46,8 +46,8 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) warp_list(const Opera
   const int strip_a = block.x * T::kWarpRows + warp / T::kWarpCols;
   const int strip_b = block.y * T::kWarpCols + warp % T::kWarpCols;
   if (strip_a >= op.strips_a || strip_b >= op.strips_b) return;
-  const char* a_source = a_line(op, strip_a, lane % 8 * kCopyBytes);
-  const char* b_source = b_line(op, strip_b, lane % 8 * kCopyBytes);
+  const char* a_source = a_line(op, strip_a, lane % 8 * 4);
+  const char* b_source = b_line(op, strip_b, lane % 8 * 4);
 
   const int chunks = op.words / kChunkWords;
   int chunk = 0;    // next to expand
