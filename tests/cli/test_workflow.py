@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""scripts/sweep: shards, merge, figures and report as one Snakemake run on this machine."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, main, read
+
+SNAKEMAKE = shutil.which(os.environ.get("SNAKEMAKE", "snakemake"))
+INPUTS = [f"gen:uniform?rows={60 + i}&cols=50" for i in range(5)] + ["gen:rmat?scale=7"]
+OPTIONS = "-k cpu_csr -n 8,16 --device -1 --min-samples 4 --max-samples 5"
+
+
+def python_with_matplotlib():
+    for python in (sys.executable, "/usr/bin/python3"):
+        probe = subprocess.run([python, "-c", "import matplotlib, numpy"], capture_output=True, check=False)
+        if probe.returncode == 0:
+            return python
+    return None
+
+
+class WorkflowTest(CliCase):
+    def snakemake(self, *args, profile="local"):
+        workflow = SOURCE.resolve() / "scripts" / "sweep"
+        command = [SNAKEMAKE, "-s", workflow / "Snakefile", "--profile", workflow / "profiles" / profile,
+                   *args, "--config", f"spmmbench={PROGRAM}", f"inputs={json.dumps(INPUTS)}", "shards=3",
+                   f"options={OPTIONS}", f"python={python_with_matplotlib()}", "gpus_per_shard=1"]
+        return subprocess.run(list(map(str, command)), cwd=self.folder, env=ENVIRONMENT, text=True,
+                              capture_output=True, timeout=600, check=False)
+
+    def test_a_sweep_is_measured_merged_and_drawn(self):
+        result = self.snakemake()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        whole = self.folder / "whole.json"
+        self.spmmbench("run", *INPUTS, *OPTIONS.split(), "--json", whole, "-q")
+        rows = read(self.folder / "sweep" / "results.json")["rows"]
+        self.assertEqual(sorted(map(case_of, rows)), sorted(map(case_of, read(whole)["rows"])))
+        self.assertIn("cpu_csr", (self.folder / "sweep" / "report.html").read_text())
+        self.assertTrue(any((self.folder / "sweep" / "figures").iterdir()))
+        self.assertIn("Nothing to be done", self.snakemake().stderr)
+
+    def test_the_slurm_profile_plans_one_job_per_shard(self):
+        result = self.snakemake("--dry-run", profile="slurm")
+        if "slurm" in result.stderr and "invalid choice" in result.stderr:
+            self.skipTest("snakemake-executor-plugin-slurm is not installed")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stdout + result.stderr, r"shard +3\n")
+
+
+if __name__ == "__main__":
+    if SNAKEMAKE is None or python_with_matplotlib() is None:
+        print("snakemake or matplotlib is not installed")
+        sys.exit(77)
+    main()
