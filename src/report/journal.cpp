@@ -1,6 +1,9 @@
 #include "report/journal.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -85,6 +88,15 @@ void check_writable(const std::string& path) {
   if (std::filesystem::file_size(path) == 0) std::filesystem::remove(path);
 }
 
+// A run holds a lock on its journal; the lock goes with the process, however that ends.
+void check_not_in_use(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const bool in_use = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  if (in_use) throw Error(fmt::format("{}: another run is writing it", path));
+}
+
 }  // namespace
 
 std::string case_key(const ResultRow& row) {
@@ -102,19 +114,19 @@ Journal::Journal(Paths paths, RunContext context, bool resume)
   const bool document =
       resume && !journal && !paths_.json.empty() && std::filesystem::exists(paths_.json);
   if (journal) check_same_run(read_journal_context(path_), context_, path_);
-  ResultDocument old;
-  if (document) {
-    old = read_document(paths_.json);
-    check_same_run(old.context, context_, paths_.json);
-  }
+  if (document)
+    check_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
+                   paths_.json);
 
+  check_not_in_use(path_);
   const std::string fresh = path_ + ".part";
-  file_ = std::fopen(fresh.c_str(), "wb");
+  file_ = std::fopen(fresh.c_str(), "wbe");
   if (file_ == nullptr)
     throw Error(fmt::format("{}: cannot be written: {}", fresh, strerror(errno)));
+  flock(fileno(file_), LOCK_EX | LOCK_NB);
   fmt::print(file_, "{}\n", dump_line(to_json(context_)));
   if (journal) for_each_row(path_, [&](std::size_t, const ResultRow& row) { append(row); });
-  for (const ResultRow& row : old.rows) append(row);
+  if (document) scan_document(paths_.json, [this](const ResultRow& row) { append(row); });
   std::fflush(file_);
   std::filesystem::rename(fresh, path_);
 }

@@ -197,6 +197,17 @@ class ResumeTest(SweepTest):
         for other in (["--seed", 5], ["--noise", 0.2]):
             self.assertEqual(self.run_to_end(*args, "--resume", *other).returncode, 5)
 
+    def test_two_runs_do_not_write_one_file(self):
+        args = ["gen:uniform?rows=60", "-k", "planted_hang", "-n", 8, "--json", self.json, "--isolate"]
+        first = self.start(*args, program=FAULTS)
+        while not pathlib.Path(f"{self.json}.journal").exists():
+            time.sleep(0.02)
+        second = self.run_to_end(*args, program=FAULTS)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another run is writing it", second.err)
+        first.kill()
+        first.communicate()
+
     def test_resume_needs_an_output_file(self):
         self.assertEqual(self.run_to_end("gen:uniform", "--resume").returncode, 1)
 
