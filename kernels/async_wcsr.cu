@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "async_wcsr/choice.hpp"
+#include "async_wcsr/device_build.hpp"
 #include "async_wcsr/ring.cuh"
 #include "common/dependent_launch.hpp"
 #include "format/wcsr.hpp"
@@ -110,19 +111,19 @@ class AsyncWcsrPlan final : public Plan {
   AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
     wcsr::Choice choice = choose(problem, stages);
-    Wcsr host;
+    const WcsrShape shape{kWcsrHeights[choice.height_index], wcsr::kTileColumns,
+                          storage_type(problem.precision)};
+    matrix_ = build_wcsr(*problem.a, shape, choice.row_order, device, stages);
+    WcsrWork work;
     {
       const auto timed = stages.scope("build");
-      host = Wcsr::build(
-          *problem.a,
-          {kWcsrHeights[choice.height_index], wcsr::kTileColumns, storage_type(problem.precision)},
-          std::move(choice.row_order));
-      choose_launch(problem, host, device.info());
-      work_ = cut_windows(host.window_ptr, cut_);
+      choose_launch(problem, shape, device.info());
+      work = cut_windows(matrix_.window_ptr_host, cut_);
     }
     const auto timed = stages.scope("upload");
-    upload(problem, host, device);
-    describe(host, choice.order);
+    upload(problem, choice.row_order, work, device);
+    describe(problem, shape, choice, work);
+    matrix_.window_ptr_host = {};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -140,16 +141,15 @@ class AsyncWcsrPlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
-  void choose_launch(const Problem& problem, const Wcsr& host, const DeviceInfo& device) {
+  void choose_launch(const Problem& problem, const WcsrShape& shape, const DeviceInfo& device) {
     const Options& options = problem.options;
-    const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(host.shape.value_type));
+    const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(shape.value_type));
     const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
     const bool is_long = strip == "auto"
-                             ? wcsr::prefer_long_strips(host.tiles(), host.windows(), row_bytes,
-                                                        host.shape.window_rows)
+                             ? wcsr::prefer_long_strips(matrix_.tiles(), matrix_.windows(),
+                                                        row_bytes, shape.window_rows)
                              : strip == "256";
-    variant_ =
-        variant_of(problem.precision, host.shape.window_rows, is_long ? kLongRow : kShortRow);
+    variant_ = variant_of(problem.precision, shape.window_rows, is_long ? kLongRow : kShortRow);
 
     const std::int64_t strips = (n_ + variant_.features - 1) / variant_.features;
     const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
@@ -161,7 +161,8 @@ class AsyncWcsrPlan final : public Plan {
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         warps_ * variant_.ring_bytes));
     const int per_sm = blocks_per_sm(variant_, warps_) * warps_;
-    cut_ = wcsr::choose_cut(host.tiles(), host.windows(), strips, team, device.sm_count, per_sm);
+    cut_ =
+        wcsr::choose_cut(matrix_.tiles(), matrix_.windows(), strips, team, device.sm_count, per_sm);
     const auto tiles = [&](const char* key, int chosen) {
       return options.get(key, "auto") == "auto"
                  ? chosen
@@ -172,21 +173,22 @@ class AsyncWcsrPlan final : public Plan {
     cut_.part_tiles = tiles("part", cut_.part_tiles);
   }
 
-  void upload(const Problem& problem, const Wcsr& host, Device& device) {
-    blocks_ = static_cast<unsigned>(work_.spans.size() / cut_.team);
-    spans_ = device.upload(work_.spans);
-    splits_ = device.upload(work_.splits);
-    window_ptr_ = device.upload(host.window_ptr);
-    col_idx_ = device.upload(host.col_idx);
-    values_ = host.values16.empty() ? device.upload(host.values32) : device.upload(host.values16);
-    if (!problem.row_ids.empty() || !host.row_order.empty()) {
-      std::vector<std::int32_t> row_ids(host.rows);
-      for (std::int64_t place = 0; place < host.rows; ++place)
-        row_ids[place] = static_cast<std::int32_t>(
-            problem.row_ids.empty() ? host.row(place) : problem.row_ids[host.row(place)]);
-      row_ids_ = device.upload(row_ids);
+  void upload(const Problem& problem, const Permutation& row_order, const WcsrWork& work,
+              Device& device) {
+    blocks_ = static_cast<unsigned>(work.spans.size() / cut_.team);
+    spans_ = device.upload(work.spans);
+    splits_ = device.upload(work.splits);
+    if (problem.row_ids.empty()) {
+      row_ids_ = device.upload(row_order);
+    } else if (row_order.empty()) {
+      row_ids_ = device.upload(problem.row_ids);
+    } else {
+      Permutation both(row_order.size());
+      for (std::size_t place = 0; place < both.size(); ++place)
+        both[place] = problem.row_ids[row_order[place]];
+      row_ids_ = device.upload(both);
     }
-    const std::size_t slots = work_.splits.size() * strips_ * strip_groups_;
+    const std::size_t slots = work.splits.size() * strips_ * strip_groups_;
     sums_ = device.allocate(slots * variant_.sums * 32 * sizeof(float4));
     arrivals_ = device.allocate(slots * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
@@ -194,12 +196,12 @@ class AsyncWcsrPlan final : public Plan {
     device.synchronize();
     arguments_ = {.spans = spans_.as<WcsrSpan>(),
                   .splits = splits_.as<std::int32_t>(),
-                  .window_ptr = window_ptr_.as<std::int32_t>(),
-                  .col_idx = col_idx_.as<std::int32_t>(),
-                  .values = values_.data(),
+                  .window_ptr = matrix_.window_ptr.as<std::int32_t>(),
+                  .col_idx = matrix_.col_idx.as<std::int32_t>(),
+                  .values = matrix_.values.data(),
                   .row_ids = row_ids_.as<std::int32_t>(),
-                  .rows = static_cast<std::int32_t>(host.rows),
-                  .windows = static_cast<std::int32_t>(host.windows()),
+                  .rows = static_cast<std::int32_t>(problem.m()),
+                  .windows = static_cast<std::int32_t>(matrix_.windows()),
                   .b = nullptr,
                   .b_row_bytes = 0,
                   .c = nullptr,
@@ -209,23 +211,25 @@ class AsyncWcsrPlan final : public Plan {
                   .arrivals = arrivals_.as<unsigned>()};
   }
 
-  void describe(const Wcsr& host, const std::string& order) {
-    for (const Buffer* buffer :
-         {&spans_, &splits_, &window_ptr_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
+  void describe(const Problem& problem, const WcsrShape& shape, const wcsr::Choice& choice,
+                const WcsrWork& work) {
+    for (const Buffer* buffer : {&spans_, &splits_, &matrix_.window_ptr, &matrix_.col_idx,
+                                 &matrix_.values, &row_ids_, &sums_, &arrivals_})
       report_.device_bytes += buffer->bytes();
-    report_.format = host.stats();
+    report_.format =
+        wcsr_stats(shape, problem.nnz(), matrix_.window_ptr_host, matrix_.gathered,
+                   static_cast<std::int64_t>(choice.row_order.size() * sizeof(std::int32_t)));
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = {
-        {"window", number(host.shape.window_rows)}, {"order", order},
-        {"strip", number(variant_.features)},       {"warps", number(warps_)},
-        {"span", number(cut_.span_tiles)},          {"whole", number(cut_.whole_tiles)},
-        {"part", number(cut_.part_tiles)}};
-    const int mma_rows = std::max(16, host.shape.window_rows);
-    report_.issued_flops = 2.0 * static_cast<double>(host.tiles()) * wcsr::kTileColumns * mma_rows *
-                           static_cast<double>(strips_ * strip_groups_) * variant_.features;
+    report_.params = {{"window", number(shape.window_rows)}, {"order", choice.order},
+                      {"strip", number(variant_.features)},  {"warps", number(warps_)},
+                      {"span", number(cut_.span_tiles)},     {"whole", number(cut_.whole_tiles)},
+                      {"part", number(cut_.part_tiles)}};
+    const int mma_rows = std::max(16, shape.window_rows);
+    report_.issued_flops = 2.0 * static_cast<double>(matrix_.tiles()) * wcsr::kTileColumns *
+                           mma_rows * static_cast<double>(strips_ * strip_groups_) *
+                           variant_.features;
     report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
-    report_.metrics["split_windows"] = static_cast<double>(work_.splits.size());
-    work_ = {};
+    report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
   }
 
   std::int64_t n_;
@@ -236,8 +240,8 @@ class AsyncWcsrPlan final : public Plan {
   int warps_ = 1;
   unsigned blocks_ = 0;
   WcsrCut cut_;
-  WcsrWork work_;
-  Buffer spans_, splits_, window_ptr_, col_idx_, values_, row_ids_, sums_, arrivals_;
+  DeviceWcsr matrix_;
+  Buffer spans_, splits_, row_ids_, sums_, arrivals_;
   wcsr::Arguments arguments_{};
   PlanReport report_;
 };
@@ -247,8 +251,8 @@ class AsyncWcsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (problem.m() > std::numeric_limits<std::int32_t>::max())
-      return Support::no("M above 2^31 - 1");
+    if (problem.nnz() + problem.m() >= std::numeric_limits<std::int32_t>::max())
+      return Support::no("nonzeros and rows together above 2^31 - 2");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const std::int64_t most = kMaxGridY * kMaxWarps * kShortRow / value_bytes;
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));

@@ -1,0 +1,29 @@
+#pragma once
+// The WCSR build on the device: the same bytes as Wcsr::build, from a CSR matrix on the host.
+
+#include <cstdint>
+#include <vector>
+
+#include "format/wcsr.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+
+struct DeviceWcsr {
+  Buffer window_ptr;  // int32[windows + 1]
+  Buffer col_idx;     // int32[tiles * tile_columns]
+  Buffer values;      // [tiles * window_rows * tile_columns] of the shape's value type
+  std::vector<std::int32_t> window_ptr_host;
+  std::int64_t gathered = 0;  // distinct columns, summed over the windows
+
+  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host.size()) - 1; }
+  std::int64_t tiles() const { return window_ptr_host.back(); }
+};
+
+// `row_order` as in Wcsr: empty is natural. Stages: "upload" for the CSR matrix, "build". Throws
+// Error when nonzeros and windows together exceed 2^31 - 1, DeviceError otherwise.
+DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
+                      Device& device, StageTimer& stages);
+
+}  // namespace spmmbench
