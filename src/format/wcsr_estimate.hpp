@@ -19,8 +19,8 @@ struct WcsrEstimate {
   std::array<double, 3> stored_share = {};
 };
 
-// Groups of 32 places, chosen in proportion to their nonzeros: about a twentieth of the matrix,
-// 32 to 256 of them. `row_order` as in Wcsr: empty is natural. Deterministic.
+// Groups of 32 places, chosen in proportion to their nonzeros, 32 to 96 of them; parallel.
+// `row_order` as in Wcsr: empty is natural. Deterministic.
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 
 }  // namespace spmmbench

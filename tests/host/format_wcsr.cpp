@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "format/wcsr_estimate.hpp"
 #include "matrices.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -104,6 +105,25 @@ TEST(Wcsr, TheFormatIsRegisteredAndRefusesBadOptions) {
   Options bad;
   bad.set("window", "9");
   EXPECT_THROW(format.analyze(testing::from_rows(1, {{0}}), bad), Error);
+}
+
+TEST(Wcsr, TheEstimateOfAUniformMatrixIsWhatTheBuildGives) {
+  const CsrMatrix matrix = testing::random_matrix(20000, 3000, 40, 1, 9);
+  for (const char* order : {"natural", "degree"}) {
+    const Permutation rows = wcsr_row_order(matrix, order);
+    const WcsrEstimate estimate = estimate_wcsr(matrix, rows);
+    for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+      const Wcsr wcsr = Wcsr::build(matrix, {kWcsrHeights[h], 16, ElementType::f32}, rows);
+      const double gathered = wcsr.stats().extra.at("gathered_rows_of_b");
+      EXPECT_NEAR(estimate.gathered_share[h], gathered / static_cast<double>(matrix.nnz()), 0.05);
+      EXPECT_NEAR(estimate.stored_share[h],
+                  static_cast<double>(wcsr.tiles() * 16) / static_cast<double>(matrix.nnz()), 0.05);
+    }
+  }
+}
+
+TEST(Wcsr, TheEstimateOfAnEmptyMatrixIsZero) {
+  EXPECT_EQ(estimate_wcsr(testing::from_rows(9, {{}, {}}), {}).gathered_share[0], 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace spmmbench {
@@ -83,6 +84,18 @@ TEST(WcsrWork, AWindowBeyondOneBlockIsSplit) {
   EXPECT_EQ(work.splits, (std::vector<std::int32_t>{3, 2}));
   for (int block = 0; block < 7; ++block)
     EXPECT_EQ(work.spans[8 * block].split, block < 3 ? 0 : block < 5 ? 1 : -1);
+}
+
+TEST(WcsrWork, TileNumbersReachTheirLastValue) {
+  constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
+  const WcsrWork work = cut_windows({kLast - 1003, kLast - 3, kLast - 2, kLast}, {4, 8, 12, 32});
+  std::int64_t tiles = 0;
+  for (const WcsrSpan& span : work.spans) {
+    EXPECT_GE(span.first_tile, span.tiles == 0 ? 0 : kLast - 1003);
+    EXPECT_LE(std::int64_t{span.first_tile} + (span.tiles & ~WcsrSpan::kShared), kLast);
+    tiles += span.tiles & ~WcsrSpan::kShared;
+  }
+  EXPECT_EQ(tiles, 1003);
 }
 
 TEST(WcsrWork, TheLongestWindowsComeFirst) {

@@ -1,0 +1,52 @@
+// What async_wcsr refuses, by arithmetic alone: the matrices have no entries behind their row
+// pointers.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n) {
+  const Kernel& kernel = Registry<Kernel>::instance().at("async_wcsr");
+  CsrMatrix a;
+  a.rows = rows;
+  a.cols = (std::int64_t{1} << 24) + 1;
+  a.row_ptr = {0, nnz};
+  Problem problem;
+  problem.a = &a;
+  problem.n = n;
+  problem.precision = Precision::fp16;
+  DeviceInfo device;
+  device.kind = DeviceKind::cuda;
+  device.compute_capability = 90;
+  return check_support(kernel, problem, device);
+}
+
+TEST(AsyncWcsrLimits, RefusesWhat31BitIndicesCannotHold) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  EXPECT_TRUE(ask(1000, kMost - 1001, 128).ok);
+  EXPECT_FALSE(ask(1000, kMost - 1000, 128).ok);
+  EXPECT_FALSE(ask(kMost, 5, 128).ok);
+}
+
+TEST(AsyncWcsrLimits, PredictsBytesBeyond32Bits) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_GT(ask(1000, 2'000'000'000, 128).device_bytes, std::size_t{1} << 34);
+}
+
+TEST(AsyncWcsrLimits, RefusesMoreStripsThanAGridHolds) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_TRUE(ask(10, 10, 65535 * 4 * 64).ok);
+  EXPECT_FALSE(ask(10, 10, std::int64_t{65535} * 4 * 64 + 1).ok);
+}
+
+}  // namespace
+}  // namespace spmmbench
