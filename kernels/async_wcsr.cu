@@ -113,7 +113,10 @@ class AsyncWcsrPlan final : public Plan {
     wcsr::Choice choice = choose(problem, stages);
     const WcsrShape shape{kWcsrHeights[choice.height_index], wcsr::kTileColumns,
                           storage_type(problem.precision)};
-    matrix_ = build_wcsr(*problem.a, shape, choice.row_order, device, stages);
+    const bool on_device =
+        problem.options.get_choice("build", "host", {"host", "device"}) == "device";
+    matrix_ = on_device ? build_wcsr(*problem.a, shape, choice.row_order, device, stages)
+                        : upload_wcsr(*problem.a, shape, choice.row_order, device, stages);
     WcsrWork work;
     {
       const auto timed = stages.scope("build");
@@ -279,6 +282,7 @@ class AsyncWcsr final : public Kernel {
                   {"order", "auto",
                    "row order inside the format: natural, a reordering, auto (natural or degree), "
                    "search (or rsh, where gathers dominate)"},
+                  {"build", "host", "where the format is built: host or device"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
                   {"warps", "4", "warps per block, 1 to 4"},
                   {"span", "auto", "tiles per warp, 1 to 32"},

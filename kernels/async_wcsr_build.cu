@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
 #include <limits>
+#include <utility>
 
 #include "async_wcsr/device_build.hpp"
 #include "gpu/cuda_check.hpp"
@@ -215,6 +216,25 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
           out.col_idx.as<std::int32_t>(), out.values.as<Bits>());
       SPMMBENCH_CUDA_LAUNCHED();
     });
+  device.synchronize();
+  return out;
+}
+
+DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
+                       const Permutation& row_order, Device& device, StageTimer& stages) {
+  Wcsr host;
+  {
+    const auto timed = stages.scope("build");
+    host = Wcsr::build(matrix, shape, row_order);
+  }
+  const auto timed = stages.scope("upload");
+  DeviceWcsr out;
+  out.window_ptr = device.upload(host.window_ptr);
+  out.col_idx = device.upload(host.col_idx);
+  out.values = host.values16.empty() ? device.upload(host.values32) : device.upload(host.values16);
+  out.gathered = static_cast<std::int64_t>(host.col_idx.size()) -
+                 std::count(host.col_idx.begin(), host.col_idx.end(), Wcsr::kPadding);
+  out.window_ptr_host = std::move(host.window_ptr);
   device.synchronize();
   return out;
 }

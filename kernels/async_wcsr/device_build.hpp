@@ -26,4 +26,8 @@ struct DeviceWcsr {
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages);
 
+// The same from the host build. Stages: "build", "upload".
+DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
+                       const Permutation& row_order, Device& device, StageTimer& stages);
+
 }  // namespace spmmbench
