@@ -107,6 +107,37 @@ class FaultTest(SweepTest):
         self.assertIn("--timeout requires --isolate", result.err)
 
 
+class GpuFaultTest(SweepTest):
+    def setUp(self):
+        super().setUp()
+        listing = subprocess.run([FAULTS, "list", "devices", "--json"], capture_output=True, check=True)
+        if not json.loads(listing.stdout)["devices"]:
+            self.skipTest("no GPU")
+
+    def sweep(self, kernels, *args):
+        command = [FAULTS, "run", "gen:uniform?rows=3000", "-k", kernels, "-n", "64", "--no-baselines",
+                   "--json", self.json, *QUICK, *args]
+        code = subprocess.run(command, capture_output=True, check=False, timeout=120).returncode
+        rows = json.loads(self.json.read_text())["rows"]
+        return code, {row["kernel"]: (row["status"], row["reason"]) for row in rows}
+
+    def test_every_fault_costs_one_isolated_row(self):
+        code, rows = self.sweep("planted_gpu_*,csr_row_split", "--isolate", "--timeout", "6")
+        self.assertEqual(code, 2)
+        self.assertEqual({kernel: status for kernel, (status, _) in rows.items()},
+                         {"planted_gpu_wrong": "wrong", "planted_gpu_address": "failed",
+                          "planted_gpu_endless": "timeout", "planted_gpu_memory": "failed",
+                          "csr_row_split": "ok"})
+        self.assertIn("illegal memory access", rows["planted_gpu_address"][1])
+        self.assertIn("out of device memory", rows["planted_gpu_memory"][1])
+
+    def test_a_lost_device_is_named_by_the_rows_after_it(self):
+        code, rows = self.sweep("csr_row_split,planted_gpu_address,cusparse_csr_default")
+        self.assertEqual(code, 4)
+        self.assertEqual(rows["csr_row_split"][0], "ok")
+        self.assertIn("device lost in planted_gpu_address", rows["cusparse_csr_default"][1])
+
+
 class ResumeTest(SweepTest):
     INPUTS = [DATA, "gen:uniform?rows=300", "gen:rmat?scale=8", "gen:banded?rows=200",
               "gen:esmm?size=64"]
@@ -245,6 +276,23 @@ class SpreadTest(SweepTest):
         self.assertEqual(result.returncode, 0, result.err)
         self.assertEqual(len(statuses(self.json)), 10)
         self.assertIn("geometric means over 5 matrices", result.out)
+
+    def test_two_devices_measure_at_the_same_time(self):
+        inputs = [f"gen:uniform?rows={60 + i}" for i in range(3)]
+        process = subprocess.Popen([os.environ["SPMMBENCH_SPREAD"], str(self.json), *inputs],
+                                   env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        most = 0
+        while process.poll() is None:
+            try:
+                most = max(most, len(children.read_text().split()))
+            except OSError:
+                break
+            time.sleep(0.01)
+        process.communicate()
+        self.assertEqual(process.returncode, 4)
+        self.assertEqual(most, 2)
+        self.assertEqual(sorted(statuses(self.json).values()), ["ok"] * 3 + ["timeout"] * 3)
 
     def test_a_crash_under_devices_is_said_and_the_sweep_goes_on(self):
         args = [*self.INPUTS, "-k", "cpu_csr,planted_segfault", "-n", 8, "--json", self.json,
