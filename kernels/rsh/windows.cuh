@@ -1,0 +1,301 @@
+#pragma once
+// Windows on the tensor cores. A warp walks the tiles of its span for one strip of features:
+//
+//   columns of tile i + kStages                      a register per lane
+//   rows of B of tiles i + 1 .. i + kStages - 1      in flight, into a ring in shared memory that
+//                                                    belongs to the warp: no barrier between warps
+//   bitmaps of tile i + 2, values of tile i + 1      in flight, into registers
+//   tile i                                           ldmatrix, mma
+//
+// A span is either several whole windows, stored as each ends, or this warp's share of one window
+// that the warps of the block, and other blocks where it is longer still, add up.
+
+#include "common/async_copy.cuh"
+#include "common/reduce_add.cuh"
+#include "rsh/tile.cuh"
+
+namespace spmmbench::rsh {
+
+// The windows of a span, one per lane.
+struct SpanWindows {
+  std::int32_t row;    // first
+  std::uint64_t rows;  // bit i: row + i stands in the window
+  std::int32_t column_end;
+  unsigned ends;  // bit i: tile i is its window's last; the same in all lanes
+  unsigned odd;   // bit i: tile i has one group of columns only; the same in all lanes
+
+  // `tiles` of the span; a shared span has the only window `first`.
+  __device__ SpanWindows(const Arguments& in, std::int32_t first, int tiles, bool is_shared,
+                         const SpanStart& start, int lane) {
+    const auto load = [&](std::int32_t w) {
+      return __ldg(reinterpret_cast<const int4*>(in.windows) + min(w, in.window_count));
+    };
+    const int4 here = load(first + lane), next = load(first + lane + 1);
+    row = here.x;
+    column_end = next.z;
+    const std::uint64_t* const word = in.row_bits + here.x / 64;
+    rows = __ldg(word) >> here.x % 64;
+    if (here.x % 64 != 0) rows |= __ldg(word + 1) << (64 - here.x % 64);
+    if (next.x - here.x < 64) rows &= (std::uint64_t{1} << (next.x - here.x)) - 1;
+
+    const auto last_is_odd = [](std::int32_t columns) {
+      return columns > 0 && (columns - 1) % kTileColumns < RsTile::kGroupColumns;
+    };
+    if (is_shared) {
+      ends = 0;
+      odd = last_is_odd(start.column_end - start.column) ? 1U << (tiles - 1) : 0U;
+      return;
+    }
+    const std::int32_t columns = next.z - here.z;
+    int end = (columns + kTileColumns - 1) / kTileColumns;
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int before = __shfl_up_sync(kFullWarp, end, step);
+      if (lane >= step) end += before;
+    }
+    const unsigned bit = columns > 0 && end <= tiles ? 1U << (end - 1) : 0U;
+    ends = __reduce_or_sync(kFullWarp, bit);
+    odd = __reduce_or_sync(kFullWarp, last_is_odd(columns) ? bit : 0U);
+  }
+
+  // Row of A at place i of window w of the span; -1 past the window's last row. `i` may differ
+  // between lanes, `w` may not.
+  __device__ std::int32_t row_at(int w, int i, int window_rows) const {
+    const std::uint64_t set = __shfl_sync(kFullWarp, rows, w);
+    const std::int32_t first = __shfl_sync(kFullWarp, row, w);
+    if (i >= min(__popcll(set), window_rows)) return -1;
+    std::uint64_t rest = set;
+    const std::uint64_t dense = (std::uint64_t{2} << i) - 1;
+    if ((set & dense) == dense) return first + i;  // no row is left out before it
+    for (int skip = 0; skip < i; ++skip) rest &= rest - 1;
+    return first + __ffsll(static_cast<long long>(rest)) - 1;
+  }
+};
+
+// This lane's copies of B rows: the same chunk of kCopies rows in every stage.
+template <class Input, int kRowBytes>
+class Loader {
+  static constexpr int kChunks = kRowBytes / 16;
+  static constexpr int kRowsPerCopy = 32 / kChunks;
+
+ public:
+  __device__ Loader(const Arguments& in, const SpanStart& start, std::int64_t feature, int lane)
+      : col_id_(in.col_id),
+        column_(start.column),
+        column_end_(start.column_end),
+        row_bytes_(in.b_row_bytes),
+        lane_(lane),
+        inside_(feature + lane % kChunks * (16 / kInputBytes<Input>) < in.n),
+        b_(static_cast<const char*>(in.b) + feature * kInputBytes<Input> + lane % kChunks * 16) {}
+
+  // Columns of the next tile, one per lane, -1 where it has fewer.
+  __device__ void read_columns(const SpanWindows& windows) {
+    const std::int32_t at = column_ + lane_ % kTileColumns;
+    mine_ = at < column_end_ ? __ldg(col_id_ + at) : -1;
+    column_ += kTileColumns;
+    if (column_ >= column_end_) {
+      column_ = column_end_;
+      column_end_ = __shfl_sync(kFullWarp, windows.column_end, ++window_ % 32);
+    }
+  }
+
+  // Of the tile whose columns were read last.
+  __device__ void copy(std::uint32_t stage) const {
+#pragma unroll
+    for (int j = 0; j < kTileColumns / kRowsPerCopy; ++j) {
+      const int row = lane_ / kChunks + j * kRowsPerCopy;
+      const std::int32_t column = __shfl_sync(kFullWarp, mine_, row);
+      copy_async(stage + chunk_at(row, lane_ % kChunks, kRowBytes),
+                 b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_,
+                 inside_ && column >= 0);
+    }
+  }
+
+ private:
+  const std::int32_t* col_id_;
+  std::int32_t column_, column_end_;
+  int window_ = 0;
+  std::uint32_t row_bytes_;
+  int lane_;
+  bool inside_;
+  const char* b_;
+  std::int32_t mine_ = -1;
+};
+
+// Bitmaps and values of the span's tiles, in order.
+template <class Input, int kHeight>
+class Decoder {
+ public:
+  __device__ Decoder(const Arguments& in, const SpanStart& start, int lane)
+      : bitmap_(reinterpret_cast<const uint2*>(in.bitmap) + std::int64_t{start.group} * kHeight),
+        values_(in.values),
+        base_(start.value),
+        lane_(lane) {}
+
+  __device__ void read_bits(bool one_group) {
+#pragma unroll
+    for (int h = 0; h < kHeight; ++h) {
+      bits_.group[0][h] = __ldg(bitmap_ + h);
+      bits_.group[1][h] = one_group ? make_uint2(0, 0) : __ldg(bitmap_ + kHeight + h);
+    }
+    bitmap_ += one_group ? kHeight : 2 * kHeight;
+  }
+  // Of the tile whose bits were read last.
+  __device__ void read_values(Fragment<Input, kHeight>& out) {
+    decode<Input, kHeight>(bits_, values_, base_, lane_, out);
+  }
+
+ private:
+  const uint2* bitmap_;
+  const void* values_;
+  std::uint32_t base_;
+  int lane_;
+  Bits<kHeight> bits_;
+};
+
+// Adds up the parts of a split window. True in the warp that arrives last, whose sums are then the
+// whole window's. kAtomic adds into one set of sums, in any order; else every part has its own and
+// they are added in the order of the parts, whoever is last: the result does not vary.
+template <bool kAtomic, int kQuads, class Totals>
+__device__ bool combine_parts(const Arguments& in, int part_index, std::int64_t strip,
+                              std::int64_t strips, int lane, Totals& totals) {
+  const WcsrPart part = in.parts[part_index];
+  const auto at = [&](std::int64_t index) {
+    return in.sums + (index * strips + strip) * kQuads * 32 + lane;
+  };
+  totals.for_each_quad([&](int i, float(&x)[4]) {
+    const float4 sum = make_float4(x[0], x[1], x[2], x[3]);
+    if constexpr (kAtomic) reduce_add(reinterpret_cast<float*>(at(part.first) + i * 32), sum);
+    else __stcg(at(part_index) + i * 32, sum);
+  });
+  __threadfence();  // the sums are visible before the arrival is counted
+  __syncwarp();
+  unsigned before = 0;
+  unsigned* const arrivals = in.arrivals + part.first * strips + strip;
+  if (lane == 0) before = atomicAdd(arrivals, 1U);
+  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(part.count) - 1U) return false;
+  if (lane == 0) *arrivals = 0;
+  __threadfence();  // and the others' sums are read after their arrivals
+  totals.clear();
+  for (int p = 0; p < (kAtomic ? 1 : part.count); ++p)
+    totals.for_each_quad([&](int i, float(&x)[4]) {
+      float4* const from = at(std::int64_t{part.first} + p) + i * 32;
+      const float4 sum = __ldcg(from);
+      if constexpr (kAtomic) *from = make_float4(0, 0, 0, 0);
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  return true;
+}
+
+template <class Input, int kHeight, int kRowBytes, int kStages, bool kAtomic>
+__device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
+  using S = Shape<Input, kHeight, kRowBytes, kStages>;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int team = blockDim.x / 32 / in.strips, member = warp / in.strips;
+  const std::int64_t strip = std::int64_t{blockIdx.y} * in.strips + warp % in.strips;
+  const std::int64_t strips = std::int64_t{gridDim.y} * in.strips;
+  const std::int64_t feature = strip * S::kFeatures;
+
+  const std::int64_t span_index = std::int64_t{blockIdx.x} * team + member;
+  const WcsrSpan span = in.spans[span_index];
+  const SpanStart start = in.starts[span_index];
+  const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
+  const int tiles = span.tiles & ~WcsrSpan::kShared;
+  const SpanWindows windows(in, span.first_window, tiles, is_shared, start, lane);
+  const auto odd = [&](int tile) { return (windows.odd >> tile & 1U) != 0; };
+
+  Loader<Input, kRowBytes> loader(in, start, feature, lane);
+  Decoder<Input, kHeight> decoder(in, start, lane);
+  Fragment<Input, kHeight> a = {}, next_a = {};
+  if (tiles > 0) {
+    loader.read_columns(windows);
+    decoder.read_bits(odd(0));
+    decoder.read_values(next_a);
+  }
+  if (tiles > 1) decoder.read_bits(odd(1));
+  const auto ring_of = [&](int w) { return shared + w * S::kRingBytes; };
+  const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(warp)));
+  wait_for_predecessor();
+  release_successor();
+#pragma unroll
+  for (int s = 0; s < kStages - 1; ++s) {
+    if (s < tiles) loader.copy(ring + s * S::kStageBytes);
+    if (s + 1 < tiles) loader.read_columns(windows);
+    commit_copies();
+  }
+
+  constexpr int kRowsPerLane = kIsTf32<Input> ? 2 : 1;  // of a block
+  using Totals = Sums<Input, kHeight, kRowBytes>;
+  Totals sums;
+  sums.clear();
+  std::int32_t row[kHeight][kRowsPerLane];  // of C; -1 where the window has fewer
+  int window = 0;
+  const auto find_rows = [&] {
+#pragma unroll
+    for (int h = 0; h < kHeight; ++h)
+#pragma unroll
+      for (int r = 0; r < kRowsPerLane; ++r) {
+        row[h][r] = windows.row_at(window, h * 8 + Totals::block_row(lane, r),
+                                   kHeight * RsTile::kBlockRows);
+        if (row[h][r] >= 0 && in.row_ids != nullptr) row[h][r] = __ldg(in.row_ids + row[h][r]);
+      }
+  };
+  const auto store = [&] {
+    sums.for_each_vector(lane, [&](int h, int r, int offset, float4 x) {
+      if (row[h][r] >= 0 && feature + offset < in.n)
+        __stcs(reinterpret_cast<float4*>(in.c + row[h][r] * in.ldc + feature + offset), x);
+    });
+  };
+
+  find_rows();
+  for (int first = 0; first < tiles; first += kStages) {
+#pragma unroll
+    for (int s = 0; s < kStages; ++s) {
+      const int i = first + s;
+      if (i >= tiles) break;
+      wait_copies<kStages - 2>();
+      __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
+      if (i + kStages - 1 < tiles) loader.copy(ring + (s + kStages - 1) % kStages * S::kStageBytes);
+      if (i + kStages < tiles) loader.read_columns(windows);
+      commit_copies();
+      a = next_a;
+      if (i + 1 < tiles) decoder.read_values(next_a);
+      if (i + 2 < tiles) decoder.read_bits(odd(i + 2));
+      sums.add(a, ring + s * S::kStageBytes, lane);
+      if ((windows.ends >> i & 1U) != 0) {
+        store();
+        sums.clear();
+        ++window;
+        if (i + 1 < tiles) find_rows();
+      }
+    }
+  }
+  if (!is_shared) return;
+
+  // One window for the whole team: the first member adds the others' sums to its own.
+  wait_copies<0>();
+  __syncthreads();
+  if (member > 0)
+    sums.for_each_quad([&](int i, float(&x)[4]) {
+      reinterpret_cast<float4*>(ring_of(warp))[i * 32 + lane] = make_float4(x[0], x[1], x[2], x[3]);
+    });
+  __syncthreads();
+  if (member > 0) return;
+  for (int m = 1; m < team; ++m) {
+    const auto* theirs = reinterpret_cast<const float4*>(ring_of(m * in.strips + warp));
+    sums.for_each_quad([&](int i, float(&x)[4]) {
+      const float4 sum = theirs[i * 32 + lane];
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  }
+  if (span.part < 0 || combine_parts<kAtomic, S::kQuads>(in, span.part, strip, strips, lane, sums))
+    store();
+}
+
+}  // namespace spmmbench::rsh
