@@ -35,8 +35,15 @@ constexpr int kDefaultWarps = 4;                // per block
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
 constexpr std::int64_t kMaxGridY = 65535;
 
+// Resident blocks of kMaxThreads that the registers must allow: the sums grow with height and
+// strip.
+constexpr int min_blocks(int height, int row_bytes) {
+  const int size = height * row_bytes / 128;
+  return size == 1 ? 3 : size == 2 ? 2 : 1;
+}
+
 template <class Input, int kHeight, int kRowBytes, bool kAtomic>
-__global__ void __launch_bounds__(kMaxThreads)
+__global__ void __launch_bounds__(kMaxThreads, min_blocks(kHeight, kRowBytes))
     rsh_kernel(const __grid_constant__ rsh::Arguments in) {
   extern __shared__ __align__(128) unsigned char shared[];
   if (blockIdx.x < in.span_blocks) {

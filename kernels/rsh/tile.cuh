@@ -152,7 +152,7 @@ struct Sums {
   // input, and two rows for tf32.
   template <class Store>
   __device__ void for_each_vector(int lane, Store store) const {
-    const int g = lane / 4, t = lane % 4;
+    const int g = lane / 4;
 #pragma unroll
     for (int h = 0; h < kHeight; ++h) {
       if constexpr (kIsTf32<Input>) {

@@ -177,6 +177,7 @@ __device__ bool combine_parts(const Arguments& in, int part_index, std::int64_t 
   if (lane == 0) *arrivals = 0;
   __threadfence();  // and the others' sums are read after their arrivals
   totals.clear();
+#pragma unroll 1
   for (int p = 0; p < (kAtomic ? 1 : part.count); ++p)
     totals.for_each_quad([&](int i, float(&x)[4]) {
       float4* const from = at(std::int64_t{part.first} + p) + i * 32;
@@ -251,26 +252,28 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   };
 
   find_rows();
-  for (int first = 0; first < tiles; first += kStages) {
-#pragma unroll
-    for (int s = 0; s < kStages; ++s) {
-      const int i = first + s;
-      if (i >= tiles) break;
-      wait_copies<kStages - 2>();
-      __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-      if (i + kStages - 1 < tiles) loader.copy(ring + (s + kStages - 1) % kStages * S::kStageBytes);
-      if (i + kStages < tiles) loader.read_columns(windows);
-      commit_copies();
-      a = next_a;
-      if (i + 1 < tiles) decoder.read_values(next_a);
-      if (i + 2 < tiles) decoder.read_bits(odd(i + 2));
-      sums.add(a, ring + s * S::kStageBytes, lane);
-      if ((windows.ends >> i & 1U) != 0) {
-        store();
-        sums.clear();
-        ++window;
-        if (i + 1 < tiles) find_rows();
-      }
+  std::uint32_t full = ring, empty = ring + (kStages - 1) * S::kStageBytes;
+  const auto step = [&](std::uint32_t& stage) {
+    stage = stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
+  };
+#pragma unroll 1
+  for (int i = 0; i < tiles; ++i) {
+    wait_copies<kStages - 2>();
+    __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
+    if (i + kStages - 1 < tiles) loader.copy(empty);
+    if (i + kStages < tiles) loader.read_columns(windows);
+    commit_copies();
+    a = next_a;
+    if (i + 1 < tiles) decoder.read_values(next_a);
+    if (i + 2 < tiles) decoder.read_bits(odd(i + 2));
+    sums.add(a, full, lane);
+    step(full);
+    step(empty);
+    if ((windows.ends >> i & 1U) != 0) {
+      store();
+      sums.clear();
+      ++window;
+      if (i + 1 < tiles) find_rows();
     }
   }
   if (!is_shared) return;
@@ -284,6 +287,7 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
     });
   __syncthreads();
   if (member > 0) return;
+#pragma unroll 1
   for (int m = 1; m < team; ++m) {
     const auto* theirs = reinterpret_cast<const float4*>(ring_of(m * in.strips + warp));
     sums.for_each_quad([&](int i, float(&x)[4]) {
