@@ -25,13 +25,13 @@
 #include "rsh/residual.cuh"
 #include "rsh/windows.cuh"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/reordering.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr int kStages = 3;
-constexpr int kMaxThreads = 256;
-constexpr int kDefaultWarps = 4;                // per block
+constexpr int kMaxWarps = 4;                    // per block
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
 constexpr std::int64_t kMaxGridY = 65535;
 
@@ -43,9 +43,9 @@ constexpr int min_blocks(int height, int row_bytes) {
 }
 
 template <class Input, int kHeight, int kRowBytes, bool kAtomic>
-__global__ void __launch_bounds__(kMaxThreads, min_blocks(kHeight, kRowBytes))
+__global__ void __launch_bounds__(kMaxWarps * 32, min_blocks(kHeight, kRowBytes))
     rsh_kernel(const __grid_constant__ rsh::Arguments in) {
-  extern __shared__ __align__(128) unsigned char shared[];
+  extern __shared__ __align__(1024) unsigned char shared[];  // stages are addressed by xor
   if (blockIdx.x < in.span_blocks) {
     rsh::multiply_windows<Input, kHeight, kRowBytes, kStages, kAtomic>(in, shared);
   } else {
@@ -57,8 +57,8 @@ __global__ void __launch_bounds__(kMaxThreads, min_blocks(kHeight, kRowBytes))
 
 struct Variant {
   void (*kernel)(rsh::Arguments) = nullptr;
-  int features = 0;  // of a strip
-  int ring_bytes = 0;
+  int features = 0;    // of a strip
+  int warp_bytes = 0;  // of shared memory, without values
   int quads = 0;
   int (*residual_rows)(int threads, int strips) = nullptr;  // per block
 };
@@ -68,8 +68,8 @@ Variant make_variant(bool atomic) {
   using Shape = rsh::Shape<Input, kHeight, kRowBytes, kStages>;
   return {atomic ? rsh_kernel<Input, kHeight, kRowBytes, true>
                  : rsh_kernel<Input, kHeight, kRowBytes, false>,
-          Shape::kFeatures, Shape::kRingBytes, Shape::kQuads,
-          rsh::residual_rows_per_block<Input, kRowBytes>};
+          Shape::kFeatures, Shape::kRingBytes + Shape::kColumnBytes + Shape::kBitmapBytes,
+          Shape::kQuads, rsh::residual_rows_per_block<Input, kRowBytes>};
 }
 
 template <class Input>
@@ -91,11 +91,19 @@ Variant variant_of(Precision precision, int window_rows, int row_bytes, bool ato
   }
 }
 
-int blocks_per_sm(const Variant& variant, int warps) {
+int blocks_per_sm(const Variant& variant, int warps, std::size_t shared_bytes) {
   int blocks = 0;
-  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, variant.kernel, warps * 32, static_cast<std::size_t>(warps) * variant.ring_bytes));
+  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, variant.kernel, warps * 32,
+                                                               shared_bytes));
   return std::max(blocks, 1);
+}
+
+// On the device, padded with zeros to a multiple of 16 bytes.
+template <class T>
+Buffer upload_padded(Device& device, std::vector<T> host) {
+  constexpr std::size_t kPerPiece = 16 / sizeof(T);
+  host.resize((host.size() + kPerPiece - 1) / kPerPiece * kPerPiece);
+  return device.upload(host);
 }
 
 // Tiles of kTileColumns before every window.
@@ -107,56 +115,88 @@ std::vector<std::int32_t> window_tiles(const RsTile& a) {
   return out;
 }
 
-// Where each span begins in the arrays of the format.
-std::vector<rsh::SpanStart> span_starts(const RsTile& a, const WcsrWork& work,
+// Where each span lies in the arrays of the format.
+std::vector<rsh::SpanRange> span_ranges(const RsTile& a, const WcsrWork& work,
                                         const std::vector<std::int32_t>& tiles_before) {
-  std::vector<rsh::SpanStart> out(work.spans.size(), rsh::SpanStart{});
+  std::vector<rsh::SpanRange> out(work.spans.size(), rsh::SpanRange{});
   const auto count = static_cast<std::int64_t>(work.spans.size());
+  const std::int64_t height = a.blocks_per_group();
 #pragma omp parallel for schedule(static)
   for (std::int64_t s = 0; s < count; ++s) {
     const WcsrSpan& span = work.spans[s];
     const int tiles = span.tiles & ~WcsrSpan::kShared;
     if (tiles == 0) continue;
-    const RsTile::Window &window = a.windows[span.first_window],
-                         &next = a.windows[span.first_window + 1];
+    const RsTile::Window window = a.windows[span.first_window];
+    rsh::SpanRange& out_range = out[s];
+    if ((span.tiles & WcsrSpan::kShared) == 0) {
+      const auto last = std::lower_bound(tiles_before.begin() + span.first_window,
+                                         tiles_before.end(), span.first_tile + tiles);
+      const RsTile::Window end = a.windows[last - tiles_before.begin()];
+      out_range = {window.column, end.column, window.group, end.group, window.value, end.value, {}};
+      continue;
+    }
+    const RsTile::Window next = a.windows[span.first_window + 1];
     const std::int32_t skipped = span.first_tile - tiles_before[span.first_window];
-    rsh::SpanStart& start = out[s];
-    start.column = window.column + skipped * rsh::kTileColumns;
-    start.column_end = (span.tiles & WcsrSpan::kShared) != 0
-                           ? std::min(start.column + tiles * rsh::kTileColumns, next.column)
-                           : next.column;
-    start.group = window.group + 2 * skipped;
-    start.value = window.value;
-    const std::int64_t height = a.blocks_per_group();
-    for (std::int64_t block = window.group * height; block < start.group * height; ++block)
-      start.value += static_cast<std::uint32_t>(std::popcount(a.bitmap[block]));
+    out_range.column = window.column + skipped * rsh::kTileColumns;
+    out_range.column_end = std::min(out_range.column + tiles * rsh::kTileColumns, next.column);
+    out_range.group = window.group + 2 * skipped;
+    out_range.group_end = std::min(out_range.group + 2 * tiles, next.group);
+    const auto values = [&](std::int64_t from, std::int64_t to) {
+      std::uint32_t sum = 0;
+      for (std::int64_t block = from * height; block < to * height; ++block)
+        sum += static_cast<std::uint32_t>(std::popcount(a.bitmap[block]));
+      return sum;
+    };
+    out_range.value = window.value + values(window.group, out_range.group);
+    out_range.value_end = out_range.value + values(out_range.group, out_range.group_end);
   }
   return out;
+}
+
+// Shared memory for the values of any span, with a piece at either end that it may begin and end
+// inside, and one more that decoding may read into.
+int value_bytes_of(const std::vector<rsh::SpanRange>& ranges, int value_bytes) {
+  std::uint32_t most = 0;
+  for (const rsh::SpanRange& range : ranges) most = std::max(most, range.value_end - range.value);
+  return static_cast<int>(most * static_cast<unsigned>(value_bytes) / 16 + 3) * 16;
 }
 
 class RshPlan final : public Plan {
  public:
   RshPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    Options format_options;
+    rsh::Choice choice;
     {
       const auto timed = stages.scope("choose");
-      format_options = rsh::format_options(problem);
+      choice = rsh::choose(problem);
     }
     RsTile host;
+    std::vector<std::int32_t>
+        row_ids;  // row of the format -> row of C; empty when they are the same
     WcsrWork work;
-    std::vector<rsh::SpanStart> starts;
+    std::vector<rsh::SpanRange> ranges;
     {
       const auto timed = stages.scope("build");
-      host = RsTile::build(*problem.a, format_options);
+      row_ids.assign(problem.row_ids.begin(), problem.row_ids.end());
+      if (choice.by_degree) {
+        const Permutation order = order_by_degree(*problem.a);
+        host = RsTile::build(permute_rows(*problem.a, order), choice.format);
+        row_ids = order;
+        if (!problem.row_ids.empty())
+          for (std::int32_t& row : row_ids) row = problem.row_ids[row];
+      } else {
+        host = RsTile::build(*problem.a, choice.format);
+      }
       const std::vector<std::int32_t> tiles = window_tiles(host);
       choose_launch(problem, host.window_rows, tiles, device.info());
       work = cut_windows(tiles, cut_);
-      starts = span_starts(host, work, tiles);
+      ranges = span_ranges(host, work, tiles);
+      value_bytes_ =
+          value_bytes_of(ranges, static_cast<int>(bytes_of(storage_type(problem.precision))));
     }
     const auto timed = stages.scope("upload");
-    upload(problem, host, work, starts, device);
-    describe(host, work, format_options);
+    upload(problem.precision, host, row_ids, work, ranges, device);
+    describe(host, work, choice, static_cast<int>(bytes_of(storage_type(problem.precision))));
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -166,13 +206,17 @@ class RshPlan final : public Plan {
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
-    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), warps_ * 32,
-                     static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in);
+    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), warps_ * 32, shared_bytes(),
+                     stream, overlap_, in);
   }
 
   PlanReport report() const override { return report_; }
 
  private:
+  std::size_t shared_bytes() const {
+    return static_cast<std::size_t>(warps_) * (variant_.warp_bytes + value_bytes_);
+  }
+
   void choose_launch(const Problem& problem, int window_rows,
                      const std::vector<std::int32_t>& tiles_before, const DeviceInfo& device) {
     const Options& options = problem.options;
@@ -188,46 +232,48 @@ class RshPlan final : public Plan {
     variant_ = variant_of(problem.precision, window_rows, is_long ? kLongRow : kShortRow, atomic_);
 
     const std::int64_t strips = (n_ + variant_.features - 1) / variant_.features;
-    const auto wanted = static_cast<int>(options.get_int("warps", kDefaultWarps, 1, 8));
+    const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
     strip_groups_ = static_cast<unsigned>((strips + wanted - 1) / wanted);
     strips_ = static_cast<int>((strips + strip_groups_ - 1) / strip_groups_);
     cut_.team = std::max(1, wanted / strips_);
     warps_ = cut_.team * strips_;
+    const int most_shared = static_cast<int>(device.shared_per_block);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(variant_.kernel,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        warps_ * variant_.ring_bytes));
-    const int resident = device.sm_count * blocks_per_sm(variant_, warps_) * warps_;
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared));
+    const int resident = device.sm_count * blocks_per_sm(variant_, warps_, shared_bytes()) * warps_;
     rsh::choose_cut(tiles, static_cast<std::int64_t>(tiles_before.size()) - 1, strips, resident,
                     cut_);
     const auto given = [&](const char* key, int& tiles_of) {
       if (options.get(key, "auto") != "auto")
-        tiles_of = static_cast<int>(options.get_int(key, 1, 1, WcsrCut::kMaxSpanTiles));
+        tiles_of = static_cast<int>(options.get_int(key, 1, 1, rsh::kMaxSpanTiles));
     };
     given("span", cut_.span_tiles);
     given("whole", cut_.whole_tiles);
     given("part", cut_.part_tiles);
   }
 
-  void upload(const Problem& problem, RsTile& host, const WcsrWork& work,
-              const std::vector<rsh::SpanStart>& starts, Device& device) {
-    const ElementType type = storage_type(problem.precision);
+  void upload(Precision precision, RsTile& host, const std::vector<std::int32_t>& row_ids,
+              const WcsrWork& work, const std::vector<rsh::SpanRange>& ranges, Device& device) {
+    const ElementType type = storage_type(precision);
     spans_ = device.upload(work.spans);
-    starts_ = device.upload(starts);
+    ranges_ = device.upload(ranges);
     parts_ = device.upload(work.parts);
     windows_ = device.upload(host.windows);
     host.row_bits.push_back(0);  // a window's 64 rows may begin in the last word
     row_bits_ = device.upload(host.row_bits);
     host.row_bits.pop_back();
-    bitmap_ = device.upload(host.bitmap);
-    col_id_ = device.upload(host.col_id);
-    values_ = upload_values(device, host.values, type);
-    if (!problem.row_ids.empty()) row_ids_ = device.upload(problem.row_ids);
+    bitmap_ = upload_padded(device, host.bitmap);
+    col_id_ = upload_padded(device, host.col_id);
+    std::vector<float> padded = host.values;
+    padded.resize((padded.size() + 7) / 8 * 8);  // to 16 bytes of any type
+    values_ = upload_values(device, padded, type);
+    row_ids_ = device.upload(row_ids);
     const std::size_t slots = work.parts.size() * strips_ * strip_groups_;
     sums_ = device.allocate(slots * variant_.quads * 32 * sizeof(float4));
     arrivals_ = device.allocate(slots * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
-    const rsh::Residual residual = upload_residual(problem, host, device);
+    const rsh::Residual residual = upload_residual(type, host, row_ids, device);
     device.synchronize();
 
     const auto span_blocks = static_cast<unsigned>(work.spans.size() / cut_.team);
@@ -235,7 +281,7 @@ class RshPlan final : public Plan {
     blocks_ =
         span_blocks + static_cast<unsigned>((residual.count + rows_per_block - 1) / rows_per_block);
     arguments_ = {.spans = spans_.as<WcsrSpan>(),
-                  .starts = starts_.as<rsh::SpanStart>(),
+                  .ranges = ranges_.as<rsh::SpanRange>(),
                   .parts = parts_.as<WcsrPart>(),
                   .windows = windows_.as<RsTile::Window>(),
                   .row_bits = row_bits_.as<std::uint64_t>(),
@@ -252,28 +298,33 @@ class RshPlan final : public Plan {
                   .ldc = 0,
                   .n = n_,
                   .strips = strips_,
+                  .value_bytes = value_bytes_,
                   .sums = sums_.as<float4>(),
                   .arrivals = arrivals_.as<unsigned>()};
   }
 
-  // The residual rows of the format, and before them the empty rows of A: C is written there too.
-  rsh::Residual upload_residual(const Problem& problem, const RsTile& host, Device& device) {
+  // The residual rows of the format, and before them the rows that are in no part of it, which are
+  // empty: C is written there too.
+  rsh::Residual upload_residual(ElementType type, const RsTile& host,
+                                const std::vector<std::int32_t>& row_ids, Device& device) {
+    std::vector<std::uint64_t> taken = host.row_bits;
+    for (const std::int32_t row : host.residual_row)
+      taken[row / 64] |= std::uint64_t{1} << (row % 64);
     std::vector<std::int32_t> rows;
     for (std::int64_t row = 0; row < host.rows; ++row)
-      if (problem.a->row_length(row) == 0 && (host.row_bits[row / 64] >> (row % 64) & 1) == 0)
-        rows.push_back(static_cast<std::int32_t>(row));
+      if ((taken[row / 64] >> (row % 64) & 1) == 0) rows.push_back(static_cast<std::int32_t>(row));
     rsh::Residual out{};
     const auto empty = static_cast<std::int32_t>(rows.size());
     rows.insert(rows.end(), host.residual_row.begin(), host.residual_row.end());
-    if (!problem.row_ids.empty())
-      for (std::int32_t& row : rows) row = problem.row_ids[row];
+    if (!row_ids.empty())
+      for (std::int32_t& row : rows) row = row_ids[row];
     for (int length = 1; length <= rsh::Residual::kLengths; ++length)
       out.first[length] = empty + host.residual_offset[length];
     for (int length = 1; length < rsh::Residual::kLengths; ++length)
       out.entry[length] = host.residual_start(length);
     residual_rows_ = device.upload(rows);
     residual_cols_ = device.upload(host.residual_col);
-    residual_values_ = upload_values(device, host.residual_value, storage_type(problem.precision));
+    residual_values_ = upload_values(device, host.residual_value, type);
     out.rows = residual_rows_.as<std::int32_t>();
     out.cols = residual_cols_.as<std::int32_t>();
     out.values = residual_values_.data();
@@ -281,14 +332,16 @@ class RshPlan final : public Plan {
     return out;
   }
 
-  void describe(const RsTile& host, const WcsrWork& work, const Options& format_options) {
+  void describe(const RsTile& host, const WcsrWork& work, const rsh::Choice& choice,
+                int value_bytes) {
     for (const Buffer* buffer :
-         {&spans_, &starts_, &parts_, &windows_, &row_bits_, &bitmap_, &col_id_, &values_,
+         {&spans_, &ranges_, &parts_, &windows_, &row_bits_, &bitmap_, &col_id_, &values_,
           &row_ids_, &sums_, &arrivals_, &residual_rows_, &residual_cols_, &residual_values_})
       report_.device_bytes += buffer->bytes();
-    report_.format = host.stats(values_.bytes() == host.values.size() * 4 ? 4 : 2);
+    report_.format = host.stats(value_bytes);
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = format_options.values();
+    report_.params = choice.format.values();
+    report_.params["order"] = choice.by_degree ? "degree" : "natural";
     report_.params["strip"] = number(variant_.features);
     report_.params["warps"] = number(warps_);
     report_.params["reduce"] = atomic_ ? "atomic" : "fixup";
@@ -313,8 +366,9 @@ class RshPlan final : public Plan {
   unsigned strip_groups_ = 1;
   int warps_ = 1;
   unsigned blocks_ = 0;
+  int value_bytes_ = 0;  // of shared memory per warp
   WcsrCut cut_;
-  Buffer spans_, starts_, parts_, windows_, row_bits_, bitmap_, col_id_, values_, row_ids_, sums_,
+  Buffer spans_, ranges_, parts_, windows_, row_bits_, bitmap_, col_id_, values_, row_ids_, sums_,
       arrivals_, residual_rows_, residual_cols_, residual_values_;
   rsh::Arguments arguments_{};
   PlanReport report_;
@@ -329,7 +383,7 @@ class Rsh final : public Kernel {
     if (problem.m() > kMost || problem.nnz() > kMost)
       return Support::no("M or nonzeros above 2^31 - 1");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = kMaxGridY * kDefaultWarps * kShortRow / value_bytes;
+    const std::int64_t most = kMaxGridY * kMaxWarps * kShortRow / value_bytes;
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column: a column and an eighth of a bitmap per nonzero.
     return Support::yes(
@@ -350,15 +404,16 @@ class Rsh final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
+                  {"order", "auto", "row order inside the format: natural or degree"},
                   {"rule", "overlap", "rows for the CUDA cores: printed or overlap"},
                   {"members", "collected", "rows of a window: collected or consecutive"},
                   {"tau_delta", "auto", "printed: most new, overlap: most shared columns"},
                   {"tau_nnz", "auto", "longest row for the CUDA cores, 0 to 32"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-                  {"warps", "4", "warps per block, 1 to 8"},
-                  {"span", "auto", "tiles per warp, 1 to 32"},
-                  {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
-                  {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"},
+                  {"warps", "4", "warps per block, 1 to 4"},
+                  {"span", "auto", "tiles per warp, 1 to 16"},
+                  {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 16"},
+                  {"part", "auto", "most tiles per warp of a window that is cut, 1 to 16"},
                   {"reduce", "fixup", "split windows: fixup (fixed order) or atomic"}},
   };
 };

@@ -10,13 +10,15 @@ namespace spmmbench::rsh {
 
 constexpr int kTileColumns = 2 * RsTile::kGroupColumns;  // one k step of the 16-bit mma
 
-// Where a span begins; `column_end` is the end of its first window, or of its share of a window
-// that several warps have.
-struct alignas(16) SpanStart {
-  std::int32_t column;
-  std::int32_t column_end;
-  std::int32_t group;
-  std::uint32_t value;
+// A span takes its share of the format to shared memory at its start, so its length is bounded.
+constexpr int kMaxSpanTiles = 16;
+
+// A span's columns, groups and values in the arrays of the format.
+struct alignas(16) SpanRange {
+  std::int32_t column, column_end;
+  std::int32_t group, group_end;
+  std::uint32_t value, value_end;
+  std::int32_t unused[2];
 };
 
 // Rows of equal length together, as in RsTile; `rows` are rows of C, and the rows of A without any
@@ -34,7 +36,7 @@ struct Residual {
 
 struct Arguments {
   const WcsrSpan* spans;  // first_tile counts tiles of kTileColumns over all windows
-  const SpanStart* starts;
+  const SpanRange* ranges;
   const WcsrPart* parts;
   const RsTile::Window* windows;
   const std::uint64_t* row_bits;
@@ -51,6 +53,7 @@ struct Arguments {
   std::int64_t ldc;
   std::int64_t n;
   int strips;          // per block
+  int value_bytes;     // of shared memory for the values of a warp's span
   float4* sums;        // of split windows: [part][strip][quad][lane]; all zero between launches
                        // where they are added to
   unsigned* arrivals;  // [first part of a window][strip]; all zero between launches

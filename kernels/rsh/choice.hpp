@@ -3,11 +3,15 @@
 // on an H200 (results/NOTES.md, RSH).
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 
+#include "format/wcsr.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "format/wcsr_work.hpp"
+#include "rsh/arguments.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/problem.hpp"
 
@@ -16,32 +20,48 @@ namespace spmmbench::rsh {
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
 constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.06, 1.25};
 constexpr std::array<const char*, 3> kHeights = {"8", "16", "32"};
+// Rows by length lose the locality of neighbouring windows in the L2 cache.
+constexpr double kDegreePenalty = 1.1;
 
-// Bytes through the L2 cache per nonzero decide the height: gathered rows of B, and A per strip.
-inline std::string best_window(const Problem& problem) {
-  const WcsrEstimate estimate = estimate_wcsr(*problem.a, {});
-  const auto value_bytes = static_cast<double>(bytes_of(storage_type(problem.precision)));
-  const double row_bytes = static_cast<double>(problem.n) * value_bytes;
-  const double strips = std::max(1.0, row_bytes / 256);
-  int best = 0;
-  double least = 0;
-  for (int h = 0; h < 3; ++h) {
-    const double column_bytes = 4 + (1 << h);  // a column and its share of the bitmaps
-    const double cost =
-        estimate.gathered_share[h] * (row_bytes + strips * column_bytes) * kHeightPenalty[h];
-    if (h == 0 || cost < least) best = h, least = cost;
-  }
-  return kHeights[best];
-}
+// How the rows are put in windows.
+struct Choice {
+  Options format;          // of RsTile
+  bool by_degree = false;  // longest rows first, so that hubs share windows
+};
 
-// Options of the format: the user's, and a height where it is open.
-inline Options format_options(const Problem& problem) {
-  Options out;
+// What the user set; the rest by the bytes through the L2 cache per nonzero: gathered rows of B,
+// and A per strip, estimated from a sample of windows.
+inline Choice choose(const Problem& problem) {
+  Choice out;
   for (const char* key : {"rule", "members", "tau_delta", "tau_nnz"})
-    if (problem.options.has(key)) out.set(key, problem.options.get(key, ""));
+    if (problem.options.has(key)) out.format.set(key, problem.options.get(key, ""));
   const std::string window =
       problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
-  out.set("window", window == "auto" ? best_window(problem) : window);
+  const std::string order =
+      problem.options.get_choice("order", "auto", {"auto", "natural", "degree"});
+  out.format.set("window", window);
+  out.by_degree = order == "degree";
+  if (window != "auto" && order != "auto") return out;
+
+  const double row_bytes = static_cast<double>(problem.n) *
+                           static_cast<double>(bytes_of(storage_type(problem.precision)));
+  const double strips = std::max(1.0, row_bytes / 256);
+  double least = std::numeric_limits<double>::infinity();
+  for (const bool by_degree : {false, true}) {
+    if (order != "auto" && by_degree != (order == "degree")) continue;
+    const WcsrEstimate estimate = by_degree ? estimate_wcsr(*problem.a, order_by_degree(*problem.a))
+                                            : estimate_wcsr(*problem.a, {});
+    for (std::size_t h = 0; h < kHeights.size(); ++h) {
+      if (window != "auto" && window != kHeights[h]) continue;
+      const double column_bytes = 4.0 + static_cast<double>(1 << h);  // and its share of bitmaps
+      const double cost = estimate.gathered_share[h] * (row_bytes + strips * column_bytes) *
+                          kHeightPenalty[h] * (by_degree ? kDegreePenalty : 1.0);
+      if (cost >= least) continue;
+      least = cost;
+      out.by_degree = by_degree;
+      out.format.set("window", kHeights[h]);
+    }
+  }
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <cuda_fp16.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "common/async_copy.cuh"
 #include "common/mma.cuh"
@@ -37,54 +38,51 @@ struct Shape {
   static constexpr int kFeatureTiles = kFeatures / 16;
   static constexpr int kQuads = kHeight * kFeatureTiles;  // float4 of sums per lane
   static constexpr int kStageBytes = kTileColumns * kRowBytes;
-  static constexpr int kRingBytes =  // of a warp; its sums pass through it when windows are shared
+  // Of a warp; a warp's sums pass through its ring when windows are shared.
+  static constexpr int kRingBytes =
       kStages * kStageBytes > kQuads * 512 ? kStages* kStageBytes : kQuads * 512;
+  // Of a warp's columns and bitmaps, a 16-byte piece more for arrays that begin inside one.
+  static constexpr int kColumnBytes = kMaxSpanTiles * kTileColumns * 4 + 16;
+  static constexpr int kBitmapBytes = kMaxSpanTiles * 2 * kHeight * 8 + 16;
 };
 
-// A's fragments of one tile for one lane, per block row: 16-bit: both k halves, two values each.
-// tf32: two k steps of two values.
+// A's fragments of one tile for one lane. 16-bit: [k half][block], two values in a word; tf32:
+// [k step][block][value].
 template <class Input, int kHeight>
 struct Fragment {
-  static constexpr int kRegisters = kIsTf32<Input> ? 4 : 2;
-  std::uint32_t x[kHeight][kRegisters];
-};
-
-template <int kHeight>
-struct Bits {
-  uint2 group[2][kHeight];  // x: rows 0..3, y: rows 4..7
+  std::uint32_t x[2][kHeight][kIsTf32<Input> ? 2 : 1];
 };
 
 template <class Input>
-__device__ inline std::uint32_t load_value(const void* values, std::uint32_t index, bool set) {
-  if constexpr (kIsTf32<Input>)
-    return set ? __ldg(static_cast<const std::uint32_t*>(values) + index) : 0U;
-  else return set ? __ldg(static_cast<const unsigned short*>(values) + index) : 0U;
-}
+using Stored = std::conditional_t<kIsTf32<Input>, std::uint32_t, std::uint16_t>;
 
-// Values of a tile whose first value has index `base`, which moves past it.
+// Decodes the bitmaps at `bits` (of one group or two) into `out`. `values`: in shared memory, from
+// the tile's first value on; moves past its last. Up to two more are read and not used.
 template <class Input, int kHeight>
-__device__ inline void decode(const Bits<kHeight>& bits, const void* values, std::uint32_t& base,
+__device__ inline void decode(const uint2* bits, bool one_group, const Stored<Input>*& values,
                               int lane, Fragment<Input, kHeight>& out) {
-  const int g = lane / 4, shift = g % 4 * 8 + lane % 4 * 2;
+  const bool upper = lane >= 16;  // row g of a block is in its second word
+  const int shift = lane / 4 % 4 * 8 + lane % 4 * 2;
   const std::uint32_t below = (1U << shift) - 1U;
 #pragma unroll
   for (int k = 0; k < 2; ++k)
 #pragma unroll
     for (int h = 0; h < kHeight; ++h) {
-      const uint2 word = bits.group[k][h];
-      const auto low = static_cast<std::uint32_t>(__popc(word.x));
-      const std::uint32_t half = g < 4 ? word.x : word.y;
-      const std::uint32_t at = base + (g < 4 ? 0U : low) + __popc(half & below);
-      const bool first = (half >> shift & 1U) != 0, second = (half >> shift & 2U) != 0;
-      const std::uint32_t v0 = load_value<Input>(values, at, first);
-      const std::uint32_t v1 = load_value<Input>(values, at + first, second);
+      const uint2 word = k == 1 && one_group ? make_uint2(0, 0) : bits[k * kHeight + h];
+      const int low = __popc(word.x);
+      const std::uint32_t half = upper ? word.y : word.x;
+      const Stored<Input>* const at = values + ((upper ? low : 0) + __popc(half & below));
+      const std::uint32_t x0 = at[0], x1 = at[1], set = half >> shift & 3U;
       if constexpr (kIsTf32<Input>) {
-        out.x[h][2 * k] = v0;
-        out.x[h][2 * k + 1] = v1;
+        out.x[k][h][0] = (set & 1U) != 0 ? x0 : 0U;
+        out.x[k][h][1] = set == 3U ? x1 : set == 2U ? x0 : 0U;
       } else {
-        out.x[h][k] = v0 | v1 << 16;
+        // Bytes 0, 1 are x0, 4, 5 are x1, 2 and 3 are zero.
+        const std::uint32_t with_second = 0x54101022U, without = 0x22102222U;
+        const std::uint32_t pick = (set & 2U) != 0 ? with_second : without;
+        out.x[k][h][0] = __byte_perm(x0, x1, (set & 1U) != 0 ? pick >> 16 : pick);
       }
-      base += low + __popc(word.y);
+      values += low + __popc(word.y);
     }
 }
 
@@ -106,34 +104,42 @@ struct Sums {
       for (int i = 0; i < kFeatureTiles; ++i) d[h][i][0] = d[h][i][1] = d[h][i][2] = d[h][i][3] = 0;
   }
 
-  __device__ void add(const Fragment<Input, kHeight>& a, std::uint32_t stage, int lane) {
+  // Where in a stage this lane reads; the other addresses differ by an xor (a chunk) or a sum
+  // (rows).
+  __device__ static std::uint32_t read_at(int lane) {
+    // tf32: row 2t, features 4g ..; 16-bit: the matrices of an ldmatrix are two chunks of 8
+    // features in rows 0..7, then the same in rows 8..15.
+    return kIsTf32<Input> ? chunk_at(lane % 4 * 2, lane / 4, kRowBytes)
+                          : chunk_at(lane % 8 + lane / 16 * 8, lane / 8 % 2, kRowBytes);
+  }
+
+  // `stage` is a multiple of the stage's size.
+  __device__ void add(const Fragment<Input, kHeight>& a, std::uint32_t stage,
+                      std::uint32_t read_at) {
+    const std::uint32_t at = stage + read_at;
     if constexpr (kIsTf32<Input>) {
-      const int g = lane / 4, t = lane % 4;
 #pragma unroll
       for (int k = 0; k < 2; ++k)
 #pragma unroll
         for (int q = 0; q < kFeatureTiles / 2; ++q) {
           // Features 4g .. 4g + 3 of 32: m rows g and g + 8 of two feature tiles.
-          const uint4 r0 = load_shared_16(stage + chunk_at(8 * k + 2 * t, 8 * q + g, kRowBytes));
-          const uint4 r1 =
-              load_shared_16(stage + chunk_at(8 * k + 2 * t + 1, 8 * q + g, kRowBytes));
+          const std::uint32_t from = at + k * 8 * kRowBytes + q * 128;
+          const uint4 r0 = load_shared_16(from), r1 = load_shared_16((from ^ 16) + kRowBytes);
 #pragma unroll
           for (int h = 0; h < kHeight; ++h) {
-            const std::uint32_t b0 = a.x[h][2 * k], b1 = a.x[h][2 * k + 1];
-            mma::multiply_add(Input{}, d[h][2 * q], r0.x, r0.y, r1.x, r1.y, b0, b1);
-            mma::multiply_add(Input{}, d[h][2 * q + 1], r0.z, r0.w, r1.z, r1.w, b0, b1);
+            const auto& v = a.x[k][h];
+            mma::multiply_add(Input{}, d[h][2 * q], r0.x, r0.y, r1.x, r1.y, v[0], v[1]);
+            mma::multiply_add(Input{}, d[h][2 * q + 1], r0.z, r0.w, r1.z, r1.w, v[0], v[1]);
           }
         }
     } else {
-      // Matrices of the ldmatrix: two chunks of 8 features in rows 0..7, the same in rows 8..15.
-      const int row = lane % 8 + lane / 16 * 8, chunk = lane / 8 % 2;
 #pragma unroll
       for (int i = 0; i < kFeatureTiles; ++i) {
         std::uint32_t b[4];
-        load_matrices_transposed(b, stage + chunk_at(row, 2 * i + chunk, kRowBytes));
+        load_matrices_transposed(b, at ^ i * 32);
 #pragma unroll
         for (int h = 0; h < kHeight; ++h)
-          mma::multiply_add(Input{}, d[h][i], b[0], b[1], b[2], b[3], a.x[h][0], a.x[h][1]);
+          mma::multiply_add(Input{}, d[h][i], b[0], b[1], b[2], b[3], a.x[0][h][0], a.x[1][h][0]);
       }
     }
   }

@@ -1,11 +1,10 @@
 #pragma once
-// Windows on the tensor cores. A warp walks the tiles of its span for one strip of features:
+// Windows on the tensor cores. A warp takes the columns, bitmaps and values of its span to shared
+// memory, then walks the span's tiles for one strip of features:
 //
-//   columns of tile i + kStages                      a register per lane
 //   rows of B of tiles i + 1 .. i + kStages - 1      in flight, into a ring in shared memory that
 //                                                    belongs to the warp: no barrier between warps
-//   bitmaps of tile i + 2, values of tile i + 1      in flight, into registers
-//   tile i                                           ldmatrix, mma
+//   tile i                                           bitmaps -> values, ldmatrix, mma
 //
 // A span is either several whole windows, stored as each ends, or this warp's share of one window
 // that the warps of the block, and other blocks where it is longer still, add up.
@@ -26,7 +25,7 @@ struct SpanWindows {
 
   // `tiles` of the span; a shared span has the only window `first`.
   __device__ SpanWindows(const Arguments& in, std::int32_t first, int tiles, bool is_shared,
-                         const SpanStart& start, int lane) {
+                         const SpanRange& range, int lane) {
     const auto load = [&](std::int32_t w) {
       return __ldg(reinterpret_cast<const int4*>(in.windows) + min(w, in.window_count));
     };
@@ -43,7 +42,7 @@ struct SpanWindows {
     };
     if (is_shared) {
       ends = 0;
-      odd = last_is_odd(start.column_end - start.column) ? 1U << (tiles - 1) : 0U;
+      odd = last_is_odd(range.column_end - range.column) ? 1U << (tiles - 1) : 0U;
       return;
     }
     const std::int32_t columns = next.z - here.z;
@@ -67,90 +66,75 @@ struct SpanWindows {
     std::uint64_t rest = set;
     const std::uint64_t dense = (std::uint64_t{2} << i) - 1;
     if ((set & dense) == dense) return first + i;  // no row is left out before it
+#pragma unroll 1
     for (int skip = 0; skip < i; ++skip) rest &= rest - 1;
     return first + __ffsll(static_cast<long long>(rest)) - 1;
   }
 };
 
-// This lane's copies of B rows: the same chunk of kCopies rows in every stage.
+// Copies elements [begin, end) to shared memory in pieces of 16 bytes; `from` is 16-byte aligned
+// and padded to 16 bytes. Returns the address of element `begin`.
+template <int kBytes>
+__device__ inline std::uint32_t stage_array(std::uint32_t to, const void* from, std::uint32_t begin,
+                                            std::uint32_t end, int lane) {
+  constexpr std::uint32_t kPerPiece = 16 / kBytes;
+  const std::uint32_t first = begin / kPerPiece, pieces = (end + kPerPiece - 1) / kPerPiece - first;
+  for (std::uint32_t i = lane; i < pieces; i += 32)
+    copy_async_cached(to + i * 16, static_cast<const uint4*>(from) + first + i);
+  return to + begin % kPerPiece * kBytes;
+}
+
+// The rows of B of the span's tiles, in order. In every stage a lane copies the same chunk of some
+// rows.
 template <class Input, int kRowBytes>
 class Loader {
   static constexpr int kChunks = kRowBytes / 16;
   static constexpr int kRowsPerCopy = 32 / kChunks;
 
  public:
-  __device__ Loader(const Arguments& in, const SpanStart& start, std::int64_t feature, int lane)
-      : col_id_(in.col_id),
-        column_(start.column),
-        column_end_(start.column_end),
+  // `columns`: the span's columns in shared memory.
+  __device__ Loader(const Arguments& in, const SpanRange& range, const SpanWindows& windows,
+                    bool is_shared, const std::int32_t* columns, std::int64_t feature, int lane)
+      : columns_(columns + lane / kChunks),
+        first_(range.column),
+        end_(is_shared ? range.column_end - range.column
+                       : __shfl_sync(kFullWarp, windows.column_end, 0) - range.column),
         row_bytes_(in.b_row_bytes),
-        lane_(lane),
+        row_(lane / kChunks),
+        to_(chunk_at(lane / kChunks, lane % kChunks, kRowBytes)),
         inside_(feature + lane % kChunks * (16 / kInputBytes<Input>) < in.n),
         b_(static_cast<const char*>(in.b) + feature * kInputBytes<Input> + lane % kChunks * 16) {}
 
-  // Columns of the next tile, one per lane, -1 where it has fewer.
-  __device__ void read_columns(const SpanWindows& windows) {
-    const std::int32_t at = column_ + lane_ % kTileColumns;
-    mine_ = at < column_end_ ? __ldg(col_id_ + at) : -1;
-    column_ += kTileColumns;
-    if (column_ >= column_end_) {
-      column_ = column_end_;
-      column_end_ = __shfl_sync(kFullWarp, windows.column_end, ++window_ % 32);
-    }
-  }
-
-  // Of the tile whose columns were read last.
-  __device__ void copy(std::uint32_t stage) const {
+  __device__ void copy_tile(const SpanWindows& windows, std::uint32_t stage) {
+    constexpr int kCopies = kTileColumns / kRowsPerCopy;
+    std::int32_t k[kCopies];
+    const int left = inside_ ? end_ - at_ - row_ : 0;
 #pragma unroll
-    for (int j = 0; j < kTileColumns / kRowsPerCopy; ++j) {
-      const int row = lane_ / kChunks + j * kRowsPerCopy;
-      const std::int32_t column = __shfl_sync(kFullWarp, mine_, row);
-      copy_async(stage + chunk_at(row, lane_ % kChunks, kRowBytes),
-                 b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_,
-                 inside_ && column >= 0);
+    for (int j = 0; j < kCopies; ++j) k[j] = columns_[at_ + j * kRowsPerCopy];
+#pragma unroll
+    for (int j = 0; j < kCopies; ++j) {
+      // Row row_ + j * kRowsPerCopy: 512 bytes further each time, its chunk swizzled by that much.
+      const std::uint32_t to = (to_ ^ j * kRowsPerCopy % 8 * 16) + j * 512;
+      copy_async(stage + to, b_ + std::uint64_t{static_cast<std::uint32_t>(k[j])} * row_bytes_,
+                 j * kRowsPerCopy < left);
+    }
+    at_ += kTileColumns;
+    if (at_ >= end_) {  // the next tile begins the next window
+      at_ = end_;
+      end_ = __shfl_sync(kFullWarp, windows.column_end, ++window_ % 32) - first_;
     }
   }
 
  private:
-  const std::int32_t* col_id_;
-  std::int32_t column_, column_end_;
+  const std::int32_t* columns_;
+  std::int32_t first_;
+  int at_ = 0, end_;
   int window_ = 0;
   std::uint32_t row_bytes_;
-  int lane_;
+  int row_;
+  std::uint32_t to_;
   bool inside_;
   const char* b_;
-  std::int32_t mine_ = -1;
-};
-
-// Bitmaps and values of the span's tiles, in order.
-template <class Input, int kHeight>
-class Decoder {
- public:
-  __device__ Decoder(const Arguments& in, const SpanStart& start, int lane)
-      : bitmap_(reinterpret_cast<const uint2*>(in.bitmap) + std::int64_t{start.group} * kHeight),
-        values_(in.values),
-        base_(start.value),
-        lane_(lane) {}
-
-  __device__ void read_bits(bool one_group) {
-#pragma unroll
-    for (int h = 0; h < kHeight; ++h) {
-      bits_.group[0][h] = __ldg(bitmap_ + h);
-      bits_.group[1][h] = one_group ? make_uint2(0, 0) : __ldg(bitmap_ + kHeight + h);
-    }
-    bitmap_ += one_group ? kHeight : 2 * kHeight;
-  }
-  // Of the tile whose bits were read last.
-  __device__ void read_values(Fragment<Input, kHeight>& out) {
-    decode<Input, kHeight>(bits_, values_, base_, lane_, out);
-  }
-
- private:
-  const uint2* bitmap_;
-  const void* values_;
-  std::uint32_t base_;
-  int lane_;
-  Bits<kHeight> bits_;
 };
 
 // Adds up the parts of a split window. True in the warp that arrives last, whose sums are then the
@@ -202,29 +186,41 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
 
   const std::int64_t span_index = std::int64_t{blockIdx.x} * team + member;
   const WcsrSpan span = in.spans[span_index];
-  const SpanStart start = in.starts[span_index];
+  const SpanRange range = in.ranges[span_index];
   const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
   const int tiles = span.tiles & ~WcsrSpan::kShared;
-  const SpanWindows windows(in, span.first_window, tiles, is_shared, start, lane);
-  const auto odd = [&](int tile) { return (windows.odd >> tile & 1U) != 0; };
 
-  Loader<Input, kRowBytes> loader(in, start, feature, lane);
-  Decoder<Input, kHeight> decoder(in, start, lane);
-  Fragment<Input, kHeight> a = {}, next_a = {};
-  if (tiles > 0) {
-    loader.read_columns(windows);
-    decoder.read_bits(odd(0));
-    decoder.read_values(next_a);
-  }
-  if (tiles > 1) decoder.read_bits(odd(1));
+  // The rings of all warps, then the columns, bitmaps and values of each.
   const auto ring_of = [&](int w) { return shared + w * S::kRingBytes; };
-  const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(warp)));
+  unsigned char* const mine =
+      ring_of(blockDim.x / 32) + warp * (S::kColumnBytes + S::kBitmapBytes + in.value_bytes);
+  const auto address = [](const void* x) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(x));
+  };
+  const auto pointer = [&](std::uint32_t to) { return mine + (to - address(mine)); };
+  const std::uint32_t columns =
+      stage_array<4>(address(mine), in.col_id, range.column, range.column_end, lane);
+  const std::uint32_t bits_at =
+      stage_array<8>(address(mine) + S::kColumnBytes, in.bitmap, range.group * kHeight,
+                     range.group_end * kHeight, lane);
+  const std::uint32_t values_at =
+      stage_array<kInputBytes<Input>>(address(mine) + S::kColumnBytes + S::kBitmapBytes, in.values,
+                                      range.value, range.value_end, lane);
+  commit_copies();
+  const SpanWindows windows(in, span.first_window, tiles, is_shared, range, lane);
+  Loader<Input, kRowBytes> loader(in, range, windows, is_shared,
+                                  reinterpret_cast<const std::int32_t*>(pointer(columns)), feature,
+                                  lane);
+  const auto* bits = reinterpret_cast<const uint2*>(pointer(bits_at));
+  const auto* values = reinterpret_cast<const Stored<Input>*>(pointer(values_at));
+  wait_copies<0>();
+  __syncwarp();
   wait_for_predecessor();
   release_successor();
+  const std::uint32_t ring = address(ring_of(warp));
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < tiles) loader.copy(ring + s * S::kStageBytes);
-    if (s + 1 < tiles) loader.read_columns(windows);
+    if (s < tiles) loader.copy_tile(windows, ring + s * S::kStageBytes);
     commit_copies();
   }
 
@@ -252,6 +248,7 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   };
 
   find_rows();
+  const std::uint32_t read_at = Totals::read_at(lane);
   std::uint32_t full = ring, empty = ring + (kStages - 1) * S::kStageBytes;
   const auto step = [&](std::uint32_t& stage) {
     stage = stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
@@ -260,13 +257,13 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   for (int i = 0; i < tiles; ++i) {
     wait_copies<kStages - 2>();
     __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-    if (i + kStages - 1 < tiles) loader.copy(empty);
-    if (i + kStages < tiles) loader.read_columns(windows);
+    if (i + kStages - 1 < tiles) loader.copy_tile(windows, empty);
     commit_copies();
-    a = next_a;
-    if (i + 1 < tiles) decoder.read_values(next_a);
-    if (i + 2 < tiles) decoder.read_bits(odd(i + 2));
-    sums.add(a, full, lane);
+    Fragment<Input, kHeight> a;
+    const bool one_group = (windows.odd >> i & 1U) != 0;
+    decode<Input, kHeight>(bits, one_group, values, lane, a);
+    bits += one_group ? kHeight : 2 * kHeight;
+    sums.add(a, full, read_at);
     step(full);
     step(empty);
     if ((windows.ends >> i & 1U) != 0) {
