@@ -243,13 +243,13 @@ class RshPlan final : public Plan {
     const int resident = device.sm_count * blocks_per_sm(variant_, warps_, shared_bytes()) * warps_;
     rsh::choose_cut(tiles, static_cast<std::int64_t>(tiles_before.size()) - 1, strips, resident,
                     cut_);
-    const auto given = [&](const char* key, int& tiles_of) {
+    const auto given = [&](const char* key, int& tiles_of, int most) {
       if (options.get(key, "auto") != "auto")
-        tiles_of = static_cast<int>(options.get_int(key, 1, 1, rsh::kMaxSpanTiles));
+        tiles_of = static_cast<int>(options.get_int(key, 1, 1, most));
     };
-    given("span", cut_.span_tiles);
-    given("whole", cut_.whole_tiles);
-    given("part", cut_.part_tiles);
+    given("span", cut_.span_tiles, rsh::kMaxSpanTarget);
+    given("whole", cut_.whole_tiles, rsh::kMaxSpanTiles);
+    given("part", cut_.part_tiles, rsh::kMaxSpanTiles);
   }
 
   void upload(Precision precision, RsTile& host, const std::vector<std::int32_t>& row_ids,
@@ -411,7 +411,7 @@ class Rsh final : public Kernel {
                   {"tau_nnz", "auto", "longest row for the CUDA cores, 0 to 32"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
                   {"warps", "4", "warps per block, 1 to 4"},
-                  {"span", "auto", "tiles per warp, 1 to 16"},
+                  {"span", "auto", "tiles per warp, 1 to 12"},
                   {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 16"},
                   {"part", "auto", "most tiles per warp of a window that is cut, 1 to 16"},
                   {"reduce", "fixup", "split windows: fixup (fixed order) or atomic"}},

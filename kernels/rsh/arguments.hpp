@@ -12,6 +12,8 @@ constexpr int kTileColumns = 2 * RsTile::kGroupColumns;  // one k step of the 16
 
 // A span takes its share of the format to shared memory at its start, so its length is bounded.
 constexpr int kMaxSpanTiles = 16;
+// Tiles to aim at: cut_windows may exceed them by a quarter.
+constexpr int kMaxSpanTarget = 12;
 
 // A span's columns, groups and values in the arrays of the format.
 struct alignas(16) SpanRange {

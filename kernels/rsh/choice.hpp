@@ -18,7 +18,7 @@
 namespace spmmbench::rsh {
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.06, 1.25};
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.3, 1.9};
 constexpr std::array<const char*, 3> kHeights = {"8", "16", "32"};
 // Rows by length lose the locality of neighbouring windows in the L2 cache.
 constexpr double kDegreePenalty = 1.1;
@@ -79,7 +79,7 @@ inline void choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t st
   const double per_warp = static_cast<double>(tiles * strips) / resident;
   const double per_window =
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
-  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 ? 16 : 8;
+  cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 ? 12 : 8;
   cut.whole_tiles =
       cut.team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
   cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);

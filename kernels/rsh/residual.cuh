@@ -26,7 +26,7 @@ __device__ inline float load_factor(const void* values, std::int64_t index) {
   else return to_float(static_cast<const Input*>(values)[index]);
 }
 
-constexpr int kResidualRows = 4;  // of a group of lanes, one after the other
+constexpr int kResidualRows = 4;  // of a group of lanes, together
 
 // Residual rows that one block has.
 template <class Input, int kRowBytes>
@@ -45,27 +45,49 @@ __device__ inline void multiply_residual(const Arguments& in, std::int64_t block
   if (feature >= in.n) return;
   const char* const b = static_cast<const char*>(in.b) + feature * kInputBytes<Input>;
 
-  std::int64_t index = block * groups * kResidualRows + group / in.strips;
-#pragma unroll 2
-  for (int i = 0; i < kResidualRows; ++i, index += groups) {
-    if (index >= a.count) return;
-    int length = 0;
-    while (index >= a.first[length + 1]) ++length;
-    std::int64_t entry = a.entry[length] + (index - a.first[length]) * length;
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-    for (int j = 0; j < length; ++j, ++entry) {
-      const auto col = static_cast<std::uint32_t>(__ldg(a.cols + entry));
-      const float value = load_factor<Input>(a.values, entry);
-      const float4 x = load_four<Input>(b + std::uint64_t{col} * in.b_row_bytes);
-      sum.x += value * x.x;
-      sum.y += value * x.y;
-      sum.z += value * x.z;
-      sum.w += value * x.w;
-    }
-    __stcs(reinterpret_cast<float4*>(in.c + std::int64_t{__ldg(a.rows + index)} * in.ldc + feature),
-           sum);
+  // Neighbours in the list have the same length nearly always, so that the loads of all rows are in
+  // flight together.
+  const std::int64_t first = (block * groups + group / in.strips) * kResidualRows;
+  std::int32_t row[kResidualRows];
+  std::int64_t entry[kResidualRows];
+  int length[kResidualRows], longest = 0;
+  int same = 0;  // length of the row before
+#pragma unroll
+  for (int i = 0; i < kResidualRows; ++i) {
+    const std::int64_t index = first + i;
+    const bool inside = index < a.count;
+    row[i] = inside ? __ldg(a.rows + index) : -1;
+    if (inside)
+      while (index >= a.first[same + 1]) ++same;
+    length[i] = inside ? same : 0;
+    entry[i] = a.entry[same] + (index - a.first[same]) * same;
+    longest = max(longest, length[i]);
   }
+  float4 sum[kResidualRows] = {};
+#pragma unroll 1
+  for (int j = 0; j < longest; ++j) {
+    std::int32_t col[kResidualRows];
+    float value[kResidualRows];
+#pragma unroll
+    for (int i = 0; i < kResidualRows; ++i) {
+      const bool inside = j < length[i];
+      col[i] = inside ? __ldg(a.cols + entry[i] + j) : -1;
+      value[i] = inside ? load_factor<Input>(a.values, entry[i] + j) : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < kResidualRows; ++i) {
+      if (col[i] < 0) continue;
+      const float4 x =
+          load_four<Input>(b + std::uint64_t{static_cast<std::uint32_t>(col[i])} * in.b_row_bytes);
+      sum[i].x += value[i] * x.x;
+      sum[i].y += value[i] * x.y;
+      sum[i].z += value[i] * x.z;
+      sum[i].w += value[i] * x.w;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kResidualRows; ++i)
+    if (row[i] >= 0) __stcs(reinterpret_cast<float4*>(in.c + row[i] * in.ldc + feature), sum[i]);
 }
 
 }  // namespace spmmbench::rsh

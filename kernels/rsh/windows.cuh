@@ -17,25 +17,31 @@ namespace spmmbench::rsh {
 
 // The windows of a span, one per lane.
 struct SpanWindows {
-  std::int32_t row;    // first
+  std::int32_t row, next_row;  // first rows of this and the next window
+  std::int32_t column, column_end;
   std::uint64_t rows;  // bit i: row + i stands in the window
-  std::int32_t column_end;
-  unsigned ends;  // bit i: tile i is its window's last; the same in all lanes
-  unsigned odd;   // bit i: tile i has one group of columns only; the same in all lanes
+  unsigned ends;       // bit i: tile i is its window's last; the same in all lanes
+  unsigned odd;        // bit i: tile i has one group of columns only; the same in all lanes
 
-  // `tiles` of the span; a shared span has the only window `first`.
-  __device__ SpanWindows(const Arguments& in, std::int32_t first, int tiles, bool is_shared,
-                         const SpanRange& range, int lane) {
+  __device__ SpanWindows(const Arguments& in, std::int32_t first, int lane) {
     const auto load = [&](std::int32_t w) {
       return __ldg(reinterpret_cast<const int4*>(in.windows) + min(w, in.window_count));
     };
     const int4 here = load(first + lane), next = load(first + lane + 1);
     row = here.x;
+    next_row = next.x;
+    column = here.z;
     column_end = next.z;
-    const std::uint64_t* const word = in.row_bits + here.x / 64;
-    rows = __ldg(word) >> here.x % 64;
-    if (here.x % 64 != 0) rows |= __ldg(word + 1) << (64 - here.x % 64);
-    if (next.x - here.x < 64) rows &= (std::uint64_t{1} << (next.x - here.x)) - 1;
+  }
+
+  // The rest, which the first copies do not wait for. `tiles` of the span; a shared span has
+  // (a part of) the only window `first`.
+  __device__ void complete(const Arguments& in, const SpanRange& range, int tiles, bool is_shared,
+                           int lane) {
+    const std::uint64_t* const word = in.row_bits + row / 64;
+    rows = __ldg(word) >> row % 64;
+    if (row % 64 != 0) rows |= __ldg(word + 1) << (64 - row % 64);
+    if (next_row - row < 64) rows &= (std::uint64_t{1} << (next_row - row)) - 1;
 
     const auto last_is_odd = [](std::int32_t columns) {
       return columns > 0 && (columns - 1) % kTileColumns < RsTile::kGroupColumns;
@@ -45,7 +51,7 @@ struct SpanWindows {
       odd = last_is_odd(range.column_end - range.column) ? 1U << (tiles - 1) : 0U;
       return;
     }
-    const std::int32_t columns = next.z - here.z;
+    const std::int32_t columns = column_end - column;
     int end = (columns + kTileColumns - 1) / kTileColumns;
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
@@ -92,10 +98,11 @@ class Loader {
   static constexpr int kRowsPerCopy = 32 / kChunks;
 
  public:
-  // `columns`: the span's columns in shared memory.
+  // `columns`: the span's columns in shared memory, where they may still be arriving.
   __device__ Loader(const Arguments& in, const SpanRange& range, const SpanWindows& windows,
                     bool is_shared, const std::int32_t* columns, std::int64_t feature, int lane)
-      : columns_(columns + lane / kChunks),
+      : global_(in.col_id + range.column + lane / kChunks),
+        columns_(columns + lane / kChunks),
         first_(range.column),
         end_(is_shared ? range.column_end - range.column
                        : __shfl_sync(kFullWarp, windows.column_end, 0) - range.column),
@@ -105,12 +112,18 @@ class Loader {
         inside_(feature + lane % kChunks * (16 / kInputBytes<Input>) < in.n),
         b_(static_cast<const char*>(in.b) + feature * kInputBytes<Input> + lane % kChunks * 16) {}
 
+  // The next tile; the first ones take their columns from global memory.
+  template <bool kFirst>
   __device__ void copy_tile(const SpanWindows& windows, std::uint32_t stage) {
     constexpr int kCopies = kTileColumns / kRowsPerCopy;
     std::int32_t k[kCopies];
     const int left = inside_ ? end_ - at_ - row_ : 0;
 #pragma unroll
-    for (int j = 0; j < kCopies; ++j) k[j] = columns_[at_ + j * kRowsPerCopy];
+    for (int j = 0; j < kCopies; ++j) {
+      const int column = at_ + j * kRowsPerCopy;
+      if constexpr (kFirst) k[j] = j * kRowsPerCopy < left ? __ldg(global_ + column) : 0;
+      else k[j] = columns_[column];
+    }
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) {
       // Row row_ + j * kRowsPerCopy: 512 bytes further each time, its chunk swizzled by that much.
@@ -126,6 +139,7 @@ class Loader {
   }
 
  private:
+  const std::int32_t* global_;
   const std::int32_t* columns_;
   std::int32_t first_;
   int at_ = 0, end_;
@@ -189,6 +203,7 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   const SpanRange range = in.ranges[span_index];
   const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
   const int tiles = span.tiles & ~WcsrSpan::kShared;
+  SpanWindows windows(in, span.first_window, lane);
 
   // The rings of all warps, then the columns, bitmaps and values of each.
   const auto ring_of = [&](int w) { return shared + w * S::kRingBytes; };
@@ -207,22 +222,20 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
       stage_array<kInputBytes<Input>>(address(mine) + S::kColumnBytes + S::kBitmapBytes, in.values,
                                       range.value, range.value_end, lane);
   commit_copies();
-  const SpanWindows windows(in, span.first_window, tiles, is_shared, range, lane);
   Loader<Input, kRowBytes> loader(in, range, windows, is_shared,
                                   reinterpret_cast<const std::int32_t*>(pointer(columns)), feature,
                                   lane);
   const auto* bits = reinterpret_cast<const uint2*>(pointer(bits_at));
   const auto* values = reinterpret_cast<const Stored<Input>*>(pointer(values_at));
-  wait_copies<0>();
-  __syncwarp();
   wait_for_predecessor();
   release_successor();
   const std::uint32_t ring = address(ring_of(warp));
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < tiles) loader.copy_tile(windows, ring + s * S::kStageBytes);
+    if (s < tiles) loader.template copy_tile<true>(windows, ring + s * S::kStageBytes);
     commit_copies();
   }
+  windows.complete(in, range, tiles, is_shared, lane);
 
   constexpr int kRowsPerLane = kIsTf32<Input> ? 2 : 1;  // of a block
   using Totals = Sums<Input, kHeight, kRowBytes>;
@@ -257,7 +270,7 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   for (int i = 0; i < tiles; ++i) {
     wait_copies<kStages - 2>();
     __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-    if (i + kStages - 1 < tiles) loader.copy_tile(windows, empty);
+    if (i + kStages - 1 < tiles) loader.template copy_tile<false>(windows, empty);
     commit_copies();
     Fragment<Input, kHeight> a;
     const bool one_group = (windows.odd >> i & 1U) != 0;
