@@ -5,10 +5,9 @@
 // nothing has to be added up or cleared between the two.
 //
 // Where it differs from the paper's kernel: rows of B pass through a ring of asynchronous copies in
-// shared memory (the paper loads them straight to registers and stages A instead: slower here,
-// because registers bound the bytes in flight), windows of 16 or 32 rows where the matrix shares
-// enough columns over them, and split windows are added up in a workspace in a fixed order
-// (reduce=atomic keeps the atomics).
+// shared memory (the paper loads them straight to registers, which then bound the bytes in flight),
+// windows of 16 or 32 rows where the matrix shares enough columns over them, and split windows are
+// added up in a workspace in a fixed order (reduce=atomic keeps the atomics).
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -35,8 +34,7 @@ constexpr int kMaxWarps = 4;                    // per block
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
 constexpr std::int64_t kMaxGridY = 65535;
 
-// Resident blocks of kMaxThreads that the registers must allow: the sums grow with height and
-// strip.
+// Resident blocks that the registers must allow: the sums grow with height and strip.
 constexpr int min_blocks(int height, int row_bytes) {
   const int size = height * row_bytes / 128;
   return size == 1 ? 3 : size == 2 ? 2 : 1;
@@ -116,19 +114,19 @@ std::vector<std::int32_t> window_tiles(const RsTile& a) {
 }
 
 // Where each span lies in the arrays of the format.
-std::vector<rsh::SpanRange> span_ranges(const RsTile& a, const WcsrWork& work,
+std::vector<rsh::SpanRange> span_ranges(const RsTile& a, const RsWork& work,
                                         const std::vector<std::int32_t>& tiles_before) {
   std::vector<rsh::SpanRange> out(work.spans.size(), rsh::SpanRange{});
   const auto count = static_cast<std::int64_t>(work.spans.size());
   const std::int64_t height = a.blocks_per_group();
 #pragma omp parallel for schedule(static)
   for (std::int64_t s = 0; s < count; ++s) {
-    const WcsrSpan& span = work.spans[s];
-    const int tiles = span.tiles & ~WcsrSpan::kShared;
+    const RsSpan& span = work.spans[s];
+    const int tiles = span.tiles & ~RsSpan::kShared;
     if (tiles == 0) continue;
     const RsTile::Window window = a.windows[span.first_window];
     rsh::SpanRange& out_range = out[s];
-    if ((span.tiles & WcsrSpan::kShared) == 0) {
+    if ((span.tiles & RsSpan::kShared) == 0) {
       const auto last = std::lower_bound(tiles_before.begin() + span.first_window,
                                          tiles_before.end(), span.first_tile + tiles);
       const RsTile::Window end = a.windows[last - tiles_before.begin()];
@@ -173,13 +171,13 @@ class RshPlan final : public Plan {
     RsTile host;
     std::vector<std::int32_t>
         row_ids;  // row of the format -> row of C; empty when they are the same
-    WcsrWork work;
+    RsWork work;
     std::vector<rsh::SpanRange> ranges;
     {
       const auto timed = stages.scope("build");
       row_ids.assign(problem.row_ids.begin(), problem.row_ids.end());
       if (choice.by_degree) {
-        const Permutation order = order_by_degree(*problem.a);
+        const Permutation order = rsh::degree_order(*problem.a);
         host = RsTile::build(permute_rows(*problem.a, order), choice.format);
         row_ids = order;
         if (!problem.row_ids.empty())
@@ -189,7 +187,7 @@ class RshPlan final : public Plan {
       }
       const std::vector<std::int32_t> tiles = window_tiles(host);
       choose_launch(problem, host.window_rows, tiles, device.info());
-      work = cut_windows(tiles, cut_);
+      work = cut_rs_windows(tiles, cut_);
       ranges = span_ranges(host, work, tiles);
       value_bytes_ =
           value_bytes_of(ranges, static_cast<int>(bytes_of(storage_type(problem.precision))));
@@ -206,8 +204,8 @@ class RshPlan final : public Plan {
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
-    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), warps_ * 32, shared_bytes(),
-                     stream, overlap_, in);
+    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), dim3(warps_ * 32),
+                     shared_bytes(), stream, overlap_, in);
   }
 
   PlanReport report() const override { return report_; }
@@ -248,12 +246,12 @@ class RshPlan final : public Plan {
         tiles_of = static_cast<int>(options.get_int(key, 1, 1, most));
     };
     given("span", cut_.span_tiles, rsh::kMaxSpanTarget);
-    given("whole", cut_.whole_tiles, rsh::kMaxSpanTiles);
-    given("part", cut_.part_tiles, rsh::kMaxSpanTiles);
+    given("whole", cut_.whole_tiles, RsCut::kMaxSpanTiles);
+    given("part", cut_.part_tiles, RsCut::kMaxSpanTiles);
   }
 
   void upload(Precision precision, RsTile& host, const std::vector<std::int32_t>& row_ids,
-              const WcsrWork& work, const std::vector<rsh::SpanRange>& ranges, Device& device) {
+              const RsWork& work, const std::vector<rsh::SpanRange>& ranges, Device& device) {
     const ElementType type = storage_type(precision);
     spans_ = device.upload(work.spans);
     ranges_ = device.upload(ranges);
@@ -280,9 +278,9 @@ class RshPlan final : public Plan {
     const int rows_per_block = variant_.residual_rows(warps_ * 32, strips_);
     blocks_ =
         span_blocks + static_cast<unsigned>((residual.count + rows_per_block - 1) / rows_per_block);
-    arguments_ = {.spans = spans_.as<WcsrSpan>(),
+    arguments_ = {.spans = spans_.as<RsSpan>(),
                   .ranges = ranges_.as<rsh::SpanRange>(),
-                  .parts = parts_.as<WcsrPart>(),
+                  .parts = parts_.as<RsPart>(),
                   .windows = windows_.as<RsTile::Window>(),
                   .row_bits = row_bits_.as<std::uint64_t>(),
                   .bitmap = bitmap_.as<std::uint64_t>(),
@@ -332,7 +330,7 @@ class RshPlan final : public Plan {
     return out;
   }
 
-  void describe(const RsTile& host, const WcsrWork& work, const rsh::Choice& choice,
+  void describe(const RsTile& host, const RsWork& work, const rsh::Choice& choice,
                 int value_bytes) {
     for (const Buffer* buffer :
          {&spans_, &ranges_, &parts_, &windows_, &row_bits_, &bitmap_, &col_id_, &values_,
@@ -367,7 +365,7 @@ class RshPlan final : public Plan {
   int warps_ = 1;
   unsigned blocks_ = 0;
   int value_bytes_ = 0;  // of shared memory per warp
-  WcsrCut cut_;
+  RsCut cut_;
   Buffer spans_, ranges_, parts_, windows_, row_bits_, bitmap_, col_id_, values_, row_ids_, sums_,
       arrivals_, residual_rows_, residual_cols_, residual_values_;
   rsh::Arguments arguments_{};

@@ -4,16 +4,14 @@
 #include <cstdint>
 
 #include "format/rs_tile.hpp"
-#include "format/wcsr_work.hpp"
+#include "format/rs_work.hpp"
 
 namespace spmmbench::rsh {
 
 constexpr int kTileColumns = 2 * RsTile::kGroupColumns;  // one k step of the 16-bit mma
 
-// A span takes its share of the format to shared memory at its start, so its length is bounded.
-constexpr int kMaxSpanTiles = 16;
-// Tiles to aim at: cut_windows may exceed them by a quarter.
-constexpr int kMaxSpanTarget = 12;
+// Tiles of a span to aim at: cut_rs_windows may exceed them by a quarter.
+constexpr int kMaxSpanTarget = RsCut::kMaxSpanTiles * 3 / 4;
 
 // A span's columns, groups and values in the arrays of the format.
 struct alignas(16) SpanRange {
@@ -37,9 +35,9 @@ struct Residual {
 };
 
 struct Arguments {
-  const WcsrSpan* spans;  // first_tile counts tiles of kTileColumns over all windows
+  const RsSpan* spans;  // first_tile counts tiles of kTileColumns over all windows
   const SpanRange* ranges;
-  const WcsrPart* parts;
+  const RsPart* parts;
   const RsTile::Window* windows;
   const std::uint64_t* row_bits;
   const std::uint64_t* bitmap;

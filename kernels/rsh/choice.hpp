@@ -8,12 +8,12 @@
 #include <limits>
 #include <string>
 
-#include "format/wcsr.hpp"
+#include "format/rs_work.hpp"
 #include "format/wcsr_estimate.hpp"
-#include "format/wcsr_work.hpp"
 #include "rsh/arguments.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/registry.hpp"
 
 namespace spmmbench::rsh {
 
@@ -22,6 +22,10 @@ constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.3, 1.9};
 constexpr std::array<const char*, 3> kHeights = {"8", "16", "32"};
 // Rows by length lose the locality of neighbouring windows in the L2 cache.
 constexpr double kDegreePenalty = 1.1;
+
+inline Permutation degree_order(const CsrMatrix& matrix) {
+  return Registry<Reordering>::instance().at("degree").compute(matrix, {});
+}
 
 // How the rows are put in windows.
 struct Choice {
@@ -49,7 +53,7 @@ inline Choice choose(const Problem& problem) {
   double least = std::numeric_limits<double>::infinity();
   for (const bool by_degree : {false, true}) {
     if (order != "auto" && by_degree != (order == "degree")) continue;
-    const WcsrEstimate estimate = by_degree ? estimate_wcsr(*problem.a, order_by_degree(*problem.a))
+    const WcsrEstimate estimate = by_degree ? estimate_wcsr(*problem.a, degree_order(*problem.a))
                                             : estimate_wcsr(*problem.a, {});
     for (std::size_t h = 0; h < kHeights.size(); ++h) {
       if (window != "auto" && window != kHeights[h]) continue;
@@ -75,14 +79,14 @@ inline bool prefers_long_strips(std::int64_t row_bytes, std::int64_t tile_strips
 // Short spans where there are few tiles for every resident warp, so that all have work and no chain
 // of tiles is long; long spans, and whole windows, where there are many.
 inline void choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t strips, int resident,
-                       WcsrCut& cut) {
+                       RsCut& cut) {
   const double per_warp = static_cast<double>(tiles * strips) / resident;
   const double per_window =
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
   cut.span_tiles = per_warp < 10 ? 4 : per_warp > 40 && per_window > 5 ? 12 : 8;
   cut.whole_tiles =
-      cut.team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
-  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);
+      cut.team == 1 ? std::min(4 * cut.span_tiles, RsCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
+  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, RsCut::kMaxSpanTiles);
 }
 
 }  // namespace spmmbench::rsh

@@ -42,8 +42,8 @@ struct Shape {
   static constexpr int kRingBytes =
       kStages * kStageBytes > kQuads * 512 ? kStages* kStageBytes : kQuads * 512;
   // Of a warp's columns and bitmaps, a 16-byte piece more for arrays that begin inside one.
-  static constexpr int kColumnBytes = kMaxSpanTiles * kTileColumns * 4 + 16;
-  static constexpr int kBitmapBytes = kMaxSpanTiles * 2 * kHeight * 8 + 16;
+  static constexpr int kColumnBytes = RsCut::kMaxSpanTiles * kTileColumns * 4 + 16;
+  static constexpr int kBitmapBytes = RsCut::kMaxSpanTiles * 2 * kHeight * 8 + 16;
 };
 
 // A's fragments of one tile for one lane. 16-bit: [k half][block], two values in a word; tf32:

@@ -86,7 +86,7 @@ __device__ inline std::uint32_t stage_array(std::uint32_t to, const void* from, 
   constexpr std::uint32_t kPerPiece = 16 / kBytes;
   const std::uint32_t first = begin / kPerPiece, pieces = (end + kPerPiece - 1) / kPerPiece - first;
   for (std::uint32_t i = lane; i < pieces; i += 32)
-    copy_async_cached(to + i * 16, static_cast<const uint4*>(from) + first + i);
+    copy_async_cached<16>(to + i * 16, static_cast<const uint4*>(from) + first + i);
   return to + begin % kPerPiece * kBytes;
 }
 
@@ -157,7 +157,7 @@ class Loader {
 template <bool kAtomic, int kQuads, class Totals>
 __device__ bool combine_parts(const Arguments& in, int part_index, std::int64_t strip,
                               std::int64_t strips, int lane, Totals& totals) {
-  const WcsrPart part = in.parts[part_index];
+  const RsPart part = in.parts[part_index];
   const auto at = [&](std::int64_t index) {
     return in.sums + (index * strips + strip) * kQuads * 32 + lane;
   };
@@ -199,10 +199,10 @@ __device__ void multiply_windows(const Arguments& in, unsigned char* shared) {
   const std::int64_t feature = strip * S::kFeatures;
 
   const std::int64_t span_index = std::int64_t{blockIdx.x} * team + member;
-  const WcsrSpan span = in.spans[span_index];
+  const RsSpan span = in.spans[span_index];
   const SpanRange range = in.ranges[span_index];
-  const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
-  const int tiles = span.tiles & ~WcsrSpan::kShared;
+  const bool is_shared = (span.tiles & RsSpan::kShared) != 0;
+  const int tiles = span.tiles & ~RsSpan::kShared;
   SpanWindows windows(in, span.first_window, lane);
 
   // The rings of all warps, then the columns, bitmaps and values of each.

@@ -1,0 +1,68 @@
+#include "format/rs_work.hpp"
+
+#include <algorithm>
+
+namespace spmmbench {
+namespace {
+
+struct LongWindow {
+  std::int32_t window = 0;
+  std::int32_t tiles = 0;
+};
+
+void cut_long_window(const LongWindow& window, std::int32_t first_tile, const RsCut& cut,
+                     RsWork& out) {
+  const std::int64_t tiles = window.tiles;
+  const std::int64_t block_tiles = std::int64_t{cut.team} * cut.part_tiles;
+  const std::int64_t blocks = (tiles + block_tiles - 1) / block_tiles;
+  const auto first_part = static_cast<std::int32_t>(out.parts.size());
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const std::int32_t part = blocks == 1 ? -1 : static_cast<std::int32_t>(first_part + block);
+    if (blocks > 1) out.parts.push_back({first_part, static_cast<std::int32_t>(blocks)});
+    for (int i = 0; i < cut.team; ++i) {
+      const std::int64_t spans = blocks * cut.team, span = block * cut.team + i;
+      const std::int64_t from = tiles * span / spans, to = tiles * (span + 1) / spans;
+      out.spans.push_back({static_cast<std::int32_t>(first_tile + from),
+                           static_cast<std::int32_t>(to - from) | RsSpan::kShared, window.window,
+                           part});
+    }
+  }
+}
+
+}  // namespace
+
+RsWork cut_rs_windows(const std::vector<std::int32_t>& tiles_before, const RsCut& cut) {
+  RsWork out;
+  const int longest_span = std::min(cut.span_tiles + cut.span_tiles / 4, RsCut::kMaxSpanTiles);
+  std::vector<LongWindow> long_windows;
+  std::vector<RsSpan> whole;
+  RsSpan open;
+  const auto close = [&] {
+    if (open.tiles > 0) whole.push_back(open);
+    open.tiles = 0;
+  };
+  const auto windows = static_cast<std::int32_t>(tiles_before.size()) - 1;
+  for (std::int32_t w = 0; w < windows; ++w) {
+    const std::int32_t tiles = tiles_before[w + 1] - tiles_before[w];
+    if (tiles > cut.whole_tiles) {
+      close();
+      long_windows.push_back({w, tiles});
+      continue;
+    }
+    if (open.tiles > 0 && (open.tiles >= cut.span_tiles || open.tiles + tiles > longest_span))
+      close();
+    if (open.tiles == 0) open = {tiles_before[w], 0, w, -1};
+    open.tiles += tiles;
+  }
+  close();
+
+  std::stable_sort(long_windows.begin(), long_windows.end(),
+                   [](const LongWindow& a, const LongWindow& b) { return a.tiles > b.tiles; });
+  for (const LongWindow& window : long_windows)
+    cut_long_window(window, tiles_before[window.window], cut, out);
+  out.spans.insert(out.spans.end(), whole.begin(), whole.end());
+  while (out.spans.size() % cut.team != 0) out.spans.emplace_back();
+  return out;
+}
+
+}  // namespace spmmbench
