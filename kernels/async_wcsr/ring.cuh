@@ -299,7 +299,7 @@ constexpr int kMinBlocks = kRowBytes == 256 || kWindowRows == 32 ? 4
                            : kWindowRows == 16                   ? 5
                                                                  : 7;
 
-// grid: (blocks of the work list, strips / in.strips); block: (32, in.strips, team).
+// block: (32, strips of a block, team); grid: (blocks of the work list, groups of strips).
 template <class Input, int kWindowRows, int kRowBytes, int kStages>
 __global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes>)
     ring_kernel(const __grid_constant__ Arguments in) {
