@@ -95,9 +95,10 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   if (row.verify && !row.verify->ok) return;
 
   if (input.one_launch) {
-    profiler_start(kProfileRange);
+    const bool on_gpu = device.info().kind == DeviceKind::cuda;
+    if (on_gpu) profiler_start(kProfileRange);
     launch();
-    profiler_stop();
+    if (on_gpu) profiler_stop();
     if (verify()) row.status = Status::ok;
     return;
   }
