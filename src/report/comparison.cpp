@@ -99,7 +99,9 @@ ComparedCase compare_case(const std::string& key, const Rows& rows,
     const bool was_broken = std::any_of(rows.base.begin(), rows.base.end(), broken);
     out.verdict = was_broken ? CaseVerdict::fixed : CaseVerdict::added;
   } else {
-    out.verdict = CaseVerdict::not_ok;
+    const bool any_broken = std::any_of(rows.base.begin(), rows.base.end(), broken) ||
+                            std::any_of(rows.fresh.begin(), rows.fresh.end(), broken);
+    out.verdict = any_broken ? CaseVerdict::not_ok : CaseVerdict::skipped;
   }
   return out;
 }
@@ -153,6 +155,7 @@ std::string_view to_string(CaseVerdict verdict) {
     case CaseVerdict::added: return "new";
     case CaseVerdict::not_ok: return "not ok";
     case CaseVerdict::same: return "SAME";
+    case CaseVerdict::skipped: return "skipped";
   }
   return "?";
 }

@@ -24,6 +24,7 @@ enum class CaseVerdict {
   added,    // no row in BASE, or skipped there
   not_ok,   // on neither side
   same,
+  skipped,  // on both sides
 };
 std::string_view to_string(CaseVerdict);
 
@@ -70,7 +71,7 @@ std::string difference(const RunContext& a, const RunContext& b);
 Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputDocument> fresh,
                              const ComparisonOptions& options);
 
-// At most 100 columns; cases that are SAME only with `all`.
+// At most 100 columns; cases that are SAME or skipped only with `all`.
 std::string format_comparison(const Comparison& comparison, bool all);
 nlohmann::ordered_json to_json(const Comparison& comparison);
 

@@ -20,9 +20,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLabelWidth = 50;
 
 constexpr CaseVerdict kVerdicts[] = {
-    CaseVerdict::newly_wrong, CaseVerdict::slower,  CaseVerdict::faster,
-    CaseVerdict::same,        CaseVerdict::unclear, CaseVerdict::missing,
-    CaseVerdict::added,       CaseVerdict::fixed,   CaseVerdict::not_ok};
+    CaseVerdict::newly_wrong, CaseVerdict::slower,  CaseVerdict::faster, CaseVerdict::same,
+    CaseVerdict::unclear,     CaseVerdict::missing, CaseVerdict::added,  CaseVerdict::fixed,
+    CaseVerdict::not_ok,      CaseVerdict::skipped};
 
 std::string clip(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
@@ -67,6 +67,8 @@ std::string geometric_means(const Comparison& comparison) {
   return text;
 }
 
+std::string runs(std::size_t count) { return count == 1 ? "1 run" : fmt::format("{} runs", count); }
+
 std::string where_min_effect_is_from(const ComparisonOptions& options) {
   if (options.min_effect) return "as given";
   return options.calibration ? "calibrated" : "default";
@@ -77,7 +79,8 @@ std::string where_min_effect_is_from(const ComparisonOptions& options) {
 std::string format_comparison(const Comparison& comparison, bool all) {
   std::string lines;
   for (const ComparedCase& one : comparison.cases)
-    if (all || one.verdict != CaseVerdict::same) lines += line_of(one);
+    if (all || (one.verdict != CaseVerdict::same && one.verdict != CaseVerdict::skipped))
+      lines += line_of(one);
   std::string text;
   if (!lines.empty())
     text = fmt::format("{:<{}} {:>10} {:>10} {:>8}  {:<5} verdict\n",
@@ -90,8 +93,8 @@ std::string format_comparison(const Comparison& comparison, bool all) {
     if (const int count = comparison.count(verdict); count > 0)
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   text += fmt::format("{}\n", fmt::join(counts, ", "));
-  text += fmt::format("{} runs of {}, {} runs of {}\n", comparison.base_files.size(),
-                      clip(comparison.base_revision, 30), comparison.new_files.size(),
+  text += fmt::format("BASE: {} of {}; NEW: {} of {}\n", runs(comparison.base_files.size()),
+                      clip(comparison.base_revision, 30), runs(comparison.new_files.size()),
                       clip(comparison.new_revision, 30));
   text += fmt::format("minimum effect {}, significance {}\n",
                       where_min_effect_is_from(comparison.options), comparison.options.alpha);

@@ -35,6 +35,7 @@ std::string outcome_of(const ComparedCase& one) {
     case CaseVerdict::unclear:
     case CaseVerdict::missing:
     case CaseVerdict::not_ok:
+    case CaseVerdict::skipped:
       return fmt::format("<skipped message=\"{}\"/>", escaped(message_of(one)));
     case CaseVerdict::faster:
     case CaseVerdict::fixed:

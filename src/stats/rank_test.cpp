@@ -75,7 +75,7 @@ double effective_size(std::span<const double> series) {
   double sum = 0;
   for (std::size_t lag = 1; lag + 1 < series.size(); lag += 2) {
     const double pair = autocorrelation(lag) + autocorrelation(lag + 1);
-    if (pair <= 0) break;
+    if (pair <= std::sqrt(2 / n)) break;
     sum += pair;
   }
   return std::clamp(n / (1 + 2 * sum), 1.0, n);

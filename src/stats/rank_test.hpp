@@ -10,8 +10,9 @@ namespace spmmbench {
 std::vector<double> ranks_of(std::span<const double> values);
 
 // How many independent samples tell as much as this series: n / (1 + 2 sum of the autocorrelations
-// of its ranks), summed over pairs of lags up to the first pair that is not positive (Geyer 1992,
-// initial positive sequence). In [1, n].
+// of its ranks), summed over pairs of lags (Geyer 1992, initial sequence) up to the first pair that
+// is within its standard error without correlation, sqrt(2 / n): ten independent samples should
+// count as ten. In [1, n].
 double effective_size(std::span<const double> series);
 
 struct RankTest {

@@ -66,7 +66,7 @@ class CompareTest(CliCase):
         ]
         result = self.compare(*sides, code=3)
         self.assertEqual(result.stdout.count("SLOWER\n"), 1, result.stdout)
-        self.assertIn("7 runs of ", result.stdout)
+        self.assertIn("BASE: 7 runs of ", result.stdout)
 
     def test_a_speed_up_is_no_regression(self):
         base, new = self.measured("base.json", {4: 1.05}), self.measured("new.json")

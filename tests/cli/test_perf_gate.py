@@ -38,7 +38,7 @@ class PerfGateTest(CliCase):
         keep = self.folder / "runs"
         result = self.gate("--binaries", PROGRAM, PROGRAM, "-N", 3, "--keep", keep)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertRegex(result.stdout, r"3 runs of \w+(-dirty)?, 3 runs of ")
+        self.assertRegex(result.stdout, r"BASE: 3 runs of .+; NEW: 3 runs of ")
         self.assertNotIn("SLOWER", result.stdout)
         documents = sorted(path.name for path in keep.iterdir())
         self.assertEqual(documents, [f"{side}-{i}.json" for side in ("base", "new") for i in (1, 2, 3)])

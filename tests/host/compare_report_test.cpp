@@ -70,11 +70,12 @@ TEST(Comparison, EveryCaseGetsItsVerdict) {
   const auto failed = [](const char* kernel) {
     return broken_row(kernel, Status::failed, "cannot build");
   };
+  const ResultRow never = broken_row("never ran", Status::skipped, "no CUDA device");
   const Comparison comparison =
       compare({row_of("same", 10), row_of("slow", 10), row_of("fast", 10), row_of("breaks", 10),
                row_of("hangs", 10), row_of("gone", 10), row_of("skips", 10), failed("heals"),
-               failed("bad")},
-              {row_of("same", 10), row_of("slow", 10.5), row_of("fast", 9),
+               failed("bad"), never},
+              {never, row_of("same", 10), row_of("slow", 10.5), row_of("fast", 9),
                broken_row("breaks", Status::wrong, "error 3 x bound"),
                broken_row("hangs", Status::timeout, "killed"),
                broken_row("skips", Status::skipped, "needs compute capability 9.0"),
@@ -89,6 +90,7 @@ TEST(Comparison, EveryCaseGetsItsVerdict) {
   EXPECT_EQ(verdict_of(comparison, "heals"), CaseVerdict::fixed);
   EXPECT_EQ(verdict_of(comparison, "bad"), CaseVerdict::not_ok);
   EXPECT_EQ(verdict_of(comparison, "fresh"), CaseVerdict::added);
+  EXPECT_EQ(verdict_of(comparison, "never ran"), CaseVerdict::skipped);
   EXPECT_TRUE(comparison.regression());
   EXPECT_NEAR(*comparison.geometric_mean, std::cbrt(1.05 * 0.9), 1e-9);
   EXPECT_EQ(comparison.cases.front().verdict, CaseVerdict::newly_wrong) << "regressions come first";
