@@ -190,9 +190,13 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   comparison.options = options;
   describe_side(base, comparison.base_files, comparison.base_revision, comparison.notes);
   describe_side(fresh, comparison.new_files, comparison.new_revision, comparison.notes);
-  if (std::min(base.size(), fresh.size()) == 1 && !options.calibration && !options.min_effect)
+  const bool blind =
+      std::min(base.size(), fresh.size()) == 1 && !options.calibration && !options.min_effect;
+  const bool on_cpu = base.front().document.context.device.kind == DeviceKind::host;
+  if (blind)
     comparison.notes.push_back(
-        "one run of a side does not show how far runs differ; give several, or a --calibration");
+        fmt::format("one run of a side {}; give several, or a --calibration",
+                    on_cpu ? "says nothing on a CPU" : "does not show how far runs differ"));
 
   std::map<std::string, Rows> cases;
   const auto collect = [&cases](std::vector<InputDocument>& side,
@@ -211,6 +215,11 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   require(any_common || cases.empty(), "BASE and NEW have no case in common", false);
 
   judge_times(comparison);
+  // What else a machine does moves a CPU's times by any amount between runs.
+  for (ComparedCase& one : comparison.cases)
+    if (blind && on_cpu &&
+        (one.verdict == CaseVerdict::slower || one.verdict == CaseVerdict::faster))
+      one.verdict = CaseVerdict::unclear;
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),
                    [](const ComparedCase& a, const ComparedCase& b) {
                      const auto key = [](const ComparedCase& one) {

@@ -10,6 +10,8 @@
 namespace spmmbench {
 namespace {
 
+constexpr double kRunLevel = 0.01;
+
 RunTimes joined(std::span<const RunTimes> runs) {
   RunTimes all;
   for (const RunTimes& run : runs) all.insert(all.end(), run.begin(), run.end());
@@ -49,10 +51,23 @@ double effective_samples(std::span<const RunTimes> runs, const RunTimes& all, do
   return std::max(1.0, std::min(effective_size(all), n / (1 + (per_run - 1) * correlation)));
 }
 
+std::vector<double> medians(std::span<const RunTimes> runs) {
+  std::vector<double> all;
+  for (const RunTimes& run : runs) all.push_back(quantile(run, 0.5));
+  return all;
+}
+
 std::vector<double> scaled(std::span<const double> values, double factor) {
   std::vector<double> out(values.begin(), values.end());
   for (double& value : out) value *= factor;
   return out;
+}
+
+// Is `other` larger than `base`, one value per run?
+bool runs_exceed(const std::vector<double>& base, const std::vector<double>& other) {
+  const auto n = static_cast<double>(base.size()), m = static_cast<double>(other.size());
+  const RankTest test = rank_test(base, other, n, m);
+  return test.greater == 1 || test.p < kRunLevel;
 }
 
 // Which hypotheses Holm's step-down procedure rejects.
@@ -91,6 +106,11 @@ TimeComparison compare_times(std::span<const RunTimes> base, std::span<const Run
   result.p_slower = exceeds(upper);
   result.p_faster = below(lower);
   result.p_same = std::max(below(upper), exceeds(lower));
+  const std::vector<double> base_runs = medians(base), new_runs = medians(fresh);
+  if (base.size() + fresh.size() > 2) {
+    result.runs_slower = runs_exceed(scaled(base_runs, 1 + margin), new_runs);
+    result.runs_faster = runs_exceed(new_runs, scaled(base_runs, 1 / (1 + margin)));
+  }
   return result;
 }
 
@@ -103,10 +123,10 @@ std::vector<Change> decide(std::span<const TimeComparison> cases, double alpha) 
   const std::vector<bool> is_slower = holm(slower, alpha), is_faster = holm(faster, alpha);
   std::vector<Change> changes;
   for (std::size_t i = 0; i < cases.size(); ++i)
-    changes.push_back(is_slower[i]              ? Change::slower
-                      : is_faster[i]            ? Change::faster
-                      : cases[i].p_same < alpha ? Change::same
-                                                : Change::unclear);
+    changes.push_back(is_slower[i] && cases[i].runs_slower   ? Change::slower
+                      : is_faster[i] && cases[i].runs_faster ? Change::faster
+                      : cases[i].p_same < alpha              ? Change::same
+                                                             : Change::unclear);
   return changes;
 }
 

@@ -21,6 +21,10 @@ struct TimeComparison {
   double p_faster = 1;             // new < base / (1 + margin)
   double p_same = 1;               // the larger p of: new < base * (1 + margin), new > base / ...
   double base_effective = 0, new_effective = 0;  // samples
+  // Whether the runs, each counting once by its median, say the same: exact p below 0.01, or as
+  // small as so few runs allow (one run per side always agrees). Holds whatever the distribution of
+  // runs.
+  bool runs_slower = true, runs_faster = true;
 };
 
 // The positive times of one run, in microseconds, in the order measured.
@@ -31,7 +35,8 @@ TimeComparison compare_times(std::span<const RunTimes> base, std::span<const Run
                              double margin);
 
 // Slower and faster: p below alpha after Holm's correction over all the cases, so that the
-// probability of even one false SLOWER among them stays below alpha. Same: p_same below alpha.
+// probability of even one false SLOWER among them stays below alpha, and the runs agree. Same:
+// p_same below alpha.
 std::vector<Change> decide(std::span<const TimeComparison> cases, double alpha);
 
 }  // namespace spmmbench

@@ -27,6 +27,7 @@ class CompareTest(CliCase):
     def measured(self, name, slow=(), run_noise=0.002, sample_noise=0.004, count=15):
         """A run of the same cases; those of `slow` (N to factor) take longer."""
         document = copy.deepcopy(self.real)
+        document["context"]["device"]["kind"] = "cuda"
         for row in document["rows"]:
             level = 20 * row["n"] * dict(slow).get(row["n"], 1)
             level *= math.exp(self.random.gauss(0, run_noise))

@@ -47,6 +47,7 @@ ResultRow broken_row(const std::string& kernel, Status status, const std::string
 InputDocument document_of(std::vector<ResultRow> rows) {
   InputDocument input{"x.json", {}};
   input.document.context.device.name = "GPU";
+  input.document.context.device.kind = DeviceKind::cuda;
   input.document.context.protocol = {{"noise_limit", "0.01"}};
   input.document.context.git_revision = "abc";
   input.document.rows = std::move(rows);
@@ -94,6 +95,22 @@ TEST(Comparison, EveryCaseGetsItsVerdict) {
   EXPECT_TRUE(comparison.regression());
   EXPECT_NEAR(*comparison.geometric_mean, std::cbrt(1.05 * 0.9), 1e-9);
   EXPECT_EQ(comparison.cases.front().verdict, CaseVerdict::newly_wrong) << "regressions come first";
+}
+
+TEST(Comparison, OneRunPerSideSaysNothingOnACpu) {
+  const auto on_cpu = [](double us) {
+    InputDocument input = document_of({row_of("k", us)});
+    input.document.context.device.kind = DeviceKind::host;
+    return input;
+  };
+  const auto verdict = [&](const ComparisonOptions& options) {
+    return compare_documents({on_cpu(10)}, {on_cpu(12)}, options).cases.at(0).verdict;
+  };
+  EXPECT_EQ(verdict({}), CaseVerdict::unclear);
+  EXPECT_EQ(verdict({.min_effect = 0.02}), CaseVerdict::slower);
+  const Comparison several = compare_documents({on_cpu(10), on_cpu(10), on_cpu(10)},
+                                               {on_cpu(12), on_cpu(12), on_cpu(12)}, {});
+  EXPECT_EQ(several.cases.at(0).verdict, CaseVerdict::slower);
 }
 
 TEST(Comparison, FasterMissingAndNewCasesAreNoRegression) {

@@ -176,6 +176,18 @@ TEST(Compare, ManyCasesNeedMoreEvidence) {
   EXPECT_EQ(decide(many, 0.01)[3], Change::unclear);
 }
 
+TEST(Compare, ManySamplesOfOneSlowRunDoNotOutweighTheOtherRuns) {
+  Measured measured(7);
+  const Noise noise{.run = 0, .sample = 0.003};
+  const std::vector<Times> base = measured.runs(5, 10, 100, noise);
+  std::vector<Times> fresh = measured.runs(5, 10, 100, noise);
+  fresh[2] = measured.run(1000, 150, noise);
+  TimeComparison one = compare_times(base, fresh, 0.02);
+  EXPECT_FALSE(one.runs_slower);
+  one.p_slower = 0;
+  EXPECT_NE(decide(std::vector{one}, 0.01)[0], Change::slower);
+}
+
 TEST(Compare, NoCases) { EXPECT_TRUE(decide({}, 0.01).empty()); }
 
 }  // namespace
