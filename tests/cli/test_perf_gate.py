@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """scripts/perf_gate takes turns with two programs and hands all runs to compare."""
 
+import json
+import shutil
 import subprocess
 import sys
 
@@ -21,6 +23,21 @@ if sys.argv[1] == "run":
     json.dump(document, open(path, "w"))
 sys.exit(code)
 """
+
+
+# A project whose build makes a program of that name in a moment.
+PROJECT = {
+    "CMakePresets.json": json.dumps(
+        {"version": 6, "configurePresets": [{"name": "host", "generator": "Ninja"}]}
+    ),
+    "CMakeLists.txt": f"""
+cmake_minimum_required(VERSION 3.25)
+project(stand_in LANGUAGES NONE)
+file(WRITE ${{CMAKE_BINARY_DIR}}/spmmbench "#!/bin/sh\nexec {PROGRAM} \\"$@\\"\n")
+file(CHMOD ${{CMAKE_BINARY_DIR}}/spmmbench PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+add_custom_target(spmmbench)
+""",
+}
 
 
 class PerfGateTest(CliCase):
@@ -67,6 +84,28 @@ class PerfGateTest(CliCase):
         result = self.gate("--binaries", PROGRAM, broken)
         self.assertEqual(result.returncode, 1)
         self.assertIn("exit 1", result.stderr)
+
+    def test_two_revisions_are_built_in_worktrees_that_go_away(self):
+        for name, text in PROJECT.items():
+            (self.folder / name).write_text(text)
+        (self.folder / "scripts").mkdir()
+        shutil.copy(SCRIPT, self.folder / "scripts" / "perf_gate")
+
+        def git(*args):
+            command = ["git", "-C", self.folder, "-c", "user.name=t", "-c", "user.email=t@t", *args]
+            return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+        git("init", "-q", "-b", "main")
+        git("add", ".")
+        git("commit", "-q", "-m", "one")
+        git("commit", "-q", "--allow-empty", "-m", "two")
+        command = [sys.executable, self.folder / "scripts" / "perf_gate", "--preset", "host", "-N", "1",
+                   "HEAD~1", "HEAD", *CASES]
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("building HEAD~1 (host)", result.stderr)
+        self.assertIn("BASE: 1 run of ", result.stdout)
+        self.assertEqual(git("worktree", "list").count("\n"), 1)
 
     def test_bad_arguments(self):
         for args, expected in (
