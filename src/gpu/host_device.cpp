@@ -50,11 +50,22 @@ DeviceInfo query_host() {
   return info;
 }
 
+// What can be had without swapping, reclaimable page cache included.
+std::size_t available_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key; meminfo >> key;) {
+    std::size_t kib = 0;
+    if (key == "MemAvailable:" && meminfo >> kib) return kib << 10;
+    meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return page_count_bytes(_SC_AVPHYS_PAGES);
+}
+
 class HostDevice final : public Device {
  public:
   const DeviceInfo& info() const override { return info_; }
   Stream stream() const override { return {}; }
-  std::size_t free_bytes() const override { return page_count_bytes(_SC_AVPHYS_PAGES); }
+  std::size_t free_bytes() const override { return available_bytes(); }
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
