@@ -1,6 +1,6 @@
 // async_wcsr: irregular SpMM on tensor cores, after AsyncSparse (arXiv 2604.17834): windows of rows
 // whose distinct columns are packed (src/format/wcsr.hpp), rows of B gathered asynchronously ahead
-// of the products. async_wcsr/ring.cuh is the device code; this file chooses, builds and launches.
+// of the products. common/tile_ring.cuh is the device code; this file chooses, builds and launches.
 //
 // Where it differs from the paper's kernel, which async_wcsr_paper keeps: windows of 8 to 32 rows
 // rather than 64 and mma rather than wgmma (irregular matrices share few columns over 64 rows, and
@@ -14,13 +14,14 @@
 #include <algorithm>
 #include <limits>
 
-#include "async_wcsr/choice.hpp"
+#include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
-#include "async_wcsr/ring.cuh"
 #include "common/dependent_launch.hpp"
+#include "common/tile_choice.hpp"
+#include "common/tile_ring.cuh"
+#include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
 #include "format/wcsr_estimate.hpp"
-#include "format/wcsr_work.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -28,12 +29,20 @@ namespace spmmbench {
 namespace {
 
 constexpr int kStages = 3;
-constexpr int kMaxWarps = wcsr::kMaxThreads / 32;
+constexpr int kMaxWarps = tiles::kMaxThreads / 32;
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
 constexpr std::int64_t kMaxGridY = 65535;
 
+template <class Boxes, int kRowBytes>
+__global__ void __launch_bounds__(tiles::kMaxThreads,
+                                  tiles::kMinBlocks<Boxes::kWindowRows, kRowBytes>)
+    wcsr_kernel(const __grid_constant__ tiles::Arguments in, const void* boxes) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  tiles::multiply_spans<Boxes, kRowBytes, kStages>(in, boxes, shared);
+}
+
 struct Variant {
-  void (*kernel)(wcsr::Arguments) = nullptr;
+  void (*kernel)(tiles::Arguments, const void*) = nullptr;
   int features = 0;  // of a strip
   int ring_bytes = 0;
   int sums = 0;
@@ -41,9 +50,9 @@ struct Variant {
 
 template <class Input, int kWindowRows, int kRowBytes>
 Variant make_variant() {
-  using Shape = wcsr::Shape<Input, kWindowRows, kRowBytes, kStages>;
-  return {wcsr::ring_kernel<Input, kWindowRows, kRowBytes, kStages>, Shape::kFeatures,
-          Shape::kRingBytes, Shape::kSums};
+  using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
+  using Shape = tiles::Shape<Boxes, kRowBytes, kStages>;
+  return {wcsr_kernel<Boxes, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums};
 }
 
 template <class Input>
@@ -73,7 +82,7 @@ int blocks_per_sm(const Variant& variant, int warps) {
 }
 
 // From what the user set and what the matrix suggests.
-wcsr::Choice choose(const Problem& problem, StageTimer& stages) {
+tiles::Choice choose(const Problem& problem, StageTimer& stages) {
   const std::string window =
       problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
   const std::string order = problem.options.get("order", "auto");
@@ -85,16 +94,16 @@ wcsr::Choice choose(const Problem& problem, StageTimer& stages) {
       rows = wcsr_row_order(*problem.a, name);
     }
     const auto timed = stages.scope("choose");
-    return wcsr::best_height(*problem.a, name, std::move(rows), problem.n, value_bytes);
+    return tiles::best_height(*problem.a, name, std::move(rows), problem.n, value_bytes);
   };
-  wcsr::Choice best;
+  tiles::Choice best;
   if (order == "auto" || order == "search") {
-    const auto keep_better = [&](wcsr::Choice other) {
+    const auto keep_better = [&](tiles::Choice other) {
       if (other.cost < best.cost) best = std::move(other);
     };
     best = consider("natural");
-    const bool worth_it = wcsr::gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
-    if (wcsr::lengths_vary(*problem.a)) keep_better(consider("degree"));
+    const bool worth_it = tiles::gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
+    if (tiles::lengths_vary(*problem.a)) keep_better(consider("degree"));
     if (order == "search" && worth_it) keep_better(consider("rsh"));
   } else {
     best = consider(order);
@@ -110,14 +119,14 @@ class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    wcsr::Choice choice = choose(problem, stages);
-    const WcsrShape shape{kWcsrHeights[choice.height_index], wcsr::kTileColumns,
+    tiles::Choice choice = choose(problem, stages);
+    const WcsrShape shape{kWcsrHeights[choice.height_index], tiles::kTileColumns,
                           storage_type(problem.precision)};
     const bool on_device =
         problem.options.get_choice("build", "host", {"host", "device"}) == "device";
     matrix_ = on_device ? build_wcsr(*problem.a, shape, choice.row_order, device, stages)
                         : upload_wcsr(*problem.a, shape, choice.row_order, device, stages);
-    WcsrWork work;
+    TileWork work;
     {
       const auto timed = stages.scope("build");
       choose_launch(problem, shape, device.info());
@@ -131,14 +140,15 @@ class AsyncWcsrPlan final : public Plan {
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (blocks_ == 0) return;
-    wcsr::Arguments in = arguments_;
+    tiles::Arguments in = arguments_;
     in.b = b.data;
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
     const dim3 block(32, static_cast<unsigned>(strips_), static_cast<unsigned>(cut_.team));
     launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), block,
-                     static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in);
+                     static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in,
+                     matrix_.values.data());
   }
 
   PlanReport report() const override { return report_; }
@@ -149,8 +159,8 @@ class AsyncWcsrPlan final : public Plan {
     const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(shape.value_type));
     const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
     const bool is_long = strip == "auto"
-                             ? wcsr::prefer_long_strips(matrix_.tiles(), matrix_.windows(),
-                                                        row_bytes, shape.window_rows)
+                             ? tiles::prefer_long_strips(matrix_.tiles(), matrix_.windows(),
+                                                         row_bytes, shape.window_rows)
                              : strip == "256";
     variant_ = variant_of(problem.precision, shape.window_rows, is_long ? kLongRow : kShortRow);
 
@@ -164,19 +174,19 @@ class AsyncWcsrPlan final : public Plan {
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         warps_ * variant_.ring_bytes));
     const int per_sm = blocks_per_sm(variant_, warps_) * warps_;
-    cut_ =
-        wcsr::choose_cut(matrix_.tiles(), matrix_.windows(), strips, team, device.sm_count, per_sm);
+    cut_ = tiles::choose_cut(matrix_.tiles(), matrix_.windows(), strips, team, device.sm_count,
+                             per_sm);
     const auto tiles = [&](const char* key, int chosen) {
       return options.get(key, "auto") == "auto"
                  ? chosen
-                 : static_cast<int>(options.get_int(key, 1, 1, WcsrCut::kMaxSpanTiles));
+                 : static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
     };
     cut_.span_tiles = tiles("span", cut_.span_tiles);
     cut_.whole_tiles = tiles("whole", cut_.whole_tiles);
     cut_.part_tiles = tiles("part", cut_.part_tiles);
   }
 
-  void upload(const Problem& problem, const Permutation& row_order, const WcsrWork& work,
+  void upload(const Problem& problem, const Permutation& row_order, const TileWork& work,
               Device& device) {
     blocks_ = static_cast<unsigned>(work.spans.size() / cut_.team);
     spans_ = device.upload(work.spans);
@@ -197,25 +207,25 @@ class AsyncWcsrPlan final : public Plan {
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
-    arguments_ = {.spans = spans_.as<WcsrSpan>(),
-                  .splits = splits_.as<std::int32_t>(),
+    arguments_ = {.spans = spans_.as<TileSpan>(),
+                  .splits = splits_.as<TileSplit>(),
                   .window_ptr = matrix_.window_ptr.as<std::int32_t>(),
                   .col_idx = matrix_.col_idx.as<std::int32_t>(),
-                  .values = matrix_.values.data(),
                   .row_ids = row_ids_.as<std::int32_t>(),
-                  .rows = static_cast<std::int32_t>(problem.m()),
+                  .places = static_cast<std::int32_t>(problem.m()),
                   .windows = static_cast<std::int32_t>(matrix_.windows()),
                   .b = nullptr,
                   .b_row_bytes = 0,
                   .c = nullptr,
                   .ldc = 0,
                   .n = n_,
+                  .ordered = false,
                   .sums = sums_.as<float>(),
                   .arrivals = arrivals_.as<unsigned>()};
   }
 
-  void describe(const Problem& problem, const WcsrShape& shape, const wcsr::Choice& choice,
-                const WcsrWork& work) {
+  void describe(const Problem& problem, const WcsrShape& shape, const tiles::Choice& choice,
+                const TileWork& work) {
     for (const Buffer* buffer : {&spans_, &splits_, &matrix_.window_ptr, &matrix_.col_idx,
                                  &matrix_.values, &row_ids_, &sums_, &arrivals_})
       report_.device_bytes += buffer->bytes();
@@ -228,7 +238,7 @@ class AsyncWcsrPlan final : public Plan {
                       {"span", number(cut_.span_tiles)},     {"whole", number(cut_.whole_tiles)},
                       {"part", number(cut_.part_tiles)}};
     const int mma_rows = std::max(16, shape.window_rows);
-    report_.issued_flops = 2.0 * static_cast<double>(matrix_.tiles()) * wcsr::kTileColumns *
+    report_.issued_flops = 2.0 * static_cast<double>(matrix_.tiles()) * tiles::kTileColumns *
                            mma_rows * static_cast<double>(strips_ * strip_groups_) *
                            variant_.features;
     report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
@@ -242,10 +252,10 @@ class AsyncWcsrPlan final : public Plan {
   unsigned strip_groups_ = 1;
   int warps_ = 1;
   unsigned blocks_ = 0;
-  WcsrCut cut_;
+  TileCut cut_;
   DeviceWcsr matrix_;
   Buffer spans_, splits_, row_ids_, sums_, arrivals_;
-  wcsr::Arguments arguments_{};
+  tiles::Arguments arguments_{};
   PlanReport report_;
 };
 

@@ -24,8 +24,8 @@
 #include "common/mbarrier.cuh"
 #include "common/reduce_add.cuh"
 #include "common/wgmma.cuh"
+#include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
-#include "format/wcsr_work.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "spmmbench/error.hpp"
@@ -50,8 +50,8 @@ constexpr int kSharedBytes = kStages * kStageBytes + 1024;  // swizzled tiles st
 static_assert(kLag < kStages, "a stage is published before it is wanted again");
 
 struct Arguments {
-  const WcsrSpan* spans;
-  const std::int32_t* splits;
+  const TileSpan* spans;
+  const TileSplit* splits;
   const std::int32_t* col_idx;
   const std::int32_t* row_ids;  // null: the rows' own order
   std::int64_t rows;
@@ -70,7 +70,7 @@ struct Barriers {
 };
 
 template <class Input>
-__device__ void produce(const CUtensorMap& map_a, const Arguments& in, const WcsrSpan& span,
+__device__ void produce(const CUtensorMap& map_a, const Arguments& in, const TileSpan& span,
                         int tiles, char* ring, Barriers& barriers, int thread) {
   namespace ptx = cuda::ptx;
   constexpr int kChunks = kFeatures * sizeof(Input) / 16;
@@ -118,7 +118,7 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Wcs
 }
 
 template <class Input>
-__device__ void consume(const Arguments& in, const WcsrSpan& span, int tiles, const char* ring,
+__device__ void consume(const Arguments& in, const TileSpan& span, int tiles, const char* ring,
                         Barriers& barriers, bool& last) {
   constexpr int kAccumulators = kFeatures / 2;
   constexpr int kGroup = 8 * kLineBytes, kSteps = kTileColumns / 16;
@@ -152,7 +152,8 @@ __device__ void consume(const Arguments& in, const WcsrSpan& span, int tiles, co
     __threadfence();  // the sums are visible before the arrival is counted
     __barrier_sync_count(1, kWarpgroup);
     if (thread == 0) {
-      last = atomicAdd(in.arrivals + slot, 1U) == static_cast<unsigned>(in.splits[span.split]) - 1U;
+      last = atomicAdd(in.arrivals + slot, 1U) ==
+             static_cast<unsigned>(in.splits[span.split].blocks) - 1U;
       if (last) in.arrivals[slot] = 0;
     }
     __barrier_sync_count(1, kWarpgroup);
@@ -201,8 +202,8 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
-  const WcsrSpan span = in.spans[blockIdx.x];
-  const int tiles = span.tiles & ~WcsrSpan::kShared;
+  const TileSpan span = in.spans[blockIdx.x];
+  const int tiles = span.tiles & ~TileSpan::kShared;
   wait_for_predecessor();
   release_successor();
   if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers, last);
@@ -220,7 +221,7 @@ class AsyncWcsrPaperPlan final : public Plan {
       : n_(problem.n), bf16_(problem.precision == Precision::bf16) {
     n_tiles_ = static_cast<unsigned>((n_ + kFeatures - 1) / kFeatures);
     Wcsr host;
-    WcsrWork work;
+    TileWork work;
     {
       const auto timed = stages.scope("build");
       host = Wcsr::build(*problem.a, {kWindowRows, kTileColumns, storage_type(problem.precision)});
@@ -253,8 +254,8 @@ class AsyncWcsrPaperPlan final : public Plan {
           std::array{std::uint64_t{kLineBytes}},
           std::array{std::uint32_t{kTileColumns}, std::uint32_t{kWindowRows}},
           {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
-    arguments_ = {.spans = spans_.as<WcsrSpan>(),
-                  .splits = splits_.as<std::int32_t>(),
+    arguments_ = {.spans = spans_.as<TileSpan>(),
+                  .splits = splits_.as<TileSplit>(),
                   .col_idx = col_idx_.as<std::int32_t>(),
                   .row_ids = row_ids_.as<std::int32_t>(),
                   .rows = host.rows,

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "async_wcsr/choice.hpp"
+#include "common/tile_choice.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"

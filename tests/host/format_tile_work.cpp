@@ -1,4 +1,4 @@
-#include "format/wcsr_work.hpp"
+#include "format/tile_work.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,33 +26,33 @@ const std::vector<std::vector<int>> kWindowLists = {
     {100000},
 };
 
-std::vector<WcsrCut> cuts(int team) {
+std::vector<TileCut> cuts(int team) {
   return {{team, 1, 1, 1}, {team, 4, 6, 32}, {team, 8, 32, 8}, {team, 32, 32, 32}};
 }
 
-TEST(WcsrWork, EveryTileIsInExactlyOneSpan) {
+TEST(TileWork, EveryTileIsInExactlyOneSpan) {
   for (const auto& list : kWindowLists)
     for (const int team : {1, 2, 8})
-      for (const WcsrCut& cut : cuts(team)) {
+      for (const TileCut& cut : cuts(team)) {
         const auto window_ptr = pointers(list);
-        const WcsrWork work = cut_windows(window_ptr, cut);
+        const TileWork work = cut_windows(window_ptr, cut);
         std::vector<int> seen(window_ptr.back(), 0);
         EXPECT_EQ(work.spans.size() % team, 0U);
-        for (const WcsrSpan& span : work.spans) {
-          const int tiles = span.tiles & ~WcsrSpan::kShared;
-          EXPECT_LE(tiles, WcsrCut::kMaxSpanTiles);
+        for (const TileSpan& span : work.spans) {
+          const int tiles = span.tiles & ~TileSpan::kShared;
+          EXPECT_LE(tiles, TileCut::kMaxSpanTiles);
           for (int t = 0; t < tiles; ++t) ++seen[span.first_tile + t];
         }
         for (const int count : seen) EXPECT_EQ(count, 1);
       }
 }
 
-TEST(WcsrWork, SpansThatAreNotSharedHoldWholeWindows) {
+TEST(TileWork, SpansThatAreNotSharedHoldWholeWindows) {
   for (const auto& list : kWindowLists)
     for (const int team : {1, 2, 8}) {
       const auto window_ptr = pointers(list);
-      for (const WcsrSpan& span : cut_windows(window_ptr, {team, 4, 6, 32}).spans) {
-        if (span.tiles == 0 || (span.tiles & WcsrSpan::kShared) != 0) continue;
+      for (const TileSpan& span : cut_windows(window_ptr, {team, 4, 6, 32}).spans) {
+        if (span.tiles == 0 || (span.tiles & TileSpan::kShared) != 0) continue;
         EXPECT_EQ(span.first_tile, window_ptr[span.first_window]);
         std::int32_t window = span.first_window;
         while (window_ptr[window] < span.first_tile + span.tiles) ++window;
@@ -61,45 +61,45 @@ TEST(WcsrWork, SpansThatAreNotSharedHoldWholeWindows) {
     }
 }
 
-TEST(WcsrWork, ASharedWindowTakesTheWholeTeamOfABlock) {
+TEST(TileWork, ASharedWindowTakesTheWholeTeamOfABlock) {
   for (const auto& list : kWindowLists)
     for (const int team : {2, 8}) {
-      const WcsrWork work = cut_windows(pointers(list), {team, 4, 6, 32});
+      const TileWork work = cut_windows(pointers(list), {team, 4, 6, 32});
       for (std::int64_t block = 0; block < static_cast<std::int64_t>(work.spans.size()) / team;
            ++block)
         for (int i = 1; i < team; ++i) {
-          const WcsrSpan& head = work.spans[block * team];
-          const WcsrSpan& span = work.spans[block * team + i];
-          EXPECT_EQ(head.tiles & WcsrSpan::kShared, span.tiles & WcsrSpan::kShared);
-          if ((head.tiles & WcsrSpan::kShared) == 0) continue;
+          const TileSpan& head = work.spans[block * team];
+          const TileSpan& span = work.spans[block * team + i];
+          EXPECT_EQ(head.tiles & TileSpan::kShared, span.tiles & TileSpan::kShared);
+          if ((head.tiles & TileSpan::kShared) == 0) continue;
           EXPECT_EQ(head.first_window, span.first_window);
           EXPECT_EQ(head.split, span.split);
         }
     }
 }
 
-TEST(WcsrWork, AWindowBeyondOneBlockIsSplit) {
-  const WcsrWork work = cut_windows(pointers({3, 257, 1, 600, 256}), {8, 4, 6, 32});
+TEST(TileWork, AWindowBeyondOneBlockIsSplit) {
+  const TileWork work = cut_windows(pointers({3, 257, 1, 600, 256}), {8, 4, 6, 32});
   // 600 tiles are three blocks of eight spans, 257 two, 256 one, and 3 and 1 share a span.
-  EXPECT_EQ(work.splits, (std::vector<std::int32_t>{3, 2}));
+  EXPECT_EQ(work.splits, (std::vector<TileSplit>{{0, 3}, {3, 2}}));
   for (int block = 0; block < 7; ++block)
     EXPECT_EQ(work.spans[8 * block].split, block < 3 ? 0 : block < 5 ? 1 : -1);
 }
 
-TEST(WcsrWork, TileNumbersReachTheirLastValue) {
+TEST(TileWork, TileNumbersReachTheirLastValue) {
   constexpr std::int32_t kLast = std::numeric_limits<std::int32_t>::max();
-  const WcsrWork work = cut_windows({kLast - 1003, kLast - 3, kLast - 2, kLast}, {4, 8, 12, 32});
+  const TileWork work = cut_windows({kLast - 1003, kLast - 3, kLast - 2, kLast}, {4, 8, 12, 32});
   std::int64_t tiles = 0;
-  for (const WcsrSpan& span : work.spans) {
+  for (const TileSpan& span : work.spans) {
     EXPECT_GE(span.first_tile, span.tiles == 0 ? 0 : kLast - 1003);
-    EXPECT_LE(std::int64_t{span.first_tile} + (span.tiles & ~WcsrSpan::kShared), kLast);
-    tiles += span.tiles & ~WcsrSpan::kShared;
+    EXPECT_LE(std::int64_t{span.first_tile} + (span.tiles & ~TileSpan::kShared), kLast);
+    tiles += span.tiles & ~TileSpan::kShared;
   }
   EXPECT_EQ(tiles, 1003);
 }
 
-TEST(WcsrWork, TheLongestWindowsComeFirst) {
-  const WcsrWork work = cut_windows(pointers({2, 40, 7, 90, 1}), {2, 4, 6, 32});
+TEST(TileWork, TheLongestWindowsComeFirst) {
+  const TileWork work = cut_windows(pointers({2, 40, 7, 90, 1}), {2, 4, 6, 32});
   EXPECT_EQ(work.spans[0].first_window, 3);
   EXPECT_EQ(work.spans[2 * 2].first_window, 1);
 }

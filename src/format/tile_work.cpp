@@ -1,4 +1,4 @@
-#include "format/wcsr_work.hpp"
+#include "format/tile_work.hpp"
 
 #include <algorithm>
 
@@ -10,19 +10,21 @@ struct LongWindow {
   std::int32_t tiles = 0;
 };
 
-void cut_long_window(const LongWindow& window, std::int32_t first_tile, const WcsrCut& cut,
-                     WcsrWork& out) {
+void cut_long_window(const LongWindow& window, std::int32_t first_tile, const TileCut& cut,
+                     TileWork& out) {
   const std::int64_t tiles = window.tiles;
   const std::int64_t block_tiles = std::int64_t{cut.team} * cut.part_tiles;
   const std::int64_t blocks = (tiles + block_tiles - 1) / block_tiles;
   const std::int32_t split = blocks == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
-  if (blocks > 1) out.splits.push_back(static_cast<std::int32_t>(blocks));
+  if (blocks > 1)
+    out.splits.push_back({static_cast<std::int32_t>(out.spans.size()) / cut.team,
+                          static_cast<std::int32_t>(blocks)});
   for (std::int64_t block = 0; block < blocks; ++block) {
     for (int i = 0; i < cut.team; ++i) {
       const std::int64_t spans = blocks * cut.team, span = block * cut.team + i;
       const std::int64_t from = tiles * span / spans, to = tiles * (span + 1) / spans;
       out.spans.push_back({static_cast<std::int32_t>(first_tile + from),
-                           static_cast<std::int32_t>(to - from) | WcsrSpan::kShared, window.window,
+                           static_cast<std::int32_t>(to - from) | TileSpan::kShared, window.window,
                            split});
     }
   }
@@ -30,12 +32,12 @@ void cut_long_window(const LongWindow& window, std::int32_t first_tile, const Wc
 
 }  // namespace
 
-WcsrWork cut_windows(const std::vector<std::int32_t>& window_ptr, const WcsrCut& cut) {
-  WcsrWork out;
-  const int longest_span = std::min(cut.span_tiles + cut.span_tiles / 4, WcsrCut::kMaxSpanTiles);
+TileWork cut_windows(const std::vector<std::int32_t>& window_ptr, const TileCut& cut) {
+  TileWork out;
+  const int longest_span = std::min(cut.span_tiles + cut.span_tiles / 4, TileCut::kMaxSpanTiles);
   std::vector<LongWindow> long_windows;
-  std::vector<WcsrSpan> whole;
-  WcsrSpan open;
+  std::vector<TileSpan> whole;
+  TileSpan open;
   const auto close = [&] {
     if (open.tiles > 0) whole.push_back(open);
     open.tiles = 0;

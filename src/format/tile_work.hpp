@@ -1,6 +1,6 @@
 #pragma once
-// How a WCSR matrix is cut into pieces of work. A span is what one warp does for one strip of
-// features: a run of tiles. `team` consecutive spans are one block's.
+// How a matrix of windows, cut in tiles of columns, becomes pieces of work. A span is what one warp
+// does for one strip of features: a run of tiles. `team` consecutive spans are one block's.
 //
 //   windows of at most whole_tiles      stay whole: a span holds one or, up to about span_tiles,
 //                                       several of them;
@@ -14,7 +14,7 @@
 
 namespace spmmbench {
 
-struct alignas(16) WcsrSpan {
+struct alignas(16) TileSpan {
   std::int32_t first_tile = 0;
   std::int32_t tiles = 0;         // 0 fills up the last block; kShared is added where it applies
   std::int32_t first_window = 0;  // the window of first_tile
@@ -23,23 +23,30 @@ struct alignas(16) WcsrSpan {
   static constexpr std::int32_t kShared = 1 << 30;
 };
 
-struct WcsrCut {
+struct TileCut {
   static constexpr int kMaxSpanTiles = 32;
 
   int team = 1;
   int span_tiles = 8;
   int whole_tiles = 12;
   int part_tiles = 32;
-  bool operator==(const WcsrCut&) const = default;
+  bool operator==(const TileCut&) const = default;
 };
 
-struct WcsrWork {
-  std::vector<WcsrSpan> spans;       // a multiple of the team
-  std::vector<std::int32_t> splits;  // blocks that share each split window
+// The blocks that share a split window.
+struct TileSplit {
+  std::int32_t first_block = 0;
+  std::int32_t blocks = 0;
+  bool operator==(const TileSplit&) const = default;
 };
 
-// `window_ptr` as in Wcsr: ascending, every window has a tile. All of `cut` is at least 1, and no
-// number of tiles exceeds kMaxSpanTiles.
-WcsrWork cut_windows(const std::vector<std::int32_t>& window_ptr, const WcsrCut& cut);
+struct TileWork {
+  std::vector<TileSpan> spans;    // a multiple of the team
+  std::vector<TileSplit> splits;  // of blocks 0, 1, 2 ..
+};
+
+// `window_ptr`: tiles before every window, and in all; every window has a tile. All of `cut` is at
+// least 1, and no number of tiles exceeds kMaxSpanTiles.
+TileWork cut_windows(const std::vector<std::int32_t>& window_ptr, const TileCut& cut);
 
 }  // namespace spmmbench

@@ -1,50 +1,60 @@
 #pragma once
-// C = A * B for A in WCSR. A warp walks a span of tiles for one strip of features. A tile's 16 rows
-// of B come by cp.async into a ring of kStages stages that belongs to the warp alone, so that the
-// copies run ahead across tiles and windows without any barrier between warps:
+// C = A * B for A in windows of rows whose distinct columns are packed and cut in tiles of 16. A
+// warp walks a span of tiles for one strip of features. A tile's 16 rows of B come by cp.async into
+// a ring of kStages stages that belongs to the warp alone, so that the copies run ahead across
+// tiles and windows without any barrier between warps:
 //
 //      col_idx of tile i + kStages            registers
-//      B rows and A box of tile i + kStages - 1 .. i + 1     in flight, shared memory
-//      B rows and A box of tile i             fragments -> mma
+//      B rows and A of tile i + kStages - 1 .. i + 1     in flight, shared memory
+//      B rows and A of tile i                 fragments -> mma
 //
-//   stage: | 16 rows of B, kRowBytes each, 16-byte chunks swizzled | A box: kWindowRows x 16 values
-//   |
+//   stage: | 16 rows of B, kRowBytes each, 16-byte chunks swizzled | A: what its format copies |
 //
 // The product is C^T = B^T * A^T: mma's m is the features, n the window's rows, k the tile's
 // columns, so that a window of 8 rows fills n. Any order of k serves as long as both operands
 // follow it: slots 2t, 2t + 1, 2t + 8, 2t + 9 (16-bit), or t and t + 4 of two steps (tf32), stand
-// for columns 4t .. 4t + 3, so that a lane's values of A are side by side in the row-major box.
+// for columns 4t .. 4t + 3, so that a lane's values of A are side by side in a row.
+//
+// How A is stored is a template parameter, the Operand:
+//
+//      struct Source                             what a launch is given
+//      static constexpr int kStageBytes          of A in a stage, a multiple of 16
+//      Operand(source, span, tiles, lane)        before the predecessor has ended
+//      void copy(int i, std::uint32_t to)        starts the copy of the span's tile i, in order
+//      Fragment load(std::uint32_t from) const   of a tile whose copy has arrived
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/async_copy.cuh"
 #include "common/mma.cuh"
 #include "common/reduce_add.cuh"
-#include "format/wcsr_work.hpp"
+#include "format/tile_work.hpp"
 
-namespace spmmbench::wcsr {
+namespace spmmbench::tiles {
 
 constexpr int kTileColumns = 16;
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 struct Arguments {
-  const WcsrSpan* spans;
-  const std::int32_t* splits;
-  const std::int32_t* window_ptr;
-  const std::int32_t* col_idx;
-  const void* values;
-  const std::int32_t* row_ids;  // place -> row of C; null when the places are the rows
-  std::int32_t rows;
+  const TileSpan* spans;
+  const TileSplit* splits;
+  const std::int32_t* window_ptr;  // tiles before every window, and in all
+  const std::int32_t* col_idx;     // 16 per tile; -1 fills up a window's last
+  const std::int32_t* row_ids;  // place -> row of C, -1 for none; null when the places are the rows
+  std::int32_t places;
   std::int32_t windows;
   const void* b;
   std::uint32_t b_row_bytes;
   float* c;
   std::int64_t ldc;
   std::int64_t n;
-  float* sums;         // of split windows: [split][strip][sum][lane][4]; all zero between launches
+  bool ordered;        // how blocks add up a split window, see combine
+  float* sums;         // of split windows: [slot][strip][sum][lane][4]
   unsigned* arrivals;  // [split][strip]; all zero between launches
 };
 
@@ -53,15 +63,22 @@ constexpr int kInputBytes = 2;
 template <>
 constexpr int kInputBytes<mma::Tf32> = 4;
 
-template <class Input, int kWindowRows, int kRowBytes, int kStages>
+template <class Operand, int kRowBytes, int kStages>
 struct Shape {
+  using Input = typename Operand::Input;
   static constexpr int kFeatures = kRowBytes / kInputBytes<Input>;  // of a strip
-  static constexpr int kBoxBytes = kWindowRows * kTileColumns * kInputBytes<Input>;
-  static constexpr int kStageBytes = kTileColumns * kRowBytes + kBoxBytes;
-  static constexpr int kRingBytes = kStages * kStageBytes;     // of a warp
-  static constexpr int kSums = kWindowRows * kFeatures / 128;  // float4 per lane
+  static constexpr int kStageBytes = kTileColumns * kRowBytes + Operand::kStageBytes;
+  static constexpr int kSums = Operand::kWindowRows * kFeatures / 128;  // float4 per lane
+  // Of a warp; its sums pass through its ring when windows are shared.
+  static constexpr int kRingBytes = std::max(kStages * kStageBytes, kSums * 512);
   static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");
-  static_assert(kRingBytes >= kSums * 32 * 16, "a warp's sums fit its ring");
+};
+
+// A's values of one tile that a lane multiplies: for each group of eight rows, row lane / 4,
+// columns 4t .. 4t + 3 with t = lane % 4.
+template <class Input, int kWindowRows>
+struct Fragment {
+  std::conditional_t<kInputBytes<Input> == 4, uint4, uint2> x[kWindowRows / 8];
 };
 
 // Chunk c of row r of a stage lies at c ^ swizzle(r): the eight rows of an ldmatrix (slots 2t + s
@@ -101,10 +118,9 @@ class Sums {
         for (int e = 0; e < 4; ++e) d_[i][r][e] = 0;
   }
 
-  __device__ void add(std::uint32_t stage) {
-    const std::uint32_t box = stage + kTileColumns * kRowBytes;
-    if constexpr (kTf32) add_tf32(stage, box);
-    else add_16_bit(stage, box);
+  __device__ void add(std::uint32_t stage, const Fragment<Input, kWindowRows>& a) {
+    if constexpr (kTf32) add_tf32(stage, a.x);
+    else add_16_bit(stage, a.x);
   }
 
   // visit(index, four sums) for all of them, in a fixed order.
@@ -154,10 +170,7 @@ class Sums {
     return second ? make_float4(z0, z1, b0, b1) : make_float4(a0, a1, z0, z1);
   }
 
-  __device__ void add_16_bit(std::uint32_t stage, std::uint32_t box) {
-    uint2 a[kGroups];
-#pragma unroll
-    for (int r = 0; r < kGroups; ++r) a[r] = load_shared_8(box + r * 256 + lane_ * 8);
+  __device__ void add_16_bit(std::uint32_t stage, const uint2 (&a)[kGroups]) {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
       std::uint32_t b[4];
@@ -168,10 +181,7 @@ class Sums {
     }
   }
 
-  __device__ void add_tf32(std::uint32_t stage, std::uint32_t box) {
-    uint4 a[kGroups];
-#pragma unroll
-    for (int r = 0; r < kGroups; ++r) a[r] = load_shared_16(box + r * 512 + lane_ * 16);
+  __device__ void add_tf32(std::uint32_t stage, const uint4 (&a)[kGroups]) {
 #pragma unroll
     for (int i = 0; i < kTiles; i += 2)
 #pragma unroll
@@ -192,24 +202,20 @@ class Sums {
   float d_[kTiles][kGroups][4];
 };
 
-// This warp's copies: in every stage the same chunk of kCopies consecutive rows of B, and a share
-// of the box of A.
-template <class Input, int kWindowRows, int kRowBytes, int kStages>
-class Loader {
-  using S = Shape<Input, kWindowRows, kRowBytes, kStages>;
+// This warp's copies of B: in every stage the same chunk of kCopies consecutive rows.
+template <class Input, int kRowBytes>
+class RowLoader {
   static constexpr int kChunks = kRowBytes / 16;
   static constexpr int kCopies = kTileColumns * kChunks / 32;
 
  public:
-  __device__ Loader(const Arguments& in, std::int64_t feature, int lane)
-      : row_bytes_(in.b_row_bytes), box_to_(kTileColumns * kRowBytes + lane * kBoxPiece) {
+  __device__ RowLoader(const Arguments& in, std::int64_t feature, int lane)
+      : row_bytes_(in.b_row_bytes) {
     const int chunk = lane % kChunks, row = lane / kChunks * kCopies;
     inside_ = feature + chunk * 16 / kInputBytes<Input> < in.n;
     col_idx_ = in.col_idx + row;
-    box_ = static_cast<const char*>(in.values) + lane * kBoxPiece;
     b_ = static_cast<const char*>(in.b) + feature * kInputBytes<Input> + chunk * 16;
     keep(col_idx_);
-    keep(box_);
     keep(b_);
 #pragma unroll
     for (int odd = 0; odd < 2; ++odd) {
@@ -226,7 +232,7 @@ class Loader {
   }
 
   // The tile whose columns were read last.
-  __device__ void copy(std::int32_t tile, std::uint32_t stage) const {
+  __device__ void copy(std::uint32_t stage) const {
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) {
       const int4& four = columns_[j / 4];
@@ -240,53 +246,55 @@ class Loader {
                  b_ + static_cast<std::uint64_t>(static_cast<std::uint32_t>(column)) * row_bytes_,
                  inside_ && column >= 0);
     }
-#pragma unroll
-    for (int i = 0; i < S::kBoxBytes; i += 32 * kBoxPiece)
-      copy_async_cached<kBoxPiece>(stage + box_to_ + i,
-                                   box_ + std::int64_t{tile} * S::kBoxBytes + i);
   }
 
  private:
-  static constexpr int kBoxPiece = S::kBoxBytes == 256 ? 8 : 16;  // bytes per lane
-
   const std::int32_t* col_idx_;
-  const char* box_;
   const char* b_;
   std::uint32_t row_bytes_;
-  std::uint32_t box_to_;
   bool inside_;
   std::uint32_t to_[2];
   int4 columns_[kCopies / 4];
 };
 
 // Adds this block's sums of a split window to those of the other blocks. True in the warp that
-// comes last, which then holds the window's sums. The order of the additions varies from launch to
-// launch.
+// comes last, which then holds the window's sums. Ordered: every block has a slot for its sums, and
+// they are added in the order of the blocks, whoever is last. Otherwise all add into one slot as
+// they come, zero between launches: faster, but the rounding varies from launch to launch.
 template <int kSums, class Totals>
-__device__ bool combine(const Arguments& in, int split, std::int64_t strip, std::int64_t strips,
-                        int lane, Totals& totals) {
-  float* const at = in.sums + ((split * strips + strip) * kSums * 32 + lane) * 4;
+__device__ bool combine(const Arguments& in, int split_index, std::int64_t strip,
+                        std::int64_t strips, int lane, Totals& totals) {
+  const TileSplit split = in.splits[split_index];
+  const auto slot = [&](std::int64_t index) {
+    return in.sums + ((index * strips + strip) * kSums * 32 + lane) * 4;
+  };
+  float* const mine = slot(in.ordered ? blockIdx.x : split_index);
   totals.for_each_four([&](int i, const float(&x)[4]) {
-    reduce_add(at + i * 128, make_float4(x[0], x[1], x[2], x[3]));
+    const float4 sum = make_float4(x[0], x[1], x[2], x[3]);
+    if (in.ordered) __stcg(reinterpret_cast<float4*>(mine + i * 128), sum);
+    else reduce_add(mine + i * 128, sum);
   });
   __threadfence();  // the sums are visible before the arrival is counted
   __syncwarp();
   unsigned before = 0;
-  unsigned* const arrivals = in.arrivals + split * strips + strip;
+  unsigned* const arrivals = in.arrivals + split_index * strips + strip;
   if (lane == 0) before = atomicAdd(arrivals, 1U);
-  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(in.splits[split]) - 1U)
-    return false;
+  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(split.blocks) - 1U) return false;
   if (lane == 0) *arrivals = 0;
   __threadfence();  // and the others' sums are read after their arrivals
-  totals.for_each_four([&](int i, float(&x)[4]) {
-    auto* const four = reinterpret_cast<float4*>(at + i * 128);
-    const float4 sum = __ldcg(four);
-    *four = make_float4(0, 0, 0, 0);
-    x[0] = sum.x;
-    x[1] = sum.y;
-    x[2] = sum.z;
-    x[3] = sum.w;
-  });
+  totals.clear();
+  for (int block = 0; block < (in.ordered ? split.blocks : 1); ++block) {
+    float* const from = in.ordered ? slot(std::int64_t{split.first_block} + block) : mine;
+    totals.for_each_four([&](int i, float(&x)[4]) {
+      auto* const four = reinterpret_cast<float4*>(from + i * 128);
+      const float4 sum = __ldcg(four);
+      if (!in.ordered) *four = make_float4(0, 0, 0, 0);
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  }
   return true;
 }
 
@@ -300,21 +308,23 @@ constexpr int kMinBlocks = kRowBytes == 256 || kWindowRows == 32 ? 4
                                                                  : 7;
 
 // block: (32, strips of a block, team); grid: (blocks of the work list, groups of strips).
-template <class Input, int kWindowRows, int kRowBytes, int kStages>
-__global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes>)
-    ring_kernel(const __grid_constant__ Arguments in) {
-  using S = Shape<Input, kWindowRows, kRowBytes, kStages>;
-  extern __shared__ __align__(128) unsigned char shared[];
+// `shared`: a ring per warp, 128-byte aligned.
+template <class Operand, int kRowBytes, int kStages>
+__device__ void multiply_spans(const Arguments& in, const typename Operand::Source& a,
+                               unsigned char* shared) {
+  using S = Shape<Operand, kRowBytes, kStages>;
+  constexpr int kWindowRows = Operand::kWindowRows;
   const int lane = threadIdx.x, member = threadIdx.z;
   const std::int64_t strip = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
   const std::int64_t strips = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   const std::int64_t feature = strip * S::kFeatures;
 
-  const WcsrSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
-  const bool is_shared = (span.tiles & WcsrSpan::kShared) != 0;
-  const int tiles = span.tiles & ~WcsrSpan::kShared;
-  Loader<Input, kWindowRows, kRowBytes, kStages> loader(in, feature, lane);
-  if (tiles > 0) loader.read_columns(span.first_tile);
+  const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
+  const bool is_shared = (span.tiles & TileSpan::kShared) != 0;
+  const int tiles = span.tiles & ~TileSpan::kShared;
+  RowLoader<typename S::Input, kRowBytes> rows(in, feature, lane);
+  if (tiles > 0) rows.read_columns(span.first_tile);
+  Operand operand(a, span, tiles, lane);
   // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
   std::int32_t window = span.first_window;
   const std::int32_t end = in.window_ptr[min(window + lane + 1, in.windows)] - span.first_tile;
@@ -325,16 +335,20 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes
     return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
   };
   const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
+  const auto copy = [&](int i, std::uint32_t stage) {
+    rows.copy(stage);
+    operand.copy(i, stage + kTileColumns * kRowBytes);
+  };
   wait_for_predecessor();
   release_successor();
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < tiles) loader.copy(span.first_tile + s, ring + s * S::kStageBytes);
-    if (s + 1 < tiles) loader.read_columns(span.first_tile + s + 1);
+    if (s < tiles) copy(s, ring + s * S::kStageBytes);
+    if (s + 1 < tiles) rows.read_columns(span.first_tile + s + 1);
     commit_copies();
   }
 
-  Sums<Input, kWindowRows, kRowBytes> sums(lane);
+  Sums<typename S::Input, kWindowRows, kRowBytes> sums(lane);
   const auto store = [&] {
     float* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
 #pragma unroll
@@ -342,9 +356,9 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes
 #pragma unroll
       for (int odd = 0; odd < 2; ++odd) {
         std::int64_t place = std::int64_t{window} * kWindowRows + r * 8 + lane % 4 * 2 + odd;
-        const bool inside = place < in.rows;
+        const bool inside = place < in.places;
         if (inside && in.row_ids != nullptr) place = in.row_ids[place];
-        row[r][odd] = inside ? in.c + place * in.ldc + feature : nullptr;
+        row[r][odd] = inside && place >= 0 ? in.c + place * in.ldc + feature : nullptr;
       }
     sums.for_each_vector([&](int r, int odd, int offset, float4 x) {
       if (row[r][odd] != nullptr && feature + offset < in.n)
@@ -359,10 +373,10 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes
   for (int i = 0; i < tiles; ++i) {
     wait_copies<kStages - 2>();
     __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-    if (i + kStages - 1 < tiles) loader.copy(span.first_tile + i + kStages - 1, free);
-    if (i + kStages < tiles) loader.read_columns(span.first_tile + i + kStages);
+    if (i + kStages - 1 < tiles) copy(i + kStages - 1, free);
+    if (i + kStages < tiles) rows.read_columns(span.first_tile + i + kStages);
     commit_copies();
-    sums.add(full);
+    sums.add(full, operand.load(full + kTileColumns * kRowBytes));
     full = advance(full);
     free = advance(free);
     if ((ends >> i & 1U) != 0) {
@@ -396,4 +410,4 @@ __global__ void __launch_bounds__(kMaxThreads, kMinBlocks<kWindowRows, kRowBytes
   if (span.split < 0 || combine<S::kSums>(in, span.split, strip, strips, lane, sums)) store();
 }
 
-}  // namespace spmmbench::wcsr
+}  // namespace spmmbench::tiles

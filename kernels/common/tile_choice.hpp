@@ -1,5 +1,5 @@
 #pragma once
-// Which WCSR shape and which cut of the work a matrix gets. The constants are measured on an H200
+// Which windows and which cut of the work a matrix gets. The constants are measured on an H200
 // (results/NOTES.md, WCSR).
 
 #include <algorithm>
@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
-#include "format/wcsr_work.hpp"
 
-namespace spmmbench::wcsr {
+namespace spmmbench::tiles {
 
 struct Choice {
   std::string order = "natural";
@@ -88,19 +88,19 @@ inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, s
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long
 // ones, and whole windows, when there are many.
-inline WcsrCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t strips, int team,
+inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t strips, int team,
                           int sm_count, int warps_per_sm) {
   const double per_warp =
       static_cast<double>(tiles * strips) / static_cast<double>(sm_count * warps_per_sm);
   const double per_window =
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
-  WcsrCut cut;
+  TileCut cut;
   cut.team = team;
   cut.span_tiles = per_warp < 16 ? 4 : per_warp > 40 && per_window > 5 && per_window < 16 ? 16 : 8;
   cut.whole_tiles =
-      team == 1 ? std::min(4 * cut.span_tiles, WcsrCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
-  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, WcsrCut::kMaxSpanTiles);
+      team == 1 ? std::min(4 * cut.span_tiles, TileCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
+  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, TileCut::kMaxSpanTiles);
   return cut;
 }
 
-}  // namespace spmmbench::wcsr
+}  // namespace spmmbench::tiles

@@ -1,0 +1,47 @@
+#pragma once
+// A of async_wcsr: each tile a dense row-major box of the window's rows and 16 packed columns.
+
+#include "common/tile_ring.cuh"
+
+namespace spmmbench::wcsr {
+
+template <class Input_, int kWindowRows_>
+class DenseBoxes {
+ public:
+  using Input = Input_;
+  using Source = const void*;  // [tiles][kWindowRows][16] values
+  static constexpr int kWindowRows = kWindowRows_;
+  static constexpr int kStageBytes = kWindowRows * tiles::kTileColumns * tiles::kInputBytes<Input>;
+
+  __device__ DenseBoxes(Source boxes, const TileSpan& span, int /*tiles*/, int lane)
+      : from_(static_cast<const char*>(boxes) + std::int64_t{span.first_tile} * kStageBytes +
+              lane * kPiece),
+        lane_(lane) {
+    keep(from_);
+  }
+
+  __device__ void copy(int i, std::uint32_t to) const {
+#pragma unroll
+    for (int piece = 0; piece < kStageBytes; piece += 32 * kPiece)
+      copy_async_cached<kPiece>(to + lane_ * kPiece + piece, from_ + i * kStageBytes + piece);
+  }
+
+  __device__ tiles::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
+    tiles::Fragment<Input, kWindowRows> out;
+#pragma unroll
+    for (int r = 0; r < kWindowRows / 8; ++r) {
+      if constexpr (tiles::kInputBytes<Input> == 4)
+        out.x[r] = load_shared_16(from + r * 512 + lane_ * 16);
+      else out.x[r] = load_shared_8(from + r * 256 + lane_ * 8);
+    }
+    return out;
+  }
+
+ private:
+  static constexpr int kPiece = kStageBytes == 256 ? 8 : 16;  // bytes per lane
+
+  const char* from_;
+  int lane_;
+};
+
+}  // namespace spmmbench::wcsr
