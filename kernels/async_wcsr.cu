@@ -18,10 +18,10 @@
 #include "async_wcsr/device_build.hpp"
 #include "common/dependent_launch.hpp"
 #include "common/tile_choice.hpp"
+#include "common/tile_launch.hpp"
 #include "common/tile_ring.cuh"
 #include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
-#include "format/wcsr_estimate.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -29,9 +29,6 @@ namespace spmmbench {
 namespace {
 
 constexpr int kStages = 3;
-constexpr int kMaxWarps = tiles::kMaxThreads / 32;
-constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
-constexpr std::int64_t kMaxGridY = 65535;
 
 template <class Boxes, int kRowBytes>
 __global__ void __launch_bounds__(tiles::kMaxThreads,
@@ -41,12 +38,7 @@ __global__ void __launch_bounds__(tiles::kMaxThreads,
   tiles::multiply_spans<Boxes, kRowBytes, kStages>(in, boxes, shared);
 }
 
-struct Variant {
-  void (*kernel)(tiles::Arguments, const void*) = nullptr;
-  int features = 0;  // of a strip
-  int ring_bytes = 0;
-  int sums = 0;
-};
+using Variant = tiles::Variant<tiles::Arguments, const void*>;
 
 template <class Input, int kWindowRows, int kRowBytes>
 Variant make_variant() {
@@ -58,12 +50,12 @@ Variant make_variant() {
 template <class Input>
 Variant variant_of(int window_rows, int row_bytes) {
   // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
-  if (window_rows == 32) return make_variant<Input, 32, kShortRow>();
+  if (window_rows == 32) return make_variant<Input, 32, tiles::kShortRow>();
   if (window_rows == 16)
-    return row_bytes == kLongRow ? make_variant<Input, 16, kLongRow>()
-                                 : make_variant<Input, 16, kShortRow>();
-  return row_bytes == kLongRow ? make_variant<Input, 8, kLongRow>()
-                               : make_variant<Input, 8, kShortRow>();
+    return row_bytes == tiles::kLongRow ? make_variant<Input, 16, tiles::kLongRow>()
+                                        : make_variant<Input, 16, tiles::kShortRow>();
+  return row_bytes == tiles::kLongRow ? make_variant<Input, 8, tiles::kLongRow>()
+                                      : make_variant<Input, 8, tiles::kShortRow>();
 }
 
 Variant variant_of(Precision precision, int window_rows, int row_bytes) {
@@ -74,52 +66,13 @@ Variant variant_of(Precision precision, int window_rows, int row_bytes) {
   }
 }
 
-int blocks_per_sm(const Variant& variant, int warps) {
-  int blocks = 0;
-  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-      &blocks, variant.kernel, warps * 32, static_cast<std::size_t>(warps) * variant.ring_bytes));
-  return std::max(blocks, 1);
-}
-
-// From what the user set and what the matrix suggests.
-tiles::Choice choose(const Problem& problem, StageTimer& stages) {
-  const std::string window =
-      problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
-  const std::string order = problem.options.get("order", "auto");
-  const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-  const auto consider = [&](const std::string& name) {
-    Permutation rows;
-    {
-      const auto timed = stages.scope("reorder");
-      rows = wcsr_row_order(*problem.a, name);
-    }
-    const auto timed = stages.scope("choose");
-    return tiles::best_height(*problem.a, name, std::move(rows), problem.n, value_bytes);
-  };
-  tiles::Choice best;
-  if (order == "auto" || order == "search") {
-    const auto keep_better = [&](tiles::Choice other) {
-      if (other.cost < best.cost) best = std::move(other);
-    };
-    best = consider("natural");
-    const bool worth_it = tiles::gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
-    if (tiles::lengths_vary(*problem.a)) keep_better(consider("degree"));
-    if (order == "search" && worth_it) keep_better(consider("rsh"));
-  } else {
-    best = consider(order);
-  }
-  if (window != "auto")
-    best.height_index =
-        static_cast<int>(std::find(kWcsrHeights.begin(), kWcsrHeights.end(), std::stoi(window)) -
-                         kWcsrHeights.begin());
-  return best;
-}
-
 class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    tiles::Choice choice = choose(problem, stages);
+    const double value_bytes = static_cast<double>(bytes_of(storage_type(problem.precision)));
+    const tiles::Choice choice = tiles::choose_windows(
+        problem, "auto", {{8 * value_bytes, 16 * value_bytes, 32 * value_bytes}, 0}, stages);
     const WcsrShape shape{kWcsrHeights[choice.height_index], tiles::kTileColumns,
                           storage_type(problem.precision)};
     const bool on_device =
@@ -129,8 +82,10 @@ class AsyncWcsrPlan final : public Plan {
     TileWork work;
     {
       const auto timed = stages.scope("build");
-      choose_launch(problem, shape, device.info());
-      work = cut_windows(matrix_.window_ptr_host, cut_);
+      choose_variant(problem, shape);
+      launch_ = tiles::choose_launch(problem.options, variant_, n_, matrix_.tiles(),
+                                     matrix_.windows(), device.info());
+      work = cut_windows(matrix_.window_ptr_host, launch_.cut);
     }
     const auto timed = stages.scope("upload");
     upload(problem, choice.row_order, work, device);
@@ -145,50 +100,27 @@ class AsyncWcsrPlan final : public Plan {
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
-    const dim3 block(32, static_cast<unsigned>(strips_), static_cast<unsigned>(cut_.team));
-    launch_dependent(variant_.kernel, dim3(blocks_, strip_groups_), block,
-                     static_cast<std::size_t>(warps_) * variant_.ring_bytes, stream, overlap_, in,
-                     matrix_.values.data());
+    launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
+                     launch_.shared_bytes, stream, overlap_, in, matrix_.values.data());
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  void choose_launch(const Problem& problem, const WcsrShape& shape, const DeviceInfo& device) {
-    const Options& options = problem.options;
+  void choose_variant(const Problem& problem, const WcsrShape& shape) {
     const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(shape.value_type));
-    const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
+    const std::string strip = problem.options.get_choice("strip", "auto", {"auto", "128", "256"});
     const bool is_long = strip == "auto"
                              ? tiles::prefer_long_strips(matrix_.tiles(), matrix_.windows(),
                                                          row_bytes, shape.window_rows)
                              : strip == "256";
-    variant_ = variant_of(problem.precision, shape.window_rows, is_long ? kLongRow : kShortRow);
-
-    const std::int64_t strips = (n_ + variant_.features - 1) / variant_.features;
-    const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
-    strip_groups_ = static_cast<unsigned>((strips + wanted - 1) / wanted);
-    strips_ = static_cast<int>((strips + strip_groups_ - 1) / strip_groups_);
-    const int team = std::max(1, wanted / strips_);
-    warps_ = team * strips_;
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(variant_.kernel,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        warps_ * variant_.ring_bytes));
-    const int per_sm = blocks_per_sm(variant_, warps_) * warps_;
-    cut_ = tiles::choose_cut(matrix_.tiles(), matrix_.windows(), strips, team, device.sm_count,
-                             per_sm);
-    const auto tiles = [&](const char* key, int chosen) {
-      return options.get(key, "auto") == "auto"
-                 ? chosen
-                 : static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
-    };
-    cut_.span_tiles = tiles("span", cut_.span_tiles);
-    cut_.whole_tiles = tiles("whole", cut_.whole_tiles);
-    cut_.part_tiles = tiles("part", cut_.part_tiles);
+    variant_ = variant_of(problem.precision, shape.window_rows,
+                          is_long ? tiles::kLongRow : tiles::kShortRow);
   }
 
   void upload(const Problem& problem, const Permutation& row_order, const TileWork& work,
               Device& device) {
-    blocks_ = static_cast<unsigned>(work.spans.size() / cut_.team);
+    blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
     spans_ = device.upload(work.spans);
     splits_ = device.upload(work.splits);
     if (problem.row_ids.empty()) {
@@ -201,11 +133,7 @@ class AsyncWcsrPlan final : public Plan {
         both[place] = problem.row_ids[row_order[place]];
       row_ids_ = device.upload(both);
     }
-    const std::size_t slots = work.splits.size() * strips_ * strip_groups_;
-    sums_ = device.allocate(slots * variant_.sums * 32 * sizeof(float4));
-    arrivals_ = device.allocate(slots * sizeof(unsigned));
-    device.fill_bytes(sums_.data(), 0, sums_.bytes());
-    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    workspace_ = tiles::make_workspace(work, launch_, variant_.sums, false, device);
     device.synchronize();
     arguments_ = {.spans = spans_.as<TileSpan>(),
                   .splits = splits_.as<TileSplit>(),
@@ -220,41 +148,40 @@ class AsyncWcsrPlan final : public Plan {
                   .ldc = 0,
                   .n = n_,
                   .ordered = false,
-                  .sums = sums_.as<float>(),
-                  .arrivals = arrivals_.as<unsigned>()};
+                  .sums = workspace_.sums.as<float>(),
+                  .arrivals = workspace_.arrivals.as<unsigned>()};
   }
 
   void describe(const Problem& problem, const WcsrShape& shape, const tiles::Choice& choice,
                 const TileWork& work) {
-    for (const Buffer* buffer : {&spans_, &splits_, &matrix_.window_ptr, &matrix_.col_idx,
-                                 &matrix_.values, &row_ids_, &sums_, &arrivals_})
+    for (const Buffer* buffer :
+         {&spans_, &splits_, &matrix_.window_ptr, &matrix_.col_idx, &matrix_.values, &row_ids_,
+          &workspace_.sums, &workspace_.arrivals})
       report_.device_bytes += buffer->bytes();
     report_.format =
         wcsr_stats(shape, problem.nnz(), matrix_.window_ptr_host, matrix_.gathered,
                    static_cast<std::int64_t>(choice.row_order.size() * sizeof(std::int32_t)));
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = {{"window", number(shape.window_rows)}, {"order", choice.order},
-                      {"strip", number(variant_.features)},  {"warps", number(warps_)},
-                      {"span", number(cut_.span_tiles)},     {"whole", number(cut_.whole_tiles)},
-                      {"part", number(cut_.part_tiles)}};
+    report_.params = {
+        {"window", number(shape.window_rows)},    {"order", choice.order},
+        {"strip", number(variant_.features)},     {"warps", number(launch_.warps)},
+        {"span", number(launch_.cut.span_tiles)}, {"whole", number(launch_.cut.whole_tiles)},
+        {"part", number(launch_.cut.part_tiles)}};
     const int mma_rows = std::max(16, shape.window_rows);
     report_.issued_flops = 2.0 * static_cast<double>(matrix_.tiles()) * tiles::kTileColumns *
-                           mma_rows * static_cast<double>(strips_ * strip_groups_) *
-                           variant_.features;
-    report_.metrics["blocks"] = static_cast<double>(blocks_) * strip_groups_;
+                           mma_rows * static_cast<double>(launch_.all_strips()) * variant_.features;
+    report_.metrics["blocks"] = static_cast<double>(blocks_) * launch_.strip_groups;
     report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
   }
 
   std::int64_t n_;
   bool overlap_;
   Variant variant_;
-  int strips_ = 1;  // of a block
-  unsigned strip_groups_ = 1;
-  int warps_ = 1;
+  tiles::LaunchShape launch_;
   unsigned blocks_ = 0;
-  TileCut cut_;
   DeviceWcsr matrix_;
-  Buffer spans_, splits_, row_ids_, sums_, arrivals_;
+  Buffer spans_, splits_, row_ids_;
+  tiles::Workspace workspace_;
   tiles::Arguments arguments_{};
   PlanReport report_;
 };
@@ -267,7 +194,7 @@ class AsyncWcsr final : public Kernel {
     if (problem.nnz() + problem.m() >= std::numeric_limits<std::int32_t>::max())
       return Support::no("nonzeros and rows together above 2^31 - 2");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = kMaxGridY * kMaxWarps * kShortRow / value_bytes;
+    const std::int64_t most = tiles::max_features(static_cast<int>(value_bytes));
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column, and a half-filled tile at the end of each.
     const std::int64_t columns = problem.nnz() + problem.m();

@@ -3,6 +3,7 @@
 // (results/NOTES.md, WCSR).
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -10,6 +11,8 @@
 
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/problem.hpp"
 
 namespace spmmbench::tiles {
 
@@ -34,24 +37,31 @@ inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::in
   return (tiles >= kEnoughTiles && tiles < 4 * windows) || (row_bytes >= 1024 && window_rows == 16);
 }
 
-// Bytes through the L2 cache per nonzero: the gathered rows of B, and A's tiles once per strip.
+// What A takes in a format: bytes per packed column of a window, by height and without the column
+// index, and per nonzero.
+struct BytesOfA {
+  std::array<double, 3> per_column;
+  double per_nonzero;
+};
+
+// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per strip.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
-                          int value_bytes) {
+                          int value_bytes, const BytesOfA& a) {
   const auto row_bytes = static_cast<double>(n) * value_bytes;
   const double strips = std::max(1.0, row_bytes / 256);
-  const double column_bytes = 4 + kWcsrHeights[height_index] * value_bytes;
   return (estimate.gathered_share[height_index] * row_bytes +
-          estimate.stored_share[height_index] * strips * column_bytes) *
+          strips * (estimate.stored_share[height_index] * (4 + a.per_column[height_index]) +
+                    a.per_nonzero)) *
          kHeightPenalty[height_index];
 }
 
 inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutation row_order,
-                          std::int64_t n, int value_bytes) {
+                          std::int64_t n, int value_bytes, const BytesOfA& a) {
   const WcsrEstimate estimate = estimate_wcsr(matrix, row_order);
   Choice best{std::move(order), std::move(row_order)};
   for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
-    const double cost =
-        gather_cost(estimate, h, n, value_bytes) * (best.row_order.empty() ? 1.0 : kReorderPenalty);
+    const double cost = gather_cost(estimate, h, n, value_bytes, a) *
+                        (best.row_order.empty() ? 1.0 : kReorderPenalty);
     if (cost >= best.cost) continue;
     best.cost = cost;
     best.height_index = h;
@@ -83,6 +93,41 @@ inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, s
                               static_cast<double>(matrix.rows * n) * 4;
   const double gathers_us = nnz * cost_per_nonzero / kL2BytesPerUs;
   return gathers_us > 2 && gathers_us > 0.9 * memory_bytes / kMemoryBytesPerUs;
+}
+
+// Order and height, from the options "order" and "window" and from what the matrix suggests.
+inline Choice choose_windows(const Problem& problem, const std::string& default_order,
+                             const BytesOfA& a, StageTimer& stages) {
+  const std::string window =
+      problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
+  const std::string order = problem.options.get("order", default_order);
+  const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
+  const auto consider = [&](const std::string& name) {
+    Permutation rows;
+    {
+      const auto timed = stages.scope("reorder");
+      rows = wcsr_row_order(*problem.a, name);
+    }
+    const auto timed = stages.scope("choose");
+    return best_height(*problem.a, name, std::move(rows), problem.n, value_bytes, a);
+  };
+  Choice best;
+  if (order == "auto" || order == "search") {
+    const auto keep_better = [&](Choice other) {
+      if (other.cost < best.cost) best = std::move(other);
+    };
+    best = consider("natural");
+    const bool worth_it = gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
+    if (lengths_vary(*problem.a)) keep_better(consider("degree"));
+    if (order == "search" && worth_it) keep_better(consider("rsh"));
+  } else {
+    best = consider(order);
+  }
+  if (window != "auto")
+    best.height_index =
+        static_cast<int>(std::find(kWcsrHeights.begin(), kWcsrHeights.end(), std::stoi(window)) -
+                         kWcsrHeights.begin());
+  return best;
 }
 
 // How long a span is depends on how many tiles each of the warps that the device holds would get:

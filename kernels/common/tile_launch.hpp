@@ -1,0 +1,94 @@
+#pragma once
+// How a kernel on common/tile_ring.cuh is launched: block shape, cut of the work, workspace.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/tile_choice.hpp"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench::tiles {
+
+constexpr int kMaxWarps = 4;                    // per block
+constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
+constexpr std::int64_t kMaxGridY = 65535;
+
+inline std::int64_t max_features(int value_bytes) {
+  return kMaxGridY * kMaxWarps * kShortRow / value_bytes;
+}
+
+// One instance of a kernel's template.
+template <class... Parameters>
+struct Variant {
+  void (*kernel)(Parameters...) = nullptr;
+  int features = 0;  // of a strip
+  int ring_bytes = 0;
+  int sums = 0;
+};
+
+struct LaunchShape {
+  int strips = 1;             // of a block
+  unsigned strip_groups = 1;  // blocks side by side
+  int warps = 1;
+  std::size_t shared_bytes = 0;
+  TileCut cut;
+
+  std::int64_t all_strips() const { return std::int64_t{strips} * strip_groups; }
+  dim3 block() const {
+    return {32, static_cast<unsigned>(strips), static_cast<unsigned>(cut.team)};
+  }
+};
+
+// From the options "warps", "span", "whole" and "part", and from what the matrix suggests.
+template <class... Parameters>
+LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& variant,
+                          std::int64_t n, std::int64_t tiles, std::int64_t windows,
+                          const DeviceInfo& device) {
+  LaunchShape out;
+  const std::int64_t strips = (n + variant.features - 1) / variant.features;
+  const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
+  out.strip_groups = static_cast<unsigned>((strips + wanted - 1) / wanted);
+  out.strips = static_cast<int>((strips + out.strip_groups - 1) / out.strip_groups);
+  const int team = std::max(1, wanted / out.strips);
+  out.warps = team * out.strips;
+  out.shared_bytes = static_cast<std::size_t>(out.warps) * variant.ring_bytes;
+  SPMMBENCH_CUDA(cudaFuncSetAttribute(variant.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(out.shared_bytes)));
+  int blocks_per_sm = 0;
+  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, variant.kernel,
+                                                               out.warps * 32, out.shared_bytes));
+  out.cut = choose_cut(tiles, windows, strips, team, device.sm_count,
+                       std::max(blocks_per_sm, 1) * out.warps);
+  const auto given = [&](const char* key, int& count) {
+    if (options.get(key, "auto") != "auto")
+      count = static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
+  };
+  given("span", out.cut.span_tiles);
+  given("whole", out.cut.whole_tiles);
+  given("part", out.cut.part_tiles);
+  return out;
+}
+
+// Sums and arrivals of split windows (tiles::Arguments), zero to begin with.
+struct Workspace {
+  Buffer sums, arrivals;
+};
+
+// `ordered` as in Arguments.
+inline Workspace make_workspace(const TileWork& work, const LaunchShape& launch, int sums,
+                                bool ordered, Device& device) {
+  std::int64_t slots = static_cast<std::int64_t>(work.splits.size());
+  const std::int64_t counters = slots * launch.all_strips();
+  if (ordered && slots > 0) slots = work.splits.back().first_block + work.splits.back().blocks;
+  Workspace out{device.allocate(slots * launch.all_strips() * sums * 32 * sizeof(float4)),
+                device.allocate(counters * sizeof(unsigned))};
+  device.fill_bytes(out.sums.data(), 0, out.sums.bytes());
+  device.fill_bytes(out.arrivals.data(), 0, out.arrivals.bytes());
+  return out;
+}
+
+}  // namespace spmmbench::tiles
