@@ -22,6 +22,14 @@ __device__ inline void copy_async_cached(std::uint32_t shared_to, const void* fr
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_to), "l"(from), "n"(kBytes)
                : "memory");
 }
+// The same where `fetch` is true, 16 bytes.
+__device__ inline void copy_async_cached_if(std::uint32_t shared_to, const void* from, bool fetch) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.u32 p, %2, 0;\n@p cp.async.ca.shared.global [%0], [%1], "
+      "16;\n}\n" ::"r"(shared_to),
+      "l"(from), "r"(static_cast<std::uint32_t>(fetch))
+      : "memory");
+}
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most kPending of this thread's committed groups are in flight.
 template <int kPending>
@@ -48,6 +56,27 @@ __device__ inline uint4 load_shared_16(std::uint32_t from) {
                : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                : "r"(from)
                : "memory");
+  return x;
+}
+
+// The next element of 2 or 4 bytes, where `take` is not zero: then `from` moves past it. Else zero.
+template <class T>
+__device__ inline std::uint32_t take_shared_if(std::uint32_t& from, std::uint32_t take) {
+  std::uint32_t x = 0;
+  if constexpr (sizeof(T) == 2)
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.u32 p, %2, 0;\n"
+        "@p ld.shared.u16 %0, [%1];\n@p add.u32 %1, %1, 2;\n}\n"
+        : "+r"(x), "+r"(from)
+        : "r"(take)
+        : "memory");
+  else
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.u32 p, %2, 0;\n"
+        "@p ld.shared.u32 %0, [%1];\n@p add.u32 %1, %1, 4;\n}\n"
+        : "+r"(x), "+r"(from)
+        : "r"(take)
+        : "memory");
   return x;
 }
 

@@ -4,10 +4,27 @@
 
 #include <cuda_runtime.h>
 
+#include "common/tile_ring.cuh"
+#include "format/rs_tile.hpp"
 #include "gpu/element.cuh"
-#include "rsh/tile.cuh"
 
 namespace spmmbench::rsh {
+
+// Rows of equal length together, as in RsTile; `rows` are rows of C, and the rows of A without any
+// entry are those of length 0.
+struct Residual {
+  static constexpr int kLengths = RsTile::kMaxResidualLength + 1;
+
+  const std::int32_t* rows;
+  const std::int32_t* cols;
+  const void* values;
+  std::int32_t count;
+  std::int32_t first[kLengths + 1];  // index into rows, per length
+  std::int64_t entry[kLengths];      // index into cols and values, per length
+};
+
+template <class Input>
+constexpr bool kIsTf32 = tiles::kInputBytes<Input> == 4;
 
 template <class Input>
 __device__ inline float4 load_four(const char* from) {
@@ -26,34 +43,34 @@ __device__ inline float load_factor(const void* values, std::int64_t index) {
   else return to_float(static_cast<const Input*>(values)[index]);
 }
 
-constexpr int kResidualRows = 4;  // of a group of lanes, together
-
-// Residual rows that one block has.
+// Of a row of B: lanes that take a strip of it, and rows of A that a warp takes.
 template <class Input, int kRowBytes>
-__host__ __device__ constexpr int residual_rows_per_block(int threads, int strips) {
-  constexpr int kLanes = kRowBytes / kInputBytes<Input> / 4;
-  return threads / kLanes / strips * kResidualRows;
-}
-
+constexpr int kResidualLanes = kRowBytes / tiles::kInputBytes<Input> / 4;
+constexpr int kRowsTogether = 4;
 template <class Input, int kRowBytes>
-__device__ inline void multiply_residual(const Arguments& in, std::int64_t block) {
-  constexpr int kFeatures = kRowBytes / kInputBytes<Input>, kLanes = kFeatures / 4;
-  const Residual& a = in.residual;
-  const int group = threadIdx.x / kLanes, groups = blockDim.x / kLanes / in.strips;
-  const std::int64_t strip = std::int64_t{blockIdx.y} * in.strips + group % in.strips;
-  const std::int64_t feature = strip * kFeatures + threadIdx.x % kLanes * 4;
+constexpr int kResidualRowsPerWarp = 32 / kResidualLanes<Input, kRowBytes>* kRowsTogether;
+
+// `block`: among those of residual rows, each kResidualRowsPerWarp * team rows.
+template <class Input, int kRowBytes>
+__device__ inline void multiply_residual(const tiles::Arguments& in, const Residual& a,
+                                         std::int64_t block) {
+  constexpr int kLanes = kResidualLanes<Input, kRowBytes>;
+  const std::int64_t strip = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  const std::int64_t feature = (strip * kLanes + threadIdx.x % kLanes) * 4;
   if (feature >= in.n) return;
-  const char* const b = static_cast<const char*>(in.b) + feature * kInputBytes<Input>;
+  const char* const b = static_cast<const char*>(in.b) + feature * tiles::kInputBytes<Input>;
 
   // Neighbours in the list have the same length nearly always, so that the loads of all rows are in
   // flight together.
-  const std::int64_t first = (block * groups + group / in.strips) * kResidualRows;
-  std::int32_t row[kResidualRows];
-  std::int64_t entry[kResidualRows];
-  int length[kResidualRows], longest = 0;
+  const std::int64_t group =
+      (block * blockDim.z + threadIdx.z) * (32 / kLanes) + threadIdx.x / kLanes;
+  const std::int64_t first = group * kRowsTogether;
+  std::int32_t row[kRowsTogether];
+  std::int64_t entry[kRowsTogether];
+  int length[kRowsTogether], longest = 0;
   int same = 0;  // length of the row before
 #pragma unroll
-  for (int i = 0; i < kResidualRows; ++i) {
+  for (int i = 0; i < kRowsTogether; ++i) {
     const std::int64_t index = first + i;
     const bool inside = index < a.count;
     row[i] = inside ? __ldg(a.rows + index) : -1;
@@ -63,19 +80,19 @@ __device__ inline void multiply_residual(const Arguments& in, std::int64_t block
     entry[i] = a.entry[same] + (index - a.first[same]) * same;
     longest = max(longest, length[i]);
   }
-  float4 sum[kResidualRows] = {};
+  float4 sum[kRowsTogether] = {};
 #pragma unroll 1
   for (int j = 0; j < longest; ++j) {
-    std::int32_t col[kResidualRows];
-    float value[kResidualRows];
+    std::int32_t col[kRowsTogether];
+    float value[kRowsTogether];
 #pragma unroll
-    for (int i = 0; i < kResidualRows; ++i) {
+    for (int i = 0; i < kRowsTogether; ++i) {
       const bool inside = j < length[i];
       col[i] = inside ? __ldg(a.cols + entry[i] + j) : -1;
       value[i] = inside ? load_factor<Input>(a.values, entry[i] + j) : 0;
     }
 #pragma unroll
-    for (int i = 0; i < kResidualRows; ++i) {
+    for (int i = 0; i < kRowsTogether; ++i) {
       if (col[i] < 0) continue;
       const float4 x =
           load_four<Input>(b + std::uint64_t{static_cast<std::uint32_t>(col[i])} * in.b_row_bytes);
@@ -86,7 +103,7 @@ __device__ inline void multiply_residual(const Arguments& in, std::int64_t block
     }
   }
 #pragma unroll
-  for (int i = 0; i < kResidualRows; ++i)
+  for (int i = 0; i < kRowsTogether; ++i)
     if (row[i] >= 0) __stcs(reinterpret_cast<float4*>(in.c + row[i] * in.ldc + feature), sum[i]);
 }
 

@@ -1,0 +1,78 @@
+#pragma once
+// A of rsh: records of bitmaps and values (format/rs_image.hpp), copied whole and decoded by every
+// lane for itself:
+//
+//    half bitmap   row 0    row 1    row 2    row 3         lane 4g + t has row g of every block of
+//                  c0 .. c7 c0 .. c7 c0 .. c7 c0 .. c7      rows, of columns 4t .. 4t + 3
+//                  '- offset + set bits below -'[ ][ ][ ][ ]
+
+#include <type_traits>
+
+#include "common/tile_ring.cuh"
+#include "format/rs_image.hpp"
+
+namespace spmmbench::rsh {
+
+struct Records {
+  const uint4* pieces;
+  const std::uint32_t* record_ptr;
+};
+
+template <class Input_, int kWindowRows_>
+class BitmapTiles {
+ public:
+  using Input = Input_;
+  using Source = Records;
+  static constexpr int kWindowRows = kWindowRows_;
+  static constexpr int kStageBytes = RsRecord<kWindowRows>::most_bytes(tiles::kInputBytes<Input>);
+
+  __device__ BitmapTiles(const Source& source, const TileSpan& span, int tiles, int lane)
+      : lane_(lane) {
+    const std::uint32_t* const ptr = source.record_ptr + span.first_tile;
+    begin_ = ptr[0];
+    end_ = ptr[min(lane + 1, tiles)];
+    pieces_ = source.pieces + lane;
+    keep(pieces_);
+    bits_at_ = (lane % 4 / 2 * 2 + lane / 16) * 8;
+    shift_ = lane / 4 % 4 * 8 + lane % 2 * 4;
+    below_ = (1U << shift_) - 1U;
+    keep(bits_at_);
+    keep(shift_);
+    keep(below_);
+  }
+
+  __device__ void copy(int i, std::uint32_t to) {
+    const std::uint32_t end = __shfl_sync(tiles::kFullWarp, end_, i);
+#pragma unroll
+    for (int piece = 0; piece < kStageBytes / 16; piece += 32)
+      copy_async_cached_if(to + (lane_ + piece) * 16, pieces_ + begin_ + piece,
+                           begin_ + lane_ + piece < end);
+    begin_ = end;
+  }
+
+  __device__ tiles::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
+    tiles::Fragment<Input, kWindowRows> out;
+#pragma unroll
+    for (int r = 0; r < kWindowRows / 8; ++r) {
+      const uint2 half = load_shared_8(from + bits_at_ + r * 32);
+      std::uint32_t at = from + half.y + __popc(half.x & below_) * sizeof(Stored);
+      const std::uint32_t mine = half.x >> shift_;
+      std::uint32_t x[4];
+#pragma unroll
+      for (int j = 0; j < 4; ++j) x[j] = take_shared_if<Stored>(at, mine & 1U << j);
+      if constexpr (tiles::kInputBytes<Input> == 4) out.x[r] = make_uint4(x[0], x[1], x[2], x[3]);
+      else out.x[r] = make_uint2(x[0] | x[1] << 16, x[2] | x[3] << 16);
+    }
+    return out;
+  }
+
+ private:
+  using Stored = std::conditional_t<tiles::kInputBytes<Input> == 4, std::uint32_t, std::uint16_t>;
+
+  int lane_;
+  const uint4* pieces_;
+  std::uint32_t begin_, end_;  // of the next record to copy; lane i: end of the span's tile i
+  std::uint32_t bits_at_, shift_, below_;
+};
+
+}  // namespace spmmbench::rsh
