@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "spmmbench/random.hpp"
@@ -30,86 +29,130 @@ std::span<const std::int32_t> rare_columns(const CsrMatrix& matrix, std::int64_t
 struct InvertedIndex {
   std::vector<std::int64_t> ptr;
   std::vector<std::int32_t> rows;
+
+  std::span<const std::int32_t> rows_of(std::int32_t column) const {
+    return std::span(rows).subspan(ptr[column], ptr[column + 1] - ptr[column]);
+  }
 };
 
-InvertedIndex invert(const CsrMatrix& matrix, int features,
-                     const std::vector<std::int32_t>& counts) {
-  InvertedIndex out;
-  out.ptr.assign(matrix.cols + 1, 0);
-  std::vector<std::int32_t> chosen(matrix.rows * features, -1);
+// The rare columns of row r, at [r * features, (r + 1) * features); -1 after the last.
+std::vector<std::int32_t> all_rare_columns(const CsrMatrix& matrix, int features,
+                                           const std::vector<std::int32_t>& counts) {
+  std::vector<std::int32_t> out(matrix.rows * features, -1);
 #pragma omp parallel
   {
     std::vector<std::int32_t> scratch;
 #pragma omp for schedule(dynamic, 4096)
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
       const auto rare = rare_columns(matrix, row, features, counts, scratch);
-      std::copy(rare.begin(), rare.end(), chosen.begin() + row * features);
+      std::copy(rare.begin(), rare.end(), out.begin() + row * features);
     }
   }
-  for (const std::int32_t column : chosen)
+  return out;
+}
+
+InvertedIndex invert(const std::vector<std::int32_t>& rare, int features, std::int64_t cols) {
+  InvertedIndex out;
+  out.ptr.assign(cols + 1, 0);
+  for (const std::int32_t column : rare)
     if (column >= 0) ++out.ptr[column + 1];
-  for (std::int64_t j = 0; j < matrix.cols; ++j) out.ptr[j + 1] += out.ptr[j];
+  for (std::int64_t j = 0; j < cols; ++j) out.ptr[j + 1] += out.ptr[j];
   out.rows.resize(out.ptr.back());
   std::vector<std::int64_t> cursor(out.ptr.begin(), out.ptr.end() - 1);
-  for (std::size_t i = 0; i < chosen.size(); ++i)
-    if (chosen[i] >= 0)
-      out.rows[cursor[chosen[i]]++] =
+  for (std::size_t i = 0; i < rare.size(); ++i)
+    if (rare[i] >= 0)
+      out.rows[cursor[rare[i]]++] =
           static_cast<std::int32_t>(i / static_cast<std::size_t>(features));
   return out;
 }
 
+// The rows to compare one row with. One per thread.
+class Candidates {
+ public:
+  explicit Candidates(std::int64_t rows) : shared_(rows, 0) {}
+
+  void clear() {
+    for (const std::int32_t row : rows_) shared_[row] = 0;
+    rows_.clear();
+  }
+  void add(std::int32_t row) {
+    if (shared_[row]++ == 0) rows_.push_back(row);
+  }
+
+  // Those that share most features with `row`, then the nearest, `most` at most, in any order;
+  // without `row` itself. Valid until the next call.
+  const std::vector<std::int32_t>& best(std::int32_t row, int most) {
+    keys_.clear();
+    for (const std::int32_t other : rows_)
+      if (other != row) keys_.push_back(key(row, other));
+    if (static_cast<int>(keys_.size()) > most) {
+      std::nth_element(keys_.begin(), keys_.begin() + most, keys_.end());
+      keys_.resize(most);
+    }
+    best_.clear();
+    for (const std::uint64_t key : keys_) {
+      const auto distance = static_cast<std::int32_t>(key >> 1 & 0x7FFFFFFFU);
+      best_.push_back((key & 1U) != 0 ? row + distance : row - distance);
+    }
+    return best_;
+  }
+
+ private:
+  // Ascending: more shared features, a smaller distance, the row before rather than behind.
+  std::uint64_t key(std::int32_t row, std::int32_t other) const {
+    const std::uint64_t fewer = 0xFFFFU - shared_[other];
+    const bool behind = other > row;
+    const auto distance = static_cast<std::uint32_t>(behind ? other - row : row - other);
+    return fewer << 32 | std::uint64_t{distance} << 1 | (behind ? 1U : 0U);
+  }
+
+  std::vector<std::uint16_t> shared_;  // per row
+  std::vector<std::int32_t> rows_, best_;
+  std::vector<std::uint64_t> keys_;
+};
+
 // Rows of a popular column: those next to `row` in the matrix, where natural orders keep relatives,
 // and a quarter drawn from the whole list.
 void add_candidates(std::span<const std::int32_t> list, std::int32_t row, int limit,
-                    std::uint64_t seed, std::vector<std::int32_t>& out) {
+                    std::uint64_t seed, Candidates& out) {
   const auto size = static_cast<std::int64_t>(list.size());
   if (size <= limit) {
-    out.insert(out.end(), list.begin(), list.end());
+    for (const std::int32_t other : list) out.add(other);
     return;
   }
   const std::int64_t drawn = limit / 4, near = limit - drawn;
   const std::int64_t at = std::lower_bound(list.begin(), list.end(), row) - list.begin();
   const std::int64_t first = std::clamp<std::int64_t>(at - near / 2, 0, size - near);
-  out.insert(out.end(), list.begin() + first, list.begin() + first + near);
+  for (std::int64_t i = 0; i < near; ++i) out.add(list[first + i]);
   for (std::int64_t i = 0; i < drawn; ++i)
-    out.push_back(list[hash_position(seed, row, i) % static_cast<std::uint64_t>(size)]);
+    out.add(list[hash_position(seed, row, i) % static_cast<std::uint64_t>(size)]);
 }
 
 }  // namespace
 
 RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
                             const RshNeighborOptions& options) {
-  const InvertedIndex index = invert(matrix, options.features, jaccard.column_counts());
+  const std::vector<std::int32_t> rare =
+      all_rare_columns(matrix, options.features, jaccard.column_counts());
+  const InvertedIndex index = invert(rare, options.features, matrix.cols);
   RshNeighbors out{options.k, std::vector<std::int32_t>(matrix.rows * options.k, -1),
                    std::vector<std::uint16_t>(matrix.rows * options.k, 0)};
 #pragma omp parallel
   {
-    std::vector<std::int32_t> scratch, rows;
-    std::vector<std::tuple<std::int32_t, std::int64_t, std::int32_t>> candidates;
+    Candidates candidates(matrix.rows);
+    WeightedJaccard::Row one(jaccard);
     std::vector<std::pair<float, std::int32_t>> best;  // -similarity, row
 #pragma omp for schedule(dynamic, 512)
     for (std::int64_t r = 0; r < matrix.rows; ++r) {
-      rows.clear();
-      for (const std::int32_t j :
-           rare_columns(matrix, r, options.features, jaccard.column_counts(), scratch))
-        add_candidates(std::span(index.rows).subspan(index.ptr[j], index.ptr[j + 1] - index.ptr[j]),
-                       static_cast<std::int32_t>(r), options.candidates, options.seed, rows);
-      std::sort(rows.begin(), rows.end());
-      candidates.clear();  // -shared features, distance, row
-      for (std::size_t i = 0, j = 0; i < rows.size(); i = j) {
-        while (j < rows.size() && rows[j] == rows[i]) ++j;
-        if (rows[i] != r)
-          candidates.emplace_back(-static_cast<std::int32_t>(j - i), std::abs(rows[i] - r),
-                                  rows[i]);
-      }
-      if (static_cast<int>(candidates.size()) > options.candidates) {
-        std::nth_element(candidates.begin(), candidates.begin() + options.candidates,
-                         candidates.end());
-        candidates.resize(options.candidates);
-      }
+      const auto row = static_cast<std::int32_t>(r);
+      candidates.clear();
+      for (int i = 0; i < options.features && rare[r * options.features + i] >= 0; ++i)
+        add_candidates(index.rows_of(rare[r * options.features + i]), row, options.candidates,
+                       options.seed, candidates);
+      one.set(r);
       best.clear();
-      for (const auto& [shared, distance, u] : candidates)
-        best.emplace_back(-jaccard.similarity(r, u), u);
+      for (const std::int32_t u : candidates.best(row, options.candidates))
+        best.emplace_back(-one.similarity(u), u);
       const auto kept = std::min<std::size_t>(options.k, best.size());
       std::partial_sort(best.begin(), best.begin() + kept, best.end());
       for (std::size_t i = 0; i < kept; ++i) {

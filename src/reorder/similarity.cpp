@@ -5,6 +5,11 @@
 #include <span>
 
 namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kSearchRatio = 16;  // of lengths: beyond it, a search per column is faster
+
+}  // namespace
 
 WeightedJaccard::WeightedJaccard(const CsrMatrix& matrix, double alpha)
     : matrix_(matrix), counts_(matrix.cols, 0), weights_(matrix.cols), row_weights_(matrix.rows) {
@@ -24,11 +29,15 @@ WeightedJaccard::WeightedJaccard(const CsrMatrix& matrix, double alpha)
   }
 }
 
+float WeightedJaccard::ratio(std::int64_t r, std::int64_t u, float common) const {
+  const float either = row_weights_[r] + row_weights_[u] - common;
+  return either > 0 ? std::min(common / either, 1.0F) : 0;
+}
+
 float WeightedJaccard::similarity(std::int64_t r, std::int64_t u) const {
   if (matrix_.row_length(r) > matrix_.row_length(u)) std::swap(r, u);
   const std::int64_t length = matrix_.row_length(r);
   if (length == 0) return 0;
-  constexpr std::int64_t kSearchRatio = 16;  // beyond it a search per column beats a merge
   const std::int32_t *a = matrix_.col_idx.data() + matrix_.row_ptr[r], *const a_end = a + length,
                      *b = matrix_.col_idx.data() + matrix_.row_ptr[u],
                      *const b_end = b + matrix_.row_length(u);
@@ -47,8 +56,31 @@ float WeightedJaccard::similarity(std::int64_t r, std::int64_t u) const {
       b += y <= x;
     }
   }
-  const float either = row_weights_[r] + row_weights_[u] - common;
-  return either > 0 ? std::min(common / either, 1.0F) : 0;
+  return ratio(r, u, common);
+}
+
+void WeightedJaccard::Row::mark(bool on) {
+  const CsrMatrix& matrix = jaccard_.matrix_;
+  for (std::int64_t e = matrix.row_ptr[row_]; e < matrix.row_ptr[row_ + 1]; ++e)
+    marked_[matrix.col_idx[e]] = on ? 1 : 0;
+}
+
+void WeightedJaccard::Row::set(std::int64_t row) {
+  if (row_ >= 0) mark(false);
+  row_ = row;
+  mark(true);
+}
+
+float WeightedJaccard::Row::similarity(std::int64_t u) const {
+  const CsrMatrix& matrix = jaccard_.matrix_;
+  if (matrix.row_length(u) > kSearchRatio * matrix.row_length(row_))
+    return jaccard_.similarity(row_, u);
+  float common = 0;
+  for (std::int64_t e = matrix.row_ptr[u]; e < matrix.row_ptr[u + 1]; ++e) {
+    const std::int32_t column = matrix.col_idx[e];
+    common += marked_[column] != 0 ? jaccard_.weights_[column] : 0.0F;
+  }
+  return jaccard_.ratio(row_, u, common);
 }
 
 double mean_adjacent_cost(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
