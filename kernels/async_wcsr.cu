@@ -76,7 +76,7 @@ class AsyncWcsrPlan final : public Plan {
     const WcsrShape shape{kWcsrHeights[choice.height_index], tiles::kTileColumns,
                           storage_type(problem.precision)};
     const bool on_device =
-        problem.options.get_choice("build", "host", {"host", "device"}) == "device";
+        problem.options.get_choice("build", "device", {"host", "device"}) == "device";
     matrix_ = on_device ? build_wcsr(*problem.a, shape, choice.row_order, device, stages)
                         : upload_wcsr(*problem.a, shape, choice.row_order, device, stages);
     TileWork work;
@@ -219,7 +219,7 @@ class AsyncWcsr final : public Kernel {
                   {"order", "auto",
                    "row order inside the format: natural, a reordering, auto (natural or degree), "
                    "search (or rsh, where gathers dominate)"},
-                  {"build", "host", "where the format is built: host or device"},
+                  {"build", "device", "where the format is built: host or device"},
                   {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
                   {"warps", "4", "warps per block, 1 to 4"},
                   {"span", "auto", "tiles per warp, 1 to 32"},

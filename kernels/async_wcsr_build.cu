@@ -1,150 +1,302 @@
-// Builds WCSR on the device without sorting. The rows of a window are sorted already, so an entry's
-// place among the window's distinct columns follows from searching its column in the window's rows:
+// Builds WCSR on the device, one block per window, in two passes over the matrix: count the
+// distinct columns of each window, then rank every entry's column among them and put it in its box.
+// A window's columns are marked in a bitmap in shared memory, so nothing is sorted:
 //
-//   first     an entry is its column's first in the window: no earlier row of the window has it
-//   S         exclusive sum of `first` over all entries, in CSR order
-//   rank(c)   sum over the window's rows of  S[position of c in the row] - S[start of the row]
+//   columns   first ...                    ... last      of the window, a slab at a time
+//   bits      0100 1000 .... 0110 0000 0001              one per column
+//   before    0         2         ..        4            set bits before each group of 128
+//   rank(c) = before[group of c] + set bits of the group below c
 //
-// An entry costs one search per row of its window, all of them in the caches.
+// A window of few entries far apart would clear and scan mostly zeros: each of its entries is
+// compared with every other instead.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cub/device/device_scan.cuh>
+#include <cub/block/block_scan.cuh>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "async_wcsr/device_build.hpp"
+#include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/element.cuh"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kMaxWindowRows = 64;
+constexpr std::int32_t kSlab = 1 << 18;  // columns whose bits lie in shared memory at a time
+constexpr std::int32_t kGroup = 128;     // columns that one thread counts
+constexpr std::int32_t kFar = 1 << 16;   // columns between the first and last of a spread window
 
 struct Csr {
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
-  const float* values;
-  const std::int32_t* row_of;    // by place; null: the places are the rows
-  const std::int32_t* place_of;  // by row; null likewise
-  std::int32_t rows;
-  std::int32_t nnz;
+  const std::int32_t* row_of;  // by place; null: the places are the rows
+  std::int64_t rows;
   int window_rows;
-  int tile_columns;
+};
 
-  __device__ std::int32_t row(std::int32_t place) const {
-    return row_of == nullptr ? place : row_of[place];
+using Scan = cub::BlockScan<std::int32_t, kThreads>;
+
+// The rows of this block's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
+struct Window {
+  std::int64_t shift[kMaxWindowRows];  // entry i of row r is entry i + shift[r] of the matrix
+  std::int32_t start[kMaxWindowRows + 1];
+  std::int32_t first_column, last_column;
+  int rows;
+
+  __device__ std::int32_t count() const { return start[rows]; }
+  __device__ bool is_spread() const {
+    return count() <= kThreads && last_column - first_column >= kFar;
   }
-  __device__ std::int32_t place(std::int32_t row) const {
-    return place_of == nullptr ? row : place_of[row];
-  }
-  __device__ std::int32_t row_of_entry(std::int32_t entry) const {
-    std::int32_t low = 0, high = rows;  // row_ptr[low] <= entry < row_ptr[high]
+  __device__ int row_of(std::int32_t i) const {
+    int low = 0, high = rows;  // start[low] <= i < start[high]
     while (high - low > 1) {
-      const std::int32_t middle = low + (high - low) / 2;
-      (row_ptr[middle] <= entry ? low : high) = middle;
-    }
-    return low;
-  }
-  // The first entry of the row whose column is not below `column`.
-  __device__ std::int32_t lower_bound(std::int32_t row, std::int32_t column) const {
-    auto low = static_cast<std::int32_t>(row_ptr[row]);
-    auto high = static_cast<std::int32_t>(row_ptr[row + 1]);
-    while (low < high) {
-      const std::int32_t middle = low + (high - low) / 2;
-      if (col_idx[middle] < column) low = middle + 1;
-      else high = middle;
+      const int middle = (low + high) / 2;
+      (start[middle] <= i ? low : high) = middle;
     }
     return low;
   }
 };
 
-__global__ void invert(const std::int32_t* row_of, std::int32_t rows, std::int32_t* place_of) {
-  const std::int32_t place = blockIdx.x * blockDim.x + threadIdx.x;
-  if (place < rows) place_of[row_of[place]] = place;
+// By all threads; ends with a barrier.
+__device__ void read_window(const Csr& a, Window& window) {
+  const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
+  const int row = static_cast<int>(threadIdx.x);
+  if (row == 0) {
+    window.rows = static_cast<int>(min(a.rows - first_place, std::int64_t{a.window_rows}));
+    window.start[0] = 0;
+    window.first_column = std::numeric_limits<std::int32_t>::max();
+    window.last_column = -1;
+  }
+  __syncthreads();
+  std::int64_t begin = 0, end = 0;
+  if (row < window.rows) {
+    const std::int64_t place = first_place + row;
+    const std::int64_t at = a.row_of == nullptr ? place : a.row_of[place];
+    begin = a.row_ptr[at];
+    end = a.row_ptr[at + 1];
+    window.start[row + 1] = static_cast<std::int32_t>(end - begin);
+    if (begin < end) {
+      atomicMin(&window.first_column, a.col_idx[begin]);
+      atomicMax(&window.last_column, a.col_idx[end - 1]);
+    }
+  }
+  __syncthreads();
+  if (row == 0)
+    for (int r = 0; r < window.rows; ++r) window.start[r + 1] += window.start[r];
+  __syncthreads();
+  if (row < window.rows) window.shift[row] = begin - window.start[row];
+  __syncthreads();
 }
 
-// first[nnz] = 0 closes the exclusive sum.
-__global__ void mark_first(Csr a, std::int32_t* first) {
-  const std::int64_t entry = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (entry > a.nnz) return;
-  if (entry == a.nnz) {
-    first[entry] = 0;
-    return;
+// visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
+// among the threads.
+template <class Visit>
+__device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) {
+  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < window.count(); i += kThreads) {
+    const int row = window.row_of(i);
+    const std::int64_t entry = i + window.shift[row];
+    visit(entry, row, a.col_idx[entry]);
   }
-  const std::int32_t column = a.col_idx[entry];
-  const std::int32_t place = a.place(a.row_of_entry(static_cast<std::int32_t>(entry)));
-  bool is_first = true;
-  for (std::int32_t p = place / a.window_rows * a.window_rows; p < place && is_first; ++p) {
-    const std::int32_t row = a.row(p);
-    const std::int32_t at = a.lower_bound(row, column);
-    is_first = at == a.row_ptr[row + 1] || a.col_idx[at] != column;
-  }
-  first[entry] = is_first ? 1 : 0;
 }
 
-// tiles[windows] = 0 closes the exclusive sum.
-__global__ void count_tiles(Csr a, const std::int32_t* sum, std::int32_t windows,
-                            std::int32_t* tiles) {
-  const std::int32_t window = blockIdx.x * blockDim.x + threadIdx.x;
-  if (window > windows) return;
-  std::int32_t columns = 0;
-  const std::int32_t begin = window * a.window_rows;
-  for (std::int32_t p = begin; p < min(begin + a.window_rows, a.rows); ++p) {
-    const std::int32_t row = a.row(p);
-    columns += sum[a.row_ptr[row + 1]] - sum[a.row_ptr[row]];
+// The columns of a spread window, one per thread, and whether no earlier thread has the same one.
+struct Spread {
+  std::int32_t column[kThreads];
+
+  __device__ bool is_first(std::int32_t count) const {
+    const auto own = static_cast<std::int32_t>(threadIdx.x);
+    bool first = own < count;
+    for (std::int32_t i = 0; i < count; ++i) first &= column[i] != column[own] || i >= own;
+    return first;
   }
-  tiles[window] = window == windows ? 0 : max(1, (columns + a.tile_columns - 1) / a.tile_columns);
+};
+
+// Bits of the columns [first, first + kSlab), and the numbers of those before each group of 128.
+class Bitmap {
+ public:
+  static constexpr std::size_t kBytesPerGroup = kGroup / 8 + sizeof(std::int32_t);
+
+  __device__ Bitmap(unsigned char* shared, std::int32_t first, std::int32_t last)
+      : first_(first),
+        groups_(min((last - first) / kGroup + 1, kSlab / kGroup)),
+        bits_(reinterpret_cast<uint4*>(shared)),
+        before_(reinterpret_cast<std::int32_t*>(bits_ + groups_)) {}
+
+  // By all threads; ends with a barrier.
+  __device__ void clear() {
+    for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)
+      bits_[group] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+  }
+  __device__ bool covers(std::int32_t column) const {
+    return static_cast<std::uint32_t>(column - first_) < static_cast<std::uint32_t>(kSlab);
+  }
+  // True for the first that sets this column.
+  __device__ bool set(std::int32_t column) {
+    const std::int32_t at = column - first_;
+    const std::uint32_t bit = 1U << (at % 32);
+    return (atomicOr(reinterpret_cast<std::uint32_t*>(bits_) + at / 32, bit) & bit) == 0;
+  }
+  // Counts, starting from `rank`; emit(rank, column) for every column. By all threads, after a
+  // barrier; ends with one. Returns the rank after the last.
+  template <class Emit>
+  __device__ std::int32_t count(std::int32_t rank, Scan::TempStorage& scan, Emit emit) {
+    for (int from = 0; from < groups_; from += kThreads) {
+      const int group = from + static_cast<int>(threadIdx.x);
+      const uint4 bits = group < groups_ ? bits_[group] : make_uint4(0, 0, 0, 0);
+      const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+      const int set = __popc(bits.x) + __popc(bits.y) + __popc(bits.z) + __popc(bits.w);
+      std::int32_t before = 0, all = 0;
+      Scan(scan).ExclusiveSum(set, before, all);
+      __syncthreads();  // the scan's memory is used again
+      before += rank;
+      if (group < groups_) before_[group] = before;
+      for (int w = 0; w < 4; ++w)
+        for (std::uint32_t rest = words[w]; rest != 0; rest &= rest - 1)
+          emit(before++, first_ + group * kGroup + w * 32 + __ffs(static_cast<int>(rest)) - 1);
+      rank += all;
+    }
+    __syncthreads();
+    return rank;
+  }
+  __device__ std::int32_t rank(std::int32_t column) const {
+    const std::int32_t at = column - first_, word = at / 32;
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(bits_);
+    std::int32_t rank = before_[at / kGroup];
+    for (std::int32_t w = word / 4 * 4; w < word; ++w) rank += __popc(words[w]);
+    return rank + __popc(words[word] & ((1U << (at % 32)) - 1));
+  }
+
+ private:
+  std::int32_t first_;
+  int groups_;
+  uint4* bits_;
+  std::int32_t* before_;
+};
+
+// Distinct columns of each window.
+__global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* counts) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ Window window;
+  __shared__ Spread spread;
+  read_window(a, window);
+  std::int32_t distinct = 0;
+  if (window.is_spread()) {
+    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+      spread.column[threadIdx.x] = column;
+    });
+    __syncthreads();
+    distinct = __syncthreads_count(spread.is_first(window.count()));
+  } else {
+    std::int32_t mine = 0;
+    for (std::int64_t first = window.first_column; first <= window.last_column; first += kSlab) {
+      Bitmap bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+      bitmap.clear();
+      for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+        if (bitmap.covers(column)) mine += bitmap.set(column);
+      });
+      __syncthreads();  // before the bits are cleared
+    }
+    __shared__ std::int32_t sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    const auto of_warp =
+        static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFFU, static_cast<std::uint32_t>(mine)));
+    if (threadIdx.x % 32 == 0) atomicAdd(&sum, of_warp);
+    __syncthreads();
+    distinct = sum;
+  }
+  if (threadIdx.x == 0) counts[blockIdx.x] = distinct;
 }
 
 // A zero entry becomes -0: padding is +0.
-__device__ std::uint32_t marked_bits(float value) {
-  const std::uint32_t bits = __float_as_uint(value);
-  return bits == 0 ? 0x80000000U : bits;
-}
-__device__ std::uint16_t marked_bits(__half value) {
-  const std::uint16_t bits = __half_as_ushort(value);
-  return bits == 0 ? 0x8000U : bits;
-}
-__device__ std::uint16_t marked_bits(__nv_bfloat16 value) {
-  const std::uint16_t bits = __bfloat16_as_ushort(value);
-  return bits == 0 ? 0x8000U : bits;
+template <class Bits>
+__device__ Bits mark_entry(Bits stored) {
+  constexpr Bits kMinusZero = Bits{1} << (8 * sizeof(Bits) - 1);
+  return stored == 0 ? kMinusZero : stored;
 }
 
-template <class T, class Bits>
-__global__ void place_entries(Csr a, const std::int32_t* first_sum, const std::int32_t* window_ptr,
-                              std::int32_t* col_idx, Bits* values) {
-  const std::int64_t entry = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (entry >= a.nnz) return;
-  const std::int32_t column = a.col_idx[entry];
-  const std::int32_t place = a.place(a.row_of_entry(static_cast<std::int32_t>(entry)));
-  const std::int32_t window = place / a.window_rows, begin = window * a.window_rows;
-  std::int32_t rank = 0;
-  for (std::int32_t p = begin; p < min(begin + a.window_rows, a.rows); ++p) {
-    const std::int32_t row = a.row(p);
-    rank += first_sum[a.lower_bound(row, column)] - first_sum[a.row_ptr[row]];
+template <class Bits>
+struct Boxes {
+  const Bits* entries;  // values of the CSR matrix
+  const std::int32_t* window_ptr;
+  std::int32_t* col_idx;  // all padding
+  Bits* values;           // all zero
+  int tile_columns;
+};
+
+template <class Bits>
+__global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  __shared__ Window window;
+  __shared__ Spread spread;
+  __shared__ Scan::TempStorage scan;
+  read_window(a, window);
+  const std::int64_t tile = out.window_ptr[blockIdx.x];
+  std::int32_t* const col_idx = out.col_idx + tile * out.tile_columns;
+  Bits* const values = out.values + tile * a.window_rows * out.tile_columns;
+  const auto place = [&](std::int64_t entry, int row, std::int32_t rank) {
+    const std::int64_t line =
+        std::int64_t{rank / out.tile_columns} * a.window_rows + row;  // of a box
+    values[line * out.tile_columns + rank % out.tile_columns] = mark_entry(out.entries[entry]);
+  };
+
+  if (window.is_spread()) {
+    const std::int32_t count = window.count();
+    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+      spread.column[threadIdx.x] = column;
+    });
+    __syncthreads();
+    const bool first = spread.is_first(count);
+    const std::int32_t own = spread.column[threadIdx.x];
+    __syncthreads();
+    if (!first) spread.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
+    __syncthreads();
+    for_each_entry(a, window, [&](std::int64_t entry, int row, std::int32_t) {
+      std::int32_t rank = 0;
+      for (std::int32_t i = 0; i < count; ++i) rank += spread.column[i] < own;
+      if (first) col_idx[rank] = own;
+      place(entry, row, rank);
+    });
+    return;
   }
-  const std::int64_t tile = window_ptr[window] + rank / a.tile_columns;
-  const int slot = rank % a.tile_columns;
-  if (first_sum[entry + 1] != first_sum[entry]) col_idx[tile * a.tile_columns + slot] = column;
-  values[(tile * a.window_rows + (place - begin)) * a.tile_columns + slot] =
-      marked_bits(from_float<T>(a.values[entry]));
+  std::int32_t rank = 0;
+  for (std::int64_t first = window.first_column; first <= window.last_column; first += kSlab) {
+    Bitmap bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+    bitmap.clear();
+    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+      if (bitmap.covers(column)) bitmap.set(column);
+    });
+    __syncthreads();
+    rank = bitmap.count(rank, scan,
+                        [&](std::int32_t at, std::int32_t column) { col_idx[at] = column; });
+    for_each_entry(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
+      if (bitmap.covers(column)) place(entry, row, bitmap.rank(column));
+    });
+    __syncthreads();
+  }
 }
 
-unsigned blocks_for(std::int64_t threads) {
-  return static_cast<unsigned>((threads + kThreads - 1) / kThreads);
-}
-
-void exclusive_sum(std::int32_t* data, std::int64_t count, Buffer& scratch, Device& device) {
-  const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  std::size_t bytes = 0;
-  SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, data, count, stream));
-  if (bytes > scratch.bytes()) scratch = device.allocate(bytes);
-  SPMMBENCH_CUDA(cub::DeviceScan::ExclusiveSum(scratch.data(), bytes, data, count, stream));
+// From the distinct columns of each window, in place: the first tile of each, and the end.
+std::int64_t sum_tiles(std::vector<std::int32_t>& counts, int tile_columns) {
+  std::int64_t tiles = 0, gathered = 0;
+  for (std::size_t w = 0; w + 1 < counts.size(); ++w) {
+    const std::int32_t columns = counts[w];
+    counts[w] = static_cast<std::int32_t>(tiles);
+    gathered += columns;
+    tiles += std::max(1, (columns + tile_columns - 1) / tile_columns);
+    if (tiles > std::numeric_limits<std::int32_t>::max())
+      throw Error("WCSR: more than 2^31 - 1 tiles");
+  }
+  counts.back() = static_cast<std::int32_t>(tiles);
+  return gathered;
 }
 
 }  // namespace
@@ -152,54 +304,34 @@ void exclusive_sum(std::int32_t* data, std::int64_t count, Buffer& scratch, Devi
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages) {
   const std::int64_t windows = (matrix.rows + shape.window_rows - 1) / shape.window_rows;
-  const std::int64_t nnz = matrix.nnz();
-  if (nnz + windows >= std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("WCSR on the device: {} nonzeros and {} windows, at most 2^31 - 2", nnz,
-                            windows));
+  if (matrix.nnz() > std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", matrix.nnz()));
   Buffer row_ptr, columns, entries, row_of;
   {
     const auto timed = stages.scope("upload");
     row_ptr = device.upload(matrix.row_ptr);
     columns = device.upload(matrix.col_idx);
-    entries = device.upload(matrix.values);
+    entries = upload_values(device, matrix.values, shape.value_type);
     row_of = device.upload(row_order);
-    device.synchronize();
   }
   const auto timed = stages.scope("build");
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
+  const Csr a{row_ptr.as<std::int64_t>(), columns.as<std::int32_t>(), row_of.as<std::int32_t>(),
+              matrix.rows, shape.window_rows};
+  const auto blocks = static_cast<unsigned>(windows);
+  const std::size_t shared_bytes =
+      (std::min<std::int64_t>(matrix.cols, kSlab) / kGroup + 1) * Bitmap::kBytesPerGroup;
   DeviceWcsr out;
-  Buffer place_of = device.allocate(row_of.bytes());
-  Buffer first_sum = device.allocate((nnz + 1) * sizeof(std::int32_t));
-  Buffer scratch;
-  const Csr a{row_ptr.as<std::int64_t>(),
-              columns.as<std::int32_t>(),
-              entries.as<float>(),
-              row_of.as<std::int32_t>(),
-              place_of.as<std::int32_t>(),
-              static_cast<std::int32_t>(matrix.rows),
-              static_cast<std::int32_t>(nnz),
-              shape.window_rows,
-              shape.tile_columns};
-  if (!row_order.empty()) {
-    invert<<<blocks_for(matrix.rows), kThreads, 0, stream>>>(a.row_of, a.rows,
-                                                             place_of.as<std::int32_t>());
+  out.window_ptr_host.resize(windows + 1);
+  out.window_ptr = device.allocate((windows + 1) * sizeof(std::int32_t));
+  if (windows > 0) {
+    count_columns<<<blocks, kThreads, shared_bytes, stream>>>(a, out.window_ptr.as<std::int32_t>());
     SPMMBENCH_CUDA_LAUNCHED();
   }
-  mark_first<<<blocks_for(nnz + 1), kThreads, 0, stream>>>(a, first_sum.as<std::int32_t>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  exclusive_sum(first_sum.as<std::int32_t>(), nnz + 1, scratch, device);
-
-  out.window_ptr = device.allocate((windows + 1) * sizeof(std::int32_t));
-  count_tiles<<<blocks_for(windows + 1), kThreads, 0, stream>>>(a, first_sum.as<std::int32_t>(),
-                                                                static_cast<std::int32_t>(windows),
-                                                                out.window_ptr.as<std::int32_t>());
-  SPMMBENCH_CUDA_LAUNCHED();
-  exclusive_sum(out.window_ptr.as<std::int32_t>(), windows + 1, scratch, device);
-  out.window_ptr_host.resize(windows + 1);
-  device.download(out.window_ptr_host.data(), out.window_ptr.data(), out.window_ptr.bytes());
-  std::int32_t gathered = 0;
-  device.download(&gathered, first_sum.as<std::int32_t>() + nnz, sizeof(gathered));
-  out.gathered = gathered;
+  device.download(out.window_ptr_host.data(), out.window_ptr.data(),
+                  windows * sizeof(std::int32_t));
+  out.gathered = sum_tiles(out.window_ptr_host, shape.tile_columns);
+  device.upload(out.window_ptr.data(), out.window_ptr_host.data(), out.window_ptr.bytes());
 
   const std::int64_t slots = out.tiles() * shape.tile_columns;
   out.col_idx = device.allocate(slots * sizeof(std::int32_t));
@@ -207,19 +339,21 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   static_assert(Wcsr::kPadding == -1, "bytes of 0xFF");
   device.fill_bytes(out.col_idx.data(), 0xFF, out.col_idx.bytes());
   device.fill_bytes(out.values.data(), 0, out.values.bytes());
-  if (nnz > 0)
-    visit_element_type(shape.value_type, [&](auto* tag) {
-      using T = std::remove_pointer_t<decltype(tag)>;
-      using Bits = decltype(marked_bits(T{}));
-      place_entries<T><<<blocks_for(nnz), kThreads, 0, stream>>>(
-          a, first_sum.as<std::int32_t>(), out.window_ptr.as<std::int32_t>(),
-          out.col_idx.as<std::int32_t>(), out.values.as<Bits>());
-      SPMMBENCH_CUDA_LAUNCHED();
-    });
+  const auto place = [&](auto bits) {
+    using Bits = decltype(bits);
+    const Boxes<Bits> boxes{entries.as<Bits>(), out.window_ptr.as<std::int32_t>(),
+                            out.col_idx.as<std::int32_t>(), out.values.as<Bits>(),
+                            shape.tile_columns};
+    place_entries<<<blocks, kThreads, shared_bytes, stream>>>(a, boxes);
+    SPMMBENCH_CUDA_LAUNCHED();
+  };
+  if (windows > 0) {
+    if (shape.value_type == ElementType::f32) place(std::uint32_t{});
+    else place(std::uint16_t{});
+  }
   device.synchronize();
   return out;
 }
-
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
                        const Permutation& row_order, Device& device, StageTimer& stages) {
   Wcsr host;

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
@@ -66,14 +65,8 @@ Structure structure_of(const CsrMatrix& matrix) {
   Structure out;
   out.nnz = static_cast<double>(matrix.nnz());
   if (matrix.nnz() == 0) return out;
-  const auto rows = static_cast<double>(matrix.rows);
-  out.mean_row = out.nnz / rows;
-  double squares = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const double difference = static_cast<double>(matrix.row_length(row)) - out.mean_row;
-    squares += difference * difference;
-  }
-  out.cv_row = std::sqrt(squares / rows) / out.mean_row;
+  out.mean_row = out.nnz / static_cast<double>(matrix.rows);
+  out.cv_row = row_length_variation(matrix);
   out.gathered_share = estimate_wcsr(matrix, {}).gathered_share[0];
   out.block_fill = estimate_block_fill(matrix);
   return out;

@@ -70,17 +70,7 @@ inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutatio
 }
 
 // Whether sorting the rows by length could bring rows that share hub columns together.
-inline bool lengths_vary(const CsrMatrix& matrix) {
-  constexpr double kMinVariation = 0.8;  // standard deviation / mean
-  const auto rows = static_cast<double>(matrix.rows);
-  const double mean = static_cast<double>(matrix.nnz()) / rows;
-  double squares = 0;
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const auto length = static_cast<double>(matrix.row_length(row));
-    squares += length * length;
-  }
-  return squares / rows > (1 + kMinVariation * kMinVariation) * mean * mean;
-}
+inline bool lengths_vary(const CsrMatrix& matrix) { return row_length_variation(matrix) > 0.8; }
 
 // Whether the gathers through the L2 cache, rather than the compulsory traffic to memory, are what
 // takes long: only then is an ordering that shares more columns worth looking for.

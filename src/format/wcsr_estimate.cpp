@@ -1,8 +1,8 @@
 #include "format/wcsr_estimate.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
+#include <bit>
+#include <cmath>
 #include <vector>
 
 namespace spmmbench {
@@ -10,50 +10,57 @@ namespace {
 
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
+constexpr std::size_t kHeights = kWcsrHeights.size();
+static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
-using Columns = std::vector<std::int32_t>;
+// For each column of a group the last of the group's four lowest windows that had it. Open
+// addressing, at most half full.
+class LastWindow {
+ public:
+  void reset(std::int64_t entries) {
+    const std::size_t slots = std::bit_ceil(static_cast<std::size_t>(2 * entries + 1));
+    column_.assign(slots, -1);
+    window_.resize(slots);
+    mask_ = slots - 1;
+  }
+  // The window at the last call with this column, -1 at the first; from now on `window`.
+  int exchange(std::int32_t column, int window) {
+    std::size_t at = static_cast<std::uint32_t>(column) * kMultiplier >> 7 & mask_;
+    while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;
+    const int before = column_[at] < 0 ? -1 : window_[at];
+    column_[at] = column;
+    window_[at] = static_cast<std::int8_t>(window);
+    return before;
+  }
 
-Columns distinct_columns(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
-                         std::int64_t last) {
-  Columns out;
+ private:
+  static constexpr std::size_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  std::vector<std::int32_t> column_;
+  std::vector<std::int8_t> window_;
+  std::size_t mask_ = 0;
+};
+
+// Of one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of 16.
+WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
+                     std::int64_t last, std::int64_t nnz, LastWindow& last_window) {
+  std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
+  last_window.reset(nnz);
   for (std::int64_t place = first; place < last; ++place) {
     const std::int64_t row = row_order.empty() ? place : row_order[place];
-    out.insert(out.end(), matrix.col_idx.begin() + matrix.row_ptr[row],
-               matrix.col_idx.begin() + matrix.row_ptr[row + 1]);
+    const auto window = static_cast<int>((place - first) / kWcsrHeights[0]);
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
+      const int before = last_window.exchange(matrix.col_idx[e], window);
+      for (std::size_t h = 0; h < kHeights; ++h)
+        distinct[h][window >> h] += before < 0 || before >> h != window >> h;
+    }
   }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-// Of one group, as shares of its nonzeros. A taller window is the union of two lower ones.
-WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
-                     std::int64_t last, std::int64_t nnz) {
-  std::vector<Columns> windows;
-  for (std::int64_t from = first; from < last; from += kWcsrHeights[0])
-    windows.push_back(
-        distinct_columns(matrix, row_order, from, std::min(from + kWcsrHeights[0], last)));
   WcsrEstimate out;
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-    if (h > 0) {
-      std::vector<Columns> taller((windows.size() + 1) / 2);
-      for (std::size_t w = 0; w < windows.size(); w += 2) {
-        if (w + 1 == windows.size()) taller[w / 2] = std::move(windows[w]);
-        else
-          std::set_union(windows[w].begin(), windows[w].end(), windows[w + 1].begin(),
-                         windows[w + 1].end(), std::back_inserter(taller[w / 2]));
-      }
-      windows = std::move(taller);
+  for (std::size_t h = 0; h < kHeights; ++h)
+    for (const std::int64_t columns : distinct[h]) {
+      out.gathered_share[h] += static_cast<double>(columns) / static_cast<double>(nnz);
+      out.stored_share[h] +=
+          static_cast<double>((columns + kTile - 1) / kTile * kTile) / static_cast<double>(nnz);
     }
-    std::int64_t gathered = 0, stored = 0;
-    for (const Columns& window : windows) {
-      const auto distinct = static_cast<std::int64_t>(window.size());
-      gathered += distinct;
-      stored += (distinct + kTile - 1) / kTile * kTile;
-    }
-    out.gathered_share[h] = static_cast<double>(gathered) / static_cast<double>(nnz);
-    out.stored_share[h] = static_cast<double>(stored) / static_cast<double>(nnz);
-  }
   return out;
 }
 
@@ -71,24 +78,50 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
       ordered_ptr[place + 1] = ordered_ptr[place] + matrix.row_length(row_order[place]);
   }
   const std::vector<std::int64_t>& row_ptr = row_order.empty() ? matrix.row_ptr : ordered_ptr;
-  std::vector<WcsrEstimate> sampled(samples);
-#pragma omp parallel for schedule(dynamic)
+  // Evenly spaced nonzeros: a group with many of them is drawn more than once, but measured once.
+  std::vector<std::int64_t> drawn(samples);
+#pragma omp parallel for schedule(static)
   for (std::int64_t s = 0; s < samples; ++s) {
     const auto entry =
         static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(samples) *
                                   static_cast<double>(matrix.nnz()));
     const std::int64_t place =
         std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
-    const std::int64_t first = place / kGroupRows * kGroupRows;
-    const std::int64_t last = std::min(first + kGroupRows, matrix.rows);
-    sampled[s] = measure(matrix, row_order, first, last, row_ptr[last] - row_ptr[first]);
+    drawn[s] = place / kGroupRows;
   }
-  for (const WcsrEstimate& sample : sampled)
-    for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-      mean.gathered_share[h] += sample.gathered_share[h] / static_cast<double>(samples);
-      mean.stored_share[h] += sample.stored_share[h] / static_cast<double>(samples);
+  std::vector<WcsrEstimate> sampled(samples);
+#pragma omp parallel
+  {
+    LastWindow last_window;
+#pragma omp for schedule(dynamic)
+    for (std::int64_t s = 0; s < samples; ++s) {
+      if (s > 0 && drawn[s] == drawn[s - 1]) continue;
+      const std::int64_t first = drawn[s] * kGroupRows;
+      const std::int64_t last = std::min(first + kGroupRows, matrix.rows);
+      sampled[s] =
+          measure(matrix, row_order, first, last, row_ptr[last] - row_ptr[first], last_window);
     }
+  }
+  for (std::int64_t s = 0; s < samples; ++s) {
+    if (s > 0 && drawn[s] == drawn[s - 1]) sampled[s] = sampled[s - 1];
+    for (std::size_t h = 0; h < kHeights; ++h) {
+      mean.gathered_share[h] += sampled[s].gathered_share[h] / static_cast<double>(samples);
+      mean.stored_share[h] += sampled[s].stored_share[h] / static_cast<double>(samples);
+    }
+  }
   return mean;
+}
+
+double row_length_variation(const CsrMatrix& matrix) {
+  if (matrix.nnz() == 0) return 0;
+  const double mean = static_cast<double>(matrix.nnz()) / static_cast<double>(matrix.rows);
+  double squares = 0;
+#pragma omp parallel for reduction(+ : squares) schedule(static)
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const double difference = static_cast<double>(matrix.row_length(row)) - mean;
+    squares += difference * difference;
+  }
+  return std::sqrt(squares / static_cast<double>(matrix.rows)) / mean;
 }
 
 }  // namespace spmmbench

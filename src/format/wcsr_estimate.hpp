@@ -23,4 +23,7 @@ struct WcsrEstimate {
 // `row_order` as in Wcsr: empty is natural. Deterministic.
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 
+// Standard deviation of the row lengths / their mean; 0 without nonzeros. Parallel.
+double row_length_variation(const CsrMatrix& matrix);
+
 }  // namespace spmmbench

@@ -7,6 +7,7 @@
 #include "../../kernels/async_wcsr/device_build.hpp"
 #include "devices.hpp"
 #include "shapes.hpp"
+#include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::test {
@@ -19,9 +20,26 @@ std::vector<T> downloaded(Device& device, const Buffer& buffer) {
   return host;
 }
 
+// Columns so far apart that a window's bits take several turns in shared memory; windows of few
+// entries, and one of many.
+CsrMatrix wide_matrix() {
+  CsrMatrix m{90, 3'000'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const std::int64_t length = row == 37 ? 5000 : row * 7 % 30;
+    for (std::int64_t i = 0; i < length; ++i) {
+      m.col_idx.push_back(static_cast<std::int32_t>(m.cols / (length + 1) * i + row % 3));
+      m.values.push_back(uniform_at(1, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  for (NamedShape& shape : all_shapes())
+  std::vector<NamedShape> shapes = all_shapes();
+  shapes.push_back({"wide", wide_matrix()});
+  for (NamedShape& shape : shapes)
     for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16}) {
       CsrMatrix& matrix = shape.matrix;
       for (float& value : matrix.values) value = round_to(precision, value);
