@@ -1,12 +1,15 @@
 // auto: looks at the structure of A, predicts the time of each kernel that could suit it, and runs
 // the one with the least. What it picked and why is in the result's params. The models are short on
-// purpose: bytes over measured rates of an H200 (results/NOTES.md, auto); what they must get right
-// is the order of the kernels, not their times.
+// purpose, sums of terms whose factors were fitted to an H200 (results/NOTES.md, WCSR); what they
+// must get right is the order of the kernels, not their times.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,45 +23,48 @@
 namespace spmmbench {
 namespace {
 
-constexpr double kLaunchUs = 3;
-constexpr double kMemoryBytesPerUs = 3.4e6;  // B once and C once, mixed
-constexpr double kWcsrBytesPerUs = 8.0e6;    // out of the L2 cache, by tiles
-constexpr double kCsrBytesPerUs = 6.4e6;     // the same, row by row
-constexpr double kBcsrFlopsPerUs = 4.0e8;    // of stored 64 x 64 blocks, 16-bit
-
 // What the prediction looks at. Everything that costs more than a pass over the row pointers is
 // sampled.
 struct Structure {
   double nnz = 0;
   double mean_row = 0;
   double cv_row = 0;
-  double gathered_share = 0;  // distinct columns of 8-row windows / nonzeros
-  double block_fill = 0;      // of the 64 x 64 blocks that hold a nonzero
+  WcsrEstimate windows;
+  double band_blocks = 0;  // 64-column blocks with a nonzero in a band of 128 rows
+  double block_fill = 0;   // nonzeros / entries of those blocks
 };
 
-// Bands of 64 rows in proportion to their nonzeros, as estimate_wcsr samples its groups.
-double estimate_block_fill(const CsrMatrix& matrix) {
-  constexpr std::int64_t kBlock = 64, kSamples = 32;
-  if (matrix.nnz() == 0) return 0;
+constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
+
+// Bands in proportion to their nonzeros, as estimate_wcsr samples its groups.
+void estimate_blocks(const CsrMatrix& matrix, Structure& out) {
+  constexpr std::int64_t kSamples = 32;
   double slots_per_nonzero = 0;
+  std::vector<bool> seen(matrix.cols / kBlockColumns + 1);
   std::vector<std::int32_t> blocks;
+  std::int64_t previous = -1, distinct = 0;
   for (std::int64_t s = 0; s < kSamples; ++s) {
     const std::int64_t entry = matrix.nnz() / kSamples * s + matrix.nnz() / (2 * kSamples);
     const std::int64_t row = std::upper_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), entry) -
                              matrix.row_ptr.begin() - 1;
-    const std::int64_t first = row / kBlock * kBlock;
-    const std::int64_t last = std::min(first + kBlock, matrix.rows);
-    blocks.clear();
-    for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e) {
-      const auto block = static_cast<std::int32_t>(matrix.col_idx[e] / kBlock);
-      if (blocks.empty() || blocks.back() != block) blocks.push_back(block);
+    const std::int64_t first = row / kBandRows * kBandRows;
+    const std::int64_t last = std::min(first + kBandRows, matrix.rows);
+    if (first != previous) {
+      blocks.clear();
+      for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e) {
+        const auto block = static_cast<std::int32_t>(matrix.col_idx[e] / kBlockColumns);
+        if (!seen[block]) blocks.push_back(block);
+        seen[block] = true;
+      }
+      for (const std::int32_t block : blocks) seen[block] = false;
+      distinct = static_cast<std::int64_t>(blocks.size());
+      previous = first;
     }
-    std::sort(blocks.begin(), blocks.end());
-    const auto distinct = std::unique(blocks.begin(), blocks.end()) - blocks.begin();
-    slots_per_nonzero += static_cast<double>(distinct * kBlock * kBlock) /
+    out.band_blocks += static_cast<double>(distinct) / kSamples;
+    slots_per_nonzero += static_cast<double>(distinct * kBandRows * kBlockColumns) /
                          static_cast<double>(matrix.row_ptr[last] - matrix.row_ptr[first]);
   }
-  return kSamples / slots_per_nonzero;
+  out.block_fill = kSamples / slots_per_nonzero;
 }
 
 Structure structure_of(const CsrMatrix& matrix) {
@@ -67,8 +73,8 @@ Structure structure_of(const CsrMatrix& matrix) {
   if (matrix.nnz() == 0) return out;
   out.mean_row = out.nnz / static_cast<double>(matrix.rows);
   out.cv_row = row_length_variation(matrix);
-  out.gathered_share = estimate_wcsr(matrix, {}).gathered_share[0];
-  out.block_fill = estimate_block_fill(matrix);
+  out.windows = estimate_wcsr(matrix, {});
+  estimate_blocks(matrix, out);
   return out;
 }
 
@@ -78,28 +84,55 @@ struct Candidate {
   double us = 0;  // predicted
 };
 
-std::vector<Candidate> candidates(const Problem& problem, const Structure& structure) {
-  const auto value_bytes = static_cast<double>(bytes_of(storage_type(problem.precision)));
-  const auto n = static_cast<double>(problem.n);
-  const double memory_us =
-      (structure.nnz * (4 + value_bytes) + static_cast<double>(problem.k()) * n * value_bytes +
-       static_cast<double>(problem.m()) * n * 4) /
-      kMemoryBytesPerUs;
-  std::vector<Candidate> out;
-  const auto add = [&](std::string kernel, std::map<std::string, std::string> options,
-                       double work_us) {
-    out.push_back(
-        {std::move(kernel), Options(std::move(options)), std::max(work_us, memory_us) + kLaunchUs});
-  };
-  const double gathered = structure.nnz * structure.gathered_share;
-  const double strips = std::max(1.0, n * value_bytes / 256);
-  add("async_wcsr", {{"order", "search"}},
-      gathered * (n * value_bytes + strips * (4 + 8 * value_bytes)) / kWcsrBytesPerUs);
-  add("csr_row_split", {}, structure.nnz * (n * value_bytes + 4 + value_bytes) / kCsrBytesPerUs);
-  if (structure.block_fill > 0 && value_bytes == 2)
-    add("async_bcsr", {}, structure.nnz / structure.block_fill * 2 * n / kBcsrFlopsPerUs);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.us < b.us; });
+// Best first.
+std::vector<Candidate> candidates(const Problem& problem, const Structure& structure,
+                                  int sm_count) {
+  const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
+  const auto n = static_cast<double>(problem.n), row_bytes = n * value_bytes;
+  const auto rows = static_cast<double>(problem.m());
+  const double b_mb = static_cast<double>(problem.k()) * row_bytes * 1e-6;
+  const double c_mb = rows * n * 4e-6;
+  const double gather_mb = structure.nnz * row_bytes * 1e-6;
+
+  // By the tile and strip of 128 bytes, at the height that suits best; empty windows have a tile as
+  // well.
+  constexpr std::array<double, 3> kTileUs = {180e-6, 240e-6, 380e-6};
+  double tiles_us = std::numeric_limits<double>::infinity();
+  for (std::size_t h = 0; h < kTileUs.size(); ++h)
+    tiles_us = std::min(
+        tiles_us, kTileUs[h] * std::max(structure.nnz * structure.windows.stored_share[h] / 16,
+                                        rows / kWcsrHeights[h]));
+  const double strips = std::max(1.0, row_bytes / 128);
+  Candidate windows{"async_wcsr", Options(std::map<std::string, std::string>{{"order", "search"}}),
+                    1.6 + tiles_us * strips + 0.23 * c_mb + 0.2 * b_mb};
+  // By the nonzero: rows of B from the L1 cache where neighbours share them. Rows that differ in
+  // length leave lanes idle, and long ones are cut.
+  Candidate rows_of_a{
+      "csr_row_split",
+      {},
+      0.06 * gather_mb + 0.24 * c_mb + 0.3 * b_mb + 4 * std::min(3.0, structure.cv_row)};
+
+  // Windows of short, even rows are mostly padding, which costs them most while rows of B are
+  // narrow; unless an order is worth looking for, which only async_wcsr does.
+  const double windows_cost =
+      tiles::gather_cost(structure.windows, 0, problem.n, value_bytes,
+                         {{8.0 * value_bytes, 16.0 * value_bytes, 32.0 * value_bytes}, 0});
+  const bool plain = row_bytes <= 128 && structure.cv_row < 1 &&
+                     gather_mb < 13 * (0.24 * c_mb + 0.3 * b_mb) &&
+                     !tiles::gathers_dominate(*problem.a, windows_cost, problem.n, value_bytes);
+  std::vector<Candidate> out{std::move(windows), std::move(rows_of_a)};
+  if (plain) std::swap(out[0], out[1]);
+
+  // By the block: a thread block walks those of its band one after another, then stores C.
+  if (structure.band_blocks > 0 && value_bytes == 2) {
+    const double bands = std::ceil(rows / kBandRows), wide = std::ceil(n / 256);
+    const double turns = std::ceil(bands * wide / sm_count);
+    const double step = 0.45 + 0.0011 * std::min(n, 256.0);
+    const double flops = structure.nnz / structure.block_fill * 2 * n;
+    Candidate blocks{
+        "async_bcsr", {}, std::max(turns * (3 + step * structure.band_blocks), flops / 4e8)};
+    out.insert(blocks.us < out[0].us ? out.begin() : out.end(), std::move(blocks));
+  }
   return out;
 }
 
@@ -113,7 +146,7 @@ struct Pick {
 
 Pick pick(const Problem& problem, const Structure& structure, const DeviceInfo& device) {
   Pick out;
-  for (const Candidate& candidate : candidates(problem, structure)) {
+  for (const Candidate& candidate : candidates(problem, structure, device.sm_count)) {
     const Kernel* const kernel = Registry<Kernel>::instance().find(candidate.kernel);
     if (kernel == nullptr) continue;
     Problem own = problem;
@@ -166,8 +199,8 @@ class Auto final : public Kernel {
       params["picked"] = Spec{picked.kernel->info().name, picked.problem.options}.to_string();
       params["why"] = fmt::format(
           "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per nonzero, "
-          "64x64 blocks {:.0f}% full: predicted {:.1f} us",
-          structure.mean_row, structure.cv_row, structure.gathered_share,
+          "128x64 blocks {:.0f}% full: predicted {:.1f} us",
+          structure.mean_row, structure.cv_row, structure.windows.gathered_share[0],
           100 * structure.block_fill, picked.us);
     }
     return std::make_unique<AutoPlan>(picked.kernel->prepare(picked.problem, device, stages),

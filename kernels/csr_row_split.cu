@@ -26,7 +26,10 @@
 //
 // BYTES. Every nonzero gathers a row of B: nnz * N * bytes(B), mostly from the L2 cache; C is
 // written once. The gather is the limit, so all that matters is to keep enough 16-byte loads in
-// flight.
+// flight, and to write whole sectors of 32 bytes (store_streaming in common/dense_io.cuh).
+//
+// LAUNCH. Blocks may start while the stream's previous kernel drains (launch_dependent), worth
+// 0.5 us. Each waits for that kernel's end before it touches B, C or the accumulators.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -37,7 +40,9 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/async_copy.cuh"
 #include "common/dense_io.cuh"
+#include "common/dependent_launch.hpp"
 #include "common/reduce_add.cuh"
 #include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
@@ -83,14 +88,19 @@ struct CsrEntries {
   const T* values;
 };
 
+// The lanes of this thread's group, as a mask of its warp.
+template <int kLanes>
+__device__ unsigned lanes_of_group() {
+  if constexpr (kLanes == 32) return kFullWarp;
+  else return ((1U << kLanes) - 1U) << (threadIdx.x % 32 / kLanes * kLanes);
+}
+
 // Adds this group's sums to the accumulator of its row. True for every lane of the group that comes
 // last, which then holds the sums of the whole row.
 template <int kLanes, int kColumns>
 __device__ bool arrive(const Workspace& work, int split_index, std::int64_t column,
                        float (&sums)[kColumns]) {
-  const unsigned group = kLanes == 32
-                             ? kFullWarp
-                             : ((1U << (kLanes % 32)) - 1U) << (threadIdx.x % 32 / kLanes * kLanes);
+  const unsigned group = lanes_of_group<kLanes>();
   float* total = work.sums + split_index * work.columns_padded + column;
 #pragma unroll
   for (int i = 0; i < kColumns; i += 4)
@@ -161,6 +171,10 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   if (index < work.segment_count) segment = work.segments[index];
   const int longest = __reduce_max_sync(kFullWarp, segment.length);
 
+  // So far nothing was read but what the plan prepared: the launch before may still be running.
+  wait_for_predecessor();
+  release_successor();
+
   float sums[kColumns] = {};
   for (int base = 0; base < longest; base += kLanes) {
     // Each lane reads one nonzero of the batch; shuffles hand them round. Past its end a segment
@@ -190,7 +204,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     if (!arrive<kLanes>(work, split_index, column, sums)) return;
     row = work.split_rows[split_index].row;
   }
-  if (column < n) store_streaming(c + row * ldc + column, sums, n - column);
+  store_streaming(c + row * ldc, column, n, sums, lanes_of_group<kLanes>());
 }
 
 // ---- Host adapter ----
@@ -260,7 +274,8 @@ class CsrRowSplitPlan final : public Plan {
       : n_(problem.n),
         precision_(problem.precision),
         split_(split),
-        tiling_(tile_columns(problem.n, problem.precision)) {
+        tiling_(tile_columns(problem.n, problem.precision)),
+        overlap_(device.info().compute_capability >= 90) {
     Segments host;
     {
       const auto timed = stages.scope("build");
@@ -314,17 +329,17 @@ class CsrRowSplitPlan final : public Plan {
     const CsrEntries<TB> a{col_idx_.as<std::int32_t>(), values_.as<TB>()};
     const dim3 grid(static_cast<unsigned>((segment_count_ + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
-    csr_row_split_kernel<TB, TC, kLanes>
-        <<<grid, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-            work, a, static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
-            static_cast<TC*>(c.data), c.ld, n_);
-    SPMMBENCH_CUDA_LAUNCHED();
+    launch_dependent(csr_row_split_kernel<TB, TC, kLanes>, grid, dim3(kThreads), 0, stream,
+                     overlap_, work, a, static_cast<const TB*>(b.data),
+                     static_cast<std::uint32_t>(b.ld * sizeof(TB)), static_cast<TC*>(c.data), c.ld,
+                     n_);
   }
 
   std::int64_t n_;
   Precision precision_;
   std::int64_t split_;
   Tiling tiling_;
+  bool overlap_;
   std::int64_t segment_count_ = 0;
   std::int64_t split_count_ = 0;
   Buffer col_idx_, values_, segments_, split_rows_, sums_, arrivals_;

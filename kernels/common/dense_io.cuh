@@ -3,6 +3,7 @@
 // padded to 16 bytes (see DenseView), so a vector that begins inside a row may be moved whole.
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gpu/element.cuh"
 
@@ -36,25 +37,44 @@ __device__ inline void unpack(const uint4& raw, float (&out)[8], __nv_bfloat16 /
   }
 }
 
-// Writes kCount consecutive elements of a row of C, of which the first `valid` lie inside it, as
-// streaming stores: C is not read again, so it should not push B out of the L2 cache.
+// Writes this lane's kCount consecutive columns, from `column` on, to a row of C that has n of
+// them, as streaming stores: C is not read again, so it should not push B out of the L2 cache. All
+// of `lanes` call it together and hold one row, an even lane and the next one side by side.
 template <int kCount>
-__device__ void store_streaming(float* to, const float (&x)[kCount], std::int64_t valid) {
+__device__ void store_streaming(float* row, std::int64_t column, std::int64_t n,
+                                const float (&x)[kCount], unsigned lanes) {
+  static_assert(kCount == 4 || kCount == 8);
+  const auto store = [&](std::int64_t at, float4 four) {
+    if (at < n) __stcs(reinterpret_cast<float4*>(row + at), four);
+  };
+  if constexpr (kCount == 4) {
+    store(column, make_float4(x[0], x[1], x[2], x[3]));
+  } else {
+    // Two stores of 16 bytes, 32 apart from lane to lane, would each fill half of every 32-byte
+    // sector, and a half costs the L2 cache as much as a whole. So two lanes trade four columns:
+    //
+    //   columns    0 1 2 3   4 5 6 7   8 9 A B   C D E F
+    //   had by     even      even      odd       odd
+    //   stored by  even      odd       even      odd
+    const bool odd = threadIdx.x % 2 == 1;
+    float theirs[4];
 #pragma unroll
-  for (int i = 0; i < kCount; i += 4)
-    if (i < valid)
-      __stcs(reinterpret_cast<float4*>(to + i), make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]));
+    for (int i = 0; i < 4; ++i) theirs[i] = __shfl_xor_sync(lanes, odd ? x[i] : x[i + 4], 1);
+    const float4 other = make_float4(theirs[0], theirs[1], theirs[2], theirs[3]);
+    store(odd ? column - 4 : column, odd ? other : make_float4(x[0], x[1], x[2], x[3]));
+    store(odd ? column + 4 : column + 8, odd ? make_float4(x[4], x[5], x[6], x[7]) : other);
+  }
 }
 template <class T, int kCount>
-__device__ void store_streaming(T* to, const float (&x)[kCount], std::int64_t valid) {
+__device__ void store_streaming(T* row, std::int64_t column, std::int64_t n,
+                                const float (&x)[kCount], unsigned /*lanes*/) {
+  using Vector = std::conditional_t<kCount == 8, uint4, uint2>;
+  static_assert(sizeof(Vector) == kCount * sizeof(T));
+  if (column >= n) return;
+  alignas(Vector) T packed[kCount];
 #pragma unroll
-  for (int i = 0; i < kCount; i += 4) {
-    if (i >= valid) continue;
-    T packed[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) packed[j] = from_float<T>(x[i + j]);
-    __stcs(reinterpret_cast<uint2*>(to + i), reinterpret_cast<const uint2&>(packed));
-  }
+  for (int i = 0; i < kCount; ++i) packed[i] = from_float<T>(x[i]);
+  __stcs(reinterpret_cast<Vector*>(row + column), reinterpret_cast<const Vector&>(packed));
 }
 
 }  // namespace spmmbench

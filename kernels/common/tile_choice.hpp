@@ -29,12 +29,12 @@ constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.2, 1.6};
 // Another order loses the locality of neighbouring windows in the L2 cache.
 constexpr double kReorderPenalty = 1.08;
 // Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
-// windows are short but there are enough of them, and where many strips would read A again.
+// windows are short, and where several strips would read A again and there is work for all warps.
 inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
-  if (row_bytes <= 128) return false;
-  constexpr std::int64_t kEnoughTiles = 16384;
-  return (tiles >= kEnoughTiles && tiles < 4 * windows) || (row_bytes >= 1024 && window_rows == 16);
+  constexpr std::int64_t kEnoughTileRows = 192'000;
+  return row_bytes > 128 &&
+         (tiles < 3 * windows || (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
 
 // What A takes in a format: bytes per packed column of a window, by height and without the column

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
+constexpr std::int64_t kWorthThreads = 1 << 16;  // entries or rows; fewer take less than a start
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -80,7 +81,7 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
   const std::vector<std::int64_t>& row_ptr = row_order.empty() ? matrix.row_ptr : ordered_ptr;
   // Evenly spaced nonzeros: a group with many of them is drawn more than once, but measured once.
   std::vector<std::int64_t> drawn(samples);
-#pragma omp parallel for schedule(static)
+  std::int64_t entries = 0;
   for (std::int64_t s = 0; s < samples; ++s) {
     const auto entry =
         static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(samples) *
@@ -88,9 +89,11 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
     const std::int64_t place =
         std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
     drawn[s] = place / kGroupRows;
+    entries += row_ptr[std::min((drawn[s] + 1) * kGroupRows, matrix.rows)] -
+               row_ptr[drawn[s] * kGroupRows];
   }
   std::vector<WcsrEstimate> sampled(samples);
-#pragma omp parallel
+#pragma omp parallel if (entries > kWorthThreads)
   {
     LastWindow last_window;
 #pragma omp for schedule(dynamic)
@@ -116,7 +119,7 @@ double row_length_variation(const CsrMatrix& matrix) {
   if (matrix.nnz() == 0) return 0;
   const double mean = static_cast<double>(matrix.nnz()) / static_cast<double>(matrix.rows);
   double squares = 0;
-#pragma omp parallel for reduction(+ : squares) schedule(static)
+#pragma omp parallel for reduction(+ : squares) schedule(static) if (matrix.rows > kWorthThreads)
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     const double difference = static_cast<double>(matrix.row_length(row)) - mean;
     squares += difference * difference;

@@ -38,7 +38,7 @@ const char* const kVariants[] = {
     "async_wcsr?window=8&order=degree&strip=128&span=1",
     "async_wcsr?window=8&strip=256&warps=1&whole=1&part=1",
     "async_wcsr?window=16&order=degree&strip=256&warps=4&span=32",
-    "async_wcsr?window=16&strip=128&whole=1&part=1",
+    "async_wcsr?window=16&strip=128&whole=1&part=1&build=host",
     "async_wcsr?window=32&warps=2&whole=1&part=32",
     "rsh?window=16&strip=256&order=degree",
     "rsh?window=32&reduce=atomic&whole=1&part=1",
