@@ -96,13 +96,26 @@ __device__ void read_window(const Csr& a, Window& window) {
 }
 
 // visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
-// among the threads.
+// among the threads: entry i of the window is thread i % kThreads's. Several columns are read at a
+// time, since a matrix of few windows has few threads to hide the latency.
 template <class Visit>
 __device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) {
-  for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < window.count(); i += kThreads) {
-    const int row = window.row_of(i);
-    const std::int64_t entry = i + window.shift[row];
-    visit(entry, row, a.col_idx[entry]);
+  constexpr int kAhead = 4;
+  const auto count = static_cast<std::uint32_t>(window.count());  // unsigned: i runs past it
+  for (std::uint32_t from = threadIdx.x; from < count; from += kAhead * kThreads) {
+    int row[kAhead];
+    std::int64_t entry[kAhead];
+    std::int32_t column[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const auto at = static_cast<std::int32_t>(min(from + i * kThreads, count - 1));
+      row[i] = window.row_of(at);
+      entry[i] = at + window.shift[row[i]];
+      column[i] = __ldg(a.col_idx + entry[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (from + i * kThreads < count) visit(entry[i], row[i], column[i]);
   }
 }
 

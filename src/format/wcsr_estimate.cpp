@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kWorthThreads = 1 << 16;  // entries or rows; fewer take less than a start
+constexpr std::int64_t kMostEntries = 1 << 18;   // of all groups, where rows are long
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -26,7 +27,7 @@ class LastWindow {
   }
   // The window at the last call with this column, -1 at the first; from now on `window`.
   int exchange(std::int32_t column, int window) {
-    std::size_t at = static_cast<std::uint32_t>(column) * kMultiplier >> 7 & mask_;
+    std::size_t at = static_cast<std::uint32_t>(column) * kMultiplier >> 32 & mask_;
     while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;
     const int before = column_[at] < 0 ? -1 : window_[at];
     column_[at] = column;
@@ -71,7 +72,9 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
   WcsrEstimate mean;
   if (matrix.nnz() == 0) return mean;
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
-  const std::int64_t samples = std::clamp<std::int64_t>(groups / 40, 32, 96);
+  const std::int64_t most = kMostEntries / std::max<std::int64_t>(matrix.nnz() / groups, 1);
+  const std::int64_t samples =
+      std::min(std::clamp<std::int64_t>(groups / 40, 32, 96), std::max<std::int64_t>(most, 8));
   std::vector<std::int64_t> ordered_ptr;  // row_ptr of the ordered matrix
   if (!row_order.empty()) {
     ordered_ptr.assign(matrix.rows + 1, 0);
