@@ -1,6 +1,7 @@
 // async_bcsr: the structured-sparsity kernel of AsyncSparse (arXiv 2604.17834), reconstructed from
 // its published description: BCSR blocks by TMA into a ring of stages, WGMMA consumers, registers
-// moved from the producer to them. B's tile is fetched once for `height` unit rows of 64.
+// moved from the producer to them. B's tile is fetched once for two unit rows of 64; C leaves by
+// TMA.
 //
 // The device side is in async_bcsr/kernel.cuh; here are the variants, the choice among them and the
 // plan. The paper's ablations are options: producer, specialise, stages, grid, cluster.
@@ -26,8 +27,10 @@ namespace {
 namespace bcsr = async_bcsr;
 using bcsr::Loader;
 
-constexpr std::int64_t kManyTiles = 16;       // of N: from here on one more is little
-constexpr std::int64_t kSwathColumns = 2048;  // 14 % over all of N at 3584 x 18944 x 16384
+constexpr std::int64_t kManyTiles = 16;  // of N: from here on one more is little
+// A band of B that stays in L2 beside the streams of A and C, and the widest that gained.
+constexpr std::int64_t kBandBytes = std::int64_t{20} << 20;
+constexpr std::int64_t kBandColumns = 1024;
 constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never refused for fill
 
 // ---- Variants ----------------------------------------------------------------------------------
@@ -35,18 +38,18 @@ constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never 
 struct Variant {
   Precision precision;
   Layout layout_b;
-  int height, tile_n;
+  int tile_n;
   Loader loader;
   bool specialised;
   int cluster;
-  void (*kernel)(CUtensorMap, CUtensorMap, bcsr::Arguments);
-  int threads, stage_bytes, blocks_per_sm;
+  void (*kernel)(CUtensorMap, CUtensorMap, CUtensorMap, bcsr::Arguments);
+  int threads, stage_bytes, staging_bytes, blocks_per_sm;
 
   int max_stages(std::size_t shared_per_block) const {
-    const auto fitting = (static_cast<int>(shared_per_block) / blocks_per_sm -
-                          bcsr::Ring::bytes(0, 0) - 1024 * (blocks_per_sm - 1)) /
-                         stage_bytes;
-    return std::min(fitting, bcsr::kMaxStages);
+    constexpr int kReserved = 1024;  // by the system, per block
+    const int block = (static_cast<int>(shared_per_block) + kReserved) / blocks_per_sm - kReserved;
+    return std::min((block - bcsr::Ring::bytes(0, staging_bytes, 0)) / stage_bytes,
+                    bcsr::kMaxStages);
   }
 };
 
@@ -56,17 +59,17 @@ Variant variant() {
                                    : std::is_same_v<typename S::Input, __nv_bfloat16>
                                        ? Precision::bf16
                                        : Precision::tf32;
-  return {kPrecision,  S::kLayoutB,     S::kHeight,     S::kTileN,
-          S::kLoader,  S::kSpecialised, S::kCluster,    bcsr::kernel<S>,
-          S::kThreads, S::kStageBytes,  S::kBlocksPerSm};
+  return {kPrecision,      S::kLayoutB,      S::kTileN,       S::kLoader,
+          S::kSpecialised, S::kCluster,      bcsr::kernel<S>, S::kThreads,
+          S::kStageBytes,  S::kStagingBytes, S::kBlocksPerSm};
 }
 
 template <class Input, Layout kLayoutB>
 void add_shapes(std::vector<Variant>& out) {
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 64>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 128>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 2, 256>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 3, 256>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 64>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 128>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 256>>());
+  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 256, 2>>());
 }
 
 const std::vector<Variant>& variants() {
@@ -78,11 +81,9 @@ const std::vector<Variant>& variants() {
     add_shapes<__nv_bfloat16, Layout::col_major>(out);
     add_shapes<wgmma::Tf32, Layout::col_major>(out);
     constexpr Layout kRow = Layout::row_major;
-    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::cp_async, true>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::cp_async, false>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, false>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 2, 256, Loader::tma, true, 2>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 3, 256, Loader::tma, true, 2>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());
+    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::tma, false>>());
     return out;
   }();
   return all;
@@ -93,12 +94,11 @@ const std::vector<Variant>& variants() {
 std::vector<OptionSpec> option_specs() {
   return {
       {"block", "64x64", "stored blocks, ROWSxCOLUMNS: multiples of 64x64 (tf32: of 64x32)"},
-      {"height", "auto", "unit rows of 64 per thread block that share a tile of B: 2 or 3"},
       {"tile_n", "auto", "columns of C per thread block: 64, 128 or 256"},
       {"group", "overlap", "unit rows that share: overlap (most common columns) or consecutive"},
       {"stages", "auto", "stages of the ring, 1 to 8"},
       {"grid", "persistent", "persistent, or static: one thread block per block of C"},
-      {"swath", "auto", "bands of N finished together, in units of cluster * tile_n columns"},
+      {"swath", "auto", "width of the bands of C taken in turn, in cluster * tile_n columns"},
       {"producer", "tma", "tma or cp_async"},
       {"specialise", "1", "0: consumers issue the loads themselves"},
       {"cluster", "auto", "2: pairs of thread blocks share A's tiles by multicast; 1: none"},
@@ -130,7 +130,7 @@ Layout kernel_layout(const Problem& problem) {
 }
 
 // Null when there is none.
-const Variant* find_variant(const Problem& problem, int height, int tile_n, int cluster) {
+const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
   const Options& o = problem.options;
   const Loader loader = o.get_choice("producer", "tma", {"tma", "cp_async"}) == "tma"
                             ? Loader::tma
@@ -138,8 +138,8 @@ const Variant* find_variant(const Problem& problem, int height, int tile_n, int 
   const bool specialised = o.get_bool("specialise", true);
   for (const Variant& v : variants())
     if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
-        v.height == height && v.tile_n == tile_n && v.loader == loader &&
-        v.specialised == specialised && v.cluster == cluster)
+        v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
+        v.cluster == cluster)
       return &v;
   return nullptr;
 }
@@ -148,17 +148,15 @@ const Variant* find_variant(const Problem& problem, int height, int tile_n, int 
 const Variant* choose_variant(const Problem& problem) {
   const Options& o = problem.options;
   const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
-  const auto height = static_cast<int>(
-      o.get("height", "auto") == "auto" ? 2 : o.get_int("height", 2, 2, BcsrStep::kMaxHeight));
   const auto tile_n = static_cast<int>(
       o.get("tile_n", "auto") == "auto" ? wide : o.get_int("tile_n", wide, 64, 256));
   if (o.get("cluster", "auto") != "auto")
-    return find_variant(problem, height, tile_n, static_cast<int>(o.get_int("cluster", 1, 1, 2)));
+    return find_variant(problem, tile_n, static_cast<int>(o.get_int("cluster", 1, 1, 2)));
   // A second tile that lies outside of C costs more than the multicast saves.
   const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
   const Variant* const pairs =
-      tiles % 2 == 0 || tiles >= kManyTiles ? find_variant(problem, height, tile_n, 2) : nullptr;
-  return pairs != nullptr ? pairs : find_variant(problem, height, tile_n, 1);
+      tiles % 2 == 0 || tiles >= kManyTiles ? find_variant(problem, tile_n, 2) : nullptr;
+  return pairs != nullptr ? pairs : find_variant(problem, tile_n, 1);
 }
 
 // ---- Plan --------------------------------------------------------------------------------------
@@ -203,7 +201,7 @@ class AsyncBcsrPlan final : public Plan {
                   ? std::min(4, variant_.max_stages(device.info().shared_per_block))
                   : static_cast<int>(o.get_int("stages", 4, 1, bcsr::kMaxStages));
 
-    shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, stages_);
+    shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         shared_bytes_));
@@ -216,12 +214,12 @@ class AsyncBcsrPlan final : public Plan {
       const auto timed = stages.scope("build");
       bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block.rows, block.cols));
       groups = BcsrGroups::build(
-          bcsr.pattern, variant_.height, step_columns(problem.precision),
+          bcsr.pattern, step_columns(problem.precision),
           o.get_choice("group", "overlap", {"overlap", "consecutive"}) == "overlap"
               ? BcsrGrouping::overlap
               : BcsrGrouping::consecutive);
-      const std::int64_t swath =
-          o.get("swath", "auto") == "auto" ? default_swath(n_tiles) : o.get_int("swath", 1, 1);
+      const std::int64_t swath = o.get("swath", "auto") == "auto" ? default_swath(problem.k(), type)
+                                                                  : o.get_int("swath", 1, 1);
       work = bcsr::launch_order(groups, n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
       if (o.get_choice("grid", "persistent", {"persistent", "static"}) == "persistent") {
@@ -265,7 +263,9 @@ class AsyncBcsrPlan final : public Plan {
                   .bk = block.cols,
                   .a_values = values_.data(),
                   .b = {},
-                  .c = {}};
+                  .layout_c = problem.layout,
+                  .type_c = problem.c_type,
+                  .columns_c = problem.n};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -285,11 +285,20 @@ class AsyncBcsrPlan final : public Plan {
                                {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     }
     arguments_.b = bcsr::Lines(kernel_b);
-    arguments_.c = bcsr::Lines(c);
+    if (c.data != c_.data || c.ld != c_.ld) {
+      map_c_ = make_tensor_map(c, bcsr::kBoxLines,
+                               static_cast<std::uint32_t>(bcsr::kLineBytes / bytes_of(c.type)),
+                               {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      c_ = c;
+    }
+    arguments_.layout_c = c.layout;
+    arguments_.type_c = c.type;
+    arguments_.columns_c = c.cols;
 
     cudaLaunchAttribute cluster;
     const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, cluster);
-    SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, variant_.kernel, map_a_, map_b_, arguments_));
+    SPMMBENCH_CUDA(
+        cudaLaunchKernelEx(&config, variant_.kernel, map_a_, map_b_, map_c_, arguments_));
   }
 
   PlanReport report() const override { return report_; }
@@ -300,7 +309,6 @@ class AsyncBcsrPlan final : public Plan {
     const auto type_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
     report_.format = pattern.stats(type_bytes);
     report_.params = {{"block", fmt::format("{}x{}", pattern.bm, pattern.bk)},
-                      {"height", std::to_string(variant_.height)},
                       {"tile_n", std::to_string(variant_.tile_n)},
                       {"cluster", std::to_string(variant_.cluster)},
                       {"stages", std::to_string(stages_)}};
@@ -317,9 +325,10 @@ class AsyncBcsrPlan final : public Plan {
         static_cast<double>(blocks) * bcsr::kTileBytes * static_cast<double>(n_tiles);
   }
 
-  std::int64_t default_swath(std::int64_t n_tiles) const {
-    const std::int64_t swath = kSwathColumns / (variant_.tile_n * variant_.cluster);
-    return n_tiles < 2 * swath ? n_tiles : swath;
+  std::int64_t default_swath(std::int64_t k, ElementType type) const {
+    const std::int64_t columns =
+        std::min(kBandColumns, kBandBytes / (k * static_cast<std::int64_t>(bytes_of(type))));
+    return std::max<std::int64_t>(1, columns / (variant_.tile_n * variant_.cluster));
   }
   cudaLaunchConfig_t configure(int clusters, cudaStream_t stream,
                                cudaLaunchAttribute& cluster) const {
@@ -351,7 +360,8 @@ class AsyncBcsrPlan final : public Plan {
   PlanReport report_;
   Buffer values_, steps_, work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;
-  CUtensorMap map_a_{}, map_b_{};
+  DenseView c_;  // of map_c_
+  CUtensorMap map_a_{}, map_b_{}, map_c_{};
   bcsr::Arguments arguments_{};
 };
 
@@ -384,7 +394,7 @@ class AsyncBcsr final : public Kernel {
           (block.cols + unit_k - 1) / unit_k * unit_k));
     const Variant* const variant = choose_variant(problem);
     if (variant == nullptr)
-      return Support::no("no variant with this height, tile_n, producer, specialise and cluster");
+      return Support::no("no variant with this tile_n, producer, specialise and cluster");
     const int max_stages = variant->max_stages(device.shared_per_block);
     if (o.get("stages", "auto") != "auto" &&
         o.get_int("stages", 1, 1, bcsr::kMaxStages) > max_stages)

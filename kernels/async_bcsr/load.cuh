@@ -8,21 +8,28 @@
 
 namespace spmmbench::async_bcsr {
 
-// TMA. The tiles arrive on ring.full[stage], which also expects the issuing thread.
+// One step of one block of C.
+struct Step {
+  std::int32_t k;
+  std::int32_t a_row[kHeight];
+  StageHead head;
+};
+
+// TMA. The tiles arrive on full[stage], which also expects the issuing thread.
 template <class S>
 __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, const Arguments& args,
-                         const Ring& ring, int stage, const BcsrStep& step, int n0,
-                         std::uint32_t rank) {
+                         const Ring& ring, int stage, const Step& step, std::uint32_t rank) {
   namespace ptx = cuda::ptx;
   char* const tile_a = ring.tiles + stage * S::kStageBytes;
-  char* const tile_b = tile_a + S::kHeight * kTileBytes;
-  std::uint64_t* const full = ring.full + stage;
-  const std::uint32_t present = present_mask(step);
-  ring.present[stage] = present;
+  char* const tile_b = tile_a + kHeight * kTileBytes;
+  std::uint64_t* const full = ring.front.full + stage;
+  ring.front.head[stage] = step.head;
+  const int blocks = (step.a_row[0] >= 0 ? 1 : 0) + (step.a_row[1] >= 0 ? 1 : 0);
   ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
-                                 (__popc(present) + S::kTilesB) * kTileBytes);
+                                 blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes);
+  if (blocks == 0) return;
 #pragma unroll
-  for (int r = 0; r < S::kHeight; ++r) {
+  for (int r = 0; r < kHeight; ++r) {
     if (step.a_row[r] < 0) continue;
     const std::int32_t at[2] = {step.k % args.bk, step.a_row[r]};
     if constexpr (S::kCluster == 1) {
@@ -34,6 +41,7 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
                                 static_cast<std::uint16_t>((1 << S::kCluster) - 1));
     }
   }
+  const std::int32_t n0 = step.head.column;
   if constexpr (S::kMajorB == wgmma::Major::k) {
     const std::int32_t at[2] = {step.k, n0};
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b, &map_b, at, full);
@@ -50,8 +58,8 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
 // cp.async. Chunks of 16 bytes, chunk c of line l goes to place c ^ (l % 8) of its line. The caller
 // commits the group and later publishes it: fence, then an arrival of every loader thread.
 template <class S>
-__device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage,
-                              const BcsrStep& step, int n0, int thread) {
+__device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage, const Step& step,
+                              int thread) {
   using Element = typename S::Element;
   constexpr int kChunks = kLineBytes / 16;
   constexpr int kPerChunk = 16 / sizeof(Element);
@@ -59,11 +67,11 @@ __device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage
     return tile + line * kLineBytes + ((chunk ^ (line & 7)) << 4);
   };
   char* const tile_a = ring.tiles + stage * S::kStageBytes;
-  char* const tile_b = tile_a + S::kHeight * kTileBytes;
-  if (thread == 0) ring.present[stage] = present_mask(step);
+  char* const tile_b = tile_a + kHeight * kTileBytes;
+  if (thread == 0) ring.front.head[stage] = step.head;
 
 #pragma unroll
-  for (int r = 0; r < S::kHeight; ++r) {
+  for (int r = 0; r < kHeight; ++r) {
     if (step.a_row[r] < 0) continue;
     const Element* const a = static_cast<const Element*>(args.a_values) +
                              std::int64_t{step.a_row[r]} * args.bk + step.k % args.bk;
@@ -75,7 +83,7 @@ __device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage
   }
   // B's tile j holds lines of B's memory: 64 columns of C (K-major) or 64 rows of B.
   const auto* const b = static_cast<const Element*>(args.b.data);
-  const std::int64_t lines = args.b.lines, length = args.b.length;
+  const std::int64_t lines = args.b.lines, length = args.b.length, n0 = step.head.column;
   for (int i = thread; i < S::kTilesB * kUnitRows * kChunks; i += S::kLoaders) {
     const int j = i / (kUnitRows * kChunks), line = i / kChunks % kUnitRows, chunk = i % kChunks;
     constexpr bool kKMajor = S::kMajorB == wgmma::Major::k;

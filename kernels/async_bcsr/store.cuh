@@ -1,97 +1,126 @@
 #pragma once
-// Accumulators of one warpgroup to C. Lanes first exchange values until each holds four consecutive
-// elements of a line of C's memory, then store them at once; lines are padded to 16 bytes, so only
-// the first of the four needs to be inside.
+// Accumulators of one warpgroup to C, by way of shared memory: TMA stores whole lines and clips at
+// the edges of C while the warpgroup goes on.
+//
+// A chunk is 64 rows x 128 bytes of columns, as 64 lines of 128 bytes in the 128-byte swizzle:
+//   row-major             line r           row r
+//   column-major, 16 bit  line c           column c, 64 rows
+//   column-major, fp32    line 32h + c     column c, rows 32h .. 32h + 31
+// No two lanes of a warp (of a half warp for 8-byte stores) write to the same bank.
 
 #include "async_bcsr/shape.cuh"
 
 namespace spmmbench::async_bcsr {
 
-__device__ inline void store4(const Lines& c, std::int64_t line, std::int64_t at,
-                              const float (&v)[4]) {
-  if (line >= c.lines || at >= c.length) return;
-  const std::int64_t element = line * c.ld + at;
-  switch (c.type) {
-    case ElementType::f32:
-      __stcs(reinterpret_cast<float4*>(static_cast<float*>(c.data) + element),
-             make_float4(v[0], v[1], v[2], v[3]));
-      break;
-    case ElementType::f16: {
-      const __half2 low = __floats2half2_rn(v[0], v[1]), high = __floats2half2_rn(v[2], v[3]);
-      __stcs(reinterpret_cast<uint2*>(static_cast<__half*>(c.data) + element),
-             make_uint2(reinterpret_cast<const unsigned&>(low),
-                        reinterpret_cast<const unsigned&>(high)));
-      break;
-    }
-    case ElementType::bf16: {
-      const __nv_bfloat162 low = __floats2bfloat162_rn(v[0], v[1]),
-                           high = __floats2bfloat162_rn(v[2], v[3]);
-      __stcs(reinterpret_cast<uint2*>(static_cast<__nv_bfloat16*>(c.data) + element),
-             make_uint2(reinterpret_cast<const unsigned&>(low),
-                        reinterpret_cast<const unsigned&>(high)));
-      break;
-    }
+inline constexpr int kBoxLines = 32;
+
+__device__ inline std::uint32_t pack16(float low, float high, ElementType type) {
+  if (type == ElementType::f16) {
+    const __half2 both = __floats2half2_rn(low, high);
+    return reinterpret_cast<const std::uint32_t&>(both);
   }
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<const std::uint32_t&>(both);
 }
 
-// Row-major C. Lane t of a quad holds columns 2t, 2t + 1 of two 8-column tiles:
-//   tile j   |00 11 22 33|       even lanes take tile j:     |0000 2222|
-//   tile j+1 |00 11 22 33|       odd lanes take tile j + 1:  |1111 3333|
-template <int kAccumulators>
-__device__ void store_rows(const float (&acc)[kAccumulators], const Lines& c, std::int64_t row0,
-                           std::int64_t n0) {
+// One chunk. d[4j ..]: the accumulators of its column tile j.
+template <bool kWide, Layout kLayout>
+__device__ void write_chunk(const float* d, char* chunk, ElementType type) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const bool odd = t % 2 != 0;
-  const std::int64_t row = row0 + threadIdx.x % kWarpgroup / 32 * 16 + g;
+  const int warp = threadIdx.x % kWarpgroup / 32;
+  const bool odd = g % 2 != 0;
+  const auto put = [&](int line, int byte, auto value) {
+    *reinterpret_cast<decltype(value)*>(chunk + line * kLineBytes + (byte ^ (line % 8) << 4)) =
+        value;
+  };
 #pragma unroll
-  for (int j = 0; j < kAccumulators; j += 8) {
-    const std::int64_t col = n0 + j * 2 + (odd ? 8 + 2 * (t - 1) : 2 * t);
+  for (int j = 0; j < (kWide ? 4 : 8); ++j)
 #pragma unroll
-    for (int half = 0; half < 4; half += 2) {
-      const float *even_tile = acc + j + half, *odd_tile = acc + j + 4 + half;
-      float v[4];
+    for (int half = 0; half < 2; ++half) {
+      const int row = warp * 16 + half * 8 + g;
+      const float *const own = d + 4 * j + 2 * half, *const far = d + 4 * (j ^ 2) + 2 * half;
+      if constexpr (kWide && kLayout == Layout::row_major) {
+        // Odd rows store the tile after the next: two rows of one tile would share banks.
+        put(row, (odd ? j ^ 2 : j) * 32 + t * 8,
+            odd ? make_float2(far[0], far[1]) : make_float2(own[0], own[1]));
+      } else if constexpr (kWide) {
 #pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float other = __shfl_xor_sync(~0U, odd ? even_tile[i] : odd_tile[i], 1);
-        v[i] = odd ? other : even_tile[i];
-        v[i + 2] = odd ? odd_tile[i] : other;
+        for (int i = 0; i < 2; ++i) put(row / 32 * 32 + 8 * j + 2 * t + i, row % 32 * 4, own[i]);
+      } else if constexpr (kLayout == Layout::row_major) {
+        put(row, j * 16 + t * 4, pack16(own[0], own[1], type));
+      } else {
+        // Lanes of rows g, g ^ 1 exchange: each ends with one column of both.
+        const float other = __shfl_xor_sync(~0U, odd ? own[0] : own[1], 4);
+        put(8 * j + 2 * t + (odd ? 1 : 0), row / 2 * 4,
+            odd ? pack16(other, own[1], type) : pack16(own[0], other, type));
       }
-      store4(c, row + half * 4, col, v);
     }
-  }
 }
 
-// Column-major C. Lanes g = 4a .. 4a + 3 of equal t hold one row each of four columns: a 4 x 4
-// transpose in two exchanges leaves each with one column of four rows.
-template <int kAccumulators>
-__device__ void store_columns(const float (&acc)[kAccumulators], const Lines& c, std::int64_t row0,
-                              std::int64_t n0) {
-  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, q = g % 4;
-  const bool odd = q % 2 != 0, upper = q >= 2;
-  const std::int64_t row = row0 + threadIdx.x % kWarpgroup / 32 * 16 + g / 4 * 4;
-#pragma unroll
-  for (int j = 0; j < kAccumulators; j += 8) {
-    const std::int64_t col = n0 + j * 2 + (upper ? 8 : 0) + 2 * t + (odd ? 1 : 0);
-#pragma unroll
-    for (int half = 0; half < 4; half += 2) {
-      float pair[2][2];  // [column q % 2 of tile j, of tile j + 1][row]
-#pragma unroll
-      for (int tile = 0; tile < 2; ++tile) {
-        const float* const own = acc + j + 4 * tile + half;
-        const float other = __shfl_xor_sync(~0U, odd ? own[0] : own[1], 4);
-        pair[tile][0] = odd ? other : own[0];
-        pair[tile][1] = odd ? own[1] : other;
-      }
-      float v[4];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float other = __shfl_xor_sync(~0U, upper ? pair[0][i] : pair[1][i], 8);
-        v[i] = upper ? other : pair[0][i];
-        v[i + 2] = upper ? pair[1][i] : other;
-      }
-      store4(c, col, row + half * 4, v);
+// The staging buffers of one consumer warpgroup.
+template <class S>
+class Store {
+ public:
+  __device__ Store(const CUtensorMap& map, const Arguments& args, const Ring& ring, int consumer)
+      : map_(map),
+        args_(args),
+        chunks_(ring.staging + consumer * S::kChunks * kTileBytes),
+        barrier_(1 + consumer),
+        leader_(threadIdx.x % kWarpgroup == 0) {}
+
+  // acc: 64 x kCount * 2 of C from (row0, n0).
+  template <int kCount>
+  __device__ void store(const float (&acc)[kCount], int row0, int n0) {
+    const bool rows = args_.layout_c == Layout::row_major;
+    if (args_.type_c == ElementType::f32) {
+      if (rows) store_as<true, Layout::row_major>(acc, row0, n0);
+      else store_as<true, Layout::col_major>(acc, row0, n0);
+    } else {
+      if (rows) store_as<false, Layout::row_major>(acc, row0, n0);
+      else store_as<false, Layout::col_major>(acc, row0, n0);
     }
   }
-}
+  // Before the block ends: its shared memory must outlive the reads.
+  __device__ void finish() {
+    if (leader_) cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>());
+  }
+
+ private:
+  template <bool kWide, Layout kLayout, int kCount>
+  __device__ void store_as(const float (&acc)[kCount], int row0, int n0) {
+    namespace ptx = cuda::ptx;
+    constexpr int kColumns = kWide ? 32 : 64;
+#pragma unroll
+    for (int first = 0; first < kCount * 2; first += kColumns) {
+      const int n = n0 + first;
+      if (n >= args_.columns_c) return;
+      char* const chunk = chunks_ + next_ * kTileBytes;
+      next_ = next_ + 1 == S::kChunks ? 0 : next_ + 1;
+      if (leader_) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<S::kChunks - 1>());
+      __barrier_sync_count(barrier_, kWarpgroup);
+      write_chunk<kWide, kLayout>(acc + first / 2, chunk, args_.type_c);
+      ptx::fence_proxy_async(ptx::space_shared);
+      __barrier_sync_count(barrier_, kWarpgroup);
+      if (leader_) {
+#pragma unroll
+        for (int box = 0; box < kUnitRows; box += kBoxLines) {
+          const std::int32_t at[2] = {
+              kLayout == Layout::row_major ? n : row0 + (kWide ? box : 0),
+              kLayout == Layout::row_major ? row0 + box : n + (kWide ? 0 : box)};
+          ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &map_, at,
+                                    chunk + box * kLineBytes);
+        }
+        ptx::cp_async_bulk_commit_group();
+      }
+    }
+  }
+
+  const CUtensorMap& map_;
+  const Arguments& args_;
+  char* chunks_;
+  int barrier_;
+  bool leader_;
+  int next_ = 0;
+};
 
 }  // namespace spmmbench::async_bcsr

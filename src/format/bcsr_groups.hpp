@@ -1,7 +1,7 @@
 #pragma once
-// The walk of a kernel over BCSR: unit rows of 64 matrix rows are taken `height` at a time, and a
-// group steps through the union of its unit rows' columns, so that a tile of B is fetched once for
-// all unit rows that have a block there.
+// The walk of a kernel over BCSR: unit rows of 64 matrix rows are taken two at a time, and a group
+// steps through the union of its unit rows' columns, so that a tile of B is fetched once for both
+// where both have a block.
 
 #include <cstdint>
 #include <vector>
@@ -10,31 +10,32 @@
 
 namespace spmmbench {
 
-struct BcsrStep {
-  static constexpr int kMaxHeight = 3;
-  std::int32_t k = 0;                             // first column of A, first row of B
-  std::int32_t a_row[kMaxHeight] = {-1, -1, -1};  // row in the stacked blocks; -1: no block
+struct alignas(16) BcsrStep {
+  static constexpr int kHeight = 2;
+  std::int32_t k = 0;                      // first column of A, first row of B
+  std::int32_t a_row[kHeight] = {-1, -1};  // row in the stacked blocks; -1: no block
 };
 static_assert(sizeof(BcsrStep) == 16, "read by the device as one 16-byte load");
 
 enum class BcsrGrouping {
   consecutive,
-  overlap,  // each heaviest unit row left takes the rows that share most of its columns
+  overlap,  // the heaviest unit row left takes the one that shares most of its columns
 };
 
 struct BcsrGroups {
   static constexpr int kUnitRows = 64;  // the m of wgmma
+  static constexpr int kHeight = BcsrStep::kHeight;
 
-  int height = 2;
-  std::vector<std::int32_t>
-      unit_row;  // groups() * height; matrix rows from 64 * unit_row; -1: none
+  // groups() * kHeight; matrix rows from 64 * unit_row; -1: none.
+  std::vector<std::int32_t> unit_row;
   std::vector<std::int32_t> step_ptr = {0};  // groups() + 1
-  std::vector<BcsrStep> steps;               // k ascending within a group
+  // k ascending within a group. A group without blocks has one step that names none: its part of C
+  // is written all the same.
+  std::vector<BcsrStep> steps;
 
   // `unit_k` columns per step, a divisor of pattern.bk; pattern.bm is a multiple of 64. Groups come
   // in descending number of steps.
-  static BcsrGroups build(const BcsrPattern& pattern, int height, int unit_k,
-                          BcsrGrouping grouping);
+  static BcsrGroups build(const BcsrPattern& pattern, int unit_k, BcsrGrouping grouping);
 
   std::int64_t groups() const { return static_cast<std::int64_t>(step_ptr.size()) - 1; }
   std::int64_t blocks(std::int64_t group) const;  // unit blocks over all of its steps

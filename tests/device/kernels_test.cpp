@@ -49,7 +49,6 @@ const char* const kVariants[] = {
     "async_bcsr?min_fill=0&tile_n=256&specialise=0&stages=2",
     "async_bcsr?min_fill=0&tile_n=256&cluster=2&stages=1",
     "async_bcsr?min_fill=0&tile_n=256&cluster=2&grid=static",
-    "async_bcsr?min_fill=0&tile_n=256&height=3&stages=3",
     "async_bcsr?min_fill=0&tile_n=256&cluster=1&group=consecutive&stages=1",
     "async_bcsr?min_fill=0&tile_n=64&grid=static&swath=1",
     "async_bcsr?min_fill=0&block=128x64",

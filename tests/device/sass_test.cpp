@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kWgmma = "HGMMA";
 constexpr const char* kTmaLoad = "UTMALDG";
+constexpr const char* kTmaStore = "UTMASTG";
 constexpr const char* kTmaMulticast = "UTMALDG.2D.MULTICAST";
 
 // Function -> which of the instructions it has.
@@ -31,14 +32,14 @@ std::map<std::string, std::set<std::string>> instructions_of(const std::string& 
       const std::string function = line.substr(at + 11, line.find('\n') - at - 11);
       current = function.find(name_part) != std::string::npos ? &out[function] : nullptr;
     } else if (current != nullptr) {
-      for (const char* const instruction : {kWgmma, kTmaLoad, kTmaMulticast})
+      for (const char* const instruction : {kWgmma, kTmaLoad, kTmaStore, kTmaMulticast})
         if (line.find(instruction) != std::string::npos) current->insert(instruction);
     }
   }
   return out;
 }
 
-TEST(Sass, async_bcsr_multiplies_with_wgmma_and_loads_with_tma) {
+TEST(Sass, async_bcsr_multiplies_with_wgmma_and_copies_by_tma) {
   if (Registry<Kernel>::instance().find("async_bcsr") == nullptr)
     GTEST_SKIP() << "built without code for compute capability 9.0a";
   if (std::system("cuobjdump --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no cuobjdump";
@@ -47,6 +48,7 @@ TEST(Sass, async_bcsr_multiplies_with_wgmma_and_loads_with_tma) {
   int with_tma = 0, with_multicast = 0;
   for (const auto& [name, instructions] : functions) {
     EXPECT_TRUE(instructions.contains(kWgmma)) << name;
+    EXPECT_TRUE(instructions.contains(kTmaStore)) << name;
     with_tma += instructions.contains(kTmaLoad) ? 1 : 0;
     with_multicast += instructions.contains(kTmaMulticast) ? 1 : 0;
   }
