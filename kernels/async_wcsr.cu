@@ -149,7 +149,8 @@ class AsyncWcsrPlan final : public Plan {
                   .n = n_,
                   .ordered = false,
                   .sums = workspace_.sums.as<float>(),
-                  .arrivals = workspace_.arrivals.as<unsigned>()};
+                  .arrivals = workspace_.arrivals.as<unsigned>(),
+                  .release_early = tiles::release_early(work, launch_)};
   }
 
   void describe(const Problem& problem, const WcsrShape& shape, const tiles::Choice& choice,

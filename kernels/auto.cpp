@@ -117,9 +117,9 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
   const double windows_cost =
       tiles::gather_cost(structure.windows, 0, problem.n, value_bytes,
                          {{8.0 * value_bytes, 16.0 * value_bytes, 32.0 * value_bytes}, 0});
-  const bool plain = row_bytes <= 128 && structure.cv_row < 1 &&
-                     gather_mb < 13 * (0.24 * c_mb + 0.3 * b_mb) &&
-                     !tiles::gathers_dominate(*problem.a, windows_cost, problem.n, value_bytes);
+  const bool plain =
+      row_bytes <= 128 && structure.cv_row < 1 && gather_mb < 13 * (0.24 * c_mb + 0.3 * b_mb) &&
+      tiles::gathers_over_memory(*problem.a, windows_cost, problem.n, value_bytes) < 1;
   std::vector<Candidate> out{std::move(windows), std::move(rows_of_a)};
   if (plain) std::swap(out[0], out[1]);
 

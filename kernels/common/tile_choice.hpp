@@ -25,9 +25,9 @@ struct Choice {
 };
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.2, 1.6};
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.7};
 // Another order loses the locality of neighbouring windows in the L2 cache.
-constexpr double kReorderPenalty = 1.08;
+constexpr double kReorderPenalty = 1.12;
 // Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
 // windows are short, and where several strips would read A again and there is work for all warps.
 inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
@@ -44,14 +44,16 @@ struct BytesOfA {
   double per_nonzero;
 };
 
-// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per strip.
+// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per strip. A slot of
+// padding fetches nothing, but takes about half the time of one that does.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
                           int value_bytes, const BytesOfA& a) {
   const auto row_bytes = static_cast<double>(n) * value_bytes;
   const double strips = std::max(1.0, row_bytes / 256);
-  return (estimate.gathered_share[height_index] * row_bytes +
-          strips * (estimate.stored_share[height_index] * (4 + a.per_column[height_index]) +
-                    a.per_nonzero)) *
+  const double gathered = estimate.gathered_share[height_index];
+  const double stored = estimate.stored_share[height_index];
+  return ((gathered + stored) / 2 * row_bytes +
+          strips * (stored * (4 + a.per_column[height_index]) + a.per_nonzero)) *
          kHeightPenalty[height_index];
 }
 
@@ -72,18 +74,18 @@ inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutatio
 // Whether sorting the rows by length could bring rows that share hub columns together.
 inline bool lengths_vary(const CsrMatrix& matrix) { return row_length_variation(matrix) > 0.8; }
 
-// Whether the gathers through the L2 cache, rather than the compulsory traffic to memory, are what
-// takes long: only then is an ordering that shares more columns worth looking for.
-inline bool gathers_dominate(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
-                             int value_bytes) {
+// Time of the gathers through the L2 cache over that of the compulsory traffic to memory.
+inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
+                                  int value_bytes) {
   constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
   const auto nnz = static_cast<double>(matrix.nnz());
   const double memory_bytes = nnz * (4 + value_bytes) +
                               static_cast<double>(matrix.cols * n) * value_bytes +
                               static_cast<double>(matrix.rows * n) * 4;
-  const double gathers_us = nnz * cost_per_nonzero / kL2BytesPerUs;
-  return gathers_us > 2 && gathers_us > 0.9 * memory_bytes / kMemoryBytesPerUs;
+  return nnz * cost_per_nonzero / kL2BytesPerUs / (memory_bytes / kMemoryBytesPerUs);
 }
+// Above it an order that shares more columns is worth looking for.
+constexpr double kWorthOrder = 0.5;
 
 // Order and height, from the options "order" and "window" and from what the matrix suggests.
 inline Choice choose_windows(const Problem& problem, const std::string& default_order,
@@ -107,7 +109,8 @@ inline Choice choose_windows(const Problem& problem, const std::string& default_
       if (other.cost < best.cost) best = std::move(other);
     };
     best = consider("natural");
-    const bool worth_it = gathers_dominate(*problem.a, best.cost, problem.n, value_bytes);
+    const bool worth_it =
+        gathers_over_memory(*problem.a, best.cost, problem.n, value_bytes) > kWorthOrder;
     if (lengths_vary(*problem.a)) keep_better(consider("degree"));
     if (order == "search" && worth_it) keep_better(consider("rsh"));
   } else {

@@ -35,6 +35,7 @@ struct LaunchShape {
   unsigned strip_groups = 1;  // blocks side by side
   int warps = 1;
   std::size_t shared_bytes = 0;
+  std::int64_t resident_blocks = 0;  // on all SMs
   TileCut cut;
 
   std::int64_t all_strips() const { return std::int64_t{strips} * strip_groups; }
@@ -61,8 +62,9 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   int blocks_per_sm = 0;
   SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, variant.kernel,
                                                                out.warps * 32, out.shared_bytes));
-  out.cut = choose_cut(tiles, windows, strips, team, device.sm_count,
-                       std::max(blocks_per_sm, 1) * out.warps);
+  blocks_per_sm = std::max(blocks_per_sm, 1);
+  out.resident_blocks = std::int64_t{blocks_per_sm} * device.sm_count;
+  out.cut = choose_cut(tiles, windows, strips, team, device.sm_count, blocks_per_sm * out.warps);
   const auto given = [&](const char* key, int& count) {
     if (options.get(key, "auto") != "auto")
       count = static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
@@ -71,6 +73,16 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   given("whole", out.cut.whole_tiles);
   given("part", out.cut.part_tiles);
   return out;
+}
+
+// Whether blocks let the stream's next kernel in when they start rather than when they end. Its
+// blocks then come to lie on whichever SM has room first: that hides a launch's start, but where
+// they are few and unequal in length they should be dealt out evenly over the SMs.
+inline bool release_early(const TileWork& work, const LaunchShape& launch) {
+  const bool equal = work.spans.empty() || (work.spans.front().tiles & TileSpan::kShared) == 0;
+  const std::int64_t blocks =
+      static_cast<std::int64_t>(work.spans.size()) / launch.cut.team * launch.strip_groups;
+  return equal || blocks > 3 * launch.resident_blocks;
 }
 
 // Sums and arrivals of split windows (tiles::Arguments), zero to begin with.

@@ -53,9 +53,10 @@ struct Arguments {
   float* c;
   std::int64_t ldc;
   std::int64_t n;
-  bool ordered;        // how blocks add up a split window, see combine
-  float* sums;         // of split windows: [slot][strip][sum][lane][4]
-  unsigned* arrivals;  // [split][strip]; all zero between launches
+  bool ordered;               // how blocks add up a split window, see combine
+  float* sums;                // of split windows: [slot][strip][sum][lane][4]
+  unsigned* arrivals;         // [split][strip]; all zero between launches
+  bool release_early = true;  // see tile_launch.hpp
 };
 
 template <class Input>
@@ -340,7 +341,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     operand.copy(i, stage + kTileColumns * kRowBytes);
   };
   wait_for_predecessor();
-  release_successor();
+  if (in.release_early) release_successor();
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
     if (s < tiles) copy(s, ring + s * S::kStageBytes);
@@ -385,6 +386,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       ++window;
     }
   }
+  release_successor();
   if (!is_shared) return;
 
   // One window for the whole team: the first member adds the others' sums to its own.
