@@ -38,13 +38,15 @@ constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
 // Bands in proportion to their nonzeros, as estimate_wcsr samples its groups.
 void estimate_blocks(const CsrMatrix& matrix, Structure& out) {
-  constexpr std::int64_t kSamples = 32;
+  constexpr std::int64_t kMostEntries = 1 << 18;  // of all bands, unless few are left
+  const std::int64_t band_entries = matrix.nnz() / matrix.rows * kBandRows + 1;
+  const std::int64_t samples = std::clamp<std::int64_t>(kMostEntries / band_entries, 4, 32);
   double slots_per_nonzero = 0;
   std::vector<bool> seen(matrix.cols / kBlockColumns + 1);
   std::vector<std::int32_t> blocks;
   std::int64_t previous = -1, distinct = 0;
-  for (std::int64_t s = 0; s < kSamples; ++s) {
-    const std::int64_t entry = matrix.nnz() / kSamples * s + matrix.nnz() / (2 * kSamples);
+  for (std::int64_t s = 0; s < samples; ++s) {
+    const std::int64_t entry = matrix.nnz() / samples * s + matrix.nnz() / (2 * samples);
     const std::int64_t row = std::upper_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), entry) -
                              matrix.row_ptr.begin() - 1;
     const std::int64_t first = row / kBandRows * kBandRows;
@@ -60,11 +62,11 @@ void estimate_blocks(const CsrMatrix& matrix, Structure& out) {
       distinct = static_cast<std::int64_t>(blocks.size());
       previous = first;
     }
-    out.band_blocks += static_cast<double>(distinct) / kSamples;
+    out.band_blocks += static_cast<double>(distinct) / static_cast<double>(samples);
     slots_per_nonzero += static_cast<double>(distinct * kBandRows * kBlockColumns) /
                          static_cast<double>(matrix.row_ptr[last] - matrix.row_ptr[first]);
   }
-  out.block_fill = kSamples / slots_per_nonzero;
+  out.block_fill = static_cast<double>(samples) / slots_per_nonzero;
 }
 
 Structure structure_of(const CsrMatrix& matrix) {

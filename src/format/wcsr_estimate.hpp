@@ -19,8 +19,9 @@ struct WcsrEstimate {
   std::array<double, 3> stored_share = {};
 };
 
-// Groups of 32 places, chosen in proportion to their nonzeros: 32 to 96 of them, fewer where rows
-// are long. Parallel. `row_order` as in Wcsr: empty is natural. Deterministic.
+// From groups of 32 places, chosen in proportion to their nonzeros: 32 to 96 of them. Of a group
+// with many nonzeros some columns stand for all. `row_order` as in Wcsr: empty is natural.
+// Deterministic.
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 
 // Standard deviation of the row lengths / their mean; 0 without nonzeros. Parallel.
