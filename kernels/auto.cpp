@@ -128,11 +128,10 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
   // By the block: a thread block walks those of its band one after another, then stores C.
   if (structure.band_blocks > 0 && value_bytes == 2) {
     const double bands = std::ceil(rows / kBandRows), wide = std::ceil(n / 256);
-    const double turns = std::ceil(bands * wide / sm_count);
-    const double step = 0.45 + 0.0011 * std::min(n, 256.0);
+    const double turns = std::ceil(bands * wide / sm_count), width = std::min(n, 256.0);
+    const double turn_us = 4 + 0.02 * width + (0.49 + 0.0006 * width) * structure.band_blocks;
     const double flops = structure.nnz / structure.block_fill * 2 * n;
-    Candidate blocks{
-        "async_bcsr", {}, std::max(turns * (3 + step * structure.band_blocks), flops / 4e8)};
+    Candidate blocks{"async_bcsr", {}, std::max(turns * turn_us, flops / 4e8)};
     out.insert(blocks.us < out[0].us ? out.begin() : out.end(), std::move(blocks));
   }
   return out;

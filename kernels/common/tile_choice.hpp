@@ -32,7 +32,7 @@ constexpr double kReorderPenalty = 1.12;
 // windows are short, and where several strips would read A again and there is work for all warps.
 inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
-  constexpr std::int64_t kEnoughTileRows = 192'000;
+  constexpr std::int64_t kEnoughTileRows = 125'000;
   return row_bytes > 128 &&
          (tiles < 3 * windows || (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
@@ -84,8 +84,8 @@ inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonze
                               static_cast<double>(matrix.rows * n) * 4;
   return nnz * cost_per_nonzero / kL2BytesPerUs / (memory_bytes / kMemoryBytesPerUs);
 }
-// Above it an order that shares more columns is worth looking for.
-constexpr double kWorthOrder = 0.5;
+// Above it an order that brings rows of the same columns together is worth looking for.
+constexpr double kWorthOrder = 0.54;
 
 // Order and height, from the options "order" and "window" and from what the matrix suggests.
 inline Choice choose_windows(const Problem& problem, const std::string& default_order,
@@ -111,8 +111,8 @@ inline Choice choose_windows(const Problem& problem, const std::string& default_
     best = consider("natural");
     const bool worth_it =
         gathers_over_memory(*problem.a, best.cost, problem.n, value_bytes) > kWorthOrder;
-    if (lengths_vary(*problem.a)) keep_better(consider("degree"));
-    if (order == "search" && worth_it) keep_better(consider("rsh"));
+    if (worth_it && lengths_vary(*problem.a)) keep_better(consider("degree"));
+    if (worth_it && order == "search") keep_better(consider("rsh"));
   } else {
     best = consider(order);
   }
