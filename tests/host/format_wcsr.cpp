@@ -122,8 +122,25 @@ TEST(Wcsr, TheEstimateOfAUniformMatrixIsWhatTheBuildGives) {
   }
 }
 
+// Groups of many nonzeros are judged by some of their columns.
+TEST(Wcsr, TheEstimateOfLongRowsIsCloseToWhatTheBuildGives) {
+  const CsrMatrix matrix = testing::random_matrix(200, 20000, 4000, 0, 9);
+  const WcsrEstimate estimate = estimate_wcsr(matrix, {});
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    const Wcsr wcsr = Wcsr::build(matrix, {kWcsrHeights[h], 16, ElementType::f32});
+    const double gathered = wcsr.stats().extra.at("gathered_rows_of_b");
+    EXPECT_NEAR(estimate.gathered_share[h], gathered / static_cast<double>(matrix.nnz()), 0.03);
+  }
+}
+
 TEST(Wcsr, TheEstimateOfAnEmptyMatrixIsZero) {
   EXPECT_EQ(estimate_wcsr(testing::from_rows(9, {{}, {}}), {}).gathered_share[0], 0);
+  EXPECT_EQ(row_length_variation(testing::from_rows(9, {{}, {}})), 0);
+}
+
+TEST(Wcsr, TheVariationOfRowLengthsIsOverTheirMean) {
+  EXPECT_EQ(row_length_variation(testing::from_rows(9, {{1, 2}, {3, 4}})), 0);
+  EXPECT_DOUBLE_EQ(row_length_variation(testing::from_rows(9, {{}, {3, 4}})), 1);
 }
 
 }  // namespace
