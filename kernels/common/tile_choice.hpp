@@ -25,16 +25,17 @@ struct Choice {
 };
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.7};
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.9};
 // Another order loses the locality of neighbouring windows in the L2 cache.
 constexpr double kReorderPenalty = 1.12;
 // Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
-// windows are short, and where several strips would read A again and there is work for all warps.
+// windows are low and short, and where several strips would read A again and there is work for all
+// warps.
 inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
   constexpr std::int64_t kEnoughTileRows = 125'000;
-  return row_bytes > 128 &&
-         (tiles < 3 * windows || (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
+  return row_bytes > 128 && ((window_rows == 8 && tiles < 3 * windows) ||
+                             (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
 
 // What A takes in a format: bytes per packed column of a window, by height and without the column

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 namespace spmmbench {
@@ -10,7 +11,8 @@ namespace {
 
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
-constexpr std::int64_t kMostEntries = 1 << 16;  // looked up, of all groups
+constexpr std::int64_t kMostEntries = 1 << 16;   // looked up, of all groups
+constexpr std::int64_t kWorthThreads = 1 << 17;  // entries or rows; fewer take less than a start
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -91,30 +93,44 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
   std::vector<std::int64_t> ordered_ptr;  // row_ptr of the ordered matrix
   if (!row_order.empty()) {
     ordered_ptr.assign(matrix.rows + 1, 0);
+#pragma omp parallel for schedule(static) if (matrix.rows > kWorthThreads)
     for (std::int64_t place = 0; place < matrix.rows; ++place)
-      ordered_ptr[place + 1] = ordered_ptr[place] + matrix.row_length(row_order[place]);
+      ordered_ptr[place + 1] = matrix.row_length(row_order[place]);
+    std::partial_sum(ordered_ptr.begin(), ordered_ptr.end(), ordered_ptr.begin());
   }
   const std::vector<std::int64_t>& row_ptr = row_order.empty() ? matrix.row_ptr : ordered_ptr;
-  // At evenly spaced nonzeros: a group with many of them is drawn more than once.
-  LastWindow last_window;
-  WcsrEstimate sampled;
-  std::int64_t drawn = -1;
+  // At evenly spaced nonzeros: a group with many of them is drawn more than once, and counts so.
+  std::vector<std::int64_t> drawn(samples);
+  std::int64_t entries = 0;
+  const auto last_place = [&](std::int64_t group) {
+    return std::min((group + 1) * kGroupRows, matrix.rows);
+  };
   for (std::int64_t s = 0; s < samples; ++s) {
     const auto entry =
         static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(samples) *
                                   static_cast<double>(matrix.nnz()));
     const std::int64_t place =
         std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
-    if (place / kGroupRows != drawn) {
-      drawn = place / kGroupRows;
-      const std::int64_t first = drawn * kGroupRows;
-      const std::int64_t last = std::min(first + kGroupRows, matrix.rows);
-      sampled = measure(matrix, row_order, first, last, row_ptr[last] - row_ptr[first],
-                        kMostEntries / samples, last_window);
+    drawn[s] = place / kGroupRows;
+    entries += row_ptr[last_place(drawn[s])] - row_ptr[drawn[s] * kGroupRows];
+  }
+  std::vector<WcsrEstimate> sampled(samples);
+#pragma omp parallel if (entries > kWorthThreads)
+  {
+    LastWindow last_window;
+#pragma omp for schedule(dynamic)
+    for (std::int64_t s = 0; s < samples; ++s) {
+      if (s > 0 && drawn[s] == drawn[s - 1]) continue;
+      const std::int64_t first = drawn[s] * kGroupRows, last = last_place(drawn[s]);
+      sampled[s] = measure(matrix, row_order, first, last, row_ptr[last] - row_ptr[first],
+                           kMostEntries / samples, last_window);
     }
+  }
+  for (std::int64_t s = 0; s < samples; ++s) {
+    if (s > 0 && drawn[s] == drawn[s - 1]) sampled[s] = sampled[s - 1];
     for (std::size_t h = 0; h < kHeights; ++h) {
-      mean.gathered_share[h] += sampled.gathered_share[h] / static_cast<double>(samples);
-      mean.stored_share[h] += sampled.stored_share[h] / static_cast<double>(samples);
+      mean.gathered_share[h] += sampled[s].gathered_share[h] / static_cast<double>(samples);
+      mean.stored_share[h] += sampled[s].stored_share[h] / static_cast<double>(samples);
     }
   }
   return mean;
