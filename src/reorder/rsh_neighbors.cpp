@@ -35,34 +35,46 @@ struct InvertedIndex {
   }
 };
 
-// The rare columns of row r, at [r * features, (r + 1) * features); -1 after the last.
-std::vector<std::int32_t> all_rare_columns(const CsrMatrix& matrix, int features,
-                                           const std::vector<std::int32_t>& counts) {
-  std::vector<std::int32_t> out(matrix.rows * features, -1);
+// The rare columns of every row: row r's at [ptr[r], ptr[r + 1]), -1 where it has fewer.
+struct RareColumns {
+  std::vector<std::int64_t> ptr;
+  std::vector<std::int32_t> columns;
+
+  std::span<const std::int32_t> of_row(std::int64_t row) const {
+    return std::span(columns).subspan(ptr[row], ptr[row + 1] - ptr[row]);
+  }
+};
+
+RareColumns all_rare_columns(const CsrMatrix& matrix, int features,
+                             const std::vector<std::int32_t>& counts) {
+  RareColumns out;
+  out.ptr.assign(matrix.rows + 1, 0);
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    out.ptr[row + 1] = out.ptr[row] + std::min<std::int64_t>(matrix.row_length(row), features);
+  out.columns.assign(out.ptr.back(), -1);
 #pragma omp parallel
   {
     std::vector<std::int32_t> scratch;
 #pragma omp for schedule(dynamic, 4096)
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
       const auto rare = rare_columns(matrix, row, features, counts, scratch);
-      std::copy(rare.begin(), rare.end(), out.begin() + row * features);
+      std::copy(rare.begin(), rare.end(), out.columns.begin() + out.ptr[row]);
     }
   }
   return out;
 }
 
-InvertedIndex invert(const std::vector<std::int32_t>& rare, int features, std::int64_t cols) {
+InvertedIndex invert(const RareColumns& rare, std::int64_t rows, std::int64_t cols) {
   InvertedIndex out;
-  out.ptr.assign(cols + 1, 0);
-  for (const std::int32_t column : rare)
-    if (column >= 0) ++out.ptr[column + 1];
-  for (std::int64_t j = 0; j < cols; ++j) out.ptr[j + 1] += out.ptr[j];
+  out.ptr.assign(cols + 2, 0);
+  for (const std::int32_t column : rare.columns)
+    if (column >= 0) ++out.ptr[column + 2];
+  for (std::int64_t j = 0; j < cols; ++j) out.ptr[j + 2] += out.ptr[j + 1];
   out.rows.resize(out.ptr.back());
-  std::vector<std::int64_t> cursor(out.ptr.begin(), out.ptr.end() - 1);
-  for (std::size_t i = 0; i < rare.size(); ++i)
-    if (rare[i] >= 0)
-      out.rows[cursor[rare[i]]++] =
-          static_cast<std::int32_t>(i / static_cast<std::size_t>(features));
+  // ptr[j + 1] is where column j's next row goes, and so its end once all are there.
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (const std::int32_t column : rare.of_row(row))
+      if (column >= 0) out.rows[out.ptr[column + 1]++] = static_cast<std::int32_t>(row);
   return out;
 }
 
@@ -132,9 +144,8 @@ void add_candidates(std::span<const std::int32_t> list, std::int32_t row, int li
 
 RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
                             const RshNeighborOptions& options) {
-  const std::vector<std::int32_t> rare =
-      all_rare_columns(matrix, options.features, jaccard.column_counts());
-  const InvertedIndex index = invert(rare, options.features, matrix.cols);
+  const RareColumns rare = all_rare_columns(matrix, options.features, jaccard.column_counts());
+  const InvertedIndex index = invert(rare, matrix.rows, matrix.cols);
   RshNeighbors out{options.k, std::vector<std::int32_t>(matrix.rows * options.k, -1),
                    std::vector<std::uint16_t>(matrix.rows * options.k, 0)};
 #pragma omp parallel
@@ -146,9 +157,9 @@ RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jacc
     for (std::int64_t r = 0; r < matrix.rows; ++r) {
       const auto row = static_cast<std::int32_t>(r);
       candidates.clear();
-      for (int i = 0; i < options.features && rare[r * options.features + i] >= 0; ++i)
-        add_candidates(index.rows_of(rare[r * options.features + i]), row, options.candidates,
-                       options.seed, candidates);
+      for (const std::int32_t column : rare.of_row(r))
+        if (column >= 0)
+          add_candidates(index.rows_of(column), row, options.candidates, options.seed, candidates);
       one.set(r);
       best.clear();
       for (const std::int32_t u : candidates.best(row, options.candidates))

@@ -46,7 +46,7 @@ std::vector<Edge> spanning_forest(const RshNeighbors& neighbors, std::int64_t ro
 // Costs between the rows of one stretch and the rows before and after it, which stay.
 class Stretch {
  public:
-  Stretch(const WeightedJaccard& jaccard, Permutation& order, std::int64_t begin, std::int64_t end)
+  Stretch(WeightedJaccard::Row& one, Permutation& order, std::int64_t begin, std::int64_t end)
       : rows_(order.data() + begin),
         size_(static_cast<int>(end - begin)),
         before_(begin > 0),
@@ -54,9 +54,11 @@ class Stretch {
     width_ = size_ + 2;
     cost_.assign(width_ * width_, 0);
     const auto row = [&](int i) { return order[begin + i - 1]; };
-    for (int i = before_ ? 0 : 1; i <= size_ + (after_ ? 1 : 0); ++i)
+    for (int i = before_ ? 0 : 1; i <= size_ + (after_ ? 1 : 0); ++i) {
+      one.set(row(i));
       for (int j = std::max(i + 1, 1); j <= size_ + (after_ ? 1 : 0); ++j)
-        cost_[i * width_ + j] = cost_[j * width_ + i] = 1 - jaccard.similarity(row(i), row(j));
+        cost_[i * width_ + j] = cost_[j * width_ + i] = 1 - one.similarity(row(j));
+    }
     place_.resize(width_);
     std::iota(place_.begin(), place_.end(), 0);
   }
@@ -128,15 +130,20 @@ Permutation spanning_forest_order(const RshNeighbors& neighbors, std::int64_t ro
 void two_opt(const WeightedJaccard& jaccard, int window_rows, Permutation& order) {
   const auto rows = static_cast<std::int64_t>(order.size());
   const std::int64_t length = 2 * window_rows;
-  for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{window_rows}}) {
-    const std::int64_t stretches = (std::max<std::int64_t>(rows - shift, 0) + length - 1) / length;
-    // A stretch reads the rows at its ends, which its neighbours may move: so every other stretch,
-    // then the rest.
-    for (const std::int64_t parity : {0, 1}) {
-#pragma omp parallel for schedule(dynamic, 64)
-      for (std::int64_t i = parity; i < stretches; i += 2) {
-        const std::int64_t begin = shift + i * length;
-        Stretch(jaccard, order, begin, std::min(begin + length, rows)).improve();
+#pragma omp parallel
+  {
+    WeightedJaccard::Row one(jaccard);
+    for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{window_rows}}) {
+      const std::int64_t stretches =
+          (std::max<std::int64_t>(rows - shift, 0) + length - 1) / length;
+      // A stretch reads the rows at its ends, which its neighbours may move: so every other
+      // stretch, then the rest.
+      for (const std::int64_t parity : {0, 1}) {
+#pragma omp for schedule(dynamic, 64)
+        for (std::int64_t i = parity; i < stretches; i += 2) {
+          const std::int64_t begin = shift + i * length;
+          Stretch(one, order, begin, std::min(begin + length, rows)).improve();
+        }
       }
     }
   }
