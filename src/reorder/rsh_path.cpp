@@ -16,13 +16,20 @@ std::vector<Edge> spanning_forest(const RshNeighbors& neighbors, std::int64_t ro
   const int k = neighbors.k;
   constexpr std::size_t kLevels = 65536;
   const auto level = [&](std::int64_t slot) { return kLevels - 1 - neighbors.similarity[slot]; };
+  // Of rows that are in each other's lists, the later one's entry says nothing new.
+  const auto is_edge = [&](std::int64_t slot) {
+    const std::int64_t row = slot / k, other = neighbors.row[slot];
+    if (other < 0 || other > row) return other >= 0;
+    const auto list = neighbors.row.begin() + other * k;
+    return std::find(list, list + k, row) == list + k;
+  };
   std::vector<std::int64_t> start(kLevels + 1, 0);
   for (std::int64_t slot = 0; slot < rows * k; ++slot)
-    if (neighbors.row[slot] >= 0) ++start[level(slot) + 1];
+    if (is_edge(slot)) ++start[level(slot) + 1];
   for (std::size_t i = 0; i < kLevels; ++i) start[i + 1] += start[i];
   std::vector<Edge> sorted(start.back());
   for (std::int64_t slot = 0; slot < rows * k; ++slot)
-    if (neighbors.row[slot] >= 0)
+    if (is_edge(slot))
       sorted[start[level(slot)]++] = {static_cast<std::int32_t>(slot / k), neighbors.row[slot]};
 
   std::vector<std::int32_t> parent(rows);

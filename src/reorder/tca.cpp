@@ -43,17 +43,41 @@ Signatures min_hash(const CsrMatrix& matrix, int hashes, std::uint64_t seed) {
   return out;
 }
 
-struct Pair {
-  std::int32_t a, b;  // a < b
-  int similarity;
+using Pair = std::pair<std::int32_t, std::int32_t>;
+
+// Pairs of equal similarity, each once.
+class PairSet {
+ public:
+  void add(Pair pair) {
+    pairs_.push_back(pair);
+    // Most pairs are found in several bands: what is kept stays within twice the distinct ones.
+    if (pairs_.size() >= limit_) {
+      compact();
+      limit_ = std::max(kLeastLimit, 2 * pairs_.size());
+    }
+  }
+  const std::vector<Pair>& sorted() {
+    compact();
+    return pairs_;
+  }
+
+ private:
+  void compact() {
+    std::sort(pairs_.begin(), pairs_.end());
+    pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
+  }
+
+  static constexpr std::size_t kLeastLimit = 4096;
+  std::size_t limit_ = kLeastLimit;
+  std::vector<Pair> pairs_;
 };
 
-// Candidates: items that agree on a whole band of hashes and stand next to each other in the
-// bucket.
-std::vector<Pair> similar_pairs(const Signatures& signatures, const std::vector<bool>& skip,
-                                int band_hashes) {
+// Candidates, by similarity: items that agree on a whole band of hashes and stand next to each
+// other in the bucket.
+std::vector<PairSet> similar_pairs(const Signatures& signatures, const std::vector<bool>& skip,
+                                   int band_hashes) {
   const auto items = static_cast<std::int64_t>(skip.size());
-  std::vector<Pair> out;
+  std::vector<PairSet> out(signatures.hashes + 1);
   std::vector<std::pair<std::uint64_t, std::int32_t>> bucket;
   for (int band = 0; band + band_hashes <= signatures.hashes; band += band_hashes) {
     bucket.clear();
@@ -67,13 +91,9 @@ std::vector<Pair> similar_pairs(const Signatures& signatures, const std::vector<
     for (std::size_t i = 1; i < bucket.size(); ++i)
       if (bucket[i - 1].first == bucket[i].first) {
         const std::int32_t a = bucket[i - 1].second, b = bucket[i].second;
-        out.push_back({a, b, signatures.similarity(a, b)});
+        out[signatures.similarity(a, b)].add({a, b});
       }
   }
-  std::sort(out.begin(), out.end(), [](const Pair& x, const Pair& y) {
-    if (x.similarity != y.similarity) return x.similarity > y.similarity;
-    return x.a != y.a ? x.a < y.a : x.b < y.b;
-  });
   return out;
 }
 
@@ -89,13 +109,16 @@ std::vector<std::vector<std::int32_t>> cluster(const Signatures& signatures,
     while (parent[i] != i) i = parent[i] = parent[parent[i]];
     return i;
   };
-  for (const Pair& pair : similar_pairs(signatures, skip, band_hashes)) {
-    const std::int32_t a = std::min(root_of(pair.a), root_of(pair.b)),
-                       b = std::max(root_of(pair.a), root_of(pair.b));
-    if (a == b || size[a] + size[b] > capacity) continue;
-    parent[b] = a;
-    size[a] += size[b];
-  }
+  std::vector<PairSet> pairs = similar_pairs(signatures, skip, band_hashes);
+  for (auto level = pairs.rbegin(); level != pairs.rend(); ++level)
+    for (const Pair& pair : level->sorted()) {
+      const std::int32_t a = std::min(root_of(pair.first), root_of(pair.second)),
+                         b = std::max(root_of(pair.first), root_of(pair.second));
+      if (a == b || size[a] + size[b] > capacity) continue;
+      parent[b] = a;
+      size[a] += size[b];
+    }
+  pairs = {};
   std::vector<std::vector<std::int32_t>> out;
   std::vector<std::int32_t> index(items, -1);
   for (std::int64_t i = 0; i < items; ++i) {
