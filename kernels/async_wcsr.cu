@@ -71,8 +71,8 @@ class AsyncWcsrPlan final : public Plan {
   AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
     const double value_bytes = static_cast<double>(bytes_of(storage_type(problem.precision)));
-    const tiles::Choice choice = tiles::choose_windows(
-        problem, "auto", {{8 * value_bytes, 16 * value_bytes, 32 * value_bytes}, 0}, stages);
+    const tiles::Choice choice =
+        tiles::choose_windows(problem, "auto", tiles::dense_box_cost(value_bytes), stages);
     const WcsrShape shape{kWcsrHeights[choice.height_index], tiles::kTileColumns,
                           storage_type(problem.precision)};
     const bool on_device =

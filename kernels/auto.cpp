@@ -116,9 +116,8 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
 
   // Windows of short, even rows are mostly padding, which costs them most while rows of B are
   // narrow; unless an order is worth looking for, which only async_wcsr does.
-  const double windows_cost =
-      tiles::gather_cost(structure.windows, 0, problem.n, value_bytes,
-                         {{8.0 * value_bytes, 16.0 * value_bytes, 32.0 * value_bytes}, 0});
+  const double windows_cost = tiles::gather_cost(structure.windows, 0, problem.n, value_bytes,
+                                                 tiles::dense_box_cost(value_bytes));
   const bool plain =
       row_bytes <= 128 && structure.cv_row < 1 && gather_mb < 13 * (0.24 * c_mb + 0.3 * b_mb) &&
       tiles::gathers_over_memory(*problem.a, windows_cost, problem.n, value_bytes) < 1;

@@ -32,9 +32,14 @@ namespace {
 constexpr int kStages = 3;
 static_assert(RsImage::kTileColumns == tiles::kTileColumns);
 
+// Blocks per SM that the registers must allow.
+template <int kWindowRows, int kRowBytes>
+constexpr int kMinBlocks = kWindowRows == 8 && kRowBytes == 128    ? 7
+                           : kWindowRows == 16 && kRowBytes == 256 ? 3
+                                                                   : 4;
+
 template <class Tiles, int kRowBytes>
-__global__ void __launch_bounds__(tiles::kMaxThreads,
-                                  tiles::kMinBlocks<Tiles::kWindowRows, kRowBytes>)
+__global__ void __launch_bounds__(tiles::kMaxThreads, kMinBlocks<Tiles::kWindowRows, kRowBytes>)
     rsh_kernel(const __grid_constant__ tiles::Arguments in, const rsh::Records records,
                const __grid_constant__ rsh::Residual residual, unsigned span_blocks) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -86,12 +91,27 @@ bool is_identity(const std::vector<std::int32_t>& rows) {
   return true;
 }
 
-// Bitmaps and counts are per packed column, values per nonzero.
-tiles::BytesOfA bytes_of_a(int value_bytes) {
+// Bitmaps are per packed column, values per nonzero. A taller window decodes more per tile and
+// holds more registers.
+tiles::FormatCost cost_of(int value_bytes) {
   constexpr double kColumns = RsImage::kTileColumns;
-  return {{RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
-           RsRecord<32>::kValues / kColumns},
-          static_cast<double>(value_bytes)};
+  return {.bytes_per_column = {RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
+                               RsRecord<32>::kValues / kColumns},
+          .bytes_per_nonzero = static_cast<double>(value_bytes),
+          .height_penalty = {1.0, 1.3, 1.95}};
+}
+
+// Residual rows pay where a row of B is one strip of 128 bytes: the tensor cores' kernel then takes
+// few registers, so that there are enough warps for rows that wait for their loads. Below a share
+// of short rows the windows that they leave behind cost more than they save.
+int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
+  constexpr int kShort = 2;
+  constexpr double kLeastShare = 0.05;
+  if (row_bytes > tiles::kShortRow) return 0;
+  std::int64_t rows = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    rows += matrix.row_length(row) > 0 && matrix.row_length(row) <= kShort;
+  return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
 class RshPlan final : public Plan {
@@ -99,12 +119,15 @@ class RshPlan final : public Plan {
   RshPlan(const Problem& problem, Device& device, StageTimer& stages)
       : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
     const ElementType type = storage_type(problem.precision);
-    const tiles::Choice choice = tiles::choose_windows(
-        problem, "search", bytes_of_a(static_cast<int>(bytes_of(type))), stages);
+    const auto value_bytes = static_cast<int>(bytes_of(type));
+    const tiles::Choice choice =
+        tiles::choose_windows(problem, "search", cost_of(value_bytes), stages);
     Options format;
     for (const char* key : {"rule", "members", "tau_delta", "tau_nnz"})
       if (problem.options.has(key)) format.set(key, problem.options.get(key, ""));
     format.set("window", fmt::format("{}", kWcsrHeights[choice.height_index]));
+    if (problem.options.get("tau_nnz", "auto") == "auto")
+      format.set("tau_nnz", fmt::format("{}", choose_tau_nnz(*problem.a, n_ * value_bytes)));
     RsTile host;
     RsImage image;
     TileWork work;
@@ -121,7 +144,7 @@ class RshPlan final : public Plan {
     }
     const auto timed = stages.scope("upload");
     upload(problem, choice.row_order, host, std::move(image), work, device);
-    describe(host, work, choice, format, static_cast<int>(bytes_of(type)));
+    describe(host, work, choice, format, value_bytes);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -213,7 +236,7 @@ class RshPlan final : public Plan {
     for (int length = 1; length <= rsh::Residual::kLengths; ++length)
       residual_.first[length] = empty + host.residual_offset[length];
     for (int length = 1; length < rsh::Residual::kLengths; ++length)
-      residual_.entry[length] = host.residual_start(length);
+      residual_.entry[length] = static_cast<std::int32_t>(host.residual_start(length));
     residual_rows_ = device.upload(rows);
     residual_cols_ = device.upload(host.residual_col);
     residual_values_ = upload_values(device, host.residual_value, type);

@@ -11,9 +11,10 @@ class DenseBoxes {
   using Input = Input_;
   using Source = const void*;  // [tiles][kWindowRows][16] values
   static constexpr int kWindowRows = kWindowRows_;
+  static constexpr int kLead = 0;
   static constexpr int kStageBytes = kWindowRows * tiles::kTileColumns * tiles::kInputBytes<Input>;
 
-  __device__ DenseBoxes(Source boxes, const TileSpan& span, int /*tiles*/, int lane)
+  __device__ DenseBoxes(Source boxes, const TileSpan& span, int /*tiles*/, unsigned lane)
       : from_(static_cast<const char*>(boxes) + std::int64_t{span.first_tile} * kStageBytes +
               lane * kPiece),
         lane_(lane) {
@@ -41,7 +42,7 @@ class DenseBoxes {
   static constexpr int kPiece = kStageBytes == 256 ? 8 : 16;  // bytes per lane
 
   const char* from_;
-  int lane_;
+  unsigned lane_;
 };
 
 }  // namespace spmmbench::wcsr

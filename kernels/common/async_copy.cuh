@@ -16,6 +16,15 @@ __device__ inline void copy_async(std::uint32_t shared_to, const void* from, boo
       "l"(from), "r"(static_cast<std::uint32_t>(fetch))
       : "memory");
 }
+// The same, zeros where `index` is negative.
+__device__ inline void copy_async_if_index(std::uint32_t shared_to, const void* from,
+                                           std::int32_t index) {
+  asm volatile(
+      "{\n.reg .pred skip;\nsetp.lt.s32 skip, %2, 0;\n"
+      "cp.async.cg.shared.global [%0], [%1], 16, skip;\n}\n" ::"r"(shared_to),
+      "l"(from), "r"(index)
+      : "memory");
+}
 // kBytes (4, 8 or 16) by way of the L1 cache, for data that other warps of the block read as well.
 template <int kBytes>
 __device__ inline void copy_async_cached(std::uint32_t shared_to, const void* from) {

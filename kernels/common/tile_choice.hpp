@@ -24,8 +24,6 @@ struct Choice {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-// Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.9};
 // Another order loses the locality of neighbouring windows in the L2 cache.
 constexpr double kReorderPenalty = 1.12;
 // Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
@@ -38,32 +36,41 @@ inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::in
                              (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
 
-// What A takes in a format: bytes per packed column of a window, by height and without the column
-// index, and per nonzero.
-struct BytesOfA {
-  std::array<double, 3> per_column;
-  double per_nonzero;
+// What a window of each height costs in a kernel's format.
+struct FormatCost {
+  std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
+  double bytes_per_nonzero;                // of A
+  // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
+  std::array<double, 3> height_penalty;
 };
+
+// Of async_wcsr, whose tiles are dense boxes.
+inline FormatCost dense_box_cost(double value_bytes) {
+  return {.bytes_per_column = {8 * value_bytes, 16 * value_bytes, 32 * value_bytes},
+          .bytes_per_nonzero = 0,
+          .height_penalty = {1.0, 1.25, 1.9}};
+}
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per strip. A slot of
 // padding fetches nothing, but takes about half the time of one that does.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
-                          int value_bytes, const BytesOfA& a) {
+                          int value_bytes, const FormatCost& format) {
   const auto row_bytes = static_cast<double>(n) * value_bytes;
   const double strips = std::max(1.0, row_bytes / 256);
   const double gathered = estimate.gathered_share[height_index];
   const double stored = estimate.stored_share[height_index];
   return ((gathered + stored) / 2 * row_bytes +
-          strips * (stored * (4 + a.per_column[height_index]) + a.per_nonzero)) *
-         kHeightPenalty[height_index];
+          strips *
+              (stored * (4 + format.bytes_per_column[height_index]) + format.bytes_per_nonzero)) *
+         format.height_penalty[height_index];
 }
 
 inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutation row_order,
-                          std::int64_t n, int value_bytes, const BytesOfA& a) {
+                          std::int64_t n, int value_bytes, const FormatCost& format) {
   const WcsrEstimate estimate = estimate_wcsr(matrix, row_order);
   Choice best{std::move(order), std::move(row_order)};
   for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
-    const double cost = gather_cost(estimate, h, n, value_bytes, a) *
+    const double cost = gather_cost(estimate, h, n, value_bytes, format) *
                         (best.row_order.empty() ? 1.0 : kReorderPenalty);
     if (cost >= best.cost) continue;
     best.cost = cost;
@@ -90,7 +97,7 @@ constexpr double kWorthOrder = 0.54;
 
 // Order and height, from the options "order" and "window" and from what the matrix suggests.
 inline Choice choose_windows(const Problem& problem, const std::string& default_order,
-                             const BytesOfA& a, StageTimer& stages) {
+                             const FormatCost& format, StageTimer& stages) {
   const std::string window =
       problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
   const std::string order = problem.options.get("order", default_order);
@@ -102,7 +109,7 @@ inline Choice choose_windows(const Problem& problem, const std::string& default_
       rows = wcsr_row_order(*problem.a, name);
     }
     const auto timed = stages.scope("choose");
-    return best_height(*problem.a, name, std::move(rows), problem.n, value_bytes, a);
+    return best_height(*problem.a, name, std::move(rows), problem.n, value_bytes, format);
   };
   Choice best;
   if (order == "auto" || order == "search") {
@@ -135,9 +142,11 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
   TileCut cut;
   cut.team = team;
-  cut.span_tiles = per_warp < 16 ? 4 : per_warp > 40 && per_window > 5 && per_window < 16 ? 16 : 8;
-  cut.whole_tiles =
-      team == 1 ? std::min(4 * cut.span_tiles, TileCut::kMaxSpanTiles) : cut.span_tiles * 3 / 2;
+  const bool many_short = per_warp > 40 && per_window > 5 && per_window < 16;
+  cut.span_tiles = per_warp < 6 ? 2 : per_warp < 16 ? 4 : many_short ? 16 : 8;
+  // A window that the team shares costs a barrier.
+  const int whole = std::max(cut.span_tiles, 4);
+  cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
   cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, TileCut::kMaxSpanTiles);
   return cut;
 }

@@ -19,6 +19,8 @@
 //
 //      struct Source                             what a launch is given
 //      static constexpr int kStageBytes          of A in a stage, a multiple of 16
+//      static constexpr int kLead                1: A of tile i + 1 comes with B of tile i, and is
+//                                                loaded before tile i is multiplied; 0: A of tile i
 //      Operand(source, span, tiles, lane)        before the predecessor has ended
 //      void copy(int i, std::uint32_t to)        starts the copy of the span's tile i, in order
 //      Fragment load(std::uint32_t from) const   of a tile whose copy has arrived
@@ -68,10 +70,13 @@ template <class Operand, int kRowBytes, int kStages>
 struct Shape {
   using Input = typename Operand::Input;
   static constexpr int kFeatures = kRowBytes / kInputBytes<Input>;  // of a strip
-  static constexpr int kStageBytes = kTileColumns * kRowBytes + Operand::kStageBytes;
+  // A multiple of 128, so that chunks are addressed by xor.
+  static constexpr int kStageBytes =
+      (kTileColumns * kRowBytes + Operand::kStageBytes + 127) / 128 * 128;
   static constexpr int kSums = Operand::kWindowRows * kFeatures / 128;  // float4 per lane
   // Of a warp; its sums pass through its ring when windows are shared.
   static constexpr int kRingBytes = std::max(kStages * kStageBytes, kSums * 512);
+  static_assert(kRingBytes % 128 == 0);
   static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");
 };
 
@@ -84,7 +89,7 @@ struct Fragment {
 
 // Chunk c of row r of a stage lies at c ^ swizzle(r): the eight rows of an ldmatrix (slots 2t + s
 // of a half), and the rows 4t + j of four lanes, are in different banks.
-__device__ inline int swizzle(int row) { return row / 4 * 2 + row % 2; }
+__device__ inline unsigned swizzle(unsigned row) { return row / 4 * 2 + row % 2; }
 
 // Accumulators of one window and strip, and how a stage is added to them.
 template <class Input, int kWindowRows, int kRowBytes>
@@ -92,22 +97,18 @@ class Sums {
   static constexpr bool kTf32 = kInputBytes<Input> == 4;
   static constexpr int kGroups = kWindowRows / 8;                     // of rows
   static constexpr int kTiles = kRowBytes / kInputBytes<Input> / 16;  // of 16 features
-  static constexpr int kFetches = 4;  // different places that a lane reads B at
 
  public:
-  __device__ explicit Sums(int lane) : lane_(lane) {
+  __device__ explicit Sums(unsigned lane) : lane_(lane) {
     clear();
-#pragma unroll
-    for (int i = 0; i < kFetches; ++i) {
-      if constexpr (kTf32) {
-        fetch_[i] = (lane % 4 * 4 + i) * kRowBytes + (lane / 4 ^ swizzle(lane % 4 * 4 + i)) * 16;
-      } else {
-        const int slot = lane % 8, chunk = i * 2 + lane / 8 % 2;
-        const int row = slot / 2 * 4 + slot % 2 + lane / 16 * 2;
-        fetch_[i] = row * kRowBytes + (chunk ^ slot) * 16;
-      }
-      keep(fetch_[i]);
+    if constexpr (kTf32) {
+      const unsigned row = lane % 4 * 4;
+      fetch_ = row * kRowBytes + (lane / 4 ^ swizzle(row)) * 16;
+    } else {
+      const unsigned slot = lane % 8, row = slot / 2 * 4 + slot % 2 + lane / 16 * 2;
+      fetch_ = row * kRowBytes + (lane / 8 % 2 ^ slot) * 16;
     }
+    keep(fetch_);
   }
 
   __device__ void clear() {
@@ -175,7 +176,7 @@ class Sums {
 #pragma unroll
     for (int i = 0; i < kTiles; ++i) {
       std::uint32_t b[4];
-      load_matrices_transposed(b, stage + fetch_[i % 4] + i / 4 * 128);
+      load_matrices_transposed(b, (stage + fetch_ ^ i % 4 * 32) + i / 4 * 128);
 #pragma unroll
       for (int r = 0; r < kGroups; ++r)
         mma::multiply_add(Input{}, d_[i][r], b[0], b[1], b[2], b[3], a[r].x, a[r].y);
@@ -187,8 +188,9 @@ class Sums {
     for (int i = 0; i < kTiles; i += 2)
 #pragma unroll
       for (int step = 0; step < 2; ++step) {
-        const uint4 even = load_shared_16(stage + fetch_[2 * step] + i / 2 * 128);
-        const uint4 odd = load_shared_16(stage + fetch_[2 * step + 1] + i / 2 * 128);
+        const std::uint32_t from = step * 2 * kRowBytes + i / 2 * 128;
+        const uint4 even = load_shared_16(stage + fetch_ + from);
+        const uint4 odd = load_shared_16((stage + fetch_ ^ 16) + kRowBytes + from);
 #pragma unroll
         for (int r = 0; r < kGroups; ++r) {
           const std::uint32_t b0 = step == 0 ? a[r].x : a[r].z, b1 = step == 0 ? a[r].y : a[r].w;
@@ -198,8 +200,8 @@ class Sums {
       }
   }
 
-  int lane_;
-  std::uint32_t fetch_[kFetches];  // offset in a stage
+  unsigned lane_;
+  std::uint32_t fetch_;  // where in a stage; other chunks differ by an xor, other rows by a sum
   float d_[kTiles][kGroups][4];
 };
 
@@ -210,19 +212,17 @@ class RowLoader {
   static constexpr int kCopies = kTileColumns * kChunks / 32;
 
  public:
-  __device__ RowLoader(const Arguments& in, std::int64_t feature, int lane)
+  __device__ RowLoader(const Arguments& in, std::int64_t feature, unsigned lane)
       : row_bytes_(in.b_row_bytes) {
-    const int chunk = lane % kChunks, row = lane / kChunks * kCopies;
-    inside_ = feature + chunk * 16 / kInputBytes<Input> < in.n;
+    const unsigned chunk = lane % kChunks, row = lane / kChunks * kCopies;
     col_idx_ = in.col_idx + row;
-    b_ = static_cast<const char*>(in.b) + feature * kInputBytes<Input> + chunk * 16;
+    // Past the last feature anything will do, such as the strip's first chunk.
+    const bool inside = feature + chunk * 16 / kInputBytes<Input> < in.n;
+    b_ = static_cast<const char*>(in.b) + feature * kInputBytes<Input> + (inside ? chunk * 16 : 0);
+    to_ = row * kRowBytes + (chunk ^ swizzle(row)) * 16;
     keep(col_idx_);
     keep(b_);
-#pragma unroll
-    for (int odd = 0; odd < 2; ++odd) {
-      to_[odd] = row * kRowBytes + (chunk ^ swizzle(row + odd)) * 16;
-      keep(to_[odd]);
-    }
+    keep(to_);
   }
 
   __device__ void read_columns(std::int32_t tile) {
@@ -241,11 +241,10 @@ class RowLoader {
                                   : j % 4 == 1 ? four.y
                                   : j % 4 == 2 ? four.z
                                                : four.w;
-      // Four rows on, the swizzle differs by 2; the row it starts from is 0 or 8 there.
-      const std::uint32_t to = j < 4 ? to_[j % 2] : to_[j % 2] ^ 32;
-      copy_async(stage + to + j * kRowBytes,
-                 b_ + static_cast<std::uint64_t>(static_cast<std::uint32_t>(column)) * row_bytes_,
-                 inside_ && column >= 0);
+      // The first row is 0, 4, 8 or 12: the next row's swizzle differs by 1, and by 2 four rows on.
+      const std::uint32_t to = (stage + to_ ^ j % 2 * 16 ^ j / 4 * 32) + j * kRowBytes;
+      copy_async_if_index(to, b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_,
+                          column);
     }
   }
 
@@ -253,8 +252,7 @@ class RowLoader {
   const std::int32_t* col_idx_;
   const char* b_;
   std::uint32_t row_bytes_;
-  bool inside_;
-  std::uint32_t to_[2];
+  std::uint32_t to_;  // where in a stage the first row goes
   int4 columns_[kCopies / 4];
 };
 
@@ -264,7 +262,7 @@ class RowLoader {
 // they come, zero between launches: faster, but the rounding varies from launch to launch.
 template <int kSums, class Totals>
 __device__ bool combine(const Arguments& in, int split_index, std::int64_t strip,
-                        std::int64_t strips, int lane, Totals& totals) {
+                        std::int64_t strips, unsigned lane, Totals& totals) {
   const TileSplit split = in.splits[split_index];
   const auto slot = [&](std::int64_t index) {
     return in.sums + ((index * strips + strip) * kSums * 32 + lane) * 4;
@@ -315,7 +313,8 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
                                unsigned char* shared) {
   using S = Shape<Operand, kRowBytes, kStages>;
   constexpr int kWindowRows = Operand::kWindowRows;
-  const int lane = threadIdx.x, member = threadIdx.z;
+  const unsigned lane = threadIdx.x;
+  const int member = threadIdx.z;
   const std::int64_t strip = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
   const std::int64_t strips = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
   const std::int64_t feature = strip * S::kFeatures;
@@ -336,16 +335,25 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
   };
   const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
-  const auto copy = [&](int i, std::uint32_t stage) {
-    rows.copy(stage);
-    operand.copy(i, stage + kTileColumns * kRowBytes);
+  constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
+  constexpr int kLead = Operand::kLead;
+  const auto copy_rows = [&](int i, std::uint32_t stage) {
+    if (i < tiles) rows.copy(stage);
+    if (i + 1 < tiles) rows.read_columns(span.first_tile + i + 1);
   };
+  const auto copy_a = [&](int i, std::uint32_t stage) {
+    if (i < tiles) operand.copy(i, stage + kOfA);
+  };
+  if constexpr (kLead == 1) {
+    copy_a(0, ring + (kStages - 1) * S::kStageBytes);
+    commit_copies();
+  }
   wait_for_predecessor();
   if (in.release_early) release_successor();
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (s < tiles) copy(s, ring + s * S::kStageBytes);
-    if (s + 1 < tiles) rows.read_columns(span.first_tile + s + 1);
+    copy_rows(s, ring + s * S::kStageBytes);
+    copy_a(s + kLead, ring + s * S::kStageBytes);
     commit_copies();
   }
 
@@ -371,13 +379,26 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   const auto advance = [&](std::uint32_t stage) {
     return stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
   };
+  Fragment<typename S::Input, kWindowRows> fragment;
+  if constexpr (kLead == 1) {
+    wait_copies<kStages - 1>();
+    __syncwarp();
+    if (tiles > 0) fragment = operand.load(free + kOfA);
+  }
   for (int i = 0; i < tiles; ++i) {
     wait_copies<kStages - 2>();
     __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
-    if (i + kStages - 1 < tiles) copy(i + kStages - 1, free);
-    if (i + kStages < tiles) rows.read_columns(span.first_tile + i + kStages);
+    copy_rows(i + kStages - 1, free);
+    copy_a(i + kStages - 1 + kLead, free);
     commit_copies();
-    sums.add(full, operand.load(full + kTileColumns * kRowBytes));
+    if constexpr (kLead == 0) {
+      sums.add(full, operand.load(full + kOfA));
+    } else {
+      Fragment<typename S::Input, kWindowRows> next = fragment;
+      if (i + 1 < tiles) next = operand.load(full + kOfA);
+      sums.add(full, fragment);
+      fragment = next;
+    }
     full = advance(full);
     free = advance(free);
     if ((ends >> i & 1U) != 0) {

@@ -24,13 +24,14 @@ class BitmapTiles {
   using Input = Input_;
   using Source = Records;
   static constexpr int kWindowRows = kWindowRows_;
+  static constexpr int kLead = 1;  // decoded during the products of the tile before
   static constexpr int kStageBytes = RsRecord<kWindowRows>::most_bytes(tiles::kInputBytes<Input>);
 
-  __device__ BitmapTiles(const Source& source, const TileSpan& span, int tiles, int lane)
+  __device__ BitmapTiles(const Source& source, const TileSpan& span, int tiles, unsigned lane)
       : lane_(lane) {
     const std::uint32_t* const ptr = source.record_ptr + span.first_tile;
     begin_ = ptr[0];
-    end_ = ptr[min(lane + 1, tiles)];
+    end_ = ptr[min(static_cast<int>(lane) + 1, tiles)];
     pieces_ = source.pieces + lane;
     keep(pieces_);
     bits_at_ = (lane % 4 / 2 * 2 + lane / 16) * 8;
@@ -69,7 +70,7 @@ class BitmapTiles {
  private:
   using Stored = std::conditional_t<tiles::kInputBytes<Input> == 4, std::uint32_t, std::uint16_t>;
 
-  int lane_;
+  unsigned lane_;
   const uint4* pieces_;
   std::uint32_t begin_, end_;  // of the next record to copy; lane i: end of the span's tile i
   std::uint32_t bits_at_, shift_, below_;

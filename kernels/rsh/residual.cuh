@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "common/tile_ring.cuh"
 #include "format/rs_tile.hpp"
 #include "gpu/element.cuh"
@@ -20,18 +22,21 @@ struct Residual {
   const void* values;
   std::int32_t count;
   std::int32_t first[kLengths + 1];  // index into rows, per length
-  std::int64_t entry[kLengths];      // index into cols and values, per length
+  std::int32_t entry[kLengths];      // index into cols and values, per length
 };
 
 template <class Input>
 constexpr bool kIsTf32 = tiles::kInputBytes<Input> == 4;
 
+// Four features as they lie in B.
 template <class Input>
-__device__ inline float4 load_four(const char* from) {
+using Four = std::conditional_t<kIsTf32<Input>, float4, uint2>;
+
+template <class Input>
+__device__ inline float4 to_float4(const Four<Input>& raw) {
   if constexpr (kIsTf32<Input>) {
-    return __ldg(reinterpret_cast<const float4*>(from));
+    return raw;
   } else {
-    const uint2 raw = __ldg(reinterpret_cast<const uint2*>(from));
     const Input* const x = reinterpret_cast<const Input*>(&raw);
     return make_float4(to_float(x[0]), to_float(x[1]), to_float(x[2]), to_float(x[3]));
   }
@@ -46,7 +51,7 @@ __device__ inline float load_factor(const void* values, std::int64_t index) {
 // Of a row of B: lanes that take a strip of it, and rows of A that a warp takes.
 template <class Input, int kRowBytes>
 constexpr int kResidualLanes = kRowBytes / tiles::kInputBytes<Input> / 4;
-constexpr int kRowsTogether = 4;
+constexpr int kRowsTogether = 4, kEntriesTogether = 2;
 template <class Input, int kRowBytes>
 constexpr int kResidualRowsPerWarp = 32 / kResidualLanes<Input, kRowBytes>* kRowsTogether;
 
@@ -66,7 +71,7 @@ __device__ inline void multiply_residual(const tiles::Arguments& in, const Resid
       (block * blockDim.z + threadIdx.z) * (32 / kLanes) + threadIdx.x / kLanes;
   const std::int64_t first = group * kRowsTogether;
   std::int32_t row[kRowsTogether];
-  std::int64_t entry[kRowsTogether];
+  std::int32_t entry[kRowsTogether];
   int length[kRowsTogether], longest = 0;
   int same = 0;  // length of the row before
 #pragma unroll
@@ -77,30 +82,42 @@ __device__ inline void multiply_residual(const tiles::Arguments& in, const Resid
     if (inside)
       while (index >= a.first[same + 1]) ++same;
     length[i] = inside ? same : 0;
-    entry[i] = a.entry[same] + (index - a.first[same]) * same;
+    entry[i] = a.entry[same] + static_cast<std::int32_t>(index - a.first[same]) * same;
     longest = max(longest, length[i]);
   }
   float4 sum[kRowsTogether] = {};
 #pragma unroll 1
-  for (int j = 0; j < longest; ++j) {
-    std::int32_t col[kRowsTogether];
-    float value[kRowsTogether];
+  for (int j = 0; j < longest; j += kEntriesTogether) {
+    std::int32_t col[kRowsTogether][kEntriesTogether];
+    float value[kRowsTogether][kEntriesTogether];
+    Four<Input> raw[kRowsTogether][kEntriesTogether];
 #pragma unroll
-    for (int i = 0; i < kRowsTogether; ++i) {
-      const bool inside = j < length[i];
-      col[i] = inside ? __ldg(a.cols + entry[i] + j) : -1;
-      value[i] = inside ? load_factor<Input>(a.values, entry[i] + j) : 0;
-    }
+    for (int i = 0; i < kRowsTogether; ++i)
 #pragma unroll
-    for (int i = 0; i < kRowsTogether; ++i) {
-      if (col[i] < 0) continue;
-      const float4 x =
-          load_four<Input>(b + std::uint64_t{static_cast<std::uint32_t>(col[i])} * in.b_row_bytes);
-      sum[i].x += value[i] * x.x;
-      sum[i].y += value[i] * x.y;
-      sum[i].z += value[i] * x.z;
-      sum[i].w += value[i] * x.w;
-    }
+      for (int e = 0; e < kEntriesTogether; ++e) {
+        const bool inside = j + e < length[i];
+        col[i][e] = inside ? __ldg(a.cols + entry[i] + j + e) : -1;
+        value[i][e] = inside ? load_factor<Input>(a.values, entry[i] + j + e) : 0;
+      }
+#pragma unroll
+    for (int i = 0; i < kRowsTogether; ++i)
+#pragma unroll
+      for (int e = 0; e < kEntriesTogether; ++e)
+        raw[i][e] =
+            col[i][e] < 0
+                ? Four<Input>{}
+                : __ldg(reinterpret_cast<const Four<Input>*>(
+                      b + std::uint64_t{static_cast<std::uint32_t>(col[i][e])} * in.b_row_bytes));
+#pragma unroll
+    for (int i = 0; i < kRowsTogether; ++i)
+#pragma unroll
+      for (int e = 0; e < kEntriesTogether; ++e) {
+        const float4 x = to_float4<Input>(raw[i][e]);
+        sum[i].x += value[i][e] * x.x;
+        sum[i].y += value[i][e] * x.y;
+        sum[i].z += value[i][e] * x.z;
+        sum[i].w += value[i][e] * x.w;
+      }
   }
 #pragma unroll
   for (int i = 0; i < kRowsTogether; ++i)
