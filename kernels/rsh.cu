@@ -216,7 +216,8 @@ class RshPlan final : public Plan {
                   .n = n_,
                   .ordered = ordered_,
                   .sums = workspace_.sums.as<float>(),
-                  .arrivals = workspace_.arrivals.as<unsigned>()};
+                  .arrivals = workspace_.arrivals.as<unsigned>(),
+                  .release_early = tiles::release_early(work, launch_)};
   }
 
   // The residual rows of the format, and before them the rows that are in no part of it, which are
