@@ -14,6 +14,7 @@
 
 #include "async_bcsr/kernel.cuh"
 #include "async_bcsr/work.hpp"
+#include "common/upload_values.hpp"
 #include "format/bcsr.hpp"
 #include "format/bcsr_groups.hpp"
 #include "gpu/cuda_check.hpp"
@@ -179,15 +180,6 @@ __global__ void transpose(DenseView b, DenseView out) {
       to[(n0 + i) * out.ld + k0 + threadIdx.x] = tile[threadIdx.x][i];
 }
 
-Buffer upload_values(Device& device, const std::vector<float>& values, ElementType type) {
-  if (type == ElementType::f32) return device.upload(values);
-  std::vector<std::uint16_t> bits(values.size());
-#pragma omp parallel for
-  for (std::size_t i = 0; i < values.size(); ++i)
-    bits[i] = type == ElementType::f16 ? to_half_bits(values[i]) : to_bfloat16_bits(values[i]);
-  return device.upload(bits);
-}
-
 class AsyncBcsrPlan final : public Plan {
  public:
   AsyncBcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
@@ -295,8 +287,8 @@ class AsyncBcsrPlan final : public Plan {
     arguments_.type_c = c.type;
     arguments_.columns_c = c.cols;
 
-    cudaLaunchAttribute cluster;
-    const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, cluster);
+    std::array<cudaLaunchAttribute, 2> attributes;
+    const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, attributes);
     SPMMBENCH_CUDA(
         cudaLaunchKernelEx(&config, variant_.kernel, map_a_, map_b_, map_c_, arguments_));
   }
@@ -331,23 +323,25 @@ class AsyncBcsrPlan final : public Plan {
     return std::max<std::int64_t>(1, columns / (variant_.tile_n * variant_.cluster));
   }
   cudaLaunchConfig_t configure(int clusters, cudaStream_t stream,
-                               cudaLaunchAttribute& cluster) const {
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = static_cast<unsigned>(variant_.cluster);
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+                               std::array<cudaLaunchAttribute, 2>& attributes) const {
+    attributes[0].id = cudaLaunchAttributeClusterDimension;
+    attributes[0].val.clusterDim = {static_cast<unsigned>(variant_.cluster), 1, 1};
+    // Blocks start as the stream's previous kernel drains; they wait before they touch B or C.
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};
     config.gridDim = dim3(static_cast<unsigned>(clusters * variant_.cluster));
     config.blockDim = dim3(static_cast<unsigned>(variant_.threads));
     config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes_);
     config.stream = stream;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
+    config.attrs = attributes.data();
+    config.numAttrs = attributes.size();
     return config;
   }
   // As many as run at once: a persistent grid must not have a second wave.
   int resident_clusters() const {
-    cudaLaunchAttribute cluster;
-    const cudaLaunchConfig_t config = configure(1, nullptr, cluster);
+    std::array<cudaLaunchAttribute, 2> attributes;
+    const cudaLaunchConfig_t config = configure(1, nullptr, attributes);
     int clusters = 0;
     SPMMBENCH_CUDA(cudaOccupancyMaxActiveClusters(&clusters, variant_.kernel, &config));
     return clusters;

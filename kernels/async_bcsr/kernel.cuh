@@ -14,6 +14,7 @@
 #include "async_bcsr/load.cuh"
 #include "async_bcsr/shape.cuh"
 #include "async_bcsr/store.cuh"
+#include "common/async_copy.cuh"
 
 namespace spmmbench::async_bcsr {
 
@@ -49,6 +50,7 @@ class Walk {
     step.k = __shfl_sync(~0U, mine_.x, i);
     step.a_row[0] = __shfl_sync(~0U, mine_.y, i);
     step.a_row[1] = __shfl_sync(~0U, mine_.z, i);
+    step.a_column = __shfl_sync(~0U, mine_.w, i);
     const bool last = at_step_ == work_.end;
     step.head.flags = (step.a_row[0] >= 0 ? 1U : 0U) | (step.a_row[1] >= 0 ? 2U : 0U) |
                       (last ? StageHead::kLastStep : 0U) |
@@ -238,6 +240,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
   }
+  release_successor();
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   const auto producer = [&] {
     const int thread = static_cast<int>(threadIdx.x) - (S::kSpecialised ? S::kConsumers : 0);
@@ -251,17 +254,20 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
   };
   if constexpr (!S::kSpecialised) {
     Producer<S> own = producer();
+    wait_for_predecessor();
     consume<S>(map_c, args, ring, warpgroup, &own);
   } else if (warpgroup == kHeight) {
     if constexpr (S::kMovesRegisters) wgmma::give_registers<S::kProducerRegisters>();
     if (S::kLoader == Loader::cp_async || threadIdx.x < S::kConsumers + 32) {
       Producer<S> own = producer();
+      wait_for_predecessor();
       while (own.load_next())
         if (own.unpublished == ring.stages) own.publish();
       while (own.unpublished > 0) own.publish();
     }
   } else {
     if constexpr (S::kMovesRegisters) wgmma::take_registers<S::kConsumerRegisters>();
+    wait_for_predecessor();
     consume<S>(map_c, args, ring, warpgroup, nullptr);
   }
   // A block must outlive its peers' multicasts into it and arrivals on its barriers.

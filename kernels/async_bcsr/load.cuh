@@ -11,7 +11,7 @@ namespace spmmbench::async_bcsr {
 // One step of one block of C.
 struct Step {
   std::int32_t k;
-  std::int32_t a_row[kHeight];
+  std::int32_t a_row[kHeight], a_column;
   StageHead head;
 };
 
@@ -23,15 +23,19 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
   char* const tile_a = ring.tiles + stage * S::kStageBytes;
   char* const tile_b = tile_a + kHeight * kTileBytes;
   std::uint64_t* const full = ring.front.full + stage;
-  ring.front.head[stage] = step.head;
   const int blocks = (step.a_row[0] >= 0 ? 1 : 0) + (step.a_row[1] >= 0 ? 1 : 0);
-  ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
-                                 blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes);
-  if (blocks == 0) return;
+  const int bytes = blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes;
+  // The loads first: that they may complete bytes not yet expected is no harm before the arrival.
+  const auto announce = [&] {
+    ring.front.head[stage] = step.head;
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
+                                   bytes);
+  };
+  if (blocks == 0) return announce();
 #pragma unroll
   for (int r = 0; r < kHeight; ++r) {
     if (step.a_row[r] < 0) continue;
-    const std::int32_t at[2] = {step.k % args.bk, step.a_row[r]};
+    const std::int32_t at[2] = {step.a_column, step.a_row[r]};
     if constexpr (S::kCluster == 1) {
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_a + r * kTileBytes,
                                 &map_a, at, full);
@@ -53,6 +57,7 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
                                 &map_b, at, full);
     }
   }
+  announce();
 }
 
 // cp.async. Chunks of 16 bytes, chunk c of line l goes to place c ^ (l % 8) of its line. The caller
@@ -74,7 +79,7 @@ __device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage
   for (int r = 0; r < kHeight; ++r) {
     if (step.a_row[r] < 0) continue;
     const Element* const a = static_cast<const Element*>(args.a_values) +
-                             std::int64_t{step.a_row[r]} * args.bk + step.k % args.bk;
+                             std::int64_t{step.a_row[r]} * args.bk + step.a_column;
     for (int i = thread; i < kUnitRows * kChunks; i += S::kLoaders) {
       const int line = i / kChunks, chunk = i % kChunks;
       __pipeline_memcpy_async(place(tile_a + r * kTileBytes, line, chunk),

@@ -82,6 +82,7 @@ void append_steps(const UnitRows& rows, const std::int32_t* unit_row, int unit_k
             next[r]++ * p.bm + unit_row[r] * std::int64_t{BcsrGroups::kUnitRows} % p.bm);
     for (int k = 0; k < p.bk && std::int64_t{column} * p.bk + k < p.cols; k += unit_k) {
       step.k = column * p.bk + k;
+      step.a_column = k;
       steps.push_back(step);
     }
   }

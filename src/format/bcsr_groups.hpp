@@ -14,6 +14,7 @@ struct alignas(16) BcsrStep {
   static constexpr int kHeight = 2;
   std::int32_t k = 0;                      // first column of A, first row of B
   std::int32_t a_row[kHeight] = {-1, -1};  // row in the stacked blocks; -1: no block
+  std::int32_t a_column = 0;               // column in them
 };
 static_assert(sizeof(BcsrStep) == 16, "read by the device as one 16-byte load");
 
