@@ -255,6 +255,7 @@ class AsyncBcsrPlan final : public Plan {
                   .bk = block.cols,
                   .a_values = values_.data(),
                   .b = {},
+                  .b_whole = false,
                   .layout_c = problem.layout,
                   .type_c = problem.c_type,
                   .columns_c = problem.n};
@@ -271,10 +272,7 @@ class AsyncBcsrPlan final : public Plan {
       SPMMBENCH_CUDA_LAUNCHED();
     }
     if (kernel_b.data != arguments_.b.data || kernel_b.ld != arguments_.b.ld) {
-      const bool k_major = variant_.layout_b == Layout::col_major;
-      const auto line = static_cast<std::uint32_t>(bcsr::kLineBytes / bytes_of(b.type));
-      map_b_ = make_tensor_map(kernel_b, k_major ? variant_.tile_n : line, line,
-                               {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      set_map_b(kernel_b);
     }
     arguments_.b = bcsr::Lines(kernel_b);
     if (c.data != c_.data || c.ld != c_.ld) {
@@ -296,6 +294,27 @@ class AsyncBcsrPlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
+  // Row-major: pieces of 64 columns are the third dimension, so that one box brings a whole tile in
+  // the order wgmma reads it. It needs lines that end with a piece: what is read behind column N
+  // only reaches columns of C that are clipped. Else a box per piece.
+  void set_map_b(const DenseView& b) {
+    const auto piece = static_cast<std::uint32_t>(bcsr::kLineBytes / bytes_of(b.type));
+    const TensorMapOptions options{.swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+    if (b.layout == Layout::col_major) {
+      map_b_ = make_tensor_map(b, variant_.tile_n, piece, options);
+      return;
+    }
+    const std::int64_t pieces = (b.cols + piece - 1) / piece;
+    arguments_.b_whole = pieces * piece <= b.ld;
+    const std::array<std::uint64_t, 3> extents{
+        arguments_.b_whole ? piece : static_cast<std::uint64_t>(b.cols),
+        static_cast<std::uint64_t>(b.rows),
+        arguments_.b_whole ? static_cast<std::uint64_t>(pieces) : 1};
+    const std::array<std::uint64_t, 2> strides{b.ld * bytes_of(b.type), bcsr::kLineBytes};
+    const std::array<std::uint32_t, 3> box{
+        piece, piece, arguments_.b_whole ? static_cast<std::uint32_t>(variant_.tile_n) / piece : 1};
+    map_b_ = make_tensor_map(b.data, b.type, extents, strides, box, options);
+  }
   void describe(const Problem& problem, const BcsrPattern& pattern, const BcsrGroups& groups,
                 std::int64_t n_tiles) {
     const auto type_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));

@@ -50,9 +50,10 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
     const std::int32_t at[2] = {step.k, n0};
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b, &map_b, at, full);
   } else {
-#pragma unroll
-    for (int j = 0; j < S::kTilesB; ++j) {
-      const std::int32_t at[2] = {n0 + j * S::kStepK, step.k};
+    const int boxes = args.b_whole ? 1 : S::kTilesB;
+    for (int j = 0; j < boxes; ++j) {
+      const std::int32_t at[3] = {args.b_whole ? 0 : n0 + j * S::kStepK, step.k,
+                                  args.b_whole ? n0 / S::kStepK : 0};
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b + j * kTileBytes,
                                 &map_b, at, full);
     }

@@ -40,6 +40,7 @@ struct Arguments {
   int bk;                // columns of a stored block
   const void* a_values;  // for the loader without TMA
   Lines b;
+  bool b_whole;  // row-major B: one box holds all columns of a tile
   Layout layout_c;
   ElementType type_c;
   std::int64_t columns_c;
