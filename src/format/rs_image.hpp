@@ -3,12 +3,12 @@
 // columns, and all that a warp needs of A for such a tile in one record, to be copied in pieces of
 // 16 bytes.
 //
-//   record  | half bitmap, offset | half bitmap, offset | .. | values, in the order of the bits | 0
-//   ..
+//   record  | half bitmap, offset | half bitmap, offset | .. | values in the order of the bits |
 //
 // The tile's blocks come by row, then column: block 2h + k has rows 8h .. 8h + 7 and columns 8k ..
 // 8k + 7. Each half of a block, rows 0 .. 3 and 4 .. 7, has its 32 bits and the place of its first
-// value, in bytes from the record's beginning: the paper's value offset of a block.
+// value, in bytes from the record's beginning: the paper's value offset of a block. Zeros fill up
+// the last piece.
 
 #include <cstdint>
 #include <vector>
@@ -42,7 +42,7 @@ struct RsImage {
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr.size()) - 1; }
 
   // Parallel; the same result whatever the thread count. Values must be exact in `value_type`.
-  // Throws Error beyond 2^31 - 1 tiles' columns or 2^32 - 1 pieces.
+  // Throws Error beyond 2^32 - 1 pieces.
   static RsImage build(const RsTile& matrix, ElementType value_type);
 };
 
