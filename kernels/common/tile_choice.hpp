@@ -144,12 +144,9 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
   cut.team = team;
   const bool many_short = per_warp > 40 && per_window > 5 && per_window < 16;
   cut.span_tiles = per_warp < 6 ? 2 : per_warp < 16 ? 4 : many_short ? 16 : 8;
-  // A window that the team shares costs a barrier: worth it for windows of a few tiles only where
-  // most are longer and there is little else to do.
+  // A window that the team shares costs a barrier.
   const int whole = std::max(cut.span_tiles, 4);
-  cut.whole_tiles = team == 1                        ? std::min(4 * whole, TileCut::kMaxSpanTiles)
-                    : per_window > 8 && per_warp < 7 ? 3
-                                                     : whole * 3 / 2;
+  cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
   cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, TileCut::kMaxSpanTiles);
   return cut;
 }
