@@ -98,7 +98,7 @@ tiles::FormatCost cost_of(int value_bytes) {
   return {.bytes_per_column = {RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
                                RsRecord<32>::kValues / kColumns},
           .bytes_per_nonzero = static_cast<double>(value_bytes),
-          .height_penalty = {1.0, 1.3, 1.95}};
+          .height_penalty = {1.0, 1.35, 2.1}};
 }
 
 // Residual rows pay where a row of B is one strip of 128 bytes: the tensor cores' kernel then takes
