@@ -29,6 +29,7 @@ struct Structure {
   double nnz = 0;
   double mean_row = 0;
   double cv_row = 0;
+  double empty_rows = 0;  // share of the rows
   WcsrEstimate windows;
   double band_blocks = 0;  // 64-column blocks with a nonzero in a band of 128 rows
   double block_fill = 0;   // nonzeros / entries of those blocks
@@ -75,6 +76,11 @@ Structure structure_of(const CsrMatrix& matrix) {
   if (matrix.nnz() == 0) return out;
   out.mean_row = out.nnz / static_cast<double>(matrix.rows);
   out.cv_row = row_length_variation(matrix);
+  constexpr std::int64_t kRows = 4096;
+  const std::int64_t step = std::max<std::int64_t>(matrix.rows / kRows, 1);
+  for (std::int64_t row = 0; row < matrix.rows; row += step)
+    out.empty_rows += matrix.row_length(row) == 0 ? static_cast<double>(step) : 0;
+  out.empty_rows /= static_cast<double>(matrix.rows);
   out.windows = estimate_wcsr(matrix, {});
   estimate_blocks(matrix, out);
   return out;
@@ -123,6 +129,9 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
       tiles::gathers_over_memory(*problem.a, windows_cost, problem.n, value_bytes) < 1;
   std::vector<Candidate> out{std::move(windows), std::move(rows_of_a)};
   if (plain) std::swap(out[0], out[1]);
+  // Windows of aligned rows are padding where most rows are empty; rsh makes them of those that are
+  // not.
+  if (structure.empty_rows > 0.4) out.insert(out.begin(), {"rsh", {}, 0.9 * out[0].us});
 
   // By the block: a thread block walks those of its band one after another, then stores C.
   if (structure.band_blocks > 0 && value_bytes == 2) {
@@ -198,10 +207,11 @@ class Auto final : public Kernel {
       if (picked.kernel == nullptr) throw Error(fmt::format("auto: {}", picked.reason));
       params["picked"] = Spec{picked.kernel->info().name, picked.problem.options}.to_string();
       params["why"] = fmt::format(
-          "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per nonzero, "
+          "{:.1f} nonzeros per row (cv {:.1f}, {:.0f}% empty), 8-row windows gather {:.2f} per "
+          "nonzero, "
           "128x64 blocks {:.0f}% full: predicted {:.1f} us",
-          structure.mean_row, structure.cv_row, structure.windows.gathered_share[0],
-          100 * structure.block_fill, picked.us);
+          structure.mean_row, structure.cv_row, 100 * structure.empty_rows,
+          structure.windows.gathered_share[0], 100 * structure.block_fill, picked.us);
     }
     return std::make_unique<AutoPlan>(picked.kernel->prepare(picked.problem, device, stages),
                                       std::move(params));
