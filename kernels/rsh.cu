@@ -114,6 +114,15 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
+// Whether split windows are added up in the order of their parts, which is as fast as adding them
+// as they come while parts are few, or as they come.
+bool adds_in_order(const Options& options, const TileWork& work) {
+  constexpr std::int32_t kFewParts = 8;
+  const std::string reduce = options.get_choice("reduce", "auto", {"auto", "fixup", "atomic"});
+  if (reduce != "auto") return reduce == "fixup";
+  return work.splits.empty() || work.splits.front().blocks <= kFewParts;  // the longest is first
+}
+
 class RshPlan final : public Plan {
  public:
   RshPlan(const Problem& problem, Device& device, StageTimer& stages)
@@ -141,6 +150,7 @@ class RshPlan final : public Plan {
       launch_ = tiles::choose_launch(problem.options, variant_, n_, image.tiles(), image.windows(),
                                      device.info());
       work = cut_windows(image.window_ptr, launch_.cut);
+      ordered_ = adds_in_order(problem.options, work);
     }
     const auto timed = stages.scope("upload");
     upload(problem, choice.row_order, host, std::move(image), work, device);
@@ -171,7 +181,6 @@ class RshPlan final : public Plan {
                                          : strip == "256";
     variant_ =
         variant_of(problem.precision, window_rows, is_long ? tiles::kLongRow : tiles::kShortRow);
-    ordered_ = problem.options.get_choice("reduce", "atomic", {"fixup", "atomic"}) == "fixup";
   }
 
   void upload(const Problem& problem, const Permutation& row_order, const RsTile& host,
@@ -297,9 +306,10 @@ class Rsh final : public Kernel {
     const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
     const std::int64_t most = tiles::max_features(value_bytes);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
-    // Windows of 8 rows that share no column: a column and a record's share per nonzero.
+    // Windows of 8 rows that share no column: per nonzero a column and its share of a record's
+    // bitmaps, and a tile that is nearly empty at the end of each window.
     return Support::yes(
-        static_cast<std::size_t>(problem.nnz() * (6 + value_bytes) + problem.m() * 16));
+        static_cast<std::size_t>(problem.nnz() * (7 + value_bytes) + problem.m() * 24));
   }
 
   std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
@@ -328,7 +338,8 @@ class Rsh final : public Kernel {
                   {"span", "auto", "tiles per warp, 1 to 32"},
                   {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
                   {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"},
-                  {"reduce", "atomic", "split windows: fixup (fixed order) or atomic"}},
+                  {"reduce", "auto",
+                   "split windows: fixup (fixed order), atomic, or auto (atomic beyond 8 parts)"}},
   };
 };
 
