@@ -216,9 +216,11 @@ class RowLoader {
       : row_bytes_(in.b_row_bytes) {
     const unsigned chunk = lane % kChunks, row = lane / kChunks * kCopies;
     col_idx_ = in.col_idx + row;
-    // Past the last feature anything will do, such as the strip's first chunk.
+    // Past the last feature anything in the row will do, such as the strip's first chunk; the last
+    // strips of a block may lie past it altogether.
     const bool inside = feature + chunk * 16 / kInputBytes<Input> < in.n;
-    b_ = static_cast<const char*>(in.b) + feature * kInputBytes<Input> + (inside ? chunk * 16 : 0);
+    b_ = static_cast<const char*>(in.b) + (feature < in.n ? feature : 0) * kInputBytes<Input> +
+         (inside ? chunk * 16 : 0);
     to_ = row * kRowBytes + (chunk ^ swizzle(row)) * 16;
     keep(col_idx_);
     keep(b_);

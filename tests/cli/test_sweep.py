@@ -86,14 +86,14 @@ class FaultTest(SweepTest):
 
     def test_a_hang_costs_one_isolated_row_and_its_timeout(self):
         start = time.monotonic()
-        self.assertEqual(self.one_fault("planted_hang", "--isolate", "--timeout", 3),
-                         ("timeout", "killed after 3 s", 4))
-        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(self.one_fault("planted_hang", "--isolate", "--timeout", 8),
+                         ("timeout", "killed after 8 s", 4))
+        self.assertLess(time.monotonic() - start, 60)
 
     def test_all_faults_in_one_sweep(self):
         result = self.run_to_end("gen:uniform?rows=60", "gen:banded?rows=50", "-k", "cpu_csr,planted_*",
                                  "-x", "planted_gpu*", "-n", 8, "--json", self.json, "--isolate",
-                                 "--timeout", 5, program=FAULTS)
+                                 "--timeout", 8, program=FAULTS)
         self.assertEqual(result.returncode, 2)
         self.assertTrue(json.loads(self.json.read_text())["complete"])
         found = statuses(self.json)
@@ -194,6 +194,7 @@ class ResumeTest(SweepTest):
             for _ in range(2):
                 process.stderr.readline()
             process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)  # as timeout(1) does: twice, for one request
             process.communicate(timeout=60)
             self.assertEqual(process.returncode, 130)
             document = json.loads(self.json.read_text())
