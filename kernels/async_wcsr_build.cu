@@ -367,6 +367,7 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   device.synchronize();
   return out;
 }
+
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
                        const Permutation& row_order, Device& device, StageTimer& stages) {
   Wcsr host;

@@ -8,7 +8,7 @@ require_build_tools
 require python3-numpy python3-scipy python3-matplotlib python3-jsonschema
 export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above
 echo "== preset $preset"
-cmake --preset "$preset" -DSPMMBENCH_TESTS=ON
+cmake --preset "$preset" -DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON
 cmake --build --preset "$preset"
 ctest --preset "$preset" --parallel 2
 echo "== preset asan, host tests"
