@@ -5,8 +5,8 @@
 // Where it differs from the paper's kernel, which async_wcsr_paper keeps: windows of 8 to 32 rows
 // rather than 64 and mma rather than wgmma (irregular matrices share few columns over 64 rows, and
 // the tensor cores are never the limit), a ring of copies per warp rather than producer and
-// consumer warpgroups (no barrier between warps), a workspace rather than atomics for split windows
-// (no clearing pass, and results that do not vary).
+// consumer warpgroups (no barrier between warps), and split windows added up in a workspace rather
+// than in C (no clearing pass).
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -40,31 +40,14 @@ __global__ void __launch_bounds__(tiles::kMaxThreads,
 
 using Variant = tiles::Variant<tiles::Arguments, const void*>;
 
-template <class Input, int kWindowRows, int kRowBytes>
-Variant make_variant() {
-  using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
-  using Shape = tiles::Shape<Boxes, kRowBytes, kStages>;
-  return {wcsr_kernel<Boxes, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums};
-}
-
-template <class Input>
-Variant variant_of(int window_rows, int row_bytes) {
-  // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
-  if (window_rows == 32) return make_variant<Input, 32, tiles::kShortRow>();
-  if (window_rows == 16)
-    return row_bytes == tiles::kLongRow ? make_variant<Input, 16, tiles::kLongRow>()
-                                        : make_variant<Input, 16, tiles::kShortRow>();
-  return row_bytes == tiles::kLongRow ? make_variant<Input, 8, tiles::kLongRow>()
-                                      : make_variant<Input, 8, tiles::kShortRow>();
-}
-
-Variant variant_of(Precision precision, int window_rows, int row_bytes) {
-  switch (precision) {
-    case Precision::fp16: return variant_of<__half>(window_rows, row_bytes);
-    case Precision::bf16: return variant_of<__nv_bfloat16>(window_rows, row_bytes);
-    default: return variant_of<mma::Tf32>(window_rows, row_bytes);
-  }
-}
+struct MakeVariant {
+  template <class Input, int kWindowRows, int kRowBytes>
+  Variant operator()() const {
+    using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
+    using Shape = tiles::Shape<Boxes, kRowBytes, kStages>;
+    return {wcsr_kernel<Boxes, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums};
+  };
+};
 
 class AsyncWcsrPlan final : public Plan {
  public:
@@ -82,7 +65,8 @@ class AsyncWcsrPlan final : public Plan {
     TileWork work;
     {
       const auto timed = stages.scope("build");
-      choose_variant(problem, shape);
+      variant_ = tiles::make_variant(problem, matrix_.tiles(), matrix_.windows(), shape.window_rows,
+                                     MakeVariant{});
       launch_ = tiles::choose_launch(problem.options, variant_, n_, matrix_.tiles(),
                                      matrix_.windows(), device.info());
       work = cut_windows(matrix_.window_ptr_host, launch_.cut);
@@ -107,17 +91,6 @@ class AsyncWcsrPlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
-  void choose_variant(const Problem& problem, const WcsrShape& shape) {
-    const std::int64_t row_bytes = n_ * static_cast<std::int64_t>(bytes_of(shape.value_type));
-    const std::string strip = problem.options.get_choice("strip", "auto", {"auto", "128", "256"});
-    const bool is_long = strip == "auto"
-                             ? tiles::prefer_long_strips(matrix_.tiles(), matrix_.windows(),
-                                                         row_bytes, shape.window_rows)
-                             : strip == "256";
-    variant_ = variant_of(problem.precision, shape.window_rows,
-                          is_long ? tiles::kLongRow : tiles::kShortRow);
-  }
-
   void upload(const Problem& problem, const Permutation& row_order, const TileWork& work,
               Device& device) {
     blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
@@ -216,16 +189,8 @@ class AsyncWcsr final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
-                  {"order", "auto",
-                   "row order inside the format: natural, a reordering, auto (natural or degree), "
-                   "search (or rsh, where gathers dominate)"},
-                  {"build", "device", "where the format is built: host or device"},
-                  {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-                  {"warps", "4", "warps per block, 1 to 4"},
-                  {"span", "auto", "tiles per warp, 1 to 32"},
-                  {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
-                  {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}},
+      .options = tiles::options_with(
+          "auto", {{"build", "device", "where the format is built: host or device"}}),
   };
 };
 

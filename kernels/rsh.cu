@@ -58,32 +58,15 @@ struct Variant : TileVariant {
   int residual_rows = 0;  // of a warp
 };
 
-template <class Input, int kWindowRows, int kRowBytes>
-Variant make_variant() {
-  using Tiles = rsh::BitmapTiles<Input, kWindowRows>;
-  using Shape = tiles::Shape<Tiles, kRowBytes, kStages>;
-  return {{rsh_kernel<Tiles, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums},
-          rsh::kResidualRowsPerWarp<Input, kRowBytes>};
-}
-
-template <class Input>
-Variant variant_of(int window_rows, int row_bytes) {
-  // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
-  if (window_rows == 32) return make_variant<Input, 32, tiles::kShortRow>();
-  if (window_rows == 16)
-    return row_bytes == tiles::kLongRow ? make_variant<Input, 16, tiles::kLongRow>()
-                                        : make_variant<Input, 16, tiles::kShortRow>();
-  return row_bytes == tiles::kLongRow ? make_variant<Input, 8, tiles::kLongRow>()
-                                      : make_variant<Input, 8, tiles::kShortRow>();
-}
-
-Variant variant_of(Precision precision, int window_rows, int row_bytes) {
-  switch (precision) {
-    case Precision::fp16: return variant_of<__half>(window_rows, row_bytes);
-    case Precision::bf16: return variant_of<__nv_bfloat16>(window_rows, row_bytes);
-    default: return variant_of<mma::Tf32>(window_rows, row_bytes);
-  }
-}
+struct MakeVariant {
+  template <class Input, int kWindowRows, int kRowBytes>
+  Variant operator()() const {
+    using Tiles = rsh::BitmapTiles<Input, kWindowRows>;
+    using Shape = tiles::Shape<Tiles, kRowBytes, kStages>;
+    return {{rsh_kernel<Tiles, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums},
+            rsh::kResidualRowsPerWarp<Input, kRowBytes>};
+  };
+};
 
 bool is_identity(const std::vector<std::int32_t>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -146,7 +129,8 @@ class RshPlan final : public Plan {
                  ? RsTile::build(*problem.a, format)
                  : RsTile::build(permute_rows(*problem.a, choice.row_order), format);
       image = RsImage::build(host, type);
-      choose_variant(problem, host.window_rows, image);
+      variant_ = tiles::make_variant(problem, image.tiles(), image.windows(), host.window_rows,
+                                     MakeVariant{});
       launch_ = tiles::choose_launch(problem.options, variant_, n_, image.tiles(), image.windows(),
                                      device.info());
       work = cut_windows(image.window_ptr, launch_.cut);
@@ -172,17 +156,6 @@ class RshPlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
-  void choose_variant(const Problem& problem, int window_rows, const RsImage& image) {
-    const std::int64_t row_bytes =
-        n_ * static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::string strip = problem.options.get_choice("strip", "auto", {"auto", "128", "256"});
-    const bool is_long = strip == "auto" ? tiles::prefer_long_strips(image.tiles(), image.windows(),
-                                                                     row_bytes, window_rows)
-                                         : strip == "256";
-    variant_ =
-        variant_of(problem.precision, window_rows, is_long ? tiles::kLongRow : tiles::kShortRow);
-  }
-
   void upload(const Problem& problem, const Permutation& row_order, const RsTile& host,
               RsImage image, const TileWork& work, Device& device) {
     // Row of the format -> row of C.
@@ -325,21 +298,14 @@ class Rsh final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = {{"window", "auto", "rows per window: 8, 16 or 32"},
-                  {"order", "search",
-                   "row order inside the format: natural, a reordering, auto (natural or degree), "
-                   "search (or rsh, where gathers dominate)"},
-                  {"rule", "overlap", "rows for the CUDA cores: printed or overlap"},
-                  {"members", "collected", "rows of a window: collected or consecutive"},
-                  {"tau_delta", "auto", "printed: most new, overlap: most shared columns"},
-                  {"tau_nnz", "auto", "longest row for the CUDA cores, 0 to 32"},
-                  {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-                  {"warps", "4", "warps per block, 1 to 4"},
-                  {"span", "auto", "tiles per warp, 1 to 32"},
-                  {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
-                  {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"},
-                  {"reduce", "auto",
-                   "split windows: fixup (fixed order), atomic, or auto (atomic beyond 8 parts)"}},
+      .options = tiles::options_with(
+          "search",
+          {{"rule", "overlap", "rows for the CUDA cores: printed or overlap"},
+           {"members", "collected", "rows of a window: collected or consecutive"},
+           {"tau_delta", "auto", "printed: most new, overlap: most shared columns"},
+           {"tau_nnz", "auto", "longest row for the CUDA cores, 0 to 32"},
+           {"reduce", "auto",
+            "split windows: fixup (fixed order), atomic, or auto (atomic beyond 8 parts)"}}),
   };
 };
 

@@ -22,7 +22,7 @@ struct DeviceWcsr {
 };
 
 // `row_order` as in Wcsr: empty is natural. Stages: "upload" for the CSR matrix, "build". Throws
-// Error when nonzeros and windows together exceed 2^31 - 1, DeviceError otherwise.
+// Error beyond 2^31 - 1 nonzeros or tiles, DeviceError otherwise.
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages);
 

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/spec.hpp"
 
 namespace spmmbench::tiles {
 
@@ -94,6 +97,25 @@ inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonze
 }
 // Above it an order that brings rows of the same columns together is worth looking for.
 constexpr double kWorthOrder = 0.54;
+
+// What a kernel on common/tile_ring.cuh offers: windows, its own options, the launch.
+inline std::vector<OptionSpec> options_with(const std::string& default_order,
+                                            const std::vector<OptionSpec>& own) {
+  std::vector<OptionSpec> all = {
+      {"window", "auto", "rows per window: 8, 16 or 32"},
+      {"order", default_order,
+       "row order inside the format: natural, a reordering, auto (natural or degree), search (or "
+       "rsh, where gathers dominate)"}};
+  all.insert(all.end(), own.begin(), own.end());
+  for (const OptionSpec& launch : std::initializer_list<OptionSpec>{
+           {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
+           {"warps", "4", "warps per block, 1 to 4"},
+           {"span", "auto", "tiles per warp, 1 to 32"},
+           {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
+           {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}})
+    all.push_back(launch);
+  return all;
+}
 
 // Order and height, from the options "order" and "window" and from what the matrix suggests.
 inline Choice choose_windows(const Problem& problem, const std::string& default_order,

@@ -1,11 +1,14 @@
 #pragma once
 // How a kernel on common/tile_ring.cuh is launched: block shape, cut of the work, workspace.
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdint>
 
+#include "common/mma.cuh"
 #include "common/tile_choice.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/device.hpp"
@@ -29,6 +32,32 @@ struct Variant {
   int ring_bytes = 0;
   int sums = 0;
 };
+
+// What make.operator()<Input, kWindowRows, kRowBytes>() returns for `problem`: the strip of B is
+// the option "strip" or what the matrix suggests.
+template <class Make>
+auto make_variant(const Problem& problem, std::int64_t tiles, std::int64_t windows, int window_rows,
+                  const Make& make) {
+  const std::int64_t row_bytes =
+      problem.n * static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+  const std::string strip = problem.options.get_choice("strip", "auto", {"auto", "128", "256"});
+  const bool is_long =
+      strip == "auto" ? prefer_long_strips(tiles, windows, row_bytes, window_rows) : strip == "256";
+  const auto of_input = [&]<class Input>(Input) {
+    // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
+    if (window_rows == 32) return make.template operator()<Input, 32, kShortRow>();
+    if (window_rows == 16)
+      return is_long ? make.template operator()<Input, 16, kLongRow>()
+                     : make.template operator()<Input, 16, kShortRow>();
+    return is_long ? make.template operator()<Input, 8, kLongRow>()
+                   : make.template operator()<Input, 8, kShortRow>();
+  };
+  switch (problem.precision) {
+    case Precision::fp16: return of_input(__half{});
+    case Precision::bf16: return of_input(__nv_bfloat16{});
+    default: return of_input(mma::Tf32{});
+  }
+}
 
 struct LaunchShape {
   int strips = 1;             // of a block
