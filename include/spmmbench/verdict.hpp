@@ -27,12 +27,15 @@ struct Verdict {
   double relative_frobenius = 0;  // ||C - Cref||_F / ||Cref||_F; NaN when C is not finite
 };
 
-// Holds A on one device and checks results there, against a straight CSR loop in fp64 that shares
-// no code with any format or kernel.
+// Holds A and sees B on one device, and checks products of them there, against a straight CSR loop
+// in fp64 that shares no code with any format or kernel. May keep the reference between checks, so
+// B must not change.
 class ReferenceChecker {
  public:
   virtual ~ReferenceChecker() = default;
-  virtual Verdict check(const DenseView& b, const DenseView& c, const ErrorBound& bound) = 0;
+  virtual Verdict check(const DenseView& c, const ErrorBound& bound) = 0;
+  // Gives back what is only kept to be faster.
+  virtual void release_memory() {}
 };
 
 }  // namespace spmmbench

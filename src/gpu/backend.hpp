@@ -23,10 +23,11 @@ std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
 std::unique_ptr<Device> open_host_device();
 
 // A as given (values rounded to the precision), row i of it being row row_ids[i] of C (empty:
-// identity).
+// identity). The reference takes at most `memory_share` of the free memory, at least a row.
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
-                                                      Device& device);
+                                                      const DenseView& b, Device& device,
+                                                      double memory_share = 0.25);
 
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
 void profiler_start(const std::string& range_name);

@@ -9,7 +9,8 @@ CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
 std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
-                                                      std::span<const std::int32_t>, Device&) {
+                                                      std::span<const std::int32_t>,
+                                                      const DenseView&, Device&, double) {
   throw DeviceError("built without CUDA", false);
 }
 

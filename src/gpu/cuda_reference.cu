@@ -1,12 +1,13 @@
-// The fp64 reference on the GPU, fused with the comparison so that Cref never exists in memory:
-// one block per (row of A, 32 columns of C) computes Cref and |A||B| with a straight CSR loop and
-// compares the 32 elements of C.
+// The fp64 reference on the GPU, in two steps: a straight CSR loop computes Cref and |A||B|, one
+// block per (row of A, 32 columns of C); then C is compared with them, one warp per 32 elements.
 //
 //   warp w takes the row's nonzeros w, w + 8, ...; lane j owns column j of the slab
-//   -> shared [8 warps][32 columns] partial sums -> warp 0 adds them in order and compares
+//   -> shared [8 warps][32 columns] partial sums -> warp 0 adds them in order
 //
-// Blocks walk over the tasks with a fixed stride and each keeps its own worst element and sums, so
-// the verdict is the same on every run.
+// Where Cref and |A||B| fit in the given share of the free memory they are computed once for all
+// checks; else in as many bands of rows as it takes, for every check. Warps walk over the tasks
+// with a fixed stride and each keeps its own worst element and sums, so the verdict is the same on
+// every run.
 
 #include <cuda_runtime.h>
 
@@ -24,19 +25,30 @@ namespace spmmbench {
 namespace {
 
 constexpr int kWarps = 8;
+constexpr int kThreads = 32 * kWarps;
 constexpr int kSlab = 32;  // columns of C per task: one per lane
 constexpr int kBlocksPerSm = 8;
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 struct CsrOnDevice {
-  std::int64_t rows;
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
   const float* values;
   const std::int32_t* row_ids;  // null: identity
 };
 
-// What one block found. `ratio` is -1 when it had no element.
+struct alignas(16) Element {
+  double sum, magnitude;  // of Cref and |A||B|
+};
+
+// The reference of the rows [first, first + rows) of A, row by row.
+struct Band {
+  std::int64_t first;
+  std::int64_t rows;
+  Element* elements;
+};
+
+// What one warp found. `ratio` is -1 where it had no element.
 struct Finding {
   double ratio;
   std::int64_t row;
@@ -44,6 +56,7 @@ struct Finding {
   double squared_error;
   double squared_reference;
 };
+constexpr Finding kNothing{-1, 0, 0, 0, 0};
 
 __device__ std::int64_t index_of(const DenseView& view, std::int64_t row, std::int64_t col) {
   return view.layout == Layout::row_major ? row * view.ld + col : col * view.ld + row;
@@ -62,9 +75,14 @@ __device__ double error_over_bound(double c, double reference, double magnitude,
   return allowed == 0.0 ? kInfinity : error / allowed;
 }
 
-__device__ bool is_worse(const Finding& a, const Finding& b) {
-  if (a.ratio != b.ratio) return a.ratio > b.ratio;
-  return a.row != b.row ? a.row < b.row : a.col < b.col;
+// The worst element of both, and both sums.
+__host__ __device__ Finding join(const Finding& a, const Finding& b) {
+  const bool first = a.ratio != b.ratio ? a.ratio > b.ratio
+                     : a.row != b.row   ? a.row < b.row
+                                        : a.col < b.col;
+  const Finding& worst = first ? a : b;
+  return {worst.ratio, worst.row, worst.col, a.squared_error + b.squared_error,
+          a.squared_reference + b.squared_reference};
 }
 
 __device__ Finding shuffle_down(const Finding& f, int distance) {
@@ -75,24 +93,21 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
           __shfl_down_sync(kFullWarp, f.squared_reference, distance)};
 }
 
-template <class TB, class TC>
-__global__ void __launch_bounds__(kWarps * 32)
-    check_kernel(CsrOnDevice a, DenseView b, DenseView c, ErrorBound bound, Finding* findings) {
+template <class TB>
+__global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, DenseView b, Band out) {
   __shared__ double sums[kWarps][kSlab];
   __shared__ double magnitudes[kWarps][kSlab];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
-  const std::int64_t slabs = (c.cols + kSlab - 1) / kSlab;
-  Finding worst{-1, 0, 0, 0, 0};
-
-  for (std::int64_t task = blockIdx.x; task < a.rows * slabs; task += gridDim.x) {
+  const std::int64_t slabs = (b.cols + kSlab - 1) / kSlab;
+  for (std::int64_t task = blockIdx.x; task < out.rows * slabs; task += gridDim.x) {
     const std::int64_t row = task / slabs;
     const std::int64_t col = task % slabs * kSlab + lane;
-    const std::int64_t begin = a.row_ptr[row];
-    const std::int64_t end = a.row_ptr[row + 1];
+    const std::int64_t begin = a.row_ptr[out.first + row];
+    const std::int64_t end = a.row_ptr[out.first + row + 1];
     double sum = 0;
     double magnitude = 0;
-    if (col < c.cols) {
+    if (col < b.cols) {
 #pragma unroll 4
       for (std::int64_t e = begin + warp; e < end; e += kWarps) {
         const double value = a.values[e];
@@ -104,90 +119,119 @@ __global__ void __launch_bounds__(kWarps * 32)
     sums[warp][lane] = sum;
     magnitudes[warp][lane] = magnitude;
     __syncthreads();
-    if (warp == 0 && col < c.cols) {
+    if (warp == 0 && col < b.cols) {
       for (int w = 1; w < kWarps; ++w) {
         sum += sums[w][lane];
         magnitude += magnitudes[w][lane];
       }
-      const std::int64_t c_row = a.row_ids == nullptr ? row : a.row_ids[row];
-      const double value = to_float(static_cast<const TC*>(c.data)[index_of(c, c_row, col)]);
-      const Finding here{error_over_bound(value, sum, magnitude, end - begin, bound), c_row, col,
-                         worst.squared_error + (value - sum) * (value - sum),
-                         worst.squared_reference + sum * sum};
-      if (is_worse(here, worst)) {
-        worst = here;
-      } else {
-        worst.squared_error = here.squared_error;
-        worst.squared_reference = here.squared_reference;
-      }
+      out.elements[row * b.cols + col] = {sum, magnitude};
     }
     __syncthreads();
   }
+}
 
-  if (warp != 0) return;
-  for (int distance = 16; distance > 0; distance /= 2) {
-    Finding other = shuffle_down(worst, distance);
-    other.squared_error += worst.squared_error;
-    other.squared_reference += worst.squared_reference;
-    if (!is_worse(other, worst)) {
-      other.ratio = worst.ratio;
-      other.row = worst.row;
-      other.col = worst.col;
-    }
-    worst = other;
+// Adds to `findings`, one per warp, what the band shows.
+template <class TC>
+__global__ void __launch_bounds__(kThreads)
+    compare_kernel(CsrOnDevice a, Band band, DenseView c, ErrorBound bound, Finding* findings) {
+  const int lane = threadIdx.x % 32;
+  const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
+  const std::int64_t slabs = (c.cols + kSlab - 1) / kSlab;
+  Finding found = kNothing;
+  for (std::int64_t task = warp; task < band.rows * slabs;
+       task += std::int64_t{gridDim.x} * kWarps) {
+    const std::int64_t row = task / slabs;
+    const std::int64_t col = task % slabs * kSlab + lane;
+    if (col >= c.cols) continue;
+    const Element reference = band.elements[row * c.cols + col];
+    const std::int64_t a_row = band.first + row;
+    const std::int64_t c_row = a.row_ids == nullptr ? a_row : a.row_ids[a_row];
+    const double value = to_float(static_cast<const TC*>(c.data)[index_of(c, c_row, col)]);
+    const double error = value - reference.sum;
+    found = join(found, {error_over_bound(value, reference.sum, reference.magnitude,
+                                          a.row_ptr[a_row + 1] - a.row_ptr[a_row], bound),
+                         c_row, col, error * error, reference.sum * reference.sum});
   }
-  if (lane == 0) findings[blockIdx.x] = worst;
+  for (int distance = 16; distance > 0; distance /= 2)
+    found = join(found, shuffle_down(found, distance));
+  if (lane == 0) findings[warp] = join(findings[warp], found);
 }
 
 class CudaReference final : public ReferenceChecker {
  public:
-  CudaReference(const CsrMatrix& a, std::span<const std::int32_t> row_ids, Device& device)
+  CudaReference(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const DenseView& b,
+                Device& device, double memory_share)
       : device_(device),
+        memory_share_(memory_share),
         rows_(a.rows),
+        b_(b),
         blocks_(kBlocksPerSm * device.info().sm_count),
         row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
         values_(device.upload(a.values)),
-        row_ids_(device.upload(row_ids)),
-        findings_(device.allocate(blocks_ * sizeof(Finding))) {}
+        row_ids_(device.upload(row_ids)) {}
 
-  Verdict check(const DenseView& b, const DenseView& c, const ErrorBound& bound) override {
-    const CsrOnDevice a{rows_, row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(),
-                        values_.as<float>(), row_ids_.as<std::int32_t>()};
-    visit_element_type(b.type, [&](auto* b_tag) {
-      using TB = std::remove_pointer_t<decltype(b_tag)>;
-      visit_element_type(c.type, [&](auto* c_tag) {
-        using TC = std::remove_pointer_t<decltype(c_tag)>;
-        check_kernel<TB, TC>
-            <<<blocks_, kWarps * 32, 0, static_cast<cudaStream_t>(device_.stream().handle)>>>(
-                a, b, c, bound, findings_.as<Finding>());
-      });
-    });
-    SPMMBENCH_CUDA_LAUNCHED();
-    std::vector<Finding> findings(blocks_);
-    device_.download(findings.data(), findings_.data(), findings_.bytes());
-    return reduce(findings);
+  Verdict check(const DenseView& c, const ErrorBound& bound) override {
+    std::vector<Finding> findings(std::int64_t{blocks_} * kWarps, kNothing);
+    const Buffer on_device = device_.upload(findings);
+    if (b_.cols > 0) {
+      if (elements_.data() == nullptr) allocate_band();
+      for (std::int64_t first = 0; first < rows_; first += band_rows_) {
+        if (first != computed_) compute(first);
+        visit_element_type(c.type, [&](auto* tag) {
+          using TC = std::remove_pointer_t<decltype(tag)>;
+          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(a(), band(first), c, bound,
+                                                                 on_device.as<Finding>());
+        });
+        SPMMBENCH_CUDA_LAUNCHED();
+      }
+    }
+    device_.download(findings.data(), on_device.data(), on_device.bytes());
+    return verdict_of(findings);
+  }
+
+  void release_memory() override {
+    elements_ = {};
+    computed_ = kNone;
   }
 
  private:
-  static Verdict reduce(const std::vector<Finding>& findings) {
-    const auto before = [](const Finding& x, const Finding& y) {
-      if (x.ratio != y.ratio) return x.ratio > y.ratio;
-      return x.row != y.row ? x.row < y.row : x.col < y.col;
-    };
-    const Finding& worst = *std::min_element(findings.begin(), findings.end(), before);
-    double squared_error = 0;
-    double squared_reference = 0;
-    for (const Finding& f : findings) {
-      squared_error += f.squared_error;
-      squared_reference += f.squared_reference;
-    }
+  static constexpr std::int64_t kNone = -1;
+
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
+  CsrOnDevice a() const {
+    return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.as<float>(),
+            row_ids_.as<std::int32_t>()};
+  }
+  Band band(std::int64_t first) const {
+    return {first, std::min(band_rows_, rows_ - first), elements_.as<Element>()};
+  }
+
+  void allocate_band() {
+    const auto row_bytes = static_cast<std::int64_t>(b_.cols * sizeof(Element));
+    const auto most = static_cast<std::int64_t>(
+        memory_share_ * static_cast<double>(device_.free_bytes()) / static_cast<double>(row_bytes));
+    band_rows_ = std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(rows_, 1));
+    elements_ = device_.allocate(band_rows_ * row_bytes);
+  }
+  void compute(std::int64_t first) {
+    visit_element_type(b_.type, [&](auto* tag) {
+      using TB = std::remove_pointer_t<decltype(tag)>;
+      multiply_kernel<TB><<<blocks_, kThreads, 0, stream()>>>(a(), b_, band(first));
+    });
+    SPMMBENCH_CUDA_LAUNCHED();
+    computed_ = first;
+  }
+
+  static Verdict verdict_of(const std::vector<Finding>& findings) {
+    Finding all = kNothing;
+    for (const Finding& finding : findings) all = join(all, finding);
     Verdict verdict;
-    verdict.error_over_bound = std::max(worst.ratio, 0.0);
+    verdict.error_over_bound = std::max(all.ratio, 0.0);
     verdict.ok = verdict.error_over_bound <= 1.0;
-    verdict.worst_row = worst.row;
-    verdict.worst_col = worst.col;
-    verdict.relative_frobenius = relative(squared_error, squared_reference);
+    verdict.worst_row = all.row;
+    verdict.worst_col = all.col;
+    verdict.relative_frobenius = relative(all.squared_error, all.squared_reference);
     return verdict;
   }
 
@@ -197,17 +241,22 @@ class CudaReference final : public ReferenceChecker {
   }
 
   Device& device_;
+  double memory_share_;
   std::int64_t rows_;
+  DenseView b_;
   int blocks_;
-  Buffer row_ptr_, col_idx_, values_, row_ids_, findings_;
+  Buffer row_ptr_, col_idx_, values_, row_ids_, elements_;
+  std::int64_t band_rows_ = 0;
+  std::int64_t computed_ = kNone;  // first row of the band that `elements_` holds
 };
 
 }  // namespace
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
-                                                      Device& device) {
-  return std::make_unique<CudaReference>(a, row_ids, device);
+                                                      const DenseView& b, Device& device,
+                                                      double memory_share) {
+  return std::make_unique<CudaReference>(a, row_ids, b, device, memory_share);
 }
 
 }  // namespace spmmbench

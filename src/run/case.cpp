@@ -75,7 +75,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
   const ErrorBound bound = error_bound(info, input.problem.precision, input.problem.c_type);
   const auto verify = [&] {
-    const Verdict verdict = input.reference->check(operands.b, operands.c, bound);
+    const Verdict verdict = input.reference->check(operands.c, bound);
     if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
       row.verify = verdict;
     if (!verdict.ok) {
@@ -142,12 +142,14 @@ bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRo
   try {
     const Support support =
         check_support(*input.choice->kernel, input.problem, input.device->info());
+    const auto fits = [&] { return support.device_bytes <= input.device->free_bytes(); };
+    if (support.ok && input.operands != nullptr && !fits()) input.reference->release_memory();
     if (!support.ok) {
       row.status = Status::skipped;
       row.reason = support.reason;
     } else if (input.operands == nullptr) {
       fail(input.operands_error);
-    } else if (support.device_bytes > input.device->free_bytes()) {
+    } else if (!fits()) {
       fail(fmt::format("out of device memory: needs {}, {} free",
                        gib(static_cast<double>(support.device_bytes)),
                        gib(static_cast<double>(input.device->free_bytes()))));

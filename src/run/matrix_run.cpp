@@ -30,7 +30,6 @@ void MatrixRun::select(const PlannedCase& planned) {
   const bool new_b = new_a || current_->n != planned.n;
   current_ = planned;
   if (new_a) {
-    devices_.clear();
     a_error_.clear();
     try {
       a_.select(*planned.reorder, planned.group->precision);
@@ -39,18 +38,18 @@ void MatrixRun::select(const PlannedCase& planned) {
     }
   }
   if (!new_b) return;
-  for (auto& [kind, on_device] : devices_) on_device.operands = {};
+  devices_.clear();
   compulsory_bytes_ =
       compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
 }
 
 MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Device& device) {
   OnDevice& made = devices_[device.info().kind];
-  if (made.operands.b.data == nullptr)
-    made.operands =
-        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
-                      options_.layout, host_b_, options_.load.seed, device);
-  if (!made.reference) made.reference = make_reference(a_.csr(), a_.row_ids(), device);
+  if (made.reference) return made;
+  made.operands =
+      make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
+                    options_.layout, host_b_, options_.load.seed, device);
+  made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
   return made;
 }
 

@@ -9,11 +9,11 @@
 
 namespace spmmbench {
 
-// `a` and `row_ids` (row i of `a` is row row_ids[i] of C; empty: identity) must outlive the
-// checker.
+// `a`, `row_ids` (row i of `a` is row row_ids[i] of C; empty: identity) and the memory of `b` must
+// outlive the checker.
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  std::span<const std::int32_t> row_ids,
-                                                 Device& device);
+                                                 const DenseView& b, Device& device);
 
 // Element (i, j) of a matrix in host memory, as double.
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j);

@@ -176,13 +176,14 @@ class KernelTest : public testing::TestWithParam<Case> {
     GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
     StageTimer stages;
     const std::unique_ptr<Plan> plan = param.kernel->prepare(problem, device, stages);
-    const std::unique_ptr<ReferenceChecker> reference = make_reference(a, row_ids, device);
+    const std::unique_ptr<ReferenceChecker> reference =
+        make_reference(a, row_ids, problem.b, device);
     const ErrorBound bound = error_bound(info, param.precision, param.c_type);
     for (int launch = 1; launch <= 2; ++launch) {
       c.poison();
       plan->launch(problem.b, c.view(), device.stream());
       device.synchronize();
-      const Verdict verdict = reference->check(problem.b, c.view(), bound);
+      const Verdict verdict = reference->check(c.view(), bound);
       EXPECT_TRUE(verdict.ok) << "launch " << launch << ": error/bound " << verdict.error_over_bound
                               << " at (" << verdict.worst_row << ", " << verdict.worst_col
                               << "), Frobenius " << verdict.relative_frobenius;

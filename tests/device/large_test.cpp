@@ -80,9 +80,8 @@ TEST_P(LargeTest, offsets_are_64_bit) {
     StageTimer stages;
     const std::unique_ptr<Plan> plan = kernel.prepare(problem, device, stages);
     plan->launch(problem.b, c, device.stream());
-    const Verdict verdict =
-        make_reference(a, {}, device)
-            ->check(problem.b, c, error_bound(kernel.info(), precision, c.type));
+    const Verdict verdict = make_reference(a, {}, problem.b, device)
+                                ->check(c, error_bound(kernel.info(), precision, c.type));
     EXPECT_TRUE(verdict.ok) << "error/bound " << verdict.error_over_bound << " at ("
                             << verdict.worst_row << ", " << verdict.worst_col << ")";
   } catch (const DeviceError& error) {

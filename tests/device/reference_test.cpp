@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices.hpp"
+#include "gpu/backend.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
@@ -56,7 +57,8 @@ class Product {
   const DenseView& c() const { return c_; }
   const CsrMatrix& a() const { return a_; }
 
-  Verdict check_on(Device& device) {
+  // On a GPU `memory_share` decides into how many bands the reference is cut.
+  Verdict check_on(Device& device, double memory_share = 0.25) {
     const Buffer b_copy = device.allocate(b_.bytes());
     const Buffer c_copy = device.allocate(c_.bytes());
     device.upload(b_copy.data(), b_.data, b_.bytes());
@@ -65,7 +67,14 @@ class Product {
     DenseView c = c_;
     b.data = b_copy.data();
     c.data = c_copy.data();
-    return make_reference(a_, {}, device)->check(b, c, kBound);
+    if (device.info().kind == DeviceKind::host)
+      return make_reference(a_, {}, b, device)->check(c, kBound);
+    const auto reference = make_cuda_reference(a_, {}, b, device, memory_share);
+    const Verdict first = reference->check(c, kBound);
+    reference->release_memory();
+    const Verdict second = reference->check(c, kBound);
+    EXPECT_EQ(first.error_over_bound, second.error_over_bound);
+    return second;
   }
 
  private:
@@ -104,6 +113,18 @@ TEST_P(ReferenceTest, agrees_with_the_plain_loop_on_the_host) {
                       1e-6 * expected.relative_frobenius);
         }
   }
+}
+
+TEST(CudaReference, is_the_same_in_bands_of_one_row) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  Product product(small_matrix(), 70, Precision::fp16, Layout::row_major, ElementType::f32);
+  const Verdict whole = product.check_on(device);
+  const Verdict bands = product.check_on(device, 0);
+  EXPECT_GT(whole.error_over_bound, 0);
+  EXPECT_EQ(whole.error_over_bound, bands.error_over_bound);
+  EXPECT_EQ(whole.worst_row, bands.worst_row);
+  EXPECT_EQ(whole.worst_col, bands.worst_col);
+  EXPECT_NEAR(whole.relative_frobenius, bands.relative_frobenius, 1e-12 * whole.relative_frobenius);
 }
 
 TEST_P(ReferenceTest, finds_one_wrong_element_and_says_where) {

@@ -82,7 +82,7 @@ class RunCase : public ::testing::Test {
     const KernelChoice choice{&kernel, options_};
     const Operands operands = make_operands(a_, n, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, 1, device_);
-    const auto reference = make_reference(a_, {}, device_);
+    const auto reference = make_reference(a_, {}, operands.b, device_);
     CaseInput input;
     input.choice = &choice;
     input.problem.a = &a_;
