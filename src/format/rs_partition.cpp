@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "reorder/threads.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -14,6 +16,7 @@ static_assert(kChunkRows % 64 == 0, "chunks must not share a word of row_bits");
 class SlidingColumns {
  public:
   explicit SlidingColumns(std::int64_t cols) : count_(cols, 0) {}
+  static std::int64_t bytes(const CsrMatrix& matrix) { return matrix.cols; }
 
   void add(const CsrMatrix& matrix, std::int64_t row) { change(matrix, row, 1); }
   void remove(const CsrMatrix& matrix, std::int64_t row) { change(matrix, row, -1); }
@@ -93,7 +96,8 @@ RsPartition partition_rows(const CsrMatrix& matrix, const RsPartitionOptions& op
   std::vector<std::vector<std::int32_t>> windows(chunks), residual(chunks);
   RsPartition out;
   out.row_bits.assign(matrix.rows / 64 + 1, 0);
-#pragma omp parallel
+  const int threads = threads_for_tables(matrix, SlidingColumns::bytes(matrix));
+#pragma omp parallel num_threads(threads)
   {
     SlidingColumns columns(options.tau_nnz > 0 ? matrix.cols : 0);
 #pragma omp for schedule(dynamic, 1)

@@ -8,6 +8,8 @@
 
 #include "format/rs_partition.hpp"
 #include "format/window_columns.hpp"
+#include "reorder/compact.hpp"
+#include "reorder/threads.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -40,6 +42,11 @@ RsPartitionOptions partition_options(const Options& options) {
   return out;
 }
 
+// Of one WindowColumns.
+std::int64_t window_columns_bytes(const CsrMatrix& matrix) {
+  return matrix.cols / 8 + matrix.cols / 16;
+}
+
 // Rows of equal length together, ascending rows within a length.
 void fill_residual(const CsrMatrix& matrix, std::vector<std::int32_t> rows, RsTile& out) {
   std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
@@ -66,7 +73,8 @@ void count_windows(const CsrMatrix& matrix, const std::vector<std::int32_t>& fir
   for (std::int64_t w = 0; w < nw; ++w) out.windows[w].row = first_rows[w];
   out.windows[nw].row = static_cast<std::int32_t>(matrix.rows);
   std::vector<std::int64_t> columns_of(nw), values_of(nw, 0);
-#pragma omp parallel
+  const int threads = threads_for_tables(matrix, window_columns_bytes(matrix));
+#pragma omp parallel num_threads(threads)
   {
     WindowColumns columns(matrix.cols);
 #pragma omp for schedule(dynamic, 256)
@@ -130,6 +138,43 @@ void fill_window(const CsrMatrix& matrix, std::int64_t w, WindowColumns& columns
   columns.clear();
 }
 
+RsTile build_partitioned(const CsrMatrix& matrix, const RsPartitionOptions& options) {
+  RsPartition partition = partition_rows(matrix, options);
+  RsTile out;
+  out.rows = matrix.rows;
+  out.cols = matrix.cols;
+  out.window_rows = options.window_rows;
+  fill_residual(matrix, std::move(partition.residual), out);
+  out.row_bits = std::move(partition.row_bits);
+  count_windows(matrix, partition.window_row, out);
+  const RsTile::Window totals = out.windows.back();
+  out.bitmap.assign(std::int64_t{totals.group} * out.blocks_per_group(), 0);
+  out.col_id.resize(totals.column);
+  out.values.resize(totals.value);
+  const int threads = threads_for_tables(matrix, window_columns_bytes(matrix));
+#pragma omp parallel num_threads(threads)
+  {
+    WindowColumns columns(matrix.cols);
+    std::vector<std::uint32_t> cursor;  // where each block's next value goes
+#pragma omp for schedule(dynamic, 256)
+    for (std::int64_t w = 0; w < out.window_count(); ++w)
+      fill_window(matrix, w, columns, cursor, out);
+  }
+  return out;
+}
+
+// The same tiles, by way of a matrix whose columns are numbered without gaps.
+RsTile build_without_empty_columns(const CsrMatrix& matrix, const RsPartitionOptions& options) {
+  const std::vector<std::int32_t> columns = referenced_columns(matrix);
+  const CsrMatrix dense_columns{matrix.rows, static_cast<std::int64_t>(columns.size()),
+                                matrix.row_ptr, column_positions(matrix, columns), matrix.values};
+  RsTile out = build_partitioned(dense_columns, options);
+  out.cols = matrix.cols;
+  for (std::int32_t& column : out.col_id) column = columns[column];
+  for (std::int32_t& column : out.residual_col) column = columns[column];
+  return out;
+}
+
 class RsTileFormat final : public Format {
  public:
   std::string name() const override { return "rs_tile"; }
@@ -156,27 +201,9 @@ std::vector<OptionSpec> RsTile::options() {
 
 RsTile RsTile::build(const CsrMatrix& matrix, const Options& options) {
   const RsPartitionOptions partitioning = partition_options(options);
-  RsPartition partition = partition_rows(matrix, partitioning);
-  RsTile out;
-  out.rows = matrix.rows;
-  out.cols = matrix.cols;
-  out.window_rows = partitioning.window_rows;
-  fill_residual(matrix, std::move(partition.residual), out);
-  out.row_bits = std::move(partition.row_bits);
-  count_windows(matrix, partition.window_row, out);
-  const Window totals = out.windows.back();
-  out.bitmap.assign(std::int64_t{totals.group} * out.blocks_per_group(), 0);
-  out.col_id.resize(totals.column);
-  out.values.resize(totals.value);
-#pragma omp parallel
-  {
-    WindowColumns columns(matrix.cols);
-    std::vector<std::uint32_t> cursor;  // where each block's next value goes
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < out.window_count(); ++w)
-      fill_window(matrix, w, columns, cursor, out);
-  }
-  return out;
+  // A byte per column would be more than the matrix.
+  return matrix.cols > csr_bytes(matrix) ? build_without_empty_columns(matrix, partitioning)
+                                         : build_partitioned(matrix, partitioning);
 }
 
 CsrMatrix RsTile::unpack() const {

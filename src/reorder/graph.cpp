@@ -5,6 +5,20 @@
 namespace spmmbench {
 namespace {
 
+// The rows of every column, ascending, as the neighbours of vertices `first` and up. `out` has room
+// for them, and for one more entry of ptr while it is filled: ptr[v + 1] is where the next
+// neighbour of v goes, and so its end once all are there.
+void append_transposed(const CsrMatrix& matrix, std::int64_t first, Graph& out) {
+  std::int64_t* const ptr = out.ptr.data() + first;
+  for (const std::int32_t column : matrix.col_idx) ++ptr[column + 2];
+  ptr[1] = ptr[0];
+  for (std::int64_t j = 0; j < matrix.cols; ++j) ptr[j + 2] += ptr[j + 1];
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      out.adjacent[ptr[matrix.col_idx[e] + 1]++] = static_cast<std::int32_t>(row);
+  out.ptr.pop_back();
+}
+
 Graph symmetrize(const CsrMatrix& matrix, const Graph& transposed) {
   Graph out;
   out.ptr.assign(matrix.rows + 1, 0);
@@ -34,16 +48,15 @@ Graph symmetrize(const CsrMatrix& matrix, const Graph& transposed) {
   return out;
 }
 
-Graph bipartite(const CsrMatrix& matrix, const Graph& transposed) {
+Graph bipartite(const CsrMatrix& matrix) {
   Graph out;
+  out.ptr.reserve(matrix.rows + matrix.cols + 2);
   out.ptr = matrix.row_ptr;
-  out.ptr.reserve(matrix.rows + matrix.cols + 1);
-  for (std::int64_t j = 0; j < matrix.cols; ++j)
-    out.ptr.push_back(matrix.nnz() + transposed.ptr[j + 1]);
-  out.adjacent.reserve(2 * matrix.nnz());
-  for (const std::int32_t column : matrix.col_idx)
-    out.adjacent.push_back(static_cast<std::int32_t>(matrix.rows + column));
-  out.adjacent.insert(out.adjacent.end(), transposed.adjacent.begin(), transposed.adjacent.end());
+  out.ptr.resize(matrix.rows + matrix.cols + 2, 0);
+  out.adjacent.resize(2 * matrix.nnz());
+  for (std::int64_t e = 0; e < matrix.nnz(); ++e)
+    out.adjacent[e] = static_cast<std::int32_t>(matrix.rows + matrix.col_idx[e]);
+  append_transposed(matrix, matrix.rows, out);
   return out;
 }
 
@@ -51,21 +64,15 @@ Graph bipartite(const CsrMatrix& matrix, const Graph& transposed) {
 
 Graph transpose_pattern(const CsrMatrix& matrix) {
   Graph out;
-  out.ptr.assign(matrix.cols + 1, 0);
-  for (const std::int32_t column : matrix.col_idx) ++out.ptr[column + 1];
-  for (std::int64_t j = 0; j < matrix.cols; ++j) out.ptr[j + 1] += out.ptr[j];
+  out.ptr.assign(matrix.cols + 2, 0);
   out.adjacent.resize(matrix.nnz());
-  std::vector<std::int64_t> cursor(out.ptr.begin(), out.ptr.end() - 1);
-  for (std::int64_t row = 0; row < matrix.rows; ++row)
-    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
-      out.adjacent[cursor[matrix.col_idx[e]]++] = static_cast<std::int32_t>(row);
+  append_transposed(matrix, 0, out);
   return out;
 }
 
 Graph graph_of(const CsrMatrix& matrix) {
-  const Graph transposed = transpose_pattern(matrix);
-  return matrix.rows == matrix.cols ? symmetrize(matrix, transposed)
-                                    : bipartite(matrix, transposed);
+  return matrix.rows == matrix.cols ? symmetrize(matrix, transpose_pattern(matrix))
+                                    : bipartite(matrix);
 }
 
 std::vector<std::int32_t> by_degree(const Graph& graph) {

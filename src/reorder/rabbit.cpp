@@ -3,8 +3,11 @@
 // of graph_of(). Sequential, because the merges depend on each other and the order must not depend
 // on threads.
 
-#include <utility>
+#include <cstdint>
+#include <memory>
+#include <vector>
 
+#include "reorder/compact.hpp"
 #include "reorder/graph.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -16,16 +19,10 @@ constexpr std::int32_t kNone = -1;
 class Communities {
  public:
   explicit Communities(const Graph& graph)
-      : graph_(graph),
-        parent_(graph.size()),
-        first_child_(graph.size(), kNone),
-        sibling_(graph.size(), kNone),
-        strength_(graph.size()),
-        edges_(graph.size()),
-        weight_to_(graph.size(), 0) {
+      : graph_(graph), nodes_(graph.size()), edges_(graph.size()) {
     for (std::int64_t v = 0; v < graph.size(); ++v) {
-      parent_[v] = static_cast<std::int32_t>(v);
-      strength_[v] = static_cast<double>(graph.degree(v));
+      nodes_[v].parent = static_cast<std::int32_t>(v);
+      nodes_[v].strength = static_cast<double>(graph.degree(v));
     }
     total_ = static_cast<double>(graph.ptr.back());
   }
@@ -35,13 +32,13 @@ class Communities {
       aggregate(u);
       const std::int32_t v = best_neighbor(u);
       if (v != kNone) {
-        for (const std::int32_t root : touched_) edges_[u].emplace_back(root, weight_to_[root]);
-        parent_[u] = v;
-        strength_[v] += strength_[u];
-        sibling_[u] = first_child_[v];
-        first_child_[v] = u;
+        if (comes_after(u, v)) keep_edges(u, v);
+        nodes_[u].parent = v;
+        nodes_[v].strength += nodes_[u].strength;
+        nodes_[u].sibling = nodes_[v].first_child;
+        nodes_[v].first_child = u;
       }
-      for (const std::int32_t root : touched_) weight_to_[root] = 0;
+      for (const std::int32_t root : touched_) nodes_[root].weight_to = 0;
       touched_.clear();
     }
   }
@@ -51,54 +48,83 @@ class Communities {
   void traverse(Visit&& visit) const {
     std::vector<std::int32_t> stack;
     for (std::int64_t v = 0; v < graph_.size(); ++v) {
-      if (parent_[v] != v) continue;
+      if (nodes_[v].parent != v) continue;
       stack.push_back(static_cast<std::int32_t>(v));
       while (!stack.empty()) {
         const std::int32_t u = stack.back();
         stack.pop_back();
         visit(u);
-        for (std::int32_t c = first_child_[u]; c != kNone; c = sibling_[c]) stack.push_back(c);
+        for (std::int32_t c = nodes_[u].first_child; c != kNone; c = nodes_[c].sibling)
+          stack.push_back(c);
       }
     }
   }
 
  private:
+  struct Node {
+    std::int32_t parent = kNone;  // itself: root of a community
+    std::int32_t first_child = kNone, sibling = kNone;
+    float weight_to = 0;  // from the community in hand
+    double strength = 0;  // sum of the community's degrees
+  };
+  struct Edge {
+    std::int32_t to;  // kNone ends a list
+    float weight;
+  };
+
   std::int32_t root_of(std::int32_t v) {
-    while (parent_[v] != v) v = parent_[v] = parent_[parent_[v]];
+    while (nodes_[v].parent != v) v = nodes_[v].parent = nodes_[nodes_[v].parent].parent;
     return v;
   }
 
   void add_edge(std::int32_t u, std::int32_t to, float weight) {
     const std::int32_t root = root_of(to);
     if (root == u) return;
-    if (weight_to_[root] == 0) touched_.push_back(root);
-    weight_to_[root] += weight;
+    if (nodes_[root].weight_to == 0) touched_.push_back(root);
+    nodes_[root].weight_to += weight;
   }
 
   // Edges of u's community by neighbouring community: its own and those its children collected.
   void aggregate(std::int32_t u) {
     for (const std::int32_t v : graph_.neighbors(u)) add_edge(u, v, 1);
-    for (std::int32_t c = first_child_[u]; c != kNone; c = sibling_[c]) {
-      for (const auto& [v, weight] : edges_[c]) add_edge(u, v, weight);
-      std::vector<std::pair<std::int32_t, float>>().swap(edges_[c]);
+    for (std::int32_t c = nodes_[u].first_child; c != kNone; c = nodes_[c].sibling) {
+      if (!edges_[c]) continue;
+      for (const Edge* edge = edges_[c].get(); edge->to != kNone; ++edge)
+        add_edge(u, edge->to, edge->weight);
+      edges_[c].reset();
     }
+  }
+
+  // Whether v's turn to join a neighbour, and so to take its children's edges, is yet to come.
+  bool comes_after(std::int32_t u, std::int32_t v) const {
+    return graph_.degree(u) != graph_.degree(v) ? graph_.degree(u) < graph_.degree(v) : u < v;
+  }
+
+  // For v, which takes u in: all but those to v itself.
+  void keep_edges(std::int32_t u, std::int32_t v) {
+    if (touched_.size() == 1) return;
+    edges_[u] = std::make_unique_for_overwrite<Edge[]>(touched_.size());
+    Edge* edge = edges_[u].get();
+    for (const std::int32_t root : touched_)
+      if (root != v) *edge++ = {root, nodes_[root].weight_to};
+    *edge = {kNone, 0};
   }
 
   std::int32_t best_neighbor(std::int32_t u) const {
     double best = 0;
     std::int32_t best_v = kNone;
     for (const std::int32_t v : touched_) {
-      const double gain = weight_to_[v] / total_ - strength_[u] * strength_[v] / (total_ * total_);
+      const double gain = nodes_[v].weight_to / total_ -
+                          nodes_[u].strength * nodes_[v].strength / (total_ * total_);
       if (gain > best) best = gain, best_v = v;
     }
     return best_v;
   }
 
   const Graph& graph_;
-  std::vector<std::int32_t> parent_, first_child_, sibling_;
-  std::vector<double> strength_;                                    // sum of degrees
-  std::vector<std::vector<std::pair<std::int32_t, float>>> edges_;  // of merged communities
-  std::vector<float> weight_to_;
+  std::vector<Node> nodes_;
+  std::vector<std::unique_ptr<Edge[]>>
+      edges_;  // of merged communities, until the parent takes them
   std::vector<std::int32_t> touched_;
   double total_ = 0;  // twice the edges
 };
@@ -111,15 +137,17 @@ class Rabbit final : public Reordering {
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known({}, name());
-    const Graph graph = graph_of(matrix);
-    Communities communities(graph);
-    communities.merge_all();
-    Permutation order;
-    order.reserve(matrix.rows);
-    communities.traverse([&](std::int32_t v) {
-      if (v < matrix.rows) order.push_back(v);
+    return order_compactly(matrix, [](const CsrMatrix& pattern) {
+      const Graph graph = graph_of(pattern);
+      Communities communities(graph);
+      communities.merge_all();
+      Permutation order;
+      order.reserve(pattern.rows);
+      communities.traverse([&](std::int32_t v) {
+        if (v < pattern.rows) order.push_back(v);
+      });
+      return order;
     });
-    return order;
   }
 };
 

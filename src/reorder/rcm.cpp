@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "reorder/compact.hpp"
 #include "reorder/graph.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -50,6 +51,35 @@ class BreadthFirst {
   std::size_t last_level_ = 0;
 };
 
+Permutation reverse_cuthill_mckee(const CsrMatrix& matrix) {
+  constexpr int kRimSearches = 3;  // the eccentricity rarely grows after that
+  const Graph graph = graph_of(matrix);
+  BreadthFirst search(graph);
+  std::vector<std::int32_t> component, trial;
+  Permutation order;
+  order.reserve(matrix.rows);
+  for (const std::int32_t start : by_degree(graph)) {
+    if (search.visited(start)) continue;
+    std::int32_t root = start;
+    int levels = search.run(root, trial, false);
+    for (int i = 0; i < kRimSearches && levels > 2; ++i) {
+      const std::int32_t rim = *std::min_element(
+          trial.begin() + search.last_level(), trial.end(), [&](std::int32_t a, std::int32_t b) {
+            return graph.degree(a) != graph.degree(b) ? graph.degree(a) < graph.degree(b) : a < b;
+          });
+      const int deeper = search.run(rim, trial, false);
+      if (deeper <= levels) break;
+      levels = deeper;
+      root = rim;
+    }
+    search.run(root, component, true);
+    for (const std::int32_t v : component)
+      if (v < matrix.rows) order.push_back(v);
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
 class Rcm final : public Reordering {
  public:
   std::string name() const override { return "rcm"; }
@@ -58,32 +88,7 @@ class Rcm final : public Reordering {
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known({}, name());
-    constexpr int kRimSearches = 3;  // the eccentricity rarely grows after that
-    const Graph graph = graph_of(matrix);
-    BreadthFirst search(graph);
-    std::vector<std::int32_t> component, trial;
-    Permutation order;
-    order.reserve(matrix.rows);
-    for (const std::int32_t start : by_degree(graph)) {
-      if (search.visited(start)) continue;
-      std::int32_t root = start;
-      int levels = search.run(root, trial, false);
-      for (int i = 0; i < kRimSearches && levels > 2; ++i) {
-        const std::int32_t rim = *std::min_element(
-            trial.begin() + search.last_level(), trial.end(), [&](std::int32_t a, std::int32_t b) {
-              return graph.degree(a) != graph.degree(b) ? graph.degree(a) < graph.degree(b) : a < b;
-            });
-        const int deeper = search.run(rim, trial, false);
-        if (deeper <= levels) break;
-        levels = deeper;
-        root = rim;
-      }
-      search.run(root, component, true);
-      for (const std::int32_t v : component)
-        if (v < matrix.rows) order.push_back(v);
-    }
-    std::reverse(order.begin(), order.end());
-    return order;
+    return order_compactly(matrix, reverse_cuthill_mckee);
   }
 };
 

@@ -2,8 +2,12 @@
 // with a small sum of 1 - weighted Jaccard similarity. Every stage can be switched off. Values the
 // paper leaves open are measured defaults.
 
+#include <cstdint>
 #include <numeric>
+#include <utility>
+#include <vector>
 
+#include "reorder/compact.hpp"
 #include "reorder/rsh_neighbors.hpp"
 #include "reorder/rsh_path.hpp"
 #include "reorder/similarity.hpp"
@@ -32,7 +36,14 @@ class Rsh final : public Reordering {
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known(this->options(), name());
-    const WeightedJaccard jaccard(matrix, options.get_double("alpha", 0.5));
+    return order_compactly(matrix,
+                           [&](const CsrMatrix& pattern) { return order_of(pattern, options); });
+  }
+
+ private:
+  static Permutation order_of(const CsrMatrix& matrix, const Options& options) {
+    std::vector<std::int32_t> counts = column_counts(matrix);
+    const WeightedJaccard jaccard(matrix, counts, options.get_double("alpha", 0.5));
     const bool mst = options.get_bool("mst", true), isolation = options.get_bool("isolation", true);
     RshNeighborOptions search;
     search.k = static_cast<int>(options.get_int("k", 4, 1, 64));
@@ -40,7 +51,7 @@ class Rsh final : public Reordering {
     search.candidates = static_cast<int>(options.get_int("candidates", 32, 4, 1024));
     search.seed = static_cast<std::uint64_t>(options.get_int("seed", 1));
     RshNeighbors neighbors;
-    if (mst || isolation) neighbors = find_neighbors(matrix, jaccard, search);
+    if (mst || isolation) neighbors = find_neighbors(jaccard, std::move(counts), search);
 
     Permutation order;
     if (mst) {

@@ -1,102 +1,123 @@
 #include "reorder/rsh_neighbors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
+#include "reorder/threads.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {
 namespace {
 
-// The `features` rarest columns of a row among those that another row has too. Scratch is reused.
-std::span<const std::int32_t> rare_columns(const CsrMatrix& matrix, std::int64_t row, int features,
-                                           const std::vector<std::int32_t>& counts,
-                                           std::vector<std::int32_t>& scratch) {
-  scratch.clear();
-  for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
-    if (counts[matrix.col_idx[e]] > 1) scratch.push_back(matrix.col_idx[e]);
-  const auto take = std::min<std::size_t>(features, scratch.size());
-  const auto rarer = [&](std::int32_t a, std::int32_t b) {
-    return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
-  };
-  if (take < scratch.size())
-    std::nth_element(scratch.begin(), scratch.begin() + take, scratch.end(), rarer);
-  return std::span(scratch).first(take);
-}
+// The rarest columns of every row: those that find candidates.
+class RareColumns {
+ public:
+  RareColumns(const CsrMatrix& matrix, int features, const std::vector<std::int32_t>& counts)
+      : matrix_(matrix), features_(features), place_(matrix.rows, -1) {
+    std::int32_t longer = 0;
+    for (std::int64_t row = 0; row < matrix.rows; ++row)
+      if (matrix.row_length(row) > features) place_[row] = longer++;
+    columns_.resize(std::int64_t{longer} * features);
+    // A column of no other row finds nothing, so it counts as the most popular.
+    const auto rarer = [&](std::int32_t a, std::int32_t b) {
+      const bool alone_a = counts[a] < 2, alone_b = counts[b] < 2;
+      if (alone_a != alone_b) return alone_b;
+      return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
+    };
+#pragma omp parallel
+    {
+      std::vector<std::int32_t> row_columns;
+#pragma omp for schedule(dynamic, 4096)
+      for (std::int64_t row = 0; row < matrix.rows; ++row) {
+        if (place_[row] < 0) continue;
+        row_columns.assign(matrix.col_idx.begin() + matrix.row_ptr[row],
+                           matrix.col_idx.begin() + matrix.row_ptr[row + 1]);
+        std::nth_element(row_columns.begin(), row_columns.begin() + features, row_columns.end(),
+                         rarer);
+        std::copy_n(row_columns.begin(), features,
+                    columns_.begin() + std::int64_t{place_[row]} * features);
+      }
+    }
+  }
 
-// Rows that have column j among their rare ones: at [ptr[j], ptr[j + 1]), ascending.
+  bool are_all(std::int64_t row) const { return place_[row] < 0; }
+  std::span<const std::int32_t> of_row(std::int64_t row) const {
+    if (are_all(row))
+      return std::span(matrix_.col_idx).subspan(matrix_.row_ptr[row], matrix_.row_length(row));
+    return std::span(columns_).subspan(std::int64_t{place_[row]} * features_, features_);
+  }
+
+ private:
+  const CsrMatrix& matrix_;
+  int features_;
+  std::vector<std::int32_t> place_;    // -1: the row has no more than that
+  std::vector<std::int32_t> columns_;  // `features` of each longer row
+};
+
+// Rows that have column j among their rare ones: at [ptr[j], ptr[j + 1]), ascending. None where no
+// other row has it.
 struct InvertedIndex {
   std::vector<std::int64_t> ptr;
   std::vector<std::int32_t> rows;
+  std::vector<bool> complete;  // per column: it is among the rare ones of every row that has it
 
   std::span<const std::int32_t> rows_of(std::int32_t column) const {
     return std::span(rows).subspan(ptr[column], ptr[column + 1] - ptr[column]);
   }
 };
 
-// The rare columns of every row: row r's at [ptr[r], ptr[r + 1]), -1 where it has fewer.
-struct RareColumns {
-  std::vector<std::int64_t> ptr;
-  std::vector<std::int32_t> columns;
-
-  std::span<const std::int32_t> of_row(std::int64_t row) const {
-    return std::span(columns).subspan(ptr[row], ptr[row + 1] - ptr[row]);
-  }
-};
-
-RareColumns all_rare_columns(const CsrMatrix& matrix, int features,
-                             const std::vector<std::int32_t>& counts) {
-  RareColumns out;
-  out.ptr.assign(matrix.rows + 1, 0);
-  for (std::int64_t row = 0; row < matrix.rows; ++row)
-    out.ptr[row + 1] = out.ptr[row] + std::min<std::int64_t>(matrix.row_length(row), features);
-  out.columns.assign(out.ptr.back(), -1);
-#pragma omp parallel
-  {
-    std::vector<std::int32_t> scratch;
-#pragma omp for schedule(dynamic, 4096)
-    for (std::int64_t row = 0; row < matrix.rows; ++row) {
-      const auto rare = rare_columns(matrix, row, features, counts, scratch);
-      std::copy(rare.begin(), rare.end(), out.columns.begin() + out.ptr[row]);
-    }
-  }
-  return out;
-}
-
-InvertedIndex invert(const RareColumns& rare, std::int64_t rows, std::int64_t cols) {
+InvertedIndex invert(const CsrMatrix& matrix, const RareColumns& rare,
+                     const std::vector<std::int32_t>& counts) {
   InvertedIndex out;
-  out.ptr.assign(cols + 2, 0);
-  for (const std::int32_t column : rare.columns)
-    if (column >= 0) ++out.ptr[column + 2];
-  for (std::int64_t j = 0; j < cols; ++j) out.ptr[j + 2] += out.ptr[j + 1];
+  out.ptr.assign(matrix.cols + 2, 0);
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    for (const std::int32_t column : rare.of_row(row)) out.ptr[column + 2] += counts[column] > 1;
+  for (std::int64_t j = 0; j < matrix.cols; ++j) out.ptr[j + 2] += out.ptr[j + 1];
   out.rows.resize(out.ptr.back());
   // ptr[j + 1] is where column j's next row goes, and so its end once all are there.
-  for (std::int64_t row = 0; row < rows; ++row)
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
     for (const std::int32_t column : rare.of_row(row))
-      if (column >= 0) out.rows[out.ptr[column + 1]++] = static_cast<std::int32_t>(row);
+      if (counts[column] > 1) out.rows[out.ptr[column + 1]++] = static_cast<std::int32_t>(row);
+  out.complete.resize(matrix.cols);
+  for (std::int64_t j = 0; j < matrix.cols; ++j)
+    out.complete[j] = counts[j] < 2 || out.ptr[j + 1] - out.ptr[j] == counts[j];
   return out;
 }
 
-// The rows to compare one row with. One per thread.
+// The rows to compare one row with: a hash table with open addressing, small enough for the L1
+// cache. One per thread.
 class Candidates {
  public:
-  explicit Candidates(std::int64_t rows) : shared_(rows, 0) {}
+  // Of at most `most` rows.
+  explicit Candidates(std::int64_t most)
+      : table_(std::bit_ceil(static_cast<std::uint64_t>(2 * most))),
+        shift_(32 - std::countr_zero(table_.size())) {}
 
   void clear() {
-    for (const std::int32_t row : rows_) shared_[row] = 0;
-    rows_.clear();
+    for (const std::uint32_t slot : used_) table_[slot] = {};
+    used_.clear();
   }
-  void add(std::int32_t row) {
-    if (shared_[row]++ == 0) rows_.push_back(row);
+  // `row` has a feature of this weight.
+  void add(std::int32_t row, float weight) {
+    const std::uint32_t slot = find(row);
+    if (table_[slot].row < 0) {
+      table_[slot].row = row;
+      used_.push_back(slot);
+    }
+    ++table_[slot].shared;
+    table_[slot].common += weight;
   }
+  // Weight of the features that a row, which was added, shares.
+  float common(std::int32_t row) const { return table_[find(row)].common; }
 
   // Those that share most features with `row`, then the nearest, `most` at most, in any order;
   // without `row` itself. Valid until the next call.
   const std::vector<std::int32_t>& best(std::int32_t row, int most) {
     keys_.clear();
-    for (const std::int32_t other : rows_)
-      if (other != row) keys_.push_back(key(row, other));
+    for (const std::uint32_t slot : used_)
+      if (table_[slot].row != row) keys_.push_back(key(row, table_[slot]));
     if (static_cast<int>(keys_.size()) > most) {
       std::nth_element(keys_.begin(), keys_.begin() + most, keys_.end());
       keys_.resize(most);
@@ -110,60 +131,85 @@ class Candidates {
   }
 
  private:
+  struct Entry {
+    std::int32_t row = -1;
+    std::uint32_t shared = 0;  // features
+    float common = 0;          // their weight
+  };
+
+  std::uint32_t find(std::int32_t row) const {
+    const auto mask = static_cast<std::uint32_t>(table_.size() - 1);
+    std::uint32_t slot = (static_cast<std::uint32_t>(row) * 0x9E3779B1U) >> shift_;  // Fibonacci
+    while (table_[slot].row >= 0 && table_[slot].row != row) slot = (slot + 1) & mask;
+    return slot;
+  }
+
   // Ascending: more shared features, a smaller distance, the row before rather than behind.
-  std::uint64_t key(std::int32_t row, std::int32_t other) const {
-    const std::uint64_t fewer = 0xFFFFU - shared_[other];
-    const bool behind = other > row;
-    const auto distance = static_cast<std::uint32_t>(behind ? other - row : row - other);
+  static std::uint64_t key(std::int32_t row, const Entry& entry) {
+    const std::uint64_t fewer = 0xFFFFFFFFU - entry.shared;
+    const bool behind = entry.row > row;
+    const auto distance = static_cast<std::uint32_t>(behind ? entry.row - row : row - entry.row);
     return fewer << 32 | std::uint64_t{distance} << 1 | (behind ? 1U : 0U);
   }
 
-  std::vector<std::uint16_t> shared_;  // per row
-  std::vector<std::int32_t> rows_, best_;
+  std::vector<Entry> table_;
+  int shift_;
+  std::vector<std::uint32_t> used_;  // slots of table_
+  std::vector<std::int32_t> best_;
   std::vector<std::uint64_t> keys_;
 };
 
 // Rows of a popular column: those next to `row` in the matrix, where natural orders keep relatives,
 // and a quarter drawn from the whole list.
-void add_candidates(std::span<const std::int32_t> list, std::int32_t row, int limit,
+void add_candidates(std::span<const std::int32_t> list, std::int32_t row, float weight, int limit,
                     std::uint64_t seed, Candidates& out) {
   const auto size = static_cast<std::int64_t>(list.size());
   if (size <= limit) {
-    for (const std::int32_t other : list) out.add(other);
+    for (const std::int32_t other : list) out.add(other, weight);
     return;
   }
   const std::int64_t drawn = limit / 4, near = limit - drawn;
   const std::int64_t at = std::lower_bound(list.begin(), list.end(), row) - list.begin();
   const std::int64_t first = std::clamp<std::int64_t>(at - near / 2, 0, size - near);
-  for (std::int64_t i = 0; i < near; ++i) out.add(list[first + i]);
+  for (std::int64_t i = 0; i < near; ++i) out.add(list[first + i], weight);
   for (std::int64_t i = 0; i < drawn; ++i)
-    out.add(list[hash_position(seed, row, i) % static_cast<std::uint64_t>(size)]);
+    out.add(list[hash_position(seed, row, i) % static_cast<std::uint64_t>(size)], weight);
 }
 
 }  // namespace
 
-RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
+RshNeighbors find_neighbors(const WeightedJaccard& jaccard, std::vector<std::int32_t> counts,
                             const RshNeighborOptions& options) {
-  const RareColumns rare = all_rare_columns(matrix, options.features, jaccard.column_counts());
-  const InvertedIndex index = invert(rare, matrix.rows, matrix.cols);
+  const CsrMatrix& matrix = jaccard.matrix();
+  const RareColumns rare(matrix, options.features, counts);
+  const InvertedIndex index = invert(matrix, rare, counts);
+  counts = {};
   RshNeighbors out{options.k, std::vector<std::int32_t>(matrix.rows * options.k, -1),
                    std::vector<std::uint16_t>(matrix.rows * options.k, 0)};
-#pragma omp parallel
+  const int threads = threads_for_tables(matrix, WeightedJaccard::Row::bytes(matrix));
+#pragma omp parallel num_threads(threads)
   {
-    Candidates candidates(matrix.rows);
+    Candidates candidates(std::int64_t{options.features} * options.candidates);
     WeightedJaccard::Row one(jaccard);
     std::vector<std::pair<float, std::int32_t>> best;  // -similarity, row
 #pragma omp for schedule(dynamic, 512)
     for (std::int64_t r = 0; r < matrix.rows; ++r) {
       const auto row = static_cast<std::int32_t>(r);
       candidates.clear();
-      for (const std::int32_t column : rare.of_row(r))
-        if (column >= 0)
-          add_candidates(index.rows_of(column), row, options.candidates, options.seed, candidates);
-      one.set(r);
+      // Where every row of every column was added, the common weights are known already.
+      bool complete = rare.are_all(r);
+      for (const std::int32_t column : rare.of_row(r)) {
+        const std::span<const std::int32_t> list = index.rows_of(column);
+        add_candidates(list, row, jaccard.weight(column), options.candidates, options.seed,
+                       candidates);
+        complete = complete && index.complete[column] &&
+                   static_cast<int>(list.size()) <= options.candidates;
+      }
+      if (!complete) one.set(r);
       best.clear();
       for (const std::int32_t u : candidates.best(row, options.candidates))
-        best.emplace_back(-one.similarity(u), u);
+        best.emplace_back(
+            -(complete ? jaccard.similarity(r, u, candidates.common(u)) : one.similarity(u)), u);
       const auto kept = std::min<std::size_t>(options.k, best.size());
       std::partial_sort(best.begin(), best.begin() + kept, best.end());
       for (std::size_t i = 0; i < kept; ++i) {

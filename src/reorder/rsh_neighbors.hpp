@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "reorder/similarity.hpp"
-#include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
 
@@ -25,7 +24,8 @@ struct RshNeighbors {
   std::vector<std::uint16_t> similarity;
 };
 
-RshNeighbors find_neighbors(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
+// `counts`: the column_counts() of the matrix, given away because memory is short here.
+RshNeighbors find_neighbors(const WeightedJaccard& jaccard, std::vector<std::int32_t> counts,
                             const RshNeighborOptions& options);
 
 }  // namespace spmmbench

@@ -3,51 +3,106 @@
 #include <algorithm>
 #include <numeric>
 
+#include "reorder/threads.hpp"
+
 namespace spmmbench {
 namespace {
+
+// The edges of the neighbour graph by similarity. Of rows that are in each other's lists, the later
+// one's entry says nothing new.
+class NeighborEdges {
+ public:
+  NeighborEdges(const RshNeighbors& neighbors, std::int64_t rows)
+      : neighbors_(neighbors), is_edge_(rows * neighbors.k) {
+    const int k = neighbors.k;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t slot = 0; slot < rows * k; ++slot) {
+      const std::int64_t row = slot / k, other = neighbors.row[slot];
+      const auto list = neighbors.row.begin() + other * k;
+      is_edge_[slot] = other > row || (other >= 0 && std::find(list, list + k, row) == list + k);
+    }
+    // A counting sort of the rows, each once for all its edges of a similarity. Only similarities
+    // that occur are counted: there are few in a small matrix.
+    std::vector<std::uint16_t> place(65536, 0);
+    for (std::int64_t slot = 0; slot < rows * k; ++slot)
+      if (is_edge_[slot] != 0) place[neighbors.similarity[slot]] = 1;
+    for (int similarity = 65535; similarity >= 0; --similarity)
+      if (place[similarity] != 0) {
+        place[similarity] = static_cast<std::uint16_t>(levels_.size());
+        levels_.push_back(static_cast<std::uint16_t>(similarity));
+      }
+    start_.assign(levels_.size() + 2, 0);
+    for_each_level([&](std::int64_t, std::uint16_t s) { ++start_[place[s] + 2]; });
+    for (std::size_t level = 0; level < levels_.size(); ++level)
+      start_[level + 2] += start_[level + 1];
+    rows_.resize(start_.back());
+    for_each_level([&](std::int64_t row, std::uint16_t s) {
+      rows_[start_[place[s] + 1]++] = static_cast<std::int32_t>(row);
+    });
+  }
+
+  // visit(row, other), most similar first, equal ones by row.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    constexpr std::int64_t kAhead = 16;  // the rows of a level lie far apart
+    const auto last = static_cast<std::int64_t>(rows_.size()) - 1;
+    for (std::size_t level = 0; level < levels_.size(); ++level)
+      for (std::int64_t i = start_[level]; i < start_[level + 1]; ++i) {
+        const std::int64_t ahead = slot_of(rows_[std::min(i + kAhead, last)]);
+        __builtin_prefetch(&neighbors_.row[ahead]);
+        __builtin_prefetch(&neighbors_.similarity[ahead]);
+        __builtin_prefetch(&is_edge_[ahead]);
+        const std::int64_t first = slot_of(rows_[i]);
+        for (std::int64_t slot = first; slot < first + neighbors_.k; ++slot)
+          if (is_edge_[slot] != 0 && neighbors_.similarity[slot] == levels_[level])
+            visit(rows_[i], neighbors_.row[slot]);
+      }
+  }
+
+ private:
+  std::int64_t slot_of(std::int64_t row) const { return row * neighbors_.k; }
+
+  // visit(row, similarity) for every similarity of a row's edges. Neighbours are sorted by it.
+  template <class Visit>
+  void for_each_level(Visit&& visit) const {
+    const std::int64_t slots = static_cast<std::int64_t>(is_edge_.size());
+    for (std::int64_t row = 0, slot = 0; slot < slots; ++row)
+      for (int last = -1; slot < (row + 1) * neighbors_.k; ++slot)
+        if (is_edge_[slot] != 0 && neighbors_.similarity[slot] != last) {
+          last = neighbors_.similarity[slot];
+          visit(row, neighbors_.similarity[slot]);
+        }
+  }
+
+  const RshNeighbors& neighbors_;
+  std::vector<std::uint8_t> is_edge_;  // per slot
+  std::vector<std::uint16_t> levels_;  // similarities that occur, descending
+  std::vector<std::int64_t> start_;    // of each level in rows_
+  std::vector<std::int32_t> rows_;
+};
 
 struct Edge {
   std::int32_t a, b;
 };
 
-// The forest's edges, most similar first. Similarities have 65536 values, so that the sort is one
-// counting pass; equal ones by row.
+// The forest's edges, most similar first.
 std::vector<Edge> spanning_forest(const RshNeighbors& neighbors, std::int64_t rows) {
-  const int k = neighbors.k;
-  constexpr std::size_t kLevels = 65536;
-  const auto level = [&](std::int64_t slot) { return kLevels - 1 - neighbors.similarity[slot]; };
-  // Of rows that are in each other's lists, the later one's entry says nothing new.
-  const auto is_edge = [&](std::int64_t slot) {
-    const std::int64_t row = slot / k, other = neighbors.row[slot];
-    if (other < 0 || other > row) return other >= 0;
-    const auto list = neighbors.row.begin() + other * k;
-    return std::find(list, list + k, row) == list + k;
-  };
-  std::vector<std::int64_t> start(kLevels + 1, 0);
-  for (std::int64_t slot = 0; slot < rows * k; ++slot)
-    if (is_edge(slot)) ++start[level(slot) + 1];
-  for (std::size_t i = 0; i < kLevels; ++i) start[i + 1] += start[i];
-  std::vector<Edge> sorted(start.back());
-  for (std::int64_t slot = 0; slot < rows * k; ++slot)
-    if (is_edge(slot))
-      sorted[start[level(slot)]++] = {static_cast<std::int32_t>(slot / k), neighbors.row[slot]};
-
   std::vector<std::int32_t> parent(rows);
   std::iota(parent.begin(), parent.end(), 0);
   const auto root_of = [&](std::int32_t v) {
     while (parent[v] != v) v = parent[v] = parent[parent[v]];
     return v;
   };
-  std::size_t kept = 0;
-  for (const Edge edge : sorted) {
-    const std::int32_t a = root_of(edge.a), b = root_of(edge.b);
-    if (a == b) continue;
+  const NeighborEdges edges(neighbors, rows);
+  std::vector<Edge> forest;
+  forest.reserve(rows);
+  edges.for_each([&](std::int32_t row, std::int32_t other) {
+    const std::int32_t a = root_of(row), b = root_of(other);
+    if (a == b) return;
     parent[std::max(a, b)] = std::min(a, b);
-    sorted[kept++] = edge;
-  }
-  sorted.resize(kept);
-  sorted.shrink_to_fit();
-  return sorted;
+    forest.push_back({row, other});
+  });
+  return forest;
 }
 
 // Costs between the rows of one stretch and the rows before and after it, which stay.
@@ -105,16 +160,18 @@ class Stretch {
 }  // namespace
 
 Permutation spanning_forest_order(const RshNeighbors& neighbors, std::int64_t rows) {
-  const std::vector<Edge> forest = spanning_forest(neighbors, rows);
-  std::vector<std::int64_t> ptr(rows + 1, 0);
-  for (const Edge edge : forest) ++ptr[edge.a + 1], ++ptr[edge.b + 1];
-  for (std::int64_t row = 0; row < rows; ++row) ptr[row + 1] += ptr[row];
+  std::vector<Edge> forest = spanning_forest(neighbors, rows);
+  std::vector<std::int64_t> ptr(rows + 2, 0);
+  for (const Edge edge : forest) ++ptr[edge.a + 2], ++ptr[edge.b + 2];
+  for (std::int64_t row = 0; row < rows; ++row) ptr[row + 2] += ptr[row + 1];
   std::vector<std::int32_t> adjacent(ptr.back());
-  std::vector<std::int64_t> cursor(ptr.begin(), ptr.end() - 1);
-  for (const Edge edge : forest) {  // most similar first, so lists are too
-    adjacent[cursor[edge.a]++] = edge.b;
-    adjacent[cursor[edge.b]++] = edge.a;
+  // ptr[v + 1] is where v's next neighbour goes, and so its end once all are there. The edges come
+  // most similar first, so lists are too.
+  for (const Edge edge : forest) {
+    adjacent[ptr[edge.a + 1]++] = edge.b;
+    adjacent[ptr[edge.b + 1]++] = edge.a;
   }
+  forest = {};
   Permutation order;
   order.reserve(rows);
   std::vector<bool> visited(rows, false);
@@ -137,7 +194,9 @@ Permutation spanning_forest_order(const RshNeighbors& neighbors, std::int64_t ro
 void two_opt(const WeightedJaccard& jaccard, int window_rows, Permutation& order) {
   const auto rows = static_cast<std::int64_t>(order.size());
   const std::int64_t length = 2 * window_rows;
-#pragma omp parallel
+  const int threads =
+      threads_for_tables(jaccard.matrix(), WeightedJaccard::Row::bytes(jaccard.matrix()));
+#pragma omp parallel num_threads(threads)
   {
     WeightedJaccard::Row one(jaccard);
     for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{window_rows}}) {

@@ -11,14 +11,20 @@ constexpr std::int64_t kSearchRatio = 16;  // of lengths: beyond it, a search pe
 
 }  // namespace
 
-WeightedJaccard::WeightedJaccard(const CsrMatrix& matrix, double alpha)
-    : matrix_(matrix), counts_(matrix.cols, 0), weights_(matrix.cols), row_weights_(matrix.rows) {
-  for (const std::int32_t column : matrix.col_idx) ++counts_[column];
+std::vector<std::int32_t> column_counts(const CsrMatrix& matrix) {
+  std::vector<std::int32_t> counts(matrix.cols, 0);
+  for (const std::int32_t column : matrix.col_idx) ++counts[column];
+  return counts;
+}
+
+WeightedJaccard::WeightedJaccard(const CsrMatrix& matrix, const std::vector<std::int32_t>& counts,
+                                 double alpha)
+    : matrix_(matrix), weights_(matrix.cols), row_weights_(matrix.rows) {
 #pragma omp parallel
   {
 #pragma omp for
     for (std::int64_t j = 0; j < matrix.cols; ++j)
-      weights_[j] = static_cast<float>(std::pow(std::max(counts_[j], 1), -alpha));
+      weights_[j] = static_cast<float>(std::pow(std::max(counts[j], 1), -alpha));
 #pragma omp for schedule(dynamic, 4096)
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
       float sum = 0;
@@ -29,7 +35,7 @@ WeightedJaccard::WeightedJaccard(const CsrMatrix& matrix, double alpha)
   }
 }
 
-float WeightedJaccard::ratio(std::int64_t r, std::int64_t u, float common) const {
+float WeightedJaccard::similarity(std::int64_t r, std::int64_t u, float common) const {
   const float either = row_weights_[r] + row_weights_[u] - common;
   return either > 0 ? std::min(common / either, 1.0F) : 0;
 }
@@ -56,19 +62,17 @@ float WeightedJaccard::similarity(std::int64_t r, std::int64_t u) const {
       b += y <= x;
     }
   }
-  return ratio(r, u, common);
-}
-
-void WeightedJaccard::Row::mark(bool on) {
-  const CsrMatrix& matrix = jaccard_.matrix_;
-  for (std::int64_t e = matrix.row_ptr[row_]; e < matrix.row_ptr[row_ + 1]; ++e)
-    marked_[matrix.col_idx[e]] = on ? 1 : 0;
+  return similarity(r, u, common);
 }
 
 void WeightedJaccard::Row::set(std::int64_t row) {
-  if (row_ >= 0) mark(false);
+  const CsrMatrix& matrix = jaccard_.matrix_;
+  if (row_ >= 0)
+    for (std::int64_t e = matrix.row_ptr[row_]; e < matrix.row_ptr[row_ + 1]; ++e)
+      weights_[matrix.col_idx[e]] = 0;
   row_ = row;
-  mark(true);
+  for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+    weights_[matrix.col_idx[e]] = jaccard_.weights_[matrix.col_idx[e]];
 }
 
 float WeightedJaccard::Row::similarity(std::int64_t u) const {
@@ -76,11 +80,9 @@ float WeightedJaccard::Row::similarity(std::int64_t u) const {
   if (matrix.row_length(u) > kSearchRatio * matrix.row_length(row_))
     return jaccard_.similarity(row_, u);
   float common = 0;
-  for (std::int64_t e = matrix.row_ptr[u]; e < matrix.row_ptr[u + 1]; ++e) {
-    const std::int32_t column = matrix.col_idx[e];
-    common += marked_[column] != 0 ? jaccard_.weights_[column] : 0.0F;
-  }
-  return jaccard_.ratio(row_, u, common);
+  for (std::int64_t e = matrix.row_ptr[u]; e < matrix.row_ptr[u + 1]; ++e)
+    common += weights_[matrix.col_idx[e]];
+  return jaccard_.similarity(row_, u, common);
 }
 
 double mean_adjacent_cost(const CsrMatrix& matrix, const WeightedJaccard& jaccard,

@@ -11,39 +11,44 @@
 
 namespace spmmbench {
 
+std::vector<std::int32_t> column_counts(const CsrMatrix& matrix);
+
 class WeightedJaccard {
  public:
-  // Keeps a reference to the matrix.
-  WeightedJaccard(const CsrMatrix& matrix, double alpha);
+  // Keeps a reference to the matrix; `counts` are its column_counts().
+  WeightedJaccard(const CsrMatrix& matrix, const std::vector<std::int32_t>& counts, double alpha);
+  WeightedJaccard(const CsrMatrix& matrix, double alpha)
+      : WeightedJaccard(matrix, column_counts(matrix), alpha) {}
 
   float similarity(std::int64_t r, std::int64_t u) const;  // in [0, 1]; 0 when a row is empty
+  // Of two rows with `common` weight in common.
+  float similarity(std::int64_t r, std::int64_t u, float common) const;
+  float weight(std::int32_t column) const { return weights_[column]; }
 
-  // Compares one row with many: its columns are marked, so that another row is walked without a
-  // merge. The same values as similarity(). One per thread.
+  // Compares one row with many: its columns' weights are spread out, so that another row is walked
+  // without a merge or a branch. The same values as similarity(). One per thread.
   class Row {
    public:
     explicit Row(const WeightedJaccard& jaccard)
-        : jaccard_(jaccard), marked_(jaccard.counts_.size(), 0) {}
+        : jaccard_(jaccard), weights_(jaccard.matrix_.cols, 0) {}
+    static std::int64_t bytes(const CsrMatrix& matrix) {
+      return static_cast<std::int64_t>(sizeof(float)) * matrix.cols;
+    }
     void set(std::int64_t row);
     float similarity(std::int64_t u) const;
 
    private:
-    void mark(bool on);
     const WeightedJaccard& jaccard_;
-    std::vector<std::uint8_t> marked_;  // per column
+    std::vector<float> weights_;  // per column; 0 where the row has none
     std::int64_t row_ = -1;
   };
 
-  const std::vector<std::int32_t>& column_counts() const { return counts_; }
+  const CsrMatrix& matrix() const { return matrix_; }
 
  private:
-  // Of two rows with `common` weight in common.
-  float ratio(std::int64_t r, std::int64_t u, float common) const;
-
   const CsrMatrix& matrix_;
-  std::vector<std::int32_t> counts_;  // per column
-  std::vector<float> weights_;        // per column
-  std::vector<float> row_weights_;    // sum of a row's weights
+  std::vector<float> weights_;      // per column
+  std::vector<float> row_weights_;  // sum of a row's weights
 };
 
 // Mean of 1 - sim over neighbours in `order`, rows without entries left out. 0 for less than two.

@@ -1,10 +1,12 @@
 // TC-cache-aware ordering (DTC-SpMM, ASPLOS 2024): similar rows are found by MinHash and LSH and
 // clustered up to the height of a tensor-core window; the clusters are clustered again, so that
-// windows that share columns run close in time. A cluster's signature is the minimum over its
-// members', which is the MinHash of the union of their columns, so both levels are the same step.
+// windows that share columns run close in time. A cluster's signature is the MinHash of the union
+// of its rows' columns, so both levels are the same step.
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <cstring>
+#include <span>
 #include <utility>
 
 #include "spmmbench/random.hpp"
@@ -13,123 +15,232 @@
 namespace spmmbench {
 namespace {
 
-// Signature of item i: `hashes` minima at [i * hashes].
-struct Signatures {
-  int hashes = 0;
-  std::vector<std::uint32_t> minima;
+constexpr int kMostHashes = 64;
 
-  std::uint32_t* of(std::int64_t item) { return minima.data() + item * hashes; }
-  const std::uint32_t* of(std::int64_t item) const { return minima.data() + item * hashes; }
-  // Estimated Jaccard similarity, in units of 1 / hashes.
-  int similarity(std::int64_t a, std::int64_t b) const {
-    int equal = 0;
-    for (int h = 0; h < hashes; ++h) equal += of(a)[h] == of(b)[h];
-    return equal;
+// Disjoint sets of rows, by their smallest row: set i at [ptr[i], ptr[i + 1]).
+struct RowSets {
+  std::vector<std::int32_t> ptr = {0};
+  std::vector<std::int32_t> rows;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+  std::span<const std::int32_t> of(std::int64_t set) const {
+    return std::span(rows).subspan(ptr[set], ptr[set + 1] - ptr[set]);
   }
 };
 
-Signatures min_hash(const CsrMatrix& matrix, int hashes, std::uint64_t seed) {
-  Signatures out{hashes, std::vector<std::uint32_t>(matrix.rows * hashes, UINT32_MAX)};
-#pragma omp parallel for schedule(dynamic, 1024)
+RowSets nonempty_rows(const CsrMatrix& matrix) {
+  std::int64_t count = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) count += matrix.row_length(row) > 0;
+  RowSets out;
+  out.ptr.reserve(count + 1);
+  out.rows.reserve(count);
   for (std::int64_t row = 0; row < matrix.rows; ++row)
-    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
-      std::uint64_t hash = mix64(seed + static_cast<std::uint64_t>(matrix.col_idx[e]) + 1);
-      for (int h = 0; h < hashes; ++h) {
-        const auto value = static_cast<std::uint32_t>(hash >> 32);
-        out.of(row)[h] = std::min(out.of(row)[h], value);
-        hash = hash * 0x5851F42D4C957F2DULL + 0x14057B7EF767814FULL;
-      }
+    if (matrix.row_length(row) > 0) {
+      out.rows.push_back(static_cast<std::int32_t>(row));
+      out.ptr.push_back(static_cast<std::int32_t>(out.rows.size()));
     }
   return out;
 }
 
-using Pair = std::pair<std::int32_t, std::int32_t>;
-
-// Pairs of equal similarity, each once.
-class PairSet {
+// The MinHash signature of every set of rows. Those of few nonzeros are quick to compute again, and
+// would be larger than the rows themselves: they are not kept.
+class Signatures {
  public:
-  void add(Pair pair) {
-    pairs_.push_back(pair);
-    // Most pairs are found in several bands: what is kept stays within twice the distinct ones.
-    if (pairs_.size() >= limit_) {
-      compact();
-      limit_ = std::max(kLeastLimit, 2 * pairs_.size());
+  using Signature = std::array<std::uint32_t, kMostHashes>;
+
+  Signatures(const CsrMatrix& matrix, const RowSets& sets, int hashes, std::uint64_t seed)
+      : matrix_(matrix), sets_(sets), hashes_(hashes), seed_(seed), place_(sets.size(), -1) {
+    // Hash h of a column is the h-th state of a linear congruential generator that starts there.
+    for (int h = 1; h < hashes; ++h) {
+      factor_[h] = factor_[h - 1] * 0x5851F42D4C957F2DULL;
+      offset_[h] = offset_[h - 1] * 0x5851F42D4C957F2DULL + 0x14057B7EF767814FULL;
     }
+    std::int32_t kept = 0;
+    for (std::int64_t set = 0; set < sets.size(); ++set) {
+      std::int64_t nonzeros = 0;
+      for (const std::int32_t row : sets.of(set)) nonzeros += matrix.row_length(row);
+      if (4 * nonzeros >= hashes) place_[set] = kept++;
+    }
+    minima_.resize(std::int64_t{kept} * hashes);
+#pragma omp parallel for schedule(dynamic, 1024)
+    for (std::int64_t set = 0; set < sets.size(); ++set)
+      if (place_[set] >= 0) compute(set, 0, hashes, &minima_[std::int64_t{place_[set]} * hashes]);
   }
-  const std::vector<Pair>& sorted() {
-    compact();
-    return pairs_;
+
+  std::int64_t size() const { return sets_.size(); }
+  int hashes() const { return hashes_; }
+
+  // Hashes [first, first + count) of a set.
+  void get(std::int64_t set, int first, int count, std::uint32_t* out) const {
+    if (place_[set] < 0) return compute(set, first, count, out);
+    std::copy_n(&minima_[std::int64_t{place_[set]} * hashes_ + first], count, out);
+  }
+  // Hash of a band: sets that agree on all of it have the same.
+  std::uint64_t band_key(std::int64_t set, int first, int count) const {
+    Signature part;
+    get(set, first, count, part.data());
+    std::uint64_t key = 0;
+    for (int h = 0; h < count; ++h) key = mix64(key ^ part[h]);
+    return key;
   }
 
  private:
-  void compact() {
-    std::sort(pairs_.begin(), pairs_.end());
-    pairs_.erase(std::unique(pairs_.begin(), pairs_.end()), pairs_.end());
+  void compute(std::int64_t set, int first, int count, std::uint32_t* out) const {
+    Signature minima;
+    minima.fill(UINT32_MAX);
+    for (const std::int32_t row : sets_.of(set))
+      for (std::int64_t e = matrix_.row_ptr[row]; e < matrix_.row_ptr[row + 1]; ++e) {
+        const std::uint64_t hash =
+            mix64(seed_ + static_cast<std::uint64_t>(matrix_.col_idx[e]) + 1);
+        for (int h = 0; h < count; ++h)
+          minima[h] = std::min(
+              minima[h],
+              static_cast<std::uint32_t>((hash * factor_[first + h] + offset_[first + h]) >> 32));
+      }
+    std::copy_n(minima.begin(), count, out);
   }
 
-  static constexpr std::size_t kLeastLimit = 4096;
-  std::size_t limit_ = kLeastLimit;
-  std::vector<Pair> pairs_;
+  const CsrMatrix& matrix_;
+  const RowSets& sets_;
+  int hashes_;
+  std::uint64_t seed_;
+  std::array<std::uint64_t, kMostHashes> factor_ = {1}, offset_ = {};
+  std::vector<std::int32_t> place_;    // of a set's minima, -1 where they are not kept
+  std::vector<std::uint32_t> minima_;  // `hashes` each
 };
 
-// Candidates, by similarity: items that agree on a whole band of hashes and stand next to each
-// other in the bucket.
-std::vector<PairSet> similar_pairs(const Signatures& signatures, const std::vector<bool>& skip,
-                                   int band_hashes) {
-  const auto items = static_cast<std::int64_t>(skip.size());
-  std::vector<PairSet> out(signatures.hashes + 1);
-  std::vector<std::pair<std::uint64_t, std::int32_t>> bucket;
-  for (int band = 0; band + band_hashes <= signatures.hashes; band += band_hashes) {
-    bucket.clear();
-    for (std::int64_t i = 0; i < items; ++i) {
-      if (skip[i]) continue;
-      std::uint64_t key = 0;
-      for (int h = 0; h < band_hashes; ++h) key = mix64(key ^ signatures.of(i)[band + h]);
-      bucket.emplace_back(key, static_cast<std::int32_t>(i));
+// Calls visit(a, b) for every set b and the last set a < b that agrees with it on a whole band, for
+// one band after the other.
+template <class Visit>
+void for_each_candidate(const Signatures& signatures, int band_hashes, Visit&& visit) {
+  const std::int64_t size = signatures.size();
+  std::vector<std::uint64_t> keys(size);
+  std::vector<std::int32_t> last(size + size / 2 + 1);  // by key: open addressing
+  for (int band = 0; band + band_hashes <= signatures.hashes(); band += band_hashes) {
+#pragma omp parallel for schedule(dynamic, 4096)
+    for (std::int64_t i = 0; i < size; ++i) keys[i] = signatures.band_key(i, band, band_hashes);
+    std::fill(last.begin(), last.end(), -1);
+    for (std::int64_t i = 0; i < size; ++i) {
+      std::size_t slot = (keys[i] >> 32) * last.size() >> 32;
+      while (last[slot] >= 0 && keys[last[slot]] != keys[i])
+        slot = slot + 1 == last.size() ? 0 : slot + 1;
+      if (last[slot] >= 0) visit(last[slot], static_cast<std::int32_t>(i));
+      last[slot] = static_cast<std::int32_t>(i);
     }
-    std::sort(bucket.begin(), bucket.end());
-    for (std::size_t i = 1; i < bucket.size(); ++i)
-      if (bucket[i - 1].first == bucket[i].first) {
-        const std::int32_t a = bucket[i - 1].second, b = bucket[i].second;
-        out[signatures.similarity(a, b)].add({a, b});
+  }
+}
+
+// Sets to compare set a with, ascending: partner[ptr[a]] to partner[ptr[a + 1]].
+struct Candidates {
+  static constexpr std::uint8_t kRepeated = 255;
+  std::vector<std::int64_t> ptr;
+  std::vector<std::int32_t> partner;
+  std::vector<std::uint8_t> similarity;  // Jaccard, estimated: hashes that agree; or kRepeated
+};
+
+Candidates find_candidates(const Signatures& signatures, int band_hashes) {
+  const std::int64_t size = signatures.size();
+  Candidates out;
+  {
+    // Similar sets meet in most bands: what the band before gave is not taken again.
+    std::vector<std::int32_t> before(size, -1);
+    const auto for_each_new = [&](auto&& visit) {
+      for_each_candidate(signatures, band_hashes, [&](std::int32_t a, std::int32_t b) {
+        if (before[a] != b) visit(a, b);
+        before[a] = b;
+      });
+    };
+    out.ptr.assign(size + 2, 0);
+    for_each_new([&](std::int32_t a, std::int32_t) { ++out.ptr[a + 2]; });
+    for (std::int64_t a = 0; a < size; ++a) out.ptr[a + 2] += out.ptr[a + 1];
+    out.partner.resize(out.ptr.back());
+    std::fill(before.begin(), before.end(), -1);
+    // ptr[a + 1] is where a's next partner goes, and so its end once all are there.
+    for_each_new([&](std::int32_t a, std::int32_t b) { out.partner[out.ptr[a + 1]++] = b; });
+  }
+  out.similarity.resize(out.partner.size());
+#pragma omp parallel for schedule(dynamic, 1024)
+  for (std::int64_t a = 0; a < size; ++a) {
+    if (out.ptr[a] == out.ptr[a + 1]) continue;
+    std::sort(out.partner.begin() + out.ptr[a], out.partner.begin() + out.ptr[a + 1]);
+    Signatures::Signature one, other;
+    signatures.get(a, 0, signatures.hashes(), one.data());
+    for (std::int64_t i = out.ptr[a]; i < out.ptr[a + 1]; ++i) {
+      if (i > out.ptr[a] && out.partner[i] == out.partner[i - 1]) {
+        out.similarity[i] = Candidates::kRepeated;
+        continue;
       }
+      signatures.get(out.partner[i], 0, signatures.hashes(), other.data());
+      std::uint8_t equal = 0;
+      for (int h = 0; h < signatures.hashes(); ++h) equal += one[h] == other[h];
+      out.similarity[i] = equal;
+    }
   }
   return out;
 }
 
-// Agglomerative: most similar pairs first, clusters of at most `capacity` items. Returns the items
-// of every cluster, clusters by their smallest item.
-std::vector<std::vector<std::int32_t>> cluster(const Signatures& signatures,
-                                               const std::vector<bool>& skip, int band_hashes,
-                                               int capacity) {
-  const auto items = static_cast<std::int64_t>(skip.size());
-  std::vector<std::int32_t> parent(items), size(items, 1);
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root_of = [&](std::int32_t i) {
-    while (parent[i] != i) i = parent[i] = parent[parent[i]];
-    return i;
-  };
-  std::vector<PairSet> pairs = similar_pairs(signatures, skip, band_hashes);
-  for (auto level = pairs.rbegin(); level != pairs.rend(); ++level)
-    for (const Pair& pair : level->sorted()) {
-      const std::int32_t a = std::min(root_of(pair.first), root_of(pair.second)),
-                         b = std::max(root_of(pair.first), root_of(pair.second));
-      if (a == b || size[a] + size[b] > capacity) continue;
-      parent[b] = a;
-      size[a] += size[b];
-    }
-  pairs = {};
-  std::vector<std::vector<std::int32_t>> out;
-  std::vector<std::int32_t> index(items, -1);
-  for (std::int64_t i = 0; i < items; ++i) {
-    const std::int32_t root = root_of(static_cast<std::int32_t>(i));
-    if (index[root] < 0) {
-      index[root] = static_cast<std::int32_t>(out.size());
-      out.emplace_back();
-    }
-    out[index[root]].push_back(static_cast<std::int32_t>(i));
+// Clusters of at most `capacity` sets.
+class Clusters {
+ public:
+  Clusters(std::int64_t sets, int capacity) : link_(sets, -1), capacity_(capacity) {}
+
+  void join(std::int32_t a, std::int32_t b) {
+    a = root_of(a), b = root_of(b);
+    if (a == b || -(link_[a] + link_[b]) > capacity_) return;
+    if (a > b) std::swap(a, b);
+    link_[a] += link_[b];
+    link_[b] = a;
   }
-  return out;
+
+  RowSets unite(const RowSets& sets) {
+    RowSets out;
+    out.ptr.assign(
+        std::count_if(link_.begin(), link_.end(), [](auto link) { return link < 0; }) + 2, 0);
+    // The smallest set of a cluster is its root, so it is numbered before the others ask.
+    std::vector<std::int32_t> cluster(sets.size());
+    std::int32_t clusters = 0;
+    for (std::int64_t i = 0; i < sets.size(); ++i) {
+      const std::int32_t root = root_of(static_cast<std::int32_t>(i));
+      cluster[i] = root == i ? clusters++ : cluster[root];
+      out.ptr[cluster[i] + 2] += static_cast<std::int32_t>(sets.of(i).size());
+    }
+    for (std::int32_t c = 0; c < clusters; ++c) out.ptr[c + 2] += out.ptr[c + 1];
+    out.rows.resize(sets.rows.size());
+    for (std::int64_t i = 0; i < sets.size(); ++i)
+      for (const std::int32_t row : sets.of(i)) out.rows[out.ptr[cluster[i] + 1]++] = row;
+    out.ptr.pop_back();
+    return out;
+  }
+
+ private:
+  std::int32_t root_of(std::int32_t i) {
+    while (link_[i] >= 0) {
+      if (link_[link_[i]] >= 0) link_[i] = link_[link_[i]];
+      i = link_[i];
+    }
+    return i;
+  }
+
+  std::vector<std::int32_t> link_;  // to a set of the same cluster; the root: minus its sets
+  int capacity_;
+};
+
+// Agglomerative: most similar pairs first, clusters of at most `capacity` sets.
+RowSets cluster(const RowSets& sets, const Signatures& signatures, int band_hashes, int capacity) {
+  Clusters clusters(sets.size(), capacity);
+  const Candidates candidates = find_candidates(signatures, band_hashes);
+  const std::uint8_t* const begin = candidates.similarity.data();
+  const std::uint8_t* const end = begin + candidates.similarity.size();
+  for (int level = signatures.hashes(); level > 0; --level) {
+    std::int32_t a = 0;
+    for (const std::uint8_t* at = begin; at != end; ++at) {
+      at = static_cast<const std::uint8_t*>(std::memchr(at, level, end - at));
+      if (at == nullptr) break;
+      while (candidates.ptr[a + 1] <= at - begin) ++a;
+      clusters.join(a, candidates.partner[at - begin]);
+    }
+  }
+  return clusters.unite(sets);
 }
 
 class Tca final : public Reordering {
@@ -146,32 +257,27 @@ class Tca final : public Reordering {
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known(this->options(), name());
-    const int hashes = static_cast<int>(options.get_int("hashes", 16, 4, 64));
+    const int hashes = static_cast<int>(options.get_int("hashes", 16, 4, kMostHashes));
     const int band = static_cast<int>(options.get_int("band", 2, 1, hashes));
     const int capacity = static_cast<int>(options.get_int("cluster", 16, 2, 1 << 20));
     const auto seed = static_cast<std::uint64_t>(options.get_int("seed", 1));
 
-    Signatures rows = min_hash(matrix, hashes, seed);
-    std::vector<bool> empty(matrix.rows);
-    for (std::int64_t row = 0; row < matrix.rows; ++row) empty[row] = matrix.row_length(row) == 0;
-    const auto clusters = cluster(rows, empty, band, capacity);
+    RowSets sets = nonempty_rows(matrix);
+    // Unions agree on fewer hashes than rows do, so one agreement makes a candidate.
+    for (const int band_hashes : {band, 1})
+      sets = cluster(sets, Signatures(matrix, sets, hashes, seed), band_hashes, capacity);
 
-    const auto count = static_cast<std::int64_t>(clusters.size());
-    Signatures unions{hashes, std::vector<std::uint32_t>(count * hashes, UINT32_MAX)};
-    std::vector<bool> skip(count);
-    for (std::int64_t c = 0; c < count; ++c) {
-      skip[c] = empty[clusters[c].front()];
-      for (const std::int32_t row : clusters[c])
-        for (int h = 0; h < hashes; ++h)
-          unions.of(c)[h] = std::min(unions.of(c)[h], rows.of(row)[h]);
-    }
-    rows.minima = {};
+    // Rows without entries stay between the clusters, all by their first row.
     Permutation order;
     order.reserve(matrix.rows);
-    // Unions agree on fewer hashes than rows do, so one agreement makes a candidate.
-    for (const auto& super : cluster(unions, skip, 1, capacity))
-      for (const std::int32_t c : super)
-        order.insert(order.end(), clusters[c].begin(), clusters[c].end());
+    std::int64_t next = 0;
+    for (std::int64_t row = 0; row < matrix.rows; ++row)
+      if (matrix.row_length(row) == 0) {
+        order.push_back(static_cast<std::int32_t>(row));
+      } else if (next < sets.size() && sets.of(next).front() == row) {
+        order.insert(order.end(), sets.of(next).begin(), sets.of(next).end());
+        ++next;
+      }
     return order;
   }
 };
