@@ -27,8 +27,8 @@ struct CompactPattern {
   std::vector<std::int32_t> rows;  // of the matrix, ascending
 };
 
-// Without empty rows and columns. Of a square matrix, what is kept of the rows and of the columns
-// is the same, so that a vertex stays row and column.
+// Without empty rows and columns, square if and only if the matrix is. Of a square matrix, what is
+// kept of the rows and of the columns is the same, so that a vertex stays row and column.
 CompactPattern compact_pattern(const CsrMatrix& matrix);
 
 // `rows`, ascending, in the order that `order` gives them; then all other rows.

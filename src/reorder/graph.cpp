@@ -1,7 +1,5 @@
 #include "reorder/graph.hpp"
 
-#include <algorithm>
-
 namespace spmmbench {
 namespace {
 
@@ -48,7 +46,17 @@ Graph symmetrize(const CsrMatrix& matrix, const Graph& transposed) {
   return out;
 }
 
-Graph bipartite(const CsrMatrix& matrix) {
+}  // namespace
+
+Graph transpose_pattern(const CsrMatrix& matrix) {
+  Graph out;
+  out.ptr.assign(matrix.cols + 2, 0);
+  out.adjacent.resize(matrix.nnz());
+  append_transposed(matrix, 0, out);
+  return out;
+}
+
+Graph bipartite_graph(const CsrMatrix& matrix) {
   Graph out;
   out.ptr.reserve(matrix.rows + matrix.cols + 2);
   out.ptr = matrix.row_ptr;
@@ -60,31 +68,29 @@ Graph bipartite(const CsrMatrix& matrix) {
   return out;
 }
 
-}  // namespace
-
-Graph transpose_pattern(const CsrMatrix& matrix) {
-  Graph out;
-  out.ptr.assign(matrix.cols + 2, 0);
-  out.adjacent.resize(matrix.nnz());
-  append_transposed(matrix, 0, out);
-  return out;
-}
-
 Graph graph_of(const CsrMatrix& matrix) {
   return matrix.rows == matrix.cols ? symmetrize(matrix, transpose_pattern(matrix))
-                                    : bipartite(matrix);
+                                    : bipartite_graph(matrix);
 }
 
-std::vector<std::int32_t> by_degree(const Graph& graph) {
-  std::int64_t largest = 0;
-  for (std::int64_t v = 0; v < graph.size(); ++v) largest = std::max(largest, graph.degree(v));
-  std::vector<std::int64_t> start(largest + 2, 0);
-  for (std::int64_t v = 0; v < graph.size(); ++v) ++start[graph.degree(v) + 1];
-  for (std::int64_t d = 0; d <= largest; ++d) start[d + 1] += start[d];
-  std::vector<std::int32_t> order(graph.size());
-  for (std::int64_t v = 0; v < graph.size(); ++v)
-    order[start[graph.degree(v)]++] = static_cast<std::int32_t>(v);
-  return order;
+CsrMatrix shared_columns(const CsrMatrix& matrix) {
+  std::vector<std::int32_t> place(matrix.cols, 0);  // first the counts
+  for (const std::int32_t column : matrix.col_idx) ++place[column];
+  CsrMatrix out;
+  std::int64_t nnz = 0;
+  for (std::int32_t& column : place) {
+    nnz += column > 1 ? column : 0;
+    column = column > 1 ? static_cast<std::int32_t>(out.cols++) : -1;
+  }
+  out.rows = matrix.rows;
+  out.row_ptr.reserve(matrix.rows + 1);
+  out.col_idx.reserve(nnz);
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e)
+      if (place[matrix.col_idx[e]] >= 0) out.col_idx.push_back(place[matrix.col_idx[e]]);
+    out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
+  }
+  return out;
 }
 
 }  // namespace spmmbench

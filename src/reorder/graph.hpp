@@ -1,6 +1,7 @@
 #pragma once
 // The undirected graph behind a matrix, for orderings that are defined on graphs.
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,14 +22,31 @@ struct Graph {
   }
 };
 
-// Square: A + A^T, vertex = row = column. Otherwise the bipartite graph: vertices [0, rows) are
-// rows and rows + j is column j, so that a traversal brings rows with common columns together.
+// Vertices [0, rows) are rows and rows + j is column j, so that a traversal brings rows with common
+// columns together.
+Graph bipartite_graph(const CsrMatrix& matrix);
+
+// Square: A + A^T, vertex = row = column. Otherwise the bipartite graph.
 Graph graph_of(const CsrMatrix& matrix);
 
 // Pattern of A^T as ptr and ascending row indices per column.
 Graph transpose_pattern(const CsrMatrix& matrix);
 
+// The pattern without the columns that have less than two entries. Without values.
+CsrMatrix shared_columns(const CsrMatrix& matrix);
+
 // Vertices by ascending degree, equal ones ascending.
-std::vector<std::int32_t> by_degree(const Graph& graph);
+template <class Degree>
+std::vector<std::int32_t> by_degree(std::int64_t vertices, Degree&& degree) {
+  std::int64_t largest = 0;
+  for (std::int64_t v = 0; v < vertices; ++v) largest = std::max<std::int64_t>(largest, degree(v));
+  std::vector<std::int64_t> start(largest + 2, 0);
+  for (std::int64_t v = 0; v < vertices; ++v) ++start[degree(v) + 1];
+  for (std::int64_t d = 0; d <= largest; ++d) start[d + 1] += start[d];
+  std::vector<std::int32_t> order(vertices);
+  for (std::int64_t v = 0; v < vertices; ++v)
+    order[start[degree(v)]++] = static_cast<std::int32_t>(v);
+  return order;
+}
 
 }  // namespace spmmbench

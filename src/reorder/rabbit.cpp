@@ -18,17 +18,24 @@ constexpr std::int32_t kNone = -1;
 
 class Communities {
  public:
-  explicit Communities(const Graph& graph)
-      : graph_(graph), nodes_(graph.size()), edges_(graph.size()) {
-    for (std::int64_t v = 0; v < graph.size(); ++v) {
+  // A column of one entry would join its row before anything else and leave no edge. It is no
+  // vertex of the bipartite graph, but counts in its row's degree and strength.
+  explicit Communities(const CsrMatrix& matrix)
+      : matrix_(matrix),
+        graph_(matrix.rows == matrix.cols ? graph_of(matrix)
+                                          : bipartite_graph(shared_columns(matrix))),
+        nodes_(graph_.size()),
+        total_(static_cast<double>(matrix.rows == matrix.cols ? graph_.ptr.back()
+                                                              : 2 * matrix.nnz())) {
+    for (std::int64_t v = 0; v < graph_.size(); ++v) {
       nodes_[v].parent = static_cast<std::int32_t>(v);
-      nodes_[v].strength = static_cast<double>(graph.degree(v));
+      nodes_[v].strength = static_cast<double>(2 * degree(v) - graph_.degree(v));
     }
-    total_ = static_cast<double>(graph.ptr.back());
   }
 
   void merge_all() {
-    for (const std::int32_t u : by_degree(graph_)) {
+    for (const std::int32_t u :
+         by_degree(graph_.size(), [&](std::int64_t v) { return degree(v); })) {
       aggregate(u);
       const std::int32_t v = best_neighbor(u);
       if (v != kNone) {
@@ -62,15 +69,24 @@ class Communities {
 
  private:
   struct Node {
+    double strength = 0;          // sum of the community's degrees
     std::int32_t parent = kNone;  // itself: root of a community
-    std::int32_t first_child = kNone, sibling = kNone;
-    float weight_to = 0;  // from the community in hand
-    double strength = 0;  // sum of the community's degrees
+    std::int32_t first_child = kNone;
+    union {
+      float weight_to = 0;   // root: of its edges to the community in hand
+      std::int32_t sibling;  // merged
+    };
+    std::int32_t edges = kNone;  // merged: place in lists_, until the parent takes them
   };
   struct Edge {
     std::int32_t to;  // kNone ends a list
     float weight;
   };
+
+  std::int64_t degree(std::int64_t v) const {
+    return matrix_.rows != matrix_.cols && v < matrix_.rows ? matrix_.row_length(v)
+                                                            : graph_.degree(v);
+  }
 
   std::int32_t root_of(std::int32_t v) {
     while (nodes_[v].parent != v) v = nodes_[v].parent = nodes_[nodes_[v].parent].parent;
@@ -88,23 +104,31 @@ class Communities {
   void aggregate(std::int32_t u) {
     for (const std::int32_t v : graph_.neighbors(u)) add_edge(u, v, 1);
     for (std::int32_t c = nodes_[u].first_child; c != kNone; c = nodes_[c].sibling) {
-      if (!edges_[c]) continue;
-      for (const Edge* edge = edges_[c].get(); edge->to != kNone; ++edge)
+      const std::int32_t list = nodes_[c].edges;
+      if (list == kNone) continue;
+      for (const Edge* edge = lists_[list].get(); edge->to != kNone; ++edge)
         add_edge(u, edge->to, edge->weight);
-      edges_[c].reset();
+      lists_[list].reset();
+      free_lists_.push_back(list);
     }
   }
 
   // Whether v's turn to join a neighbour, and so to take its children's edges, is yet to come.
   bool comes_after(std::int32_t u, std::int32_t v) const {
-    return graph_.degree(u) != graph_.degree(v) ? graph_.degree(u) < graph_.degree(v) : u < v;
+    return degree(u) != degree(v) ? degree(u) < degree(v) : u < v;
   }
 
   // For v, which takes u in: all but those to v itself.
   void keep_edges(std::int32_t u, std::int32_t v) {
     if (touched_.size() == 1) return;
-    edges_[u] = std::make_unique_for_overwrite<Edge[]>(touched_.size());
-    Edge* edge = edges_[u].get();
+    if (free_lists_.empty()) {
+      free_lists_.push_back(static_cast<std::int32_t>(lists_.size()));
+      lists_.emplace_back();
+    }
+    nodes_[u].edges = free_lists_.back();
+    free_lists_.pop_back();
+    lists_[nodes_[u].edges] = std::make_unique_for_overwrite<Edge[]>(touched_.size());
+    Edge* edge = lists_[nodes_[u].edges].get();
     for (const std::int32_t root : touched_)
       if (root != v) *edge++ = {root, nodes_[root].weight_to};
     *edge = {kNone, 0};
@@ -121,12 +145,13 @@ class Communities {
     return best_v;
   }
 
-  const Graph& graph_;
+  const CsrMatrix& matrix_;
+  const Graph graph_;
   std::vector<Node> nodes_;
-  std::vector<std::unique_ptr<Edge[]>>
-      edges_;  // of merged communities, until the parent takes them
+  std::vector<std::unique_ptr<Edge[]>> lists_;
+  std::vector<std::int32_t> free_lists_;  // places in lists_
   std::vector<std::int32_t> touched_;
-  double total_ = 0;  // twice the edges
+  double total_;  // twice the edges
 };
 
 class Rabbit final : public Reordering {
@@ -138,8 +163,7 @@ class Rabbit final : public Reordering {
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     options.require_known({}, name());
     return order_compactly(matrix, [](const CsrMatrix& pattern) {
-      const Graph graph = graph_of(pattern);
-      Communities communities(graph);
+      Communities communities(pattern);
       communities.merge_all();
       Permutation order;
       order.reserve(pattern.rows);

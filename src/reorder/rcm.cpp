@@ -58,7 +58,8 @@ Permutation reverse_cuthill_mckee(const CsrMatrix& matrix) {
   std::vector<std::int32_t> component, trial;
   Permutation order;
   order.reserve(matrix.rows);
-  for (const std::int32_t start : by_degree(graph)) {
+  for (const std::int32_t start :
+       by_degree(graph.size(), [&](std::int64_t v) { return graph.degree(v); })) {
     if (search.visited(start)) continue;
     std::int32_t root = start;
     int levels = search.run(root, trial, false);

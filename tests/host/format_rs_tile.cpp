@@ -42,6 +42,17 @@ TEST(RsTile, UnpackGivesBackTheMatrix) {
           << name << " " << describe(options);
 }
 
+TEST(RsTile, FarMoreColumnsThanNonzerosAreNoDifference) {
+  CsrMatrix matrix = testing::random_matrix(600, 900, 12, 1, 13);
+  const RsTile compact = RsTile::build(matrix);
+  matrix.cols = std::int64_t{1} << 30;
+  for (std::int32_t& column : matrix.col_idx) column *= 1 << 20;
+  const RsTile spread = RsTile::build(matrix);
+  EXPECT_EQ(spread.windows, compact.windows);
+  EXPECT_EQ(spread.bitmap, compact.bitmap);
+  EXPECT_TRUE(spread.unpack() == matrix);
+}
+
 TEST(RsTile, EveryNonemptyRowHasExactlyOnePlace) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const Options& options : variants()) {

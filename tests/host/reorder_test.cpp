@@ -125,6 +125,29 @@ TEST(Reordering, RcmNarrowsABand) {
   EXPECT_LE(bandwidth, 4);
 }
 
+TEST(Reordering, EmptyColumnsDoNotChangeAnOrder) {
+  const CsrMatrix matrix = block_diagonal(60, 5);
+  CsrMatrix compact = permute_rows(matrix, compute("random?seed=9", matrix)), spread = compact;
+  compact.cols = 301;  // not square, so that both are bipartite graphs
+  spread.cols = std::int64_t{1} << 30;
+  for (std::int32_t& column : spread.col_idx) column *= 1 << 20;
+  for (const char* name : {"rsh", "rcm", "rabbit"})
+    EXPECT_EQ(compute(name, spread), compute(name, compact)) << name;
+}
+
+TEST(Reordering, EmptyRowsOfAHypersparseMatrixComeLast) {
+  std::vector<std::vector<std::int32_t>> rows(5000);
+  for (std::int32_t i = 0; i < 100; ++i) rows[i * 37 % 5000] = {i % 10 * 400, i % 7 + 4900};
+  const CsrMatrix matrix = testing::from_rows(5000, rows);
+  for (const char* name : {"rsh", "rcm", "rabbit"}) {
+    const Permutation order = compute(name, matrix);
+    EXPECT_NO_THROW(validate_permutation(order, matrix.rows)) << name;
+    // Rabbit and RCM order vertices: of a square matrix, rows that only columns stand for too.
+    for (std::size_t i = 200; i < order.size(); ++i)
+      EXPECT_EQ(matrix.row_length(order[i]), 0) << name << " at " << i;
+  }
+}
+
 TEST(Reordering, DegreeIsDescendingAndStable) {
   const CsrMatrix matrix = testing::random_matrix(1000, 300, 20, 0, 8);
   const Permutation order = compute("degree", matrix);
