@@ -227,7 +227,7 @@ class AsyncBcsrPlan final : public Plan {
       const auto timed = stages.scope("upload");
       if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
       values_ = upload_values(device, bcsr.values, type);
-      steps_ = device.upload(groups.steps);
+      steps_ = device.upload(bcsr::both_ways(groups.steps));
       work_ = device.upload(work);
       work_ptr_ = device.upload(work_ptr);
       if (problem.layout != variant_.layout_b) {
@@ -425,7 +425,8 @@ class AsyncBcsr final : public Kernel {
     const std::int64_t type_bytes = bytes_of(storage_type(problem.precision));
     const std::int64_t steps = pattern.stored() / (bcsr::kUnitRows * unit_k);
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
-    std::int64_t bytes = pattern.stored() * type_bytes + 16 * steps + 32 * work;
+    // 16 bytes a step, both ways.
+    std::int64_t bytes = pattern.stored() * type_bytes + 32 * steps + 32 * work;
     if (kernel_layout(problem) != problem.layout)
       bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
     return Support::yes(static_cast<std::size_t>(bytes));

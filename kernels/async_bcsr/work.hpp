@@ -62,13 +62,28 @@ inline std::vector<Work> launch_order(const BcsrGroups& groups, std::int64_t n_t
   return out;
 }
 
+// The steps of all groups and, behind them, the same in reverse order.
+inline std::vector<BcsrStep> both_ways(const std::vector<BcsrStep>& steps) {
+  std::vector<BcsrStep> out = steps;
+  out.insert(out.end(), steps.rbegin(), steps.rend());
+  return out;
+}
+// The block of C with its steps in reverse order, of both_ways of `steps` steps.
+inline Work backwards(Work work, std::int32_t steps) {
+  const std::int32_t begin = 2 * steps - work.end, end = 2 * steps - work.begin;
+  work.begin = begin, work.end = end;
+  return work;
+}
+
 struct Schedule {
-  std::vector<Work> work;
+  std::vector<Work> work;              // begin, end: in both_ways
   std::vector<std::int32_t> work_ptr;  // clusters + 1: each cluster's part of `work`
   double us = 0;                       // when the last cluster ends, by the model
 };
 
-// The persistent grid: each next block of C goes to the cluster that is free first.
+// The persistent grid: each next block of C goes to the cluster that is free first. Every other one
+// of a cluster is taken backwards: where the next blocks of C need the same band of B as the last
+// ones, they begin with the end of it, which is still in L2.
 inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>& order, int tile_n,
                               int clusters) {
   std::vector<double> cost(groups.groups());
@@ -82,7 +97,8 @@ inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>&
   for (const Work& work : order) {
     auto [time, cluster] = free.top();
     free.pop();
-    lists[cluster].push_back(work);
+    const bool turn = lists[cluster].size() % 2 != 0;
+    lists[cluster].push_back(turn ? backwards(work, groups.step_ptr.back()) : work);
     time += cost[work.group];
     out.us = std::max(out.us, time);
     free.emplace(time, cluster);
