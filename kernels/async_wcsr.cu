@@ -70,8 +70,10 @@ class AsyncWcsrPlan final : public Plan {
       launch_ = tiles::choose_launch(problem.options, variant_, n_, matrix_.tiles(),
                                      matrix_.windows(), device.info());
       work = cut_windows(matrix_.window_ptr_host, launch_.cut);
+      device.synchronize();
     }
     const auto timed = stages.scope("upload");
+    matrix_.input = {};
     upload(problem, choice.row_order, work, device);
     describe(problem, shape, choice, work);
     matrix_.window_ptr_host = {};
@@ -85,7 +87,8 @@ class AsyncWcsrPlan final : public Plan {
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
     launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
-                     launch_.shared_bytes, stream, overlap_, in, matrix_.values.data());
+                     launch_.shared_bytes, stream, overlap_, in,
+                     static_cast<const void*>(matrix_.values));
   }
 
   PlanReport report() const override { return report_; }
@@ -110,8 +113,8 @@ class AsyncWcsrPlan final : public Plan {
     device.synchronize();
     arguments_ = {.spans = spans_.as<TileSpan>(),
                   .splits = splits_.as<TileSplit>(),
-                  .window_ptr = matrix_.window_ptr.as<std::int32_t>(),
-                  .col_idx = matrix_.col_idx.as<std::int32_t>(),
+                  .window_ptr = matrix_.window_ptr,
+                  .col_idx = matrix_.col_idx,
                   .row_ids = row_ids_.as<std::int32_t>(),
                   .places = static_cast<std::int32_t>(problem.m()),
                   .windows = static_cast<std::int32_t>(matrix_.windows()),
@@ -129,8 +132,7 @@ class AsyncWcsrPlan final : public Plan {
   void describe(const Problem& problem, const WcsrShape& shape, const tiles::Choice& choice,
                 const TileWork& work) {
     for (const Buffer* buffer :
-         {&spans_, &splits_, &matrix_.window_ptr, &matrix_.col_idx, &matrix_.values, &row_ids_,
-          &workspace_.sums, &workspace_.arrivals})
+         {&spans_, &splits_, &matrix_.memory, &row_ids_, &workspace_.sums, &workspace_.arrivals})
       report_.device_bytes += buffer->bytes();
     report_.format =
         wcsr_stats(shape, problem.nnz(), matrix_.window_ptr_host, matrix_.gathered,

@@ -1,25 +1,24 @@
 // Builds WCSR on the device, one block per window, in two passes over the matrix: count the
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
-// A window's columns are marked in a bitmap in shared memory, so nothing is sorted:
+// Nothing is sorted: async_wcsr/device_window.cuh.
 //
-//   columns   first ...                    ... last      of the window, a slab at a time
-//   bits      0100 1000 .... 0110 0000 0001              one per column
-//   before    0         2         ..        4            set bits before each group of 128
-//   rank(c) = before[group of c] + set bits of the group below c
-//
-// A window of few entries far apart would clear and scan mostly zeros: each of its entries is
-// compared with every other instead.
+// Of a small matrix an allocation takes as long as the kernels, so there are two: for what the
+// kernels read with the window pointers, and for the format.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <limits>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "async_wcsr/device_build.hpp"
+#include "async_wcsr/device_window.cuh"
 #include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
@@ -27,192 +26,30 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kMaxWindowRows = 64;
-constexpr std::int32_t kSlab = 1 << 18;  // columns whose bits lie in shared memory at a time
-constexpr std::int32_t kGroup = 128;     // columns that one thread counts
-constexpr std::int32_t kFar = 1 << 16;   // columns between the first and last of a spread window
-
-struct Csr {
-  const std::int64_t* row_ptr;
-  const std::int32_t* col_idx;
-  const std::int32_t* row_of;  // by place; null: the places are the rows
-  std::int64_t rows;
-  int window_rows;
-};
-
-using Scan = cub::BlockScan<std::int32_t, kThreads>;
-
-// The rows of this block's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
-struct Window {
-  std::int64_t shift[kMaxWindowRows];  // entry i of row r is entry i + shift[r] of the matrix
-  std::int32_t start[kMaxWindowRows + 1];
-  std::int32_t first_column, last_column;
-  int rows;
-
-  __device__ std::int32_t count() const { return start[rows]; }
-  __device__ bool is_spread() const {
-    return count() <= kThreads && last_column - first_column >= kFar;
-  }
-  __device__ int row_of(std::int32_t i) const {
-    int low = 0, high = rows;  // start[low] <= i < start[high]
-    while (high - low > 1) {
-      const int middle = (low + high) / 2;
-      (start[middle] <= i ? low : high) = middle;
-    }
-    return low;
-  }
-};
-
-// By all threads; ends with a barrier.
-__device__ void read_window(const Csr& a, Window& window) {
-  const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
-  const int row = static_cast<int>(threadIdx.x);
-  if (row == 0) {
-    window.rows = static_cast<int>(min(a.rows - first_place, std::int64_t{a.window_rows}));
-    window.start[0] = 0;
-    window.first_column = std::numeric_limits<std::int32_t>::max();
-    window.last_column = -1;
-  }
-  __syncthreads();
-  std::int64_t begin = 0, end = 0;
-  if (row < window.rows) {
-    const std::int64_t place = first_place + row;
-    const std::int64_t at = a.row_of == nullptr ? place : a.row_of[place];
-    begin = a.row_ptr[at];
-    end = a.row_ptr[at + 1];
-    window.start[row + 1] = static_cast<std::int32_t>(end - begin);
-    if (begin < end) {
-      atomicMin(&window.first_column, a.col_idx[begin]);
-      atomicMax(&window.last_column, a.col_idx[end - 1]);
-    }
-  }
-  __syncthreads();
-  if (row == 0)
-    for (int r = 0; r < window.rows; ++r) window.start[r + 1] += window.start[r];
-  __syncthreads();
-  if (row < window.rows) window.shift[row] = begin - window.start[row];
-  __syncthreads();
-}
-
-// visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
-// among the threads: entry i of the window is thread i % kThreads's. Several columns are read at a
-// time, since a matrix of few windows has few threads to hide the latency.
-template <class Visit>
-__device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) {
-  constexpr int kAhead = 4;
-  const auto count = static_cast<std::uint32_t>(window.count());  // unsigned: i runs past it
-  for (std::uint32_t from = threadIdx.x; from < count; from += kAhead * kThreads) {
-    int row[kAhead];
-    std::int64_t entry[kAhead];
-    std::int32_t column[kAhead];
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i) {
-      const auto at = static_cast<std::int32_t>(min(from + i * kThreads, count - 1));
-      row[i] = window.row_of(at);
-      entry[i] = at + window.shift[row[i]];
-      column[i] = __ldg(a.col_idx + entry[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < kAhead; ++i)
-      if (from + i * kThreads < count) visit(entry[i], row[i], column[i]);
-  }
-}
-
-// The columns of a spread window, one per thread, and whether no earlier thread has the same one.
-struct Spread {
-  std::int32_t column[kThreads];
-
-  __device__ bool is_first(std::int32_t count) const {
-    const auto own = static_cast<std::int32_t>(threadIdx.x);
-    bool first = own < count;
-    for (std::int32_t i = 0; i < count; ++i) first &= column[i] != column[own] || i >= own;
-    return first;
-  }
-};
-
-// Bits of the columns [first, first + kSlab), and the numbers of those before each group of 128.
-class Bitmap {
- public:
-  static constexpr std::size_t kBytesPerGroup = kGroup / 8 + sizeof(std::int32_t);
-
-  __device__ Bitmap(unsigned char* shared, std::int32_t first, std::int32_t last)
-      : first_(first),
-        groups_(min((last - first) / kGroup + 1, kSlab / kGroup)),
-        bits_(reinterpret_cast<uint4*>(shared)),
-        before_(reinterpret_cast<std::int32_t*>(bits_ + groups_)) {}
-
-  // By all threads; ends with a barrier.
-  __device__ void clear() {
-    for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)
-      bits_[group] = make_uint4(0, 0, 0, 0);
-    __syncthreads();
-  }
-  __device__ bool covers(std::int32_t column) const {
-    return static_cast<std::uint32_t>(column - first_) < static_cast<std::uint32_t>(kSlab);
-  }
-  // True for the first that sets this column.
-  __device__ bool set(std::int32_t column) {
-    const std::int32_t at = column - first_;
-    const std::uint32_t bit = 1U << (at % 32);
-    return (atomicOr(reinterpret_cast<std::uint32_t*>(bits_) + at / 32, bit) & bit) == 0;
-  }
-  // Counts, starting from `rank`; emit(rank, column) for every column. By all threads, after a
-  // barrier; ends with one. Returns the rank after the last.
-  template <class Emit>
-  __device__ std::int32_t count(std::int32_t rank, Scan::TempStorage& scan, Emit emit) {
-    for (int from = 0; from < groups_; from += kThreads) {
-      const int group = from + static_cast<int>(threadIdx.x);
-      const uint4 bits = group < groups_ ? bits_[group] : make_uint4(0, 0, 0, 0);
-      const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
-      const int set = __popc(bits.x) + __popc(bits.y) + __popc(bits.z) + __popc(bits.w);
-      std::int32_t before = 0, all = 0;
-      Scan(scan).ExclusiveSum(set, before, all);
-      __syncthreads();  // the scan's memory is used again
-      before += rank;
-      if (group < groups_) before_[group] = before;
-      for (int w = 0; w < 4; ++w)
-        for (std::uint32_t rest = words[w]; rest != 0; rest &= rest - 1)
-          emit(before++, first_ + group * kGroup + w * 32 + __ffs(static_cast<int>(rest)) - 1);
-      rank += all;
-    }
-    __syncthreads();
-    return rank;
-  }
-  __device__ std::int32_t rank(std::int32_t column) const {
-    const std::int32_t at = column - first_, word = at / 32;
-    const auto* const words = reinterpret_cast<const std::uint32_t*>(bits_);
-    std::int32_t rank = before_[at / kGroup];
-    for (std::int32_t w = word / 4 * 4; w < word; ++w) rank += __popc(words[w]);
-    return rank + __popc(words[word] & ((1U << (at % 32)) - 1));
-  }
-
- private:
-  std::int32_t first_;
-  int groups_;
-  uint4* bits_;
-  std::int32_t* before_;
-};
+using wcsr::Bitmap, wcsr::Csr, wcsr::Scan, wcsr::Spread, wcsr::Window;
+using wcsr::for_each_entry, wcsr::kSlab;
 
 // Distinct columns of each window.
+template <int kThreads>
 __global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* counts) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
-  __shared__ Spread spread;
+  __shared__ Spread<kThreads> spread;
   read_window(a, window);
   std::int32_t distinct = 0;
   if (window.is_spread()) {
-    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
       spread.column[threadIdx.x] = column;
     });
     __syncthreads();
     distinct = __syncthreads_count(spread.is_first(window.count()));
   } else {
     std::int32_t mine = 0;
-    for (std::int64_t first = window.first_column; first <= window.last_column; first += kSlab) {
-      Bitmap bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+    for (std::int64_t first = window.first_column; first <= window.last_column;
+         first += kSlab<kThreads>) {
+      Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
       bitmap.clear();
-      for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+      for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
         if (bitmap.covers(column)) mine += bitmap.set(column);
       });
       __syncthreads();  // before the bits are cleared
@@ -238,22 +75,32 @@ __device__ Bits mark_entry(Bits stored) {
 
 template <class Bits>
 struct Boxes {
-  const Bits* entries;  // values of the CSR matrix
-  const std::int32_t* window_ptr;
-  std::int32_t* col_idx;  // all padding
-  Bits* values;           // all zero
+  const Bits* entries;             // values of the CSR matrix
+  const std::int32_t* first_tile;  // of every window, and the end
+  Bits* values;                    // all zero
+  std::int32_t* window_ptr;
+  std::int32_t* col_idx;
   int tile_columns;
 };
 
-template <class Bits>
+template <int kThreads, class Bits>
 __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
-  __shared__ Spread spread;
-  __shared__ Scan::TempStorage scan;
+  __shared__ Spread<kThreads> spread;
+  __shared__ typename Scan<kThreads>::TempStorage scan;
   read_window(a, window);
-  const std::int64_t tile = out.window_ptr[blockIdx.x];
+  const std::int64_t tile = out.first_tile[blockIdx.x], end = out.first_tile[blockIdx.x + 1];
+  if (threadIdx.x == 0) {
+    out.window_ptr[blockIdx.x] = static_cast<std::int32_t>(tile);
+    if (blockIdx.x + 1 == gridDim.x) out.window_ptr[gridDim.x] = static_cast<std::int32_t>(end);
+  }
   std::int32_t* const col_idx = out.col_idx + tile * out.tile_columns;
+  const auto pad_from = [&](std::int64_t distinct) {
+    for (std::int64_t at = distinct + threadIdx.x; at < (end - tile) * out.tile_columns;
+         at += kThreads)
+      col_idx[at] = Wcsr::kPadding;
+  };
   Bits* const values = out.values + tile * a.window_rows * out.tile_columns;
   const auto place = [&](std::int64_t entry, int row, std::int32_t rank) {
     const std::int64_t line =
@@ -263,16 +110,16 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
 
   if (window.is_spread()) {
     const std::int32_t count = window.count();
-    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
       spread.column[threadIdx.x] = column;
     });
     __syncthreads();
     const bool first = spread.is_first(count);
     const std::int32_t own = spread.column[threadIdx.x];
-    __syncthreads();
+    pad_from(__syncthreads_count(first));
     if (!first) spread.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
     __syncthreads();
-    for_each_entry(a, window, [&](std::int64_t entry, int row, std::int32_t) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t) {
       std::int32_t rank = 0;
       for (std::int32_t i = 0; i < count; ++i) rank += spread.column[i] < own;
       if (first) col_idx[rank] = own;
@@ -281,35 +128,115 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
     return;
   }
   std::int32_t rank = 0;
-  for (std::int64_t first = window.first_column; first <= window.last_column; first += kSlab) {
-    Bitmap bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+  for (std::int64_t first = window.first_column; first <= window.last_column;
+       first += kSlab<kThreads>) {
+    Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
     bitmap.clear();
-    for_each_entry(a, window, [&](std::int64_t, int, std::int32_t column) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
       if (bitmap.covers(column)) bitmap.set(column);
     });
     __syncthreads();
     rank = bitmap.count(rank, scan,
                         [&](std::int32_t at, std::int32_t column) { col_idx[at] = column; });
-    for_each_entry(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t column) {
       if (bitmap.covers(column)) place(entry, row, bitmap.rank(column));
     });
     __syncthreads();
   }
+  pad_from(rank);
 }
 
-// From the distinct columns of each window, in place: the first tile of each, and the end.
-std::int64_t sum_tiles(std::vector<std::int32_t>& counts, int tile_columns) {
-  std::int64_t tiles = 0, gathered = 0;
-  for (std::size_t w = 0; w + 1 < counts.size(); ++w) {
-    const std::int32_t columns = counts[w];
-    counts[w] = static_cast<std::int32_t>(tiles);
-    gathered += columns;
-    tiles += std::max(1, (columns + tile_columns - 1) / tile_columns);
-    if (tiles > std::numeric_limits<std::int32_t>::max())
-      throw Error("WCSR: more than 2^31 - 1 tiles");
+constexpr int kSumThreads = 1024;
+
+// From the distinct columns of each window, in place: the first tile of each, and the end. One
+// block; `window_ptr` has room for whole int4. 31 bits hold the tiles of 2^31 - 1 nonzeros: at most
+// one in 16 and one per window.
+__global__ void __launch_bounds__(kSumThreads)
+    sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
+              std::int64_t* gathered) {
+  using Reduce = cub::BlockReduce<std::int64_t, kSumThreads>;
+  __shared__ union {
+    typename Scan<kSumThreads>::TempStorage scan;
+    typename Reduce::TempStorage reduce;
+  } shared;
+  std::int32_t before = 0;
+  std::int64_t columns = 0;
+  for (std::int64_t from = 0; from < windows; from += 4 * kSumThreads) {
+    const std::int64_t own = from + 4 * threadIdx.x;
+    auto* const at = reinterpret_cast<int4*>(window_ptr + own);
+    const int4 distinct = own < windows ? *at : make_int4(0, 0, 0, 0);
+    const int counted[4] = {distinct.x, distinct.y, distinct.z, distinct.w};
+    int tiles[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const bool inside = own + i < windows;
+      columns += inside ? counted[i] : 0;
+      tiles[i] = inside ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
+    }
+    std::int32_t all = 0;
+    Scan<kSumThreads>(shared.scan).ExclusiveSum(tiles, tiles, all);
+    if (own < windows)
+      *at = make_int4(before + tiles[0], before + tiles[1], before + tiles[2], before + tiles[3]);
+    before += all;
+    __syncthreads();  // the scan's memory is used again
   }
-  counts.back() = static_cast<std::int32_t>(tiles);
-  return gathered;
+  columns = Reduce(shared.reduce).Sum(columns);
+  if (threadIdx.x > 0) return;
+  window_ptr[windows] = before;
+  *gathered = columns;
+}
+
+// Arrays that share an allocation, each aligned like one of its own.
+class MemoryLayout {
+ public:
+  std::size_t add(std::size_t bytes) {
+    const std::size_t at = bytes_;
+    bytes_ += (bytes + 255) / 256 * 256;
+    return at;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+template <class T>
+std::size_t bytes_of(const std::vector<T>& array) {
+  return array.size() * sizeof(T);
+}
+
+template <class T>
+T* array_at(const Buffer& buffer, std::size_t at) {
+  return reinterpret_cast<T*>(buffer.as<unsigned char>() + at);
+}
+
+// launch(threads, bytes of shared memory), the threads of a window's block as a constant: small
+// blocks where they fill the device, large ones where each has much to do.
+template <class Launch>
+void with_threads(const CsrMatrix& matrix, std::int64_t windows, int sm_count, Launch launch) {
+  const auto call = [&]<int kThreads>(std::integral_constant<int, kThreads> threads) {
+    const std::int64_t columns = std::min<std::int64_t>(matrix.cols, kSlab<kThreads>);
+    launch(threads, (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup);
+  };
+  constexpr std::int64_t kManyEntries = 4096, kManyWindowsPerSm = 128;
+  if (matrix.nnz() > kManyEntries * windows) call(std::integral_constant<int, 1024>{});
+  else if (windows < kManyWindowsPerSm * sm_count) call(std::integral_constant<int, 256>{});
+  else call(std::integral_constant<int, 128>{});
+}
+
+// The format's memory, for the tiles that window_ptr_host says. Returns the bytes of the values and
+// the window pointers, which come first.
+std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& out) {
+  const auto slots = static_cast<std::size_t>(out.tiles() * shape.tile_columns);
+  MemoryLayout layout;
+  const std::size_t values = layout.add(slots * shape.window_rows * bytes_of(shape.value_type));
+  const std::size_t window_ptr = layout.add(bytes_of(out.window_ptr_host));
+  const std::size_t col_idx = layout.add(slots * sizeof(std::int32_t));
+  out.memory = device.allocate(layout.bytes());
+  out.values = array_at<void>(out.memory, values);
+  out.window_ptr = array_at<std::int32_t>(out.memory, window_ptr);
+  out.col_idx = array_at<std::int32_t>(out.memory, col_idx);
+  return col_idx;
 }
 
 }  // namespace
@@ -319,52 +246,70 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   const std::int64_t windows = (matrix.rows + shape.window_rows - 1) / shape.window_rows;
   if (matrix.nnz() > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", matrix.nnz()));
-  Buffer row_ptr, columns, entries, row_of;
+  // The window pointers, and after them the distinct columns summed over the windows.
+  const std::int64_t gathered_at = windows / 4 * 4 + 4;
+  std::vector<std::int32_t> counts(gathered_at + 2);
+  MemoryLayout layout;
+  const std::size_t row_ptr = layout.add(bytes_of(matrix.row_ptr));
+  const std::size_t col_idx = layout.add(bytes_of(matrix.col_idx));
+  const std::size_t entries = layout.add(matrix.values.size() * bytes_of(shape.value_type));
+  const std::size_t row_of = layout.add(bytes_of(row_order));
+  const std::size_t counted = layout.add(bytes_of(counts));
+  DeviceWcsr out;
+  Buffer& input = out.input;
   {
     const auto timed = stages.scope("upload");
-    row_ptr = device.upload(matrix.row_ptr);
-    columns = device.upload(matrix.col_idx);
-    entries = upload_values(device, matrix.values, shape.value_type);
-    row_of = device.upload(row_order);
+    input = device.allocate(layout.bytes());
+    const auto upload = [&](std::size_t at, const auto& array) {
+      device.upload(array_at<void>(input, at), array.data(), bytes_of(array));
+    };
+    upload(row_ptr, matrix.row_ptr);
+    upload(col_idx, matrix.col_idx);
+    if (shape.value_type == ElementType::f32) upload(entries, matrix.values);
+    else upload(entries, to_bits16(matrix.values, shape.value_type));
+    upload(row_of, row_order);
   }
   const auto timed = stages.scope("build");
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const Csr a{row_ptr.as<std::int64_t>(), columns.as<std::int32_t>(), row_of.as<std::int32_t>(),
-              matrix.rows, shape.window_rows};
+  const Csr a{array_at<std::int64_t>(input, row_ptr), array_at<std::int32_t>(input, col_idx),
+              row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), matrix.rows,
+              shape.window_rows};
   const auto blocks = static_cast<unsigned>(windows);
-  const std::size_t shared_bytes =
-      (std::min<std::int64_t>(matrix.cols, kSlab) / kGroup + 1) * Bitmap::kBytesPerGroup;
-  DeviceWcsr out;
-  out.window_ptr_host.resize(windows + 1);
-  out.window_ptr = device.allocate((windows + 1) * sizeof(std::int32_t));
-  if (windows > 0) {
-    count_columns<<<blocks, kThreads, shared_bytes, stream>>>(a, out.window_ptr.as<std::int32_t>());
+  const int sm_count = device.info().sm_count;
+  auto* const first_tile = array_at<std::int32_t>(input, counted);
+  with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
+    if (windows == 0) return;
+    count_columns<threads()><<<blocks, threads(), shared_bytes, stream>>>(a, first_tile);
     SPMMBENCH_CUDA_LAUNCHED();
-  }
-  device.download(out.window_ptr_host.data(), out.window_ptr.data(),
-                  windows * sizeof(std::int32_t));
-  out.gathered = sum_tiles(out.window_ptr_host, shape.tile_columns);
-  device.upload(out.window_ptr.data(), out.window_ptr_host.data(), out.window_ptr.bytes());
+  });
+  sum_tiles<<<1, kSumThreads, 0, stream>>>(
+      first_tile, windows, shape.tile_columns,
+      reinterpret_cast<std::int64_t*>(first_tile + gathered_at));
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.download(counts.data(), first_tile, bytes_of(counts));
+  std::memcpy(&out.gathered, counts.data() + gathered_at, sizeof(out.gathered));
+  counts.resize(windows + 1);
+  out.window_ptr_host = std::move(counts);
 
-  const std::int64_t slots = out.tiles() * shape.tile_columns;
-  out.col_idx = device.allocate(slots * sizeof(std::int32_t));
-  out.values = device.allocate(slots * shape.window_rows * bytes_of(shape.value_type));
-  static_assert(Wcsr::kPadding == -1, "bytes of 0xFF");
-  device.fill_bytes(out.col_idx.data(), 0xFF, out.col_idx.bytes());
-  device.fill_bytes(out.values.data(), 0, out.values.bytes());
+  const std::size_t zeroed = allocate_arrays(shape, device, out);
+  device.fill_bytes(out.memory.data(), 0, zeroed);
   const auto place = [&](auto bits) {
     using Bits = decltype(bits);
-    const Boxes<Bits> boxes{entries.as<Bits>(), out.window_ptr.as<std::int32_t>(),
-                            out.col_idx.as<std::int32_t>(), out.values.as<Bits>(),
+    const Boxes<Bits> boxes{array_at<Bits>(input, entries),
+                            first_tile,
+                            static_cast<Bits*>(out.values),
+                            out.window_ptr,
+                            out.col_idx,
                             shape.tile_columns};
-    place_entries<<<blocks, kThreads, shared_bytes, stream>>>(a, boxes);
-    SPMMBENCH_CUDA_LAUNCHED();
+    with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
+      place_entries<threads()><<<blocks, threads(), shared_bytes, stream>>>(a, boxes);
+      SPMMBENCH_CUDA_LAUNCHED();
+    });
   };
   if (windows > 0) {
     if (shape.value_type == ElementType::f32) place(std::uint32_t{});
     else place(std::uint16_t{});
   }
-  device.synchronize();
   return out;
 }
 
@@ -377,13 +322,14 @@ DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
   }
   const auto timed = stages.scope("upload");
   DeviceWcsr out;
-  out.window_ptr = device.upload(host.window_ptr);
-  out.col_idx = device.upload(host.col_idx);
-  out.values = host.values16.empty() ? device.upload(host.values32) : device.upload(host.values16);
   out.gathered = static_cast<std::int64_t>(host.col_idx.size()) -
                  std::count(host.col_idx.begin(), host.col_idx.end(), Wcsr::kPadding);
   out.window_ptr_host = std::move(host.window_ptr);
-  device.synchronize();
+  allocate_arrays(shape, device, out);
+  device.upload(out.window_ptr, out.window_ptr_host.data(), bytes_of(out.window_ptr_host));
+  device.upload(out.col_idx, host.col_idx.data(), bytes_of(host.col_idx));
+  device.upload(out.values, host.values16.data(), bytes_of(host.values16));
+  device.upload(out.values, host.values32.data(), bytes_of(host.values32));
   return out;
 }
 

@@ -23,8 +23,7 @@
 namespace spmmbench {
 namespace {
 
-// What the prediction looks at. Everything that costs more than a pass over the row pointers is
-// sampled.
+// What the prediction looks at, all of it from samples of the rows.
 struct Structure {
   double nnz = 0;
   double mean_row = 0;
@@ -37,37 +36,57 @@ struct Structure {
 
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
-// Bands in proportion to their nonzeros, as estimate_wcsr samples its groups.
-void estimate_blocks(const CsrMatrix& matrix, Structure& out) {
-  constexpr std::int64_t kMostEntries = 1 << 18;  // of all bands, unless few are left
-  const std::int64_t band_entries = matrix.nnz() / matrix.rows * kBandRows + 1;
-  const std::int64_t samples = std::clamp<std::int64_t>(kMostEntries / band_entries, 4, 32);
-  double slots_per_nonzero = 0;
+// Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it.
+void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
+                     Structure& out) {
+  constexpr std::size_t kFew = 4;
+  constexpr double kWorthFill = 0.15;
+  constexpr std::int64_t kMostEntries = 1 << 16, kMostOfBand = 1 << 14;
   std::vector<bool> seen(matrix.cols / kBlockColumns + 1);
   std::vector<std::int32_t> blocks;
-  std::int64_t previous = -1, distinct = 0;
-  for (std::int64_t s = 0; s < samples; ++s) {
-    const std::int64_t entry = matrix.nnz() / samples * s + matrix.nnz() / (2 * samples);
-    const std::int64_t row = std::upper_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), entry) -
-                             matrix.row_ptr.begin() - 1;
+  double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
+  std::int64_t entries = 0, sampled = -1;
+  const auto sample = [&](std::int64_t row) {
     const std::int64_t first = row / kBandRows * kBandRows;
     const std::int64_t last = std::min(first + kBandRows, matrix.rows);
-    if (first != previous) {
+    if (first != sampled) {
+      const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
+      const std::int64_t parts = (nnz + kMostOfBand - 1) / kMostOfBand;
       blocks.clear();
-      for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e) {
-        const auto block = static_cast<std::int32_t>(matrix.col_idx[e] / kBlockColumns);
-        if (!seen[block]) blocks.push_back(block);
-        seen[block] = true;
-      }
+      for (std::int64_t r = first; r < last; ++r)
+        for_part_of_row(matrix, r, parts, parts / 2, [&](std::int32_t column) {
+          const std::int32_t block = column / static_cast<std::int32_t>(kBlockColumns);
+          if (!seen[block]) blocks.push_back(block);
+          seen[block] = true;
+        });
       for (const std::int32_t block : blocks) seen[block] = false;
-      distinct = static_cast<std::int64_t>(blocks.size());
-      previous = first;
+      distinct = static_cast<double>(blocks.size()) * static_cast<double>(parts);
+      slots = distinct * static_cast<double>(kBandRows * kBlockColumns) / static_cast<double>(nnz);
+      entries += nnz / parts;
+      sampled = first;
     }
-    out.band_blocks += static_cast<double>(distinct) / static_cast<double>(samples);
-    slots_per_nonzero += static_cast<double>(distinct * kBandRows * kBlockColumns) /
-                         static_cast<double>(matrix.row_ptr[last] - matrix.row_ptr[first]);
+    samples += 1;
+    out.band_blocks += distinct;
+    slots_per_nonzero += slots;
+  };
+  for (std::size_t i = 0; i < kFew; ++i) sample(rows[(2 * i + 1) * rows.size() / (2 * kFew)]);
+  if (samples / slots_per_nonzero > kWorthFill)
+    for (std::size_t i = 0; i < rows.size() && entries < kMostEntries; ++i) sample(rows[i]);
+  out.band_blocks /= samples;
+  out.block_fill = std::min(1.0, samples / slots_per_nonzero);
+}
+
+double share_of_empty_rows(const CsrMatrix& matrix) {
+  constexpr std::int64_t kPlaces = 128, kRows = 8;  // so many rows lie in a cache line
+  const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
+  std::int64_t empty = 0, rows = 0;
+  for (std::int64_t i = 0; i < places; ++i) {
+    const std::int64_t first = matrix.rows / places * i;
+    const std::int64_t last = std::min(first + kRows, matrix.rows);
+    for (std::int64_t row = first; row < last; ++row) empty += matrix.row_length(row) == 0;
+    rows += last - first;
   }
-  out.block_fill = static_cast<double>(samples) / slots_per_nonzero;
+  return static_cast<double>(empty) / static_cast<double>(rows);
 }
 
 Structure structure_of(const CsrMatrix& matrix) {
@@ -76,13 +95,10 @@ Structure structure_of(const CsrMatrix& matrix) {
   if (matrix.nnz() == 0) return out;
   out.mean_row = out.nnz / static_cast<double>(matrix.rows);
   out.cv_row = row_length_variation(matrix);
-  constexpr std::int64_t kRows = 4096;
-  const std::int64_t step = std::max<std::int64_t>(matrix.rows / kRows, 1);
-  for (std::int64_t row = 0; row < matrix.rows; row += step)
-    out.empty_rows += matrix.row_length(row) == 0 ? static_cast<double>(step) : 0;
-  out.empty_rows /= static_cast<double>(matrix.rows);
-  out.windows = estimate_wcsr(matrix, {});
-  estimate_blocks(matrix, out);
+  out.empty_rows = share_of_empty_rows(matrix);
+  constexpr std::int64_t kQuick = 1 << 12;
+  out.windows = estimate_wcsr(matrix, {}, kQuick);
+  estimate_blocks(matrix, rows_at_nonzeros(matrix), out);
   return out;
 }
 
@@ -111,7 +127,14 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
         tiles_us, kTileUs[h] * std::max(structure.nnz * structure.windows.stored_share[h] / 16,
                                         rows / kWcsrHeights[h]));
   const double strips = std::max(1.0, row_bytes / 128);
-  Candidate windows{"async_wcsr", Options(std::map<std::string, std::string>{{"order", "search"}}),
+  const tiles::Height height = tiles::best_height(structure.windows, problem.n, value_bytes,
+                                                  tiles::dense_box_cost(value_bytes));
+  const bool search = tiles::worth_order(*problem.a, height.cost, problem.n, value_bytes);
+  std::map<std::string, std::string> windows_options = {{"order", "search"}};
+  if (!search)
+    windows_options = {{"order", "natural"},
+                       {"window", fmt::format("{}", kWcsrHeights[height.index])}};
+  Candidate windows{"async_wcsr", Options(std::move(windows_options)),
                     1.6 + tiles_us * strips + 0.23 * c_mb + 0.2 * b_mb};
   // By the nonzero: rows of B from the L1 cache where neighbours share them. Rows that differ in
   // length leave lanes idle, and long ones are cut.
@@ -130,8 +153,13 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
   std::vector<Candidate> out{std::move(windows), std::move(rows_of_a)};
   if (plain) std::swap(out[0], out[1]);
   // Windows of aligned rows are padding where most rows are empty; rsh makes them of those that are
-  // not. It builds on the host, so some gain is left.
+  // not.
   if (structure.empty_rows > 0.6) out.insert(out.begin(), {"rsh", {}, 0.9 * out[0].us});
+  // Its bitmaps are a third of nearly empty boxes of four-byte values. Decoding them takes longer
+  // than reading boxes where windows are long, and where a launch is mostly latency.
+  const bool boxes_are_empty = value_bytes == 4 && structure.windows.stored_share[0] > 0.5;
+  if (boxes_are_empty && structure.mean_row < 16 && out[0].kernel == "async_wcsr" && out[0].us > 20)
+    out.insert(out.begin(), {"rsh", {}, 0.96 * out[0].us});
 
   // By the block: a thread block walks those of its band one after another, then stores C.
   if (structure.band_blocks > 0 && value_bytes == 2) {
@@ -139,8 +167,10 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
     const double turns = std::ceil(bands * wide / sm_count), width = std::min(n, 256.0);
     const double turn_us = 4 + 0.02 * width + (0.49 + 0.0006 * width) * structure.band_blocks;
     const double flops = structure.nnz / structure.block_fill * 2 * n;
+    // The roughest of the predictions, for the longest of the builds.
+    constexpr double kMargin = 0.8;
     Candidate blocks{"async_bcsr", {}, std::max(turns * turn_us, flops / 4e8)};
-    out.insert(blocks.us < out[0].us ? out.begin() : out.end(), std::move(blocks));
+    out.insert(blocks.us < kMargin * out[0].us ? out.begin() : out.end(), std::move(blocks));
   }
   return out;
 }

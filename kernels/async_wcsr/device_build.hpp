@@ -11,9 +11,11 @@
 namespace spmmbench {
 
 struct DeviceWcsr {
-  Buffer window_ptr;  // int32[windows + 1]
-  Buffer col_idx;     // int32[tiles * tile_columns]
-  Buffer values;      // [tiles * window_rows * tile_columns] of the shape's value type
+  Buffer memory;                       // of the three arrays:
+  void* values = nullptr;              // [tiles * window_rows * tile_columns], the shape's type
+  std::int32_t* window_ptr = nullptr;  // [windows + 1]
+  std::int32_t* col_idx = nullptr;     // [tiles * tile_columns]
+  Buffer input;                        // what the device build reads: nobody's after it has ended
   std::vector<std::int32_t> window_ptr_host;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
 
@@ -21,8 +23,9 @@ struct DeviceWcsr {
   std::int64_t tiles() const { return window_ptr_host.back(); }
 };
 
-// `row_order` as in Wcsr: empty is natural. Stages: "upload" for the CSR matrix, "build". Throws
-// Error beyond 2^31 - 1 nonzeros or tiles, DeviceError otherwise.
+// `row_order` as in Wcsr: empty is natural. The last kernel may still run when this returns, so
+// that the caller has something to do meanwhile. Stages: "upload" for the CSR matrix, "build".
+// Throws Error beyond 2^31 - 1 nonzeros, DeviceError otherwise.
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages);
 

@@ -23,12 +23,10 @@ struct Choice {
   std::string order = "natural";
   Permutation row_order;
   int height_index = 0;  // into kWcsrHeights
-  // Bytes that leave the L2 cache per nonzero, weighted.
-  double cost = std::numeric_limits<double>::infinity();
 };
 
-// Another order loses the locality of neighbouring windows in the L2 cache.
-constexpr double kReorderPenalty = 1.12;
+// What another order must gain, by an estimate that is not exact.
+constexpr double kOrderMargin = 1.06;
 // Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
 // windows are low and short, and where several strips would read A again and there is work for all
 // warps.
@@ -68,16 +66,17 @@ inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::i
          format.height_penalty[height_index];
 }
 
-inline Choice best_height(const CsrMatrix& matrix, std::string order, Permutation row_order,
-                          std::int64_t n, int value_bytes, const FormatCost& format) {
-  const WcsrEstimate estimate = estimate_wcsr(matrix, row_order);
-  Choice best{std::move(order), std::move(row_order)};
+struct Height {
+  int index = 0;  // into kWcsrHeights
+  double cost = std::numeric_limits<double>::infinity();
+};
+
+inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int value_bytes,
+                          const FormatCost& format) {
+  Height best;
   for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
-    const double cost = gather_cost(estimate, h, n, value_bytes, format) *
-                        (best.row_order.empty() ? 1.0 : kReorderPenalty);
-    if (cost >= best.cost) continue;
-    best.cost = cost;
-    best.height_index = h;
+    const double cost = gather_cost(estimate, h, n, value_bytes, format);
+    if (cost < best.cost) best = {h, cost};
   }
   return best;
 }
@@ -95,8 +94,11 @@ inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonze
                               static_cast<double>(matrix.rows * n) * 4;
   return nnz * cost_per_nonzero / kL2BytesPerUs / (memory_bytes / kMemoryBytesPerUs);
 }
-// Above it an order that brings rows of the same columns together is worth looking for.
-constexpr double kWorthOrder = 0.54;
+// Whether an order that brings rows of the same columns together is worth looking for.
+inline bool worth_order(const CsrMatrix& matrix, double natural_cost, std::int64_t n,
+                        int value_bytes) {
+  return gathers_over_memory(matrix, natural_cost, n, value_bytes) > 0.54;
+}
 
 // What a kernel on common/tile_ring.cuh offers: windows, its own options, the launch.
 inline std::vector<OptionSpec> options_with(const std::string& default_order,
@@ -117,6 +119,11 @@ inline std::vector<OptionSpec> options_with(const std::string& default_order,
   return all;
 }
 
+inline int height_index(int rows) {
+  return static_cast<int>(std::find(kWcsrHeights.begin(), kWcsrHeights.end(), rows) -
+                          kWcsrHeights.begin());
+}
+
 // Order and height, from the options "order" and "window" and from what the matrix suggests.
 inline Choice choose_windows(const Problem& problem, const std::string& default_order,
                              const FormatCost& format, StageTimer& stages) {
@@ -124,6 +131,9 @@ inline Choice choose_windows(const Problem& problem, const std::string& default_
       problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
   const std::string order = problem.options.get("order", default_order);
   const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
+  const int given = window == "auto" ? -1 : height_index(std::stoi(window));
+  Choice best;
+  double least = std::numeric_limits<double>::infinity();
   const auto consider = [&](const std::string& name) {
     Permutation rows;
     {
@@ -131,25 +141,24 @@ inline Choice choose_windows(const Problem& problem, const std::string& default_
       rows = wcsr_row_order(*problem.a, name);
     }
     const auto timed = stages.scope("choose");
-    return best_height(*problem.a, name, std::move(rows), problem.n, value_bytes, format);
+    const Height height =
+        best_height(estimate_wcsr(*problem.a, rows), problem.n, value_bytes, format);
+    const double cost = height.cost * (rows.empty() ? 1.0 : kOrderMargin);
+    if (cost >= least) return;
+    least = cost;
+    best = {name, std::move(rows), given < 0 ? height.index : given};
   };
-  Choice best;
   if (order == "auto" || order == "search") {
-    const auto keep_better = [&](Choice other) {
-      if (other.cost < best.cost) best = std::move(other);
-    };
-    best = consider("natural");
-    const bool worth_it =
-        gathers_over_memory(*problem.a, best.cost, problem.n, value_bytes) > kWorthOrder;
-    if (worth_it && lengths_vary(*problem.a)) keep_better(consider("degree"));
-    if (worth_it && order == "search") keep_better(consider("rsh"));
+    consider("natural");
+    const bool worth_it = worth_order(*problem.a, least, problem.n, value_bytes);
+    if (worth_it && lengths_vary(*problem.a)) consider("degree");
+    if (worth_it && order == "search") consider("rsh");
+  } else if (given < 0) {
+    consider(order);
   } else {
-    best = consider(order);
+    const auto timed = stages.scope("reorder");
+    best = {order, wcsr_row_order(*problem.a, order), given};
   }
-  if (window != "auto")
-    best.height_index =
-        static_cast<int>(std::find(kWcsrHeights.begin(), kWcsrHeights.end(), std::stoi(window)) -
-                         kWcsrHeights.begin());
   return best;
 }
 

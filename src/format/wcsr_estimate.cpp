@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <vector>
 
 namespace spmmbench {
@@ -11,14 +11,16 @@ namespace {
 
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
-constexpr std::int64_t kMostEntries = 1 << 16;   // looked up, of all groups
-constexpr std::int64_t kWorthThreads = 1 << 17;  // entries or rows; fewer take less than a start
+constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
+constexpr std::int64_t kMostRead = 1 << 12;  // of one group, where columns are full
+constexpr std::int64_t kMostCounted = 512;   // of these
+constexpr std::int64_t kMostSized = 256;     // groups of an ordered matrix
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
-std::size_t hash(std::int32_t column) {
-  constexpr std::size_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  return static_cast<std::uint32_t>(column) * kMultiplier;
+std::uint32_t hash(std::int32_t column) {
+  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  return static_cast<std::uint32_t>(static_cast<std::uint32_t>(column) * kMultiplier >> 32);
 }
 
 // For each column of a group the last of the group's four lowest windows that had it. Open
@@ -35,7 +37,7 @@ class LastWindow {
   }
   // The window at the last call with this column, -1 at the first; from now on `window`.
   int exchange(std::int32_t column, int window) {
-    std::size_t at = hash(column) >> 32 & mask_;
+    std::size_t at = hash(column) & mask_;
     while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;
     const int before = column_[at] < 0 ? -1 : window_[at];
     if (before < 0 && free_ == 0) return -1;
@@ -52,100 +54,139 @@ class LastWindow {
   std::size_t free_ = 0;
 };
 
+constexpr WcsrEstimate kNothingShared = {{1, 1, 1}, {1, 1, 1}};
+
+struct Group {
+  std::int64_t first, last, nnz;  // places [first, last)
+};
+
 // Of one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of 16. Of a
-// group with more than `most` entries only every step-th column is counted, those of the lowest
-// hashes.
-WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
-                     std::int64_t last, std::int64_t nnz, std::int64_t most,
-                     LastWindow& last_window) {
-  const std::int64_t step = (nnz + most - 1) / most;
+// group with many entries only every step-th column is counted, those of the lowest hashes, and
+// where most columns have an entry only one part of them is looked at, another one of every sample.
+WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
+                     std::int64_t sample, LastWindow& last_window) {
+  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
+  const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
+  const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
-  last_window.reset(nnz / step);
-  for (std::int64_t place = first; place < last; ++place) {
+  std::int64_t nnz = 0;
+  last_window.reset(group.nnz / parts / step);
+  for (std::int64_t place = group.first; place < group.last; ++place) {
     const std::int64_t row = row_order.empty() ? place : row_order[place];
-    const auto window = static_cast<int>((place - first) / kWcsrHeights[0]);
-    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
-      const std::int32_t column = matrix.col_idx[e];
-      if ((hash(column) >> 40) * static_cast<std::size_t>(step) >= std::size_t{1} << 24) continue;
+    const auto window = static_cast<int>((place - group.first) / kWcsrHeights[0]);
+    for_part_of_row(matrix, row, parts, (parts / 2 + sample) % parts, [&](std::int32_t column) {
+      ++nnz;
+      if (hash(column) > highest) return;
       const int before = last_window.exchange(column, window);
       for (std::size_t h = 0; h < kHeights; ++h)
         distinct[h][window >> h] += before < 0 || before >> h != window >> h;
-    }
+    });
   }
+  if (nnz == 0) return kNothingShared;
   WcsrEstimate out;
   for (std::size_t h = 0; h < kHeights; ++h)
     for (const std::int64_t counted : distinct[h]) {
-      const std::int64_t columns = counted * step;
-      out.gathered_share[h] += static_cast<double>(columns) / static_cast<double>(nnz);
-      out.stored_share[h] +=
-          static_cast<double>((columns + kTile - 1) / kTile * kTile) / static_cast<double>(nnz);
+      const double columns = static_cast<double>(counted * step) / static_cast<double>(nnz) *
+                             static_cast<double>(group.nnz);
+      const double filled = std::ceil(columns / kTile) * kTile;
+      out.gathered_share[h] += columns / static_cast<double>(group.nnz);
+      out.stored_share[h] += filled / static_cast<double>(group.nnz);
     }
   return out;
 }
 
+// In proportion to their nonzeros: a group with many of them is drawn more than once, and counts
+// so. Of an ordered matrix, whose row pointers nobody has, at most kMostSized groups take part.
+std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_order) {
+  std::vector<Group> drawn;
+  const auto places = [&](std::int64_t group) {
+    const std::int64_t first = group * kGroupRows;
+    return Group{first, std::min(first + kGroupRows, matrix.rows), 0};
+  };
+  if (row_order.empty()) {
+    for (const std::int64_t row : rows_at_nonzeros(matrix)) {
+      Group group = places(row / kGroupRows);
+      group.nnz = matrix.row_ptr[group.last] - matrix.row_ptr[group.first];
+      drawn.push_back(group);
+    }
+    return drawn;
+  }
+  const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
+  const std::int64_t sized = std::min(groups, kMostSized);
+  std::vector<Group> all(sized);
+  std::int64_t nnz = 0;
+  for (std::int64_t i = 0; i < sized; ++i) {
+    all[i] = places(groups * i / sized);
+    for (std::int64_t place = all[i].first; place < all[i].last; ++place)
+      all[i].nnz += matrix.row_length(row_order[place]);
+    nnz += all[i].nnz;
+  }
+  std::int64_t end = 0, s = 0;
+  for (const Group& group : all) {
+    end += group.nnz;
+    for (; nnz * (2 * s + 1) < end * 2 * kSamples; ++s) drawn.push_back(group);
+  }
+  return drawn;
+}
+
 }  // namespace
 
-WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order) {
+std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {
+  std::vector<std::int64_t> rows;
+  auto row = matrix.row_ptr.begin();  // of the sample before; one further at most doubles the way
+  for (std::int64_t s = 0; s < kSamples && matrix.nnz() > 0; ++s) {
+    const auto entry =
+        static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(kSamples) *
+                                  static_cast<double>(matrix.nnz()));
+    std::int64_t way = 1;
+    while (matrix.row_ptr.end() - row > way && row[way] <= entry) way *= 2;
+    row = std::upper_bound(row, matrix.row_ptr.end() - row > way ? row + way : matrix.row_ptr.end(),
+                           entry) -
+          1;
+    rows.push_back(row - matrix.row_ptr.begin());
+  }
+  return rows;
+}
+
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order,
+                           std::int64_t most_entries) {
   WcsrEstimate mean;
   if (matrix.nnz() == 0) return mean;
-  const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
-  const std::int64_t samples = std::clamp<std::int64_t>(groups / 40, 32, 96);
-  std::vector<std::int64_t> ordered_ptr;  // row_ptr of the ordered matrix
-  if (!row_order.empty()) {
-    ordered_ptr.assign(matrix.rows + 1, 0);
-#pragma omp parallel for schedule(static) if (matrix.rows > kWorthThreads)
-    for (std::int64_t place = 0; place < matrix.rows; ++place)
-      ordered_ptr[place + 1] = matrix.row_length(row_order[place]);
-    std::partial_sum(ordered_ptr.begin(), ordered_ptr.end(), ordered_ptr.begin());
-  }
-  const std::vector<std::int64_t>& row_ptr = row_order.empty() ? matrix.row_ptr : ordered_ptr;
-  // At evenly spaced nonzeros: a group with many of them is drawn more than once, and counts so.
-  std::vector<std::int64_t> drawn(samples);
+  const std::vector<Group> drawn = draw_groups(matrix, row_order);
   std::int64_t entries = 0;
-  const auto last_place = [&](std::int64_t group) {
-    return std::min((group + 1) * kGroupRows, matrix.rows);
-  };
-  for (std::int64_t s = 0; s < samples; ++s) {
-    const auto entry =
-        static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(samples) *
-                                  static_cast<double>(matrix.nnz()));
-    const std::int64_t place =
-        std::upper_bound(row_ptr.begin(), row_ptr.end(), entry) - row_ptr.begin() - 1;
-    drawn[s] = place / kGroupRows;
-    entries += row_ptr[last_place(drawn[s])] - row_ptr[drawn[s] * kGroupRows];
-  }
-  std::vector<WcsrEstimate> sampled(samples);
-#pragma omp parallel if (entries > kWorthThreads)
-  {
-    LastWindow last_window;
-#pragma omp for schedule(dynamic)
-    for (std::int64_t s = 0; s < samples; ++s) {
-      if (s > 0 && drawn[s] == drawn[s - 1]) continue;
-      const std::int64_t first = drawn[s] * kGroupRows, last = last_place(drawn[s]);
-      sampled[s] = measure(matrix, row_order, first, last, row_ptr[last] - row_ptr[first],
-                           kMostEntries / samples, last_window);
-    }
-  }
-  for (std::int64_t s = 0; s < samples; ++s) {
-    if (s > 0 && drawn[s] == drawn[s - 1]) sampled[s] = sampled[s - 1];
+  for (const Group& group : drawn) entries += group.nnz;
+  std::int64_t every = 1;
+  while (kSamples / every > kLeastSamples && entries / every > most_entries) every *= 2;
+  LastWindow last_window;
+  WcsrEstimate sampled;
+  std::int64_t measured = -1;
+  double samples = 0;
+  for (std::size_t s = every / 2; s < drawn.size(); s += every) {
+    if (drawn[s].first != measured)
+      sampled = measure(matrix, row_order, drawn[s], s / every, last_window);
+    measured = drawn[s].first;
+    samples += 1;
     for (std::size_t h = 0; h < kHeights; ++h) {
-      mean.gathered_share[h] += sampled[s].gathered_share[h] / static_cast<double>(samples);
-      mean.stored_share[h] += sampled[s].stored_share[h] / static_cast<double>(samples);
+      mean.gathered_share[h] += sampled.gathered_share[h];
+      mean.stored_share[h] += sampled.stored_share[h];
     }
+  }
+  if (samples == 0) return kNothingShared;
+  for (std::size_t h = 0; h < kHeights; ++h) {
+    mean.gathered_share[h] /= samples;
+    mean.stored_share[h] /= samples;
   }
   return mean;
 }
 
 double row_length_variation(const CsrMatrix& matrix) {
   if (matrix.nnz() == 0) return 0;
+  // The mean square of the lengths is their mean times the mean length of a nonzero's row.
+  double length = 0;
+  for (const std::int64_t row : rows_at_nonzeros(matrix))
+    length += static_cast<double>(matrix.row_length(row)) / kSamples;
   const double mean = static_cast<double>(matrix.nnz()) / static_cast<double>(matrix.rows);
-  double squares = 0;
-#pragma omp parallel for reduction(+ : squares) schedule(static) if (matrix.rows > 1 << 20)
-  for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    const double difference = static_cast<double>(matrix.row_length(row)) - mean;
-    squares += difference * difference;
-  }
-  return std::sqrt(squares / static_cast<double>(matrix.rows)) / mean;
+  return std::sqrt(std::max(0.0, length / mean - 1));
 }
 
 }  // namespace spmmbench

@@ -2,7 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
+#include <bit>
 
 #include "../../kernels/async_wcsr/device_build.hpp"
 #include "devices.hpp"
@@ -14,9 +15,9 @@ namespace spmmbench::test {
 namespace {
 
 template <class T>
-std::vector<T> downloaded(Device& device, const Buffer& buffer) {
-  std::vector<T> host(buffer.bytes() / sizeof(T));
-  if (!host.empty()) device.download(host.data(), buffer.data(), buffer.bytes());
+std::vector<T> downloaded(Device& device, const void* data, std::size_t count) {
+  std::vector<T> host(count);
+  if (count > 0) device.download(host.data(), data, count * sizeof(T));
   return host;
 }
 
@@ -35,6 +36,55 @@ CsrMatrix wide_matrix() {
   return m;
 }
 
+// So many windows that their blocks are small; some of them hold more entries than a block has
+// threads.
+CsrMatrix tall_matrix() {
+  CsrMatrix m{140'001, 300'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    const std::int64_t length = row % 50'000 == 7 ? 700 : row % 97 == 0 ? 3 : 0;
+    for (std::int64_t i = 0; i < length; ++i) {
+      m.col_idx.push_back(static_cast<std::int32_t>(row % 1000 + 400 * i));
+      m.values.push_back(uniform_at(2, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+// Few windows of so many entries that their blocks are large, in several slabs.
+CsrMatrix long_matrix() {
+  CsrMatrix m{20, 400'000, {0}, {}, {}};
+  for (std::int64_t row = 0; row < m.rows; ++row) {
+    for (std::int64_t i = 0; i < 3000; ++i) {
+      m.col_idx.push_back(static_cast<std::int32_t>(row % 3 + 130 * i));
+      m.values.push_back(uniform_at(3, row, i));
+    }
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  return m;
+}
+
+void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape& shape,
+                       const std::string& order) {
+  const Permutation rows = wcsr_row_order(matrix, order);
+  const Wcsr host = Wcsr::build(matrix, shape, rows);
+  StageTimer stages;
+  const DeviceWcsr built = build_wcsr(matrix, shape, rows, device, stages);
+  EXPECT_EQ(built.window_ptr_host, host.window_ptr);
+  EXPECT_EQ(downloaded<std::int32_t>(device, built.window_ptr, host.window_ptr.size()),
+            host.window_ptr);
+  EXPECT_EQ(downloaded<std::int32_t>(device, built.col_idx, host.col_idx.size()), host.col_idx);
+  EXPECT_EQ(static_cast<double>(built.gathered), host.stats().extra.at("gathered_rows_of_b"));
+  if (shape.value_type == ElementType::f32) {
+    std::vector<std::uint32_t> bits(host.values32.size());
+    std::transform(host.values32.begin(), host.values32.end(), bits.begin(),
+                   [](float value) { return std::bit_cast<std::uint32_t>(value); });
+    EXPECT_EQ(downloaded<std::uint32_t>(device, built.values, bits.size()), bits);
+  } else {
+    EXPECT_EQ(downloaded<std::uint16_t>(device, built.values, host.values16.size()), host.values16);
+  }
+}
+
 TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   std::vector<NamedShape> shapes = all_shapes();
@@ -46,28 +96,20 @@ TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuild) {
       if (matrix.nnz() > 0) matrix.values[matrix.nnz() / 2] = 0;
       for (const int window_rows : {8, 16, 32})
         for (const char* order : {"natural", "degree", "random"}) {
-          const WcsrShape wcsr_shape{window_rows, 16, storage_type(precision)};
-          const Permutation rows = wcsr_row_order(matrix, order);
-          const Wcsr host = Wcsr::build(matrix, wcsr_shape, rows);
-          StageTimer stages;
-          const DeviceWcsr built = build_wcsr(matrix, wcsr_shape, rows, device, stages);
           SCOPED_TRACE(shape.name + " window " + std::to_string(window_rows) + " " + order);
-          EXPECT_EQ(built.window_ptr_host, host.window_ptr);
-          EXPECT_EQ(downloaded<std::int32_t>(device, built.window_ptr), host.window_ptr);
-          EXPECT_EQ(downloaded<std::int32_t>(device, built.col_idx), host.col_idx);
-          EXPECT_EQ(static_cast<double>(built.gathered),
-                    host.stats().extra.at("gathered_rows_of_b"));
-          if (precision == Precision::tf32) {
-            EXPECT_EQ(downloaded<std::uint32_t>(device, built.values),
-                      std::vector<std::uint32_t>(
-                          reinterpret_cast<const std::uint32_t*>(host.values32.data()),
-                          reinterpret_cast<const std::uint32_t*>(host.values32.data()) +
-                              host.values32.size()));
-          } else {
-            EXPECT_EQ(downloaded<std::uint16_t>(device, built.values), host.values16);
-          }
+          expect_host_bytes(device, matrix, {window_rows, 16, storage_type(precision)}, order);
         }
     }
+}
+
+TEST(WcsrDeviceBuild, GivesTheBytesOfTheHostBuildWithSmallAndLargeBlocks) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (CsrMatrix matrix : {tall_matrix(), long_matrix()}) {
+    for (float& value : matrix.values) value = round_to(Precision::fp16, value);
+    SCOPED_TRACE(matrix.rows);
+    expect_host_bytes(device, matrix, {8, 16, ElementType::f16}, "natural");
+    expect_host_bytes(device, matrix, {16, 16, ElementType::f16}, "random");
+  }
 }
 
 }  // namespace

@@ -133,6 +133,27 @@ TEST(Wcsr, TheEstimateOfLongRowsIsCloseToWhatTheBuildGives) {
   }
 }
 
+// Cliques lie in a narrow range of the columns, so ranges of all columns would miss them.
+TEST(Wcsr, TheEstimateOfFullBlocksIsTheirShare) {
+  std::vector<std::vector<std::int32_t>> rows(640);
+  for (std::int32_t row = 0; row < 640; ++row)
+    for (std::int32_t i = 0; i < 64; ++i) rows[row].push_back(row / 64 * 1000 + i);
+  const WcsrEstimate estimate = estimate_wcsr(testing::from_rows(10'000, rows), {});
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
+    EXPECT_NEAR(estimate.gathered_share[h], 1.0 / kWcsrHeights[h], 0.01);
+}
+
+TEST(Wcsr, ARowIsSampledAsOftenAsItHasNonzeros) {
+  std::vector<std::vector<std::int32_t>> rows(100);
+  for (std::int32_t i = 0; i < 48; ++i) rows[20].push_back(i);
+  for (std::int32_t i = 0; i < 16; ++i) rows[80].push_back(i);
+  const std::vector<std::int64_t> sampled = rows_at_nonzeros(testing::from_rows(48, rows));
+  ASSERT_EQ(sampled.size(), 64U);
+  EXPECT_EQ(std::count(sampled.begin(), sampled.end(), 20), 48);
+  EXPECT_EQ(std::count(sampled.begin(), sampled.end(), 80), 16);
+  EXPECT_TRUE(rows_at_nonzeros(testing::from_rows(9, {{}, {}})).empty());
+}
+
 TEST(Wcsr, TheEstimateOfAnEmptyMatrixIsZero) {
   EXPECT_EQ(estimate_wcsr(testing::from_rows(9, {{}, {}}), {}).gathered_share[0], 0);
   EXPECT_EQ(row_length_variation(testing::from_rows(9, {{}, {}})), 0);

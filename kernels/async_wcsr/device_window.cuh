@@ -1,0 +1,198 @@
+#pragma once
+// A block's window of rows while WCSR is built on the device: its entries, and the ranks of their
+// columns among its distinct ones. Columns are marked in a bitmap in shared memory, so nothing is
+// sorted:
+//
+//   columns   first ...                    ... last      of the window, a slab at a time
+//   bits      0100 1000 .... 0110 0000 0001              one per column
+//   before    0         2         ..        4            set bits before each group of 128
+//   rank(c) = before[group of c] + set bits of the group below c
+//
+// A window of few entries far apart would clear and scan mostly zeros: each of its entries is
+// compared with every other instead.
+
+#include <cstddef>
+#include <cstdint>
+#include <cub/block/block_scan.cuh>
+#include <limits>
+
+namespace spmmbench::wcsr {
+
+constexpr int kMaxWindowRows = 64;
+constexpr std::int32_t kGroup = 128;    // columns that one thread counts
+constexpr std::int32_t kFar = 1 << 16;  // columns between the first and last of a spread window
+
+struct Csr {
+  const std::int64_t* row_ptr;
+  const std::int32_t* col_idx;
+  const std::int32_t* row_of;  // by place; null: the places are the rows
+  std::int64_t rows;
+  int window_rows;
+};
+
+// Columns whose bits lie in shared memory at a time: as many as leave room for the blocks that an
+// SM can hold otherwise, and for what else a block keeps there.
+template <int kThreads>
+constexpr std::int32_t kSlab = kThreads == 128   ? 1 << 16
+                               : kThreads == 256 ? 1 << 18
+                                                 : 1 << 17;
+
+template <int kThreads>
+using Scan = cub::BlockScan<std::int32_t, kThreads>;
+
+// The rows of this block's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
+struct Window {
+  std::int64_t shift[kMaxWindowRows];  // entry i of row r is entry i + shift[r] of the matrix
+  std::int32_t start[kMaxWindowRows + 1];
+  std::int32_t first_column, last_column;
+  int rows;
+
+  __device__ std::int32_t count() const { return start[rows]; }
+  __device__ bool is_spread() const {
+    return count() <= static_cast<int>(blockDim.x) && last_column - first_column >= kFar;
+  }
+  __device__ int row_of(std::int32_t i) const {
+    int low = 0, high = rows;  // start[low] <= i < start[high]
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      (start[middle] <= i ? low : high) = middle;
+    }
+    return low;
+  }
+};
+
+// By all threads; ends with a barrier.
+__device__ void read_window(const Csr& a, Window& window) {
+  const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
+  const int row = static_cast<int>(threadIdx.x);
+  if (row == 0) {
+    window.rows = static_cast<int>(min(a.rows - first_place, std::int64_t{a.window_rows}));
+    window.start[0] = 0;
+    window.first_column = std::numeric_limits<std::int32_t>::max();
+    window.last_column = -1;
+  }
+  __syncthreads();
+  std::int64_t begin = 0, end = 0;
+  if (row < window.rows) {
+    const std::int64_t place = first_place + row;
+    const std::int64_t at = a.row_of == nullptr ? place : a.row_of[place];
+    begin = a.row_ptr[at];
+    end = a.row_ptr[at + 1];
+    window.start[row + 1] = static_cast<std::int32_t>(end - begin);
+    if (begin < end) {
+      atomicMin(&window.first_column, a.col_idx[begin]);
+      atomicMax(&window.last_column, a.col_idx[end - 1]);
+    }
+  }
+  __syncthreads();
+  if (row == 0)
+    for (int r = 0; r < window.rows; ++r) window.start[r + 1] += window.start[r];
+  __syncthreads();
+  if (row < window.rows) window.shift[row] = begin - window.start[row];
+  __syncthreads();
+}
+
+// visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
+// among the threads: entry i of the window is thread i % kThreads's. Several columns are read at a
+// time, since a matrix of few windows has few threads to hide the latency.
+template <int kThreads, class Visit>
+__device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) {
+  constexpr int kAhead = 4;
+  const auto count = static_cast<std::uint32_t>(window.count());  // unsigned: i runs past it
+  for (std::uint32_t from = threadIdx.x; from < count; from += kAhead * kThreads) {
+    int row[kAhead];
+    std::int64_t entry[kAhead];
+    std::int32_t column[kAhead];
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const auto at = static_cast<std::int32_t>(min(from + i * kThreads, count - 1));
+      row[i] = window.row_of(at);
+      entry[i] = at + window.shift[row[i]];
+      column[i] = __ldg(a.col_idx + entry[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i)
+      if (from + i * kThreads < count) visit(entry[i], row[i], column[i]);
+  }
+}
+
+// The columns of a spread window, one per thread, and whether no earlier thread has the same one.
+template <int kThreads>
+struct Spread {
+  std::int32_t column[kThreads];
+
+  __device__ bool is_first(std::int32_t count) const {
+    const auto own = static_cast<std::int32_t>(threadIdx.x);
+    bool first = own < count;
+    for (std::int32_t i = 0; i < count; ++i) first &= column[i] != column[own] || i >= own;
+    return first;
+  }
+};
+
+// Bits of the columns [first, first + slab), and the numbers of those before each group of 128.
+template <int kThreads>
+class Bitmap {
+ public:
+  __device__ Bitmap(unsigned char* shared, std::int32_t first, std::int32_t last)
+      : first_(first),
+        groups_(min((last - first) / kGroup + 1, kSlab<kThreads> / kGroup)),
+        bits_(reinterpret_cast<uint4*>(shared)),
+        before_(reinterpret_cast<std::int32_t*>(bits_ + groups_)) {}
+
+  // By all threads; ends with a barrier.
+  __device__ void clear() {
+    for (int group = static_cast<int>(threadIdx.x); group < groups_; group += kThreads)
+      bits_[group] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
+  }
+  __device__ bool covers(std::int32_t column) const {
+    return static_cast<std::uint32_t>(column - first_) <
+           static_cast<std::uint32_t>(kSlab<kThreads>);
+  }
+  // True for the first that sets this column.
+  __device__ bool set(std::int32_t column) {
+    const std::int32_t at = column - first_;
+    const std::uint32_t bit = 1U << (at % 32);
+    return (atomicOr(reinterpret_cast<std::uint32_t*>(bits_) + at / 32, bit) & bit) == 0;
+  }
+  // Counts, starting from `rank`; emit(rank, column) for every column. By all threads, after a
+  // barrier; ends with one. Returns the rank after the last.
+  template <class Emit>
+  __device__ std::int32_t count(std::int32_t rank, typename Scan<kThreads>::TempStorage& scan,
+                                Emit emit) {
+    for (int from = 0; from < groups_; from += kThreads) {
+      const int group = from + static_cast<int>(threadIdx.x);
+      const uint4 bits = group < groups_ ? bits_[group] : make_uint4(0, 0, 0, 0);
+      const std::uint32_t words[4] = {bits.x, bits.y, bits.z, bits.w};
+      const int set = __popc(bits.x) + __popc(bits.y) + __popc(bits.z) + __popc(bits.w);
+      std::int32_t before = 0, all = 0;
+      Scan<kThreads>(scan).ExclusiveSum(set, before, all);
+      __syncthreads();  // the scan's memory is used again
+      before += rank;
+      if (group < groups_) before_[group] = before;
+      for (int w = 0; w < 4; ++w)
+        for (std::uint32_t rest = words[w]; rest != 0; rest &= rest - 1)
+          emit(before++, first_ + group * kGroup + w * 32 + __ffs(static_cast<int>(rest)) - 1);
+      rank += all;
+    }
+    __syncthreads();
+    return rank;
+  }
+  __device__ std::int32_t rank(std::int32_t column) const {
+    const std::int32_t at = column - first_, word = at / 32;
+    const auto* const words = reinterpret_cast<const std::uint32_t*>(bits_);
+    std::int32_t rank = before_[at / kGroup];
+    for (std::int32_t w = word / 4 * 4; w < word; ++w) rank += __popc(words[w]);
+    return rank + __popc(words[word] & ((1U << (at % 32)) - 1));
+  }
+
+ private:
+  std::int32_t first_;
+  int groups_;
+  uint4* bits_;
+  std::int32_t* before_;
+};
+
+constexpr std::size_t kBytesPerGroup = kGroup / 8 + sizeof(std::int32_t);  // of a bitmap
+
+}  // namespace spmmbench::wcsr
