@@ -70,24 +70,28 @@ class Signatures {
   std::int64_t size() const { return sets_.size(); }
   int hashes() const { return hashes_; }
 
-  // Hashes [first, first + count) of a set.
-  void get(std::int64_t set, int first, int count, std::uint32_t* out) const {
-    if (place_[set] < 0) return compute(set, first, count, out);
-    std::copy_n(&minima_[std::int64_t{place_[set]} * hashes_ + first], count, out);
+  // All hashes of a set; in `scratch` where they are not kept.
+  const std::uint32_t* of(std::int64_t set, Signature& scratch) const {
+    return part_of(set, 0, hashes_, scratch);
   }
   // Hash of a band: sets that agree on all of it have the same.
   std::uint64_t band_key(std::int64_t set, int first, int count) const {
-    Signature part;
-    get(set, first, count, part.data());
+    Signature scratch;
+    const std::uint32_t* const part = part_of(set, first, count, scratch);
     std::uint64_t key = 0;
     for (int h = 0; h < count; ++h) key = mix64(key ^ part[h]);
     return key;
   }
 
  private:
-  void compute(std::int64_t set, int first, int count, std::uint32_t* out) const {
-    Signature minima;
-    minima.fill(UINT32_MAX);
+  const std::uint32_t* part_of(std::int64_t set, int first, int count, Signature& scratch) const {
+    if (place_[set] >= 0) return &minima_[std::int64_t{place_[set]} * hashes_ + first];
+    compute(set, first, count, scratch.data());
+    return scratch.data();
+  }
+
+  void compute(std::int64_t set, int first, int count, std::uint32_t* minima) const {
+    std::fill_n(minima, count, UINT32_MAX);
     for (const std::int32_t row : sets_.of(set))
       for (std::int64_t e = matrix_.row_ptr[row]; e < matrix_.row_ptr[row + 1]; ++e) {
         const std::uint64_t hash =
@@ -97,7 +101,6 @@ class Signatures {
               minima[h],
               static_cast<std::uint32_t>((hash * factor_[first + h] + offset_[first + h]) >> 32));
       }
-    std::copy_n(minima.begin(), count, out);
   }
 
   const CsrMatrix& matrix_;
@@ -113,15 +116,19 @@ class Signatures {
 // one band after the other.
 template <class Visit>
 void for_each_candidate(const Signatures& signatures, int band_hashes, Visit&& visit) {
+  constexpr std::int64_t kWorthThreads = 1 << 18;  // below, waiting for each other costs more
+  constexpr std::int64_t kAhead = 16;
   const std::int64_t size = signatures.size();
   std::vector<std::uint64_t> keys(size);
   std::vector<std::int32_t> last(size + size / 2 + 1);  // by key: open addressing
+  const auto slot_of = [&](std::uint64_t key) { return (key >> 32) * last.size() >> 32; };
   for (int band = 0; band + band_hashes <= signatures.hashes(); band += band_hashes) {
-#pragma omp parallel for schedule(dynamic, 4096)
+#pragma omp parallel for schedule(dynamic, 4096) if (size >= kWorthThreads)
     for (std::int64_t i = 0; i < size; ++i) keys[i] = signatures.band_key(i, band, band_hashes);
     std::fill(last.begin(), last.end(), -1);
     for (std::int64_t i = 0; i < size; ++i) {
-      std::size_t slot = (keys[i] >> 32) * last.size() >> 32;
+      if (i + kAhead < size) __builtin_prefetch(&last[slot_of(keys[i + kAhead])]);
+      std::size_t slot = slot_of(keys[i]);
       while (last[slot] >= 0 && keys[last[slot]] != keys[i])
         slot = slot + 1 == last.size() ? 0 : slot + 1;
       if (last[slot] >= 0) visit(last[slot], static_cast<std::int32_t>(i));
@@ -163,14 +170,14 @@ Candidates find_candidates(const Signatures& signatures, int band_hashes) {
   for (std::int64_t a = 0; a < size; ++a) {
     if (out.ptr[a] == out.ptr[a + 1]) continue;
     std::sort(out.partner.begin() + out.ptr[a], out.partner.begin() + out.ptr[a + 1]);
-    Signatures::Signature one, other;
-    signatures.get(a, 0, signatures.hashes(), one.data());
+    Signatures::Signature scratch, other_scratch;
+    const std::uint32_t* const one = signatures.of(a, scratch);
     for (std::int64_t i = out.ptr[a]; i < out.ptr[a + 1]; ++i) {
       if (i > out.ptr[a] && out.partner[i] == out.partner[i - 1]) {
         out.similarity[i] = Candidates::kRepeated;
         continue;
       }
-      signatures.get(out.partner[i], 0, signatures.hashes(), other.data());
+      const std::uint32_t* const other = signatures.of(out.partner[i], other_scratch);
       std::uint8_t equal = 0;
       for (int h = 0; h < signatures.hashes(); ++h) equal += one[h] == other[h];
       out.similarity[i] = equal;
