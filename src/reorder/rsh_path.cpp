@@ -18,8 +18,11 @@ class NeighborEdges {
 #pragma omp parallel for schedule(static)
     for (std::int64_t slot = 0; slot < rows * k; ++slot) {
       const std::int64_t row = slot / k, other = neighbors.row[slot];
-      const auto list = neighbors.row.begin() + other * k;
-      is_edge_[slot] = other > row || (other >= 0 && std::find(list, list + k, row) == list + k);
+      const auto is_in_list_of_other = [&] {
+        const auto list = neighbors.row.begin() + other * k;
+        return std::find(list, list + k, row) != list + k;
+      };
+      is_edge_[slot] = other > row || (other >= 0 && !is_in_list_of_other());
     }
     // A counting sort of the rows, each once for all its edges of a similarity. Only similarities
     // that occur are counted: there are few in a small matrix.

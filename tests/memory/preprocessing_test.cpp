@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../host/matrices.hpp"
+#include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "heap.hpp"
 #include "spmmbench/registry.hpp"
@@ -109,6 +110,13 @@ TEST_P(Preprocessing, RsTileNeedsLessThanFourTimesTheMatrix) {
   for (const char* text : {"rs_tile?window=8", "rs_tile?window=32", "rs_tile?tau_nnz=32"})
     expect_below_four_times(text, [&](const CsrMatrix& matrix) {
       return RsTile::build(matrix, Spec::parse(text).options);
+    });
+}
+
+TEST_P(Preprocessing, TheImageThatTheKernelReadsNeedsLessThanFourTimesTheMatrix) {
+  for (const char* text : {"rs_tile?window=8", "rs_tile?window=32"})
+    expect_below_four_times(std::string("image of ") + text, [&](const CsrMatrix& matrix) {
+      return RsImage::build(RsTile::build(matrix, Spec::parse(text).options), ElementType::f32);
     });
 }
 
