@@ -29,8 +29,11 @@ namespace bcsr = async_bcsr;
 using bcsr::Loader;
 
 constexpr std::int64_t kManyTiles = 16;  // of N: from here on one more is little
+// Of a matrix with a smaller share of nonzeros, A's tiles are too few for pairs to gain by sharing
+// them: narrower bands of B gain more.
+constexpr double kFewNonzeros = 0.125;
 // A band of B that stays in L2 beside the streams of A and C, and the widest that gained.
-constexpr std::int64_t kBandBytes = std::int64_t{20} << 20;
+constexpr std::int64_t kBandBytes = std::int64_t{10} << 20;
 constexpr std::int64_t kBandColumns = 1024;
 constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never refused for fill
 
@@ -155,8 +158,11 @@ const Variant* choose_variant(const Problem& problem) {
     return find_variant(problem, tile_n, static_cast<int>(o.get_int("cluster", 1, 1, 2)));
   // A second tile that lies outside of C costs more than the multicast saves.
   const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
+  const bool few =
+      static_cast<double>(problem.nnz()) <
+      kFewNonzeros * static_cast<double>(problem.m()) * static_cast<double>(problem.k());
   const Variant* const pairs =
-      tiles % 2 == 0 || tiles >= kManyTiles ? find_variant(problem, tile_n, 2) : nullptr;
+      !few && (tiles % 2 == 0 || tiles >= kManyTiles) ? find_variant(problem, tile_n, 2) : nullptr;
   return pairs != nullptr ? pairs : find_variant(problem, tile_n, 1);
 }
 
