@@ -46,7 +46,7 @@ struct MakeVariant {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
     using Shape = tiles::Shape<Boxes, kRowBytes, kStages>;
     return {wcsr_kernel<Boxes, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums};
-  };
+  }
 };
 
 class AsyncWcsrPlan final : public Plan {

@@ -65,7 +65,7 @@ struct MakeVariant {
     using Shape = tiles::Shape<Tiles, kRowBytes, kStages>;
     return {{rsh_kernel<Tiles, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums},
             rsh::kResidualRowsPerWarp<Input, kRowBytes>};
-  };
+  }
 };
 
 bool is_identity(const std::vector<std::int32_t>& rows) {

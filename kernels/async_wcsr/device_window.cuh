@@ -62,7 +62,7 @@ struct Window {
 };
 
 // By all threads; ends with a barrier.
-__device__ void read_window(const Csr& a, Window& window) {
+__device__ inline void read_window(const Csr& a, Window& window) {
   const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
   const int row = static_cast<int>(threadIdx.x);
   if (row == 0) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <string>
 #include <utility>
@@ -109,13 +108,12 @@ inline std::vector<OptionSpec> options_with(const std::string& default_order,
        "row order inside the format: natural, a reordering, auto (natural or degree), search (or "
        "rsh, where gathers dominate)"}};
   all.insert(all.end(), own.begin(), own.end());
-  for (const OptionSpec& launch : std::initializer_list<OptionSpec>{
-           {"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-           {"warps", "4", "warps per block, 1 to 4"},
-           {"span", "auto", "tiles per warp, 1 to 32"},
-           {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
-           {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}})
-    all.push_back(launch);
+  all.insert(all.end(),
+             {{"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
+              {"warps", "4", "warps per block, 1 to 4"},
+              {"span", "auto", "tiles per warp, 1 to 32"},
+              {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
+              {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}});
   return all;
 }
 

@@ -29,6 +29,7 @@ void MatrixRun::select(const PlannedCase& planned) {
                      current_->group != planned.group;
   const bool new_b = new_a || current_->n != planned.n;
   current_ = planned;
+  if (new_b) devices_.clear();
   if (new_a) {
     a_error_.clear();
     try {
@@ -38,7 +39,6 @@ void MatrixRun::select(const PlannedCase& planned) {
     }
   }
   if (!new_b) return;
-  devices_.clear();
   compulsory_bytes_ =
       compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
 }

@@ -77,7 +77,7 @@ class PlantedKernel final : public Kernel {
 
 class RunCase : public ::testing::Test {
  protected:
-  bool run(Fault fault, std::int64_t n = 6) {
+  bool run(Fault fault, std::int64_t n = 6, ReferenceChecker* other_reference = nullptr) {
     const PlantedKernel kernel(fault);
     const KernelChoice choice{&kernel, options_};
     const Operands operands = make_operands(a_, n, Precision::fp32, ElementType::f32,
@@ -91,7 +91,7 @@ class RunCase : public ::testing::Test {
     input.problem.b = operands.b;
     input.device = &device_;
     input.operands = &operands;
-    input.reference = reference.get();
+    input.reference = other_reference != nullptr ? other_reference : reference.get();
     input.bound_us = 5;
     row_ = {};
     return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},
@@ -147,6 +147,19 @@ TEST_F(RunCase, PredictedMemoryBeyondTheDeviceFailsBeforeBuilding) {
   EXPECT_EQ(row_.status, Status::failed);
   EXPECT_NE(row_.reason.find("out of device memory"), std::string::npos);
   EXPECT_TRUE(row_.stages_ms.empty());
+}
+
+TEST_F(RunCase, TheReferenceGivesItsMemoryBackOnlyWhereAKernelDoesNotFit) {
+  class Reference final : public ReferenceChecker {
+   public:
+    Verdict check(const DenseView&, const ErrorBound&) override { return {.ok = true}; }
+    void release_memory() override { ++releases; }
+    int releases = 0;
+  } reference;
+  run(Fault::none, 6, &reference);
+  EXPECT_EQ(reference.releases, 0);
+  run(Fault::none, 99, &reference);
+  EXPECT_EQ(reference.releases, 1);
 }
 
 TEST_F(RunCase, AnUnknownOptionFailsTheCase) {
