@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "gpu/backend.hpp"
+#include "report/fields.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -93,10 +94,16 @@ void add_list(CLI::App& app, ExitCode&) {
   CLI::App* list = app.add_subcommand(
       "list", "What this build offers: kernels, formats, reorderings, generators, devices");
   list->add_option("WHAT", in->what,
-                   "kernels, formats, reorderings, generators or devices; default: all")
-      ->check(CLI::IsMember({"kernels", "formats", "reorderings", "generators", "devices"}));
+                   "kernels, formats, reorderings, generators or devices; default: all of them. "
+                   "schema: what every field of a result document means, as JSON Schema")
+      ->check(
+          CLI::IsMember({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
   list->add_flag("--json", in->json, "As JSON");
   list->callback([in] {
+    if (in->what == "schema") {
+      fmt::print("{}\n", result_schema().dump(2));
+      return;
+    }
     Json sections = Json::object();
     const auto add = [&](const char* name, auto make) {
       if (in->what.empty() || in->what == name) sections[name] = make();

@@ -8,16 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "report/fields.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
 
-nlohmann::ordered_json to_json(const ResultRow& row);
-nlohmann::ordered_json to_json(const RunContext& context);
 // On one line; bytes that are no UTF-8 (file names) are replaced.
 std::string dump_line(const nlohmann::ordered_json& json);
-ResultRow row_from_json(
-    const nlohmann::ordered_json& json);  // throws Error naming the missing field
 // The row that dump_line made a line of; empty for any other line.
 std::optional<ResultRow> row_from_line(const std::string& line);
 
@@ -27,6 +24,5 @@ ResultDocument read_document(const std::string& path);
 // The same without holding the rows: each is handed to `visit` as it is read, and the document that
 // is returned has none.
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit);
-RunContext context_from_json(const nlohmann::ordered_json& json);
 
 }  // namespace spmmbench

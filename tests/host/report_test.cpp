@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "report/baselines.hpp"
@@ -96,6 +97,75 @@ TEST(Json, AMissingFieldIsNamed) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("kernel"), std::string::npos);
   }
+}
+
+// A row that has everything a row can have.
+ResultRow full_row() {
+  ResultRow row = row_of("rsh?tau=4", "fp16", 10);
+  row.format = FormatStats{};
+  row.device_bytes = 1;
+  row.issued_flops = row.compulsory_bytes = 1;
+  row.speedup = {1, 2, 3};
+  row.break_even_calls = 4;
+  return row;
+}
+
+// Every place below `schema` that says which keys an object has, against the object itself.
+void expect_described(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& json,
+                      const std::string& path) {
+  if (!json.is_object()) return;
+  const auto* object = &schema;
+  if (schema.contains("oneOf")) object = &schema.at("oneOf").back();  // null or this
+  if (!object->contains("properties")) return;
+  for (const auto& [key, value] : json.items()) {
+    ASSERT_TRUE(object->at("properties").contains(key)) << path << key << " is not in the schema";
+    expect_described(object->at("properties").at(key), value, path + key + ".");
+  }
+  for (const auto& [key, described] : object->at("properties").items())
+    EXPECT_TRUE(json.contains(key)) << path << key << " is never written";
+}
+
+TEST(Schema, DescribesEveryFieldThatIsWrittenAndNoOther) {
+  const auto schema = result_schema();
+  expect_described(schema.at("$defs").at("row"), to_json(full_row()), "row.");
+  expect_described(schema.at("$defs").at("context"), to_json(RunContext{}), "context.");
+}
+
+TEST(Schema, TheRecordedOneIsTheProgramsOwn) {
+  std::ifstream file(SPMMBENCH_SOURCE_DIR "/results/schema.json");
+  EXPECT_EQ(nlohmann::ordered_json::parse(file), result_schema())
+      << "spmmbench list schema > results/schema.json";
+}
+
+TEST(Json, AFieldOfTheWrongTypeIsNamedWithWhatWasExpected) {
+  auto json = to_json(full_row());
+  json["hot"]["median_us"] = "12 us";
+  try {
+    row_from_json(json);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "result row: 'hot.median_us': expected a number, got \"12 us\"");
+  }
+}
+
+TEST(Json, ReadsBackWhatItWrites) {
+  EXPECT_EQ(to_json(row_from_json(to_json(full_row()))), to_json(full_row()));
+  RunContext context;
+  context.argv = {"spmmbench", "run"};
+  context.protocol = {{"noise_limit", "0.01"}};
+  context.clocks_before.power_w = 700;
+  context.device.kind = DeviceKind::cuda;
+  EXPECT_EQ(to_json(context_from_json(to_json(context))), to_json(context));
+}
+
+TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
+  const std::string header = "," + csv_header() + ",";
+  for (const std::string name : {"matrix", "nnz", "kernel", "load_ms", "format", "format_fill",
+                                 "hot_median_us", "cold_n", "speedup_cublas", "command"})
+    EXPECT_NE(header.find("," + name + ","), std::string::npos) << name;
+  std::set<std::string> names;
+  for (const auto& column : row_columns())
+    EXPECT_TRUE(names.insert(column.name).second) << column.name;
 }
 
 TEST(Csv, HasAsManyFieldsAsItsHeader) {

@@ -1,0 +1,328 @@
+#include "report/fields.hpp"
+
+#include "report/field_table.hpp"
+
+namespace spmmbench {
+
+template <>
+struct Codec<Status> {
+  static constexpr Status kAll[] = {Status::ok, Status::wrong, Status::skipped, Status::failed,
+                                    Status::timeout};
+  static Json schema() {
+    Json names = Json::array();
+    for (const Status status : kAll) names.push_back(to_string(status));
+    return {{"enum", names}};
+  }
+  static Json write(Status status) { return to_string(status); }
+  static Status read(const Json& json) {
+    for (const Status status : kAll)
+      if (json == to_string(status)) return status;
+    throw UnexpectedType{"ok, wrong, skipped, failed or timeout"};
+  }
+  static std::string text(Status status) { return std::string(to_string(status)); }
+};
+
+template <>
+struct Codec<DeviceKind> {
+  static Json schema() { return {{"enum", {"cuda", "host"}}}; }
+  static Json write(DeviceKind kind) { return kind == DeviceKind::cuda ? "cuda" : "host"; }
+  static DeviceKind read(const Json& json) {
+    expect(json == "cuda" || json == "host", "cuda or host");
+    return json == "cuda" ? DeviceKind::cuda : DeviceKind::host;
+  }
+  static std::string text(DeviceKind kind) { return write(kind).get<std::string>(); }
+};
+
+namespace {
+
+const Json kNotEmpty = {{"minLength", 1}};
+const Json kAtLeastOne = {{"minimum", 1}};
+const Json kNotNegative = {{"minimum", 0}};
+
+const FieldTable<MatrixSummary>& matrix_fields() {
+  using M = MatrixSummary;
+  static const FieldTable<M> table = {
+      field("name", &M::name, "of the file or the generator", kNotEmpty).csv("matrix"),
+      field("source", &M::source, "path or gen: spec as given", kNotEmpty),
+      field("sha256", &M::sha256, "of the matrix: sizes, structure and values",
+            {{"pattern", "^[0-9a-f]{64}$"}}),
+      field("rows", &M::rows, ""),
+      field("cols", &M::cols, ""),
+      field("nnz", &M::nnz, "nonzeros"),
+      field("mean_row", &M::mean_row, "mean nonzeros of a row", kNotNegative),
+      field("max_row", &M::max_row, "nonzeros of the longest row"),
+      field("cv_row", &M::cv_row, "coefficient of variation of the row lengths", kNotNegative),
+  };
+  return table;
+}
+
+const FieldTable<FormatStats>& format_fields() {
+  using F = FormatStats;
+  static const FieldTable<F> table = {
+      field("name", &F::name, "").csv(""),
+      field("bytes", &F::bytes, "everything the kernel reads of A"),
+      field("index_bytes", &F::index_bytes, "of which indices and metadata"),
+      field("stored", &F::stored, "stored entries, padding included"),
+      field("tiles", &F::tiles, "tiles or blocks; 0 where the format has none"),
+      field("windows", &F::windows, "row windows; 0 where the format has none"),
+      field("fill", &F::fill, "nonzeros / entries that the tiles have room for"),
+      field("nnz_per_tile", &F::nnz_per_tile, ""),
+      field("nnz_per_window", &F::nnz_per_window, ""),
+      field("window_imbalance", &F::window_imbalance,
+            "tiles of the largest window / mean tiles of a window that has any"),
+      field("extra", &F::extra, "the format's own; units are in the names"),
+  };
+  return table;
+}
+
+const FieldTable<Verdict>& verdict_fields() {
+  using V = Verdict;
+  // Whether the result is correct follows from the error, so that no document can contradict
+  // itself.
+  Field<V> error = field("error_over_bound", &V::error_over_bound,
+                         "largest |C - Cref| / bound of any element; at most 1 is correct");
+  error.read = [read = error.read](V& verdict, const Json& json, const std::string& path) {
+    read(verdict, json, path);
+    verdict.ok = verdict.error_over_bound <= 1;
+  };
+  static const FieldTable<V> table = {
+      error,
+      field("worst_row", &V::worst_row, "where the largest error is"),
+      field("worst_col", &V::worst_col, ""),
+      field("relative_frobenius", &V::relative_frobenius, "||C - Cref|| / ||Cref||"),
+  };
+  return table;
+}
+
+const FieldTable<Timing>& timing_fields() {
+  using T = Timing;
+  static const FieldTable<T> table = {
+      field("median_us", &T::median_us, "time of one launch", kNotNegative),
+      field("q1_us", &T::q1_us, "first quartile", kNotNegative),
+      field("q3_us", &T::q3_us, "third quartile", kNotNegative),
+      field("min_us", &T::min_us, "", kNotNegative),
+      derived<T>(
+          "n", [](const T& timing) { return timing.n(); }, "samples", kAtLeastOne),
+      field("launches_per_sample", &T::launches_per_sample, "", kAtLeastOne),
+      field("samples_us", &T::samples_us, "time per launch of every sample, in the order measured",
+            {{"minItems", 1}})
+          .not_in_csv(),
+  };
+  return table;
+}
+
+const FieldTable<Speedups>& speedup_fields() {
+  using S = Speedups;
+  static const FieldTable<S> table = {
+      field("cusparse_default_fp32", &S::cusparse_default_fp32,
+            "over cusparse_csr_default at fp32"),
+      field("cusparse_best", &S::cusparse_best,
+            "over the fastest correct cuSPARSE at the same input precision"),
+      field("cublas", &S::cublas, "over cuBLAS on the dense A at the same input precision"),
+  };
+  return table;
+}
+
+// Infinity is "never" here.
+Field<ResultRow> break_even_field() {
+  Field<ResultRow> result =
+      field("break_even_calls", &ResultRow::break_even_calls,
+            "calls after which the preprocessing is paid back against cusparse_csr_default at the "
+            "same precision; never: nothing is saved; null: there is no such baseline");
+  result.schema = {
+      {"anyOf", {{{"type", "number"}, {"minimum", 0}}, {{"enum", {"never", nullptr}}}}}};
+  result.write = [write = result.write](const ResultRow& row) {
+    const Json json = write(row);
+    return json == "inf" ? Json("never") : json;
+  };
+  result.read = [read = result.read](ResultRow& row, const Json& json, const std::string& path) {
+    read(row, json == "never" ? Json("inf") : json, path);
+  };
+  return result;
+}
+
+// The stages that every row may have; a kernel's own are in the JSON alone.
+std::vector<CsvColumn<ResultRow>> stage_columns() {
+  std::vector<CsvColumn<ResultRow>> columns;
+  for (const std::string name : {"load", "reorder", "build", "upload", "tune"})
+    columns.push_back({name + "_ms", [name](const ResultRow& row) {
+                         const auto it = row.stages_ms.find(name);
+                         return it == row.stages_ms.end() ? std::string()
+                                                          : Codec<double>::text(it->second);
+                       }});
+  return columns;
+}
+
+const FieldTable<ResultRow>& row_fields() {
+  using R = ResultRow;
+  static const FieldTable<R> table = {
+      group("matrix", &R::matrix, matrix_fields(), ""),
+      field("n", &R::n, "columns of B and C", kAtLeastOne),
+      field("kernel", &R::kernel, "name with the options asked for", kNotEmpty),
+      field("baseline", &R::baseline, "a vendor's"),
+      field("binary", &R::binary, "treats A's values as 1, so it is not ranked with others"),
+      field("params", &R::params, "options in force, chosen ones included"),
+      field("precision", &R::precision, "what A and B are rounded to",
+            {{"enum", {"fp32", "tf32", "fp16", "bf16"}}}),
+      field("c_type", &R::c_type, "what C is stored as", {{"enum", {"fp32", "fp16", "bf16"}}}),
+      field("layout", &R::layout, "of B and C", {{"enum", {"row", "col"}}}),
+      field("reorder", &R::reorder, "row ordering", kNotEmpty),
+      field("status", &R::status, ""),
+      field("reason", &R::reason, "why not ok; empty otherwise"),
+      field("stages_ms", &R::stages_ms, "load, reorder, build, upload, tune, and a kernel's own")
+          .csv(stage_columns()),
+      group("format", &R::format, format_fields(), "what A was stored as", "format_"),
+      field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),
+      group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),
+      group("hot", &R::hot, timing_fields(), "back-to-back launches", "hot_"),
+      group("cold", &R::cold, timing_fields(), "the L2 cache flushed before each launch", "cold_"),
+      field("gflops", &R::gflops, "2 nonzeros N / hot median, 1e9 per second"),
+      field("issued_flops", &R::issued_flops, "of one launch, padding included"),
+      field("compulsory_bytes", &R::compulsory_bytes,
+            "A in CSR, every referenced row of B once, C once"),
+      field("bound_us", &R::bound_us, "compulsory_bytes / measured copy bandwidth"),
+      field("of_bound", &R::of_bound, "bound_us / hot median"),
+      group("speedup", &R::speedup, speedup_fields(),
+            "hot median of a baseline / this one's; null without a correct baseline", "speedup_"),
+      break_even_field(),
+      field("metrics", &R::metrics, "a kernel's own figures and a profiler's counters"),
+      field("command", &R::command, "measures this one case again",
+            {{"pattern", "^spmmbench run "}}),
+  };
+  return table;
+}
+
+const FieldTable<DeviceInfo>& device_fields() {
+  using D = DeviceInfo;
+  static const FieldTable<D> table = {
+      field("kind", &D::kind, ""),
+      field("index", &D::index, "CUDA's number of it"),
+      field("name", &D::name, ""),
+      field("uuid", &D::uuid, "empty on the host"),
+      field("compute_capability", &D::compute_capability, "90 for 9.0; 0 on the host"),
+      field("sm_count", &D::sm_count, "threads on the host"),
+      field("l2_bytes", &D::l2_bytes, "last-level cache on the host"),
+      field("memory_bytes", &D::memory_bytes, ""),
+      field("driver_version", &D::driver_version, ""),
+      field("runtime_version", &D::runtime_version, ""),
+      field("cusparse_version", &D::cusparse_version, ""),
+      field("cublas_version", &D::cublas_version, ""),
+  };
+  return table;
+}
+
+const FieldTable<ClockState>& clock_fields() {
+  using C = ClockState;
+  static const FieldTable<C> table = {
+      field("sm_mhz", &C::sm_mhz, ""),
+      field("memory_mhz", &C::memory_mhz, ""),
+      field("temperature_c", &C::temperature_c, ""),
+      field("power_w", &C::power_w, ""),
+      field("throttle_reasons", &C::throttle_reasons, "NVML's bit mask"),
+  };
+  return table;
+}
+
+const FieldTable<RunContext>& context_fields() {
+  using C = RunContext;
+  static const FieldTable<C> table = {
+      field("tool_version", &C::tool_version, ""),
+      field("git_revision", &C::git_revision, ""),
+      field("build_flags", &C::build_flags, ""),
+      field("started_utc", &C::started_utc, "",
+            {{"pattern", "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$"}}),
+      field("hostname", &C::hostname, ""),
+      field("argv", &C::argv, "the command", {{"minItems", 1}}),
+      field("seed", &C::seed, "of B and of a pattern's values"),
+      group("device", &C::device, device_fields(), ""),
+      field("copy_gb_per_s", &C::copy_gb_per_s,
+            "of a large copy on the device, read + written, 1e9 bytes", {{"exclusiveMinimum", 0}}),
+      field("timer_floor_us", &C::timer_floor_us,
+            "two events with nothing between: every cold time includes it", kNotNegative),
+      group("clocks_before", &C::clocks_before, clock_fields(), ""),
+      group("clocks_after", &C::clocks_after, clock_fields(), ""),
+      field(
+          "protocol", &C::protocol, "sampling limits and how the data came to be",
+          {{"required", {"noise_limit", "min_samples", "max_samples", "max_seconds", "isolated"}}}),
+  };
+  return table;
+}
+
+// What the type of a field cannot say: which of them a row of each status has.
+Json rules_of_status() {
+  return Json::parse(R"({
+    "if": {"properties": {"status": {"const": "ok"}}},
+    "then": {
+      "properties": {
+        "reason": {"const": ""},
+        "verify": {
+          "type": "object",
+          "properties": {"error_over_bound": {"type": "number", "maximum": 1}}
+        },
+        "hot": {"type": "object"},
+        "cold": {"type": "object"},
+        "gflops": {"type": "number"},
+        "bound_us": {"type": "number"},
+        "of_bound": {"type": "number"}
+      }
+    },
+    "else": {
+      "properties": {
+        "reason": {"minLength": 1},
+        "hot": {"type": "null"},
+        "cold": {"type": "null"},
+        "speedup": {"additionalProperties": {"type": "null"}},
+        "break_even_calls": {"type": "null"}
+      }
+    }
+  })");
+}
+
+}  // namespace
+
+const std::vector<CsvColumn<ResultRow>>& row_columns() {
+  static const std::vector<CsvColumn<ResultRow>> columns = columns_of(row_fields());
+  return columns;
+}
+
+Json to_json(const ResultRow& row) { return write_fields(row_fields(), row); }
+Json to_json(const RunContext& context) { return write_fields(context_fields(), context); }
+
+ResultRow row_from_json(const Json& json) try {
+  return read_fields(row_fields(), json);
+} catch (const Error& error) {
+  throw Error(fmt::format("result row: {}", error.what()));
+}
+
+RunContext context_from_json(const Json& json) try {
+  return read_fields(context_fields(), json);
+} catch (const Error& error) {
+  throw Error(fmt::format("context: {}", error.what()));
+}
+
+Json result_schema() {
+  Json row = schema_of(row_fields());
+  row.update(rules_of_status());
+  return {
+      {"$schema", "https://json-schema.org/draft/2020-12/schema"},
+      {"title", "Result document of spmmbench"},
+      {"description",
+       "What `spmmbench run --json` and `spmmbench merge` write. Numbers are numbers, units are in "
+       "the names, absent values are null. Written by `spmmbench list schema`."},
+      {"type", "object"},
+      {"required", {"schema_version", "context", "complete", "rows"}},
+      {"additionalProperties", false},
+      {"properties",
+       {{"schema_version", {{"const", kSchemaVersion}}},
+        {"context", {{"$ref", "#/$defs/context"}}},
+        {"complete", {{"type", "boolean"}, {"description", "false after an interruption"}}},
+        {"rows", {{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}}}}},
+      {"$defs",
+       {{"number",
+         {{"description", "a number, or a non-finite one by name"},
+          {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "nan"}}}}}}},
+        {"context", schema_of(context_fields())},
+        {"row", row}}}};
+}
+
+}  // namespace spmmbench

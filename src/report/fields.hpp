@@ -1,0 +1,33 @@
+#pragma once
+// What a result document consists of. Each field stands once, in a table of src/report/fields.cpp;
+// JSON, CSV and results/schema.json follow from it. To add a field: a member in
+// include/spmmbench/result.hpp, a row in the table, then
+// `spmmbench list schema > results/schema.json`.
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// One cell of a line of CSV.
+template <class Owner>
+struct CsvColumn {
+  std::string name;
+  std::function<std::string(const Owner&)> text;  // empty: absent
+};
+
+const std::vector<CsvColumn<ResultRow>>& row_columns();
+
+nlohmann::ordered_json to_json(const ResultRow& row);
+nlohmann::ordered_json to_json(const RunContext& context);
+// Throw Error naming a field that is missing or of the wrong type.
+ResultRow row_from_json(const nlohmann::ordered_json& json);
+RunContext context_from_json(const nlohmann::ordered_json& json);
+
+nlohmann::ordered_json result_schema();  // of a whole document, as JSON Schema 2020-12
+
+}  // namespace spmmbench
