@@ -5,48 +5,33 @@
 #include <optional>
 #include <vector>
 
+#include "process/child.hpp"
+#include "process/interrupt.hpp"
+#include "process/temporary_folder.hpp"
 #include "report/calibration.hpp"
 #include "report/comparison.hpp"
 #include "report/json.hpp"
-#include "run/arguments.hpp"
-#include "run/child.hpp"
-#include "run/interrupt.hpp"
 #include "run/progress.hpp"
-#include "run/temporary_folder.hpp"
+#include "run/protocol.hpp"
+#include "run/work.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr int kFewestRepetitions = 3;  // two may lie close together by luck
 
-// The row's own command, with the sampling limits and the device of its document.
-std::vector<std::string> arguments_of(const ResultRow& row, const RunContext& context) {
-  std::vector<std::string> arguments = split_command(row.command);
-  if (arguments.size() < 2 || arguments[1] != "run")
-    throw Error(fmt::format("row command '{}': expected spmmbench run ...", row.command));
-  arguments.erase(arguments.begin());
-  for (const auto& [key, flag] :
-       {std::pair("noise_limit", "--noise"), std::pair("min_samples", "--min-samples"),
-        std::pair("max_samples", "--max-samples"), std::pair("max_seconds", "--max-seconds")})
-    arguments.insert(arguments.end(), {flag, context.protocol.at(key)});
-  const bool cuda = context.device.kind == DeviceKind::cuda;
-  arguments.insert(arguments.end(),
-                   {"--device", std::to_string(cuda ? context.device.index : -1), "--quiet"});
-  return arguments;
-}
-
-ResultDocument measure(std::vector<std::string> arguments) {
+ResultDocument measure(const ResultRow& row, const RunContext& context) {
   const TemporaryFolder folder;
-  const std::string json = folder.file("run.json");
-  arguments.insert(arguments.end(), {"--json", json});
-  Child child(kThisProgram, arguments);
+  RunOptions work = case_work(options_of(context), row);
+  work.jsonl = false;
+  work.json = folder.file("run.json");
+  Child child(kThisProgram, {"worker"}, describe_work(work));
   while (child.pump([](const std::string&) {})) {
     poll_interrupt();
     pause_briefly();
   }
-  if (child.exit_code() != 0)
-    throw Error(fmt::format("{}: {}", shell_command(arguments), child.ending()));
-  return read_document(json);
+  if (child.exit_code() != 0) throw Error(fmt::format("{}: {}", row.command, child.ending()));
+  return read_document(work.json);
 }
 
 }  // namespace
@@ -67,7 +52,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   for (int repetition = 0; repetition < repeat; ++repetition)
     for (const ResultRow* row : cases) {
       progress.start(fmt::format("{} n={} {}", row->matrix.name, row->n, row->kernel));
-      const ResultDocument again = measure(arguments_of(*row, document.context));
+      const ResultDocument again = measure(*row, document.context);
       const std::string other = difference(document.context, again.context);
       if (!other.empty() && !force)
         throw Error(fmt::format("{} and this machine: {}", path, other), ExitCode::not_comparable);

@@ -17,7 +17,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> names;
   std::string help = "spmmbench";
   for (const CLI::App* command : given) {
-    names.push_back(command->get_name());
+    if (!command->get_group().empty()) names.push_back(command->get_name());
     if (command->parsed()) help += " " + command->get_name();
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && help == "spmmbench")
@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   add_generate(app, exit_code);
   add_compare(app, exit_code);
   add_merge(app, exit_code);
+  add_worker(app, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,9 +9,10 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
-#include "run/arguments.hpp"
+#include "run/command.hpp"
 #include "run/counters.hpp"
 #include "run/runner.hpp"
+#include "run/work.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -30,13 +31,20 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
-// `spmmbench profile` of the case of one row.
-std::vector<std::string> profile_command(const std::string& program, const RunOptions& options,
-                                         const ResultRow& row) {
-  std::vector<std::string> command = {program, "profile"};
-  for (std::string& argument : case_arguments(options, row)) command.push_back(std::move(argument));
-  command.insert(command.end(), {"--device", std::to_string(options.device)});
-  return command;
+// For a person to copy: ncu around `spmmbench profile` of the case of one row.
+std::string ncu_command(const RunOptions& options, const ResultRow& row) {
+  std::string text = "ncu";
+  for (const std::string& argument : ncu_arguments()) text += ' ' + shell_word(argument);
+  return fmt::format("{} {} profile {} --device {}", text, shell_word(process_arguments().front()),
+                     case_arguments(options, row), options.device);
+}
+
+// One launch of the case of one row.
+RunOptions launch_work(const RunOptions& options, const ResultRow& row) {
+  RunOptions work = case_work(options, row);
+  work.one_launch = true;
+  work.jsonl = false;
+  return work;
 }
 
 bool runs_on_gpu(const ResultRow& row) {
@@ -46,16 +54,13 @@ bool runs_on_gpu(const ResultRow& row) {
 
 // One launch of every case, for whatever profiler this process runs under.
 ExitCode launch_once(RunOptions options) {
-  const std::string program = process_arguments().front();
   options.one_launch = true;
   options.quiet = true;
   options.after_case = [&](ResultRow& row) {
     fmt::print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
                row.status == Status::ok ? "one launch, verified" : row.reason);
     if (!runs_on_gpu(row)) return;
-    std::vector<std::string> ncu = ncu_arguments(profile_command(program, options, row));
-    ncu.insert(ncu.begin(), "ncu");
-    fmt::print("  {}\n", shell_command(ncu));
+    fmt::print("  {}\n", ncu_command(options, row));
     std::fflush(stdout);
   };
   return run_benchmark(options, process_arguments());
@@ -76,13 +81,12 @@ ExitCode count(RunOptions options) {
     throw Error(
         "--run: ncu is not on the PATH (it comes with the CUDA toolkit, as Nsight Compute); "
         "without --run its command is printed");
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::string table;
   bool failed = false;
   options.after_case = [&](ResultRow& row) {
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     try {
-      row.metrics.merge(count_launch(profile_command(program, options, row)));
+      row.metrics.merge(count_launch(launch_work(options, row)));
       table += counters_line(row);
     } catch (const Error& error) {
       failed = true;

@@ -15,6 +15,7 @@
 #include "io/prune.hpp"
 #include "io/sha256.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -102,7 +103,7 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   if (!options.prune.empty() && !is_dense(extension))
     throw Error(fmt::format("{}: only dense inputs (.npy, .bin) can be pruned", path));
   NamedMatrix out;
-  out.name = stem_of(path);
+  out.name = to_printable(stem_of(path));
   const auto take = [&](MatrixMarketMatrix read) {
     out.csr = std::move(read.csr);
     out.pattern = read.pattern;
@@ -139,7 +140,7 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
   LoadedInput out;
   if (path_or_spec.starts_with(kGeneratorPrefix)) out = generate(path_or_spec);
   else out.a = load_file(path_or_spec, options);
-  out.a.source = path_or_spec;
+  out.a.source = to_printable(path_or_spec);
   if (out.a.pattern) draw_values(out.a.csr, options.seed);
   out.a.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -155,22 +155,13 @@ bool Journal::any(const std::function<bool(Status)>& is) const {
                      [&](const auto& entry) { return is(entry.second.status); });
 }
 
-bool Journal::any_of_input(const std::string& source, const std::function<bool(Status)>& is) const {
+std::map<std::string, Status> Journal::statuses_of(const std::string& source) const {
   const std::string prefix = source + '|';
+  std::map<std::string, Status> found;
   for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
        ++it)
-    if (is(it->second.status)) return true;
-  return false;
-}
-
-void Journal::copy_input(const std::string& source, const std::string& path) const {
-  std::ofstream out(path);
-  out << dump_line(to_json(context_)) << '\n';
-  for_each_row(path_, [&](std::size_t, const ResultRow& row) {
-    if (row.matrix.source == source) out << dump_line(to_json(row)) << '\n';
-  });
-  out.close();
-  if (!out) throw Error(fmt::format("{}: cannot be written", path));
+    found.emplace(it->first, it->second.status);
+  return found;
 }
 
 void Journal::finish(const ClockState& clocks_after, bool complete) {

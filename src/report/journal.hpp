@@ -37,13 +37,11 @@ class Journal {
   // Status of the last row of this case; empty when it has none.
   std::optional<Status> status_of(const std::string& key) const;
   bool any(const std::function<bool(Status)>& is) const;
-  bool any_of_input(const std::string& source, const std::function<bool(Status)>& is) const;
+  // Of every case of an input, by case_key.
+  std::map<std::string, Status> statuses_of(const std::string& source) const;
 
   // Of the rows there are so far.
   const Baselines& baselines() const { return baselines_; }
-
-  // Makes `path` the journal of a run that has the rows of this one input only.
-  void copy_input(const std::string& source, const std::string& path) const;
 
   // Writes the outputs (temporary file, then rename), the last row of every case in first-seen
   // order, and removes the journal when `complete`.

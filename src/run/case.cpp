@@ -6,8 +6,8 @@
 #include <new>
 
 #include "gpu/backend.hpp"
+#include "process/interrupt.hpp"
 #include "run/counters.hpp"
-#include "run/interrupt.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "stats/sampler.hpp"

@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 
-#include "run/child.hpp"
-#include "run/interrupt.hpp"
-#include "run/temporary_folder.hpp"
+#include "process/child.hpp"
+#include "process/interrupt.hpp"
+#include "process/temporary_folder.hpp"
+#include "run/work.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -58,20 +60,18 @@ double parse_number(std::string text, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> ncu_arguments(const std::vector<std::string>& command) {
+std::vector<std::string> ncu_arguments() {
   std::vector<std::string_view> names;
   for (const Counter& counter : kCounters) names.push_back(counter.name);
-  std::vector<std::string> arguments = {"--profile-from-start",
-                                        "off",
-                                        "--nvtx",
-                                        "--nvtx-include",
-                                        std::string(kProfileRange) + '/',
-                                        "--clock-control",
-                                        "none",
-                                        "--metrics",
-                                        fmt::format("{}", fmt::join(names, ","))};
-  arguments.insert(arguments.end(), command.begin(), command.end());
-  return arguments;
+  return {"--profile-from-start",
+          "off",
+          "--nvtx",
+          "--nvtx-include",
+          std::string(kProfileRange) + '/',
+          "--clock-control",
+          "none",
+          "--metrics",
+          fmt::format("{}", fmt::join(names, ","))};
 }
 
 std::vector<KernelCounters> parse_ncu_csv(const std::string& text) {
@@ -132,13 +132,16 @@ std::map<std::string, double> combine_counters(const std::vector<KernelCounters>
           {"profile_l2_hit_pct", sectors > 0 ? 100 * sum(kL2Hits) / sectors : 0}};
 }
 
-std::map<std::string, double> count_launch(const std::vector<std::string>& command) {
+std::map<std::string, double> count_launch(const RunOptions& work) {
   const TemporaryFolder folder;
   const std::string log = folder.file("ncu.csv");
-  std::vector<std::string> arguments = ncu_arguments(command);
-  const std::vector<std::string> output = {"--csv", "--page",     "raw", "--print-units",
-                                           "base",  "--log-file", log};
-  arguments.insert(arguments.begin(), output.begin(), output.end());
+  const std::string description = folder.file("work.json");
+  std::ofstream(description) << describe_work(work);
+  std::vector<std::string> arguments = ncu_arguments();
+  // ncu starts the program itself, so a link to it would lead to ncu.
+  arguments.insert(arguments.end(),
+                   {"--csv", "--page", "raw", "--print-units", "base", "--log-file", log,
+                    std::filesystem::read_symlink(kThisProgram).string(), "worker", description});
   Child ncu("ncu", arguments);
   while (ncu.pump([](const std::string&) {})) {
     poll_interrupt();

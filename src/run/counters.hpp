@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "run/plan.hpp"
+
 namespace spmmbench {
 
 inline constexpr const char* kProfileRange = "spmmbench";  // NVTX range of the profiled launch
@@ -15,8 +17,8 @@ struct KernelCounters {
   std::map<std::string, double> values;
 };
 
-// The arguments that make ncu count the launch of `command` (a `profile` of one case).
-std::vector<std::string> ncu_arguments(const std::vector<std::string>& command);
+// The arguments that make ncu count the launch of the `profile` command that follows them.
+std::vector<std::string> ncu_arguments();
 
 // What `ncu --csv --page raw` wrote. Throws Error when it holds no kernel, with what ncu says of
 // it.
@@ -26,7 +28,8 @@ std::vector<KernelCounters> parse_ncu_csv(const std::string& text);
 // the hit rate by the sectors looked up. Keys as in a result row's metrics.
 std::map<std::string, double> combine_counters(const std::vector<KernelCounters>& kernels);
 
-// Runs ncu on `command` and combines what it counted. Throws Error and Interrupted.
-std::map<std::string, double> count_launch(const std::vector<std::string>& command);
+// Runs ncu on a child that does `work` (one launch of one case) and combines what it counted.
+// Throws Error and Interrupted.
+std::map<std::string, double> count_launch(const RunOptions& work);
 
 }  // namespace spmmbench

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "process/child.hpp"
+#include "process/interrupt.hpp"
 #include "report/json.hpp"
-#include "run/arguments.hpp"
-#include "run/child.hpp"
-#include "run/interrupt.hpp"
-#include "run/temporary_folder.hpp"
+#include "run/work.hpp"
 #include "stats/sampler.hpp"
 
 namespace spmmbench {
@@ -76,19 +75,13 @@ class Spread {
       });
       ledger_.progress().skip(kept);
       if (!ledger_.may_be_pending(input, planned)) continue;
-      std::vector<std::string> arguments = input_arguments(options_, input);
-      arguments.insert(arguments.begin(), "run");
-      for (std::string& argument : child_arguments(options_, worker.device))
-        arguments.push_back(std::move(argument));
-      if (options_.resume != Resume::none) {
-        const std::string json = folder_.file(fmt::format("device{}.json", worker.device));
-        ledger_.journal()->copy_input(input, json + ".journal");
-        arguments.insert(
-            arguments.end(),
-            {"--json", json, options_.resume == Resume::failed ? "--retry-failed" : "--resume"});
-      }
+      RunOptions work = child_work(options_);
+      work.inputs = {input};
+      work.device = worker.device;
+      if (options_.resume != Resume::none) work.known = ledger_.known_of(input);
       worker.input = input;
-      worker.child = std::make_unique<Child>(kThisProgram, arguments);
+      worker.child = std::make_unique<Child>(kThisProgram, std::vector<std::string>{"worker"},
+                                             describe_work(work));
       ++next_;
       return;
     }
@@ -123,7 +116,6 @@ class Spread {
   const RunOptions& options_;
   const std::vector<PrecisionGroup>& groups_;
   Ledger& ledger_;
-  const TemporaryFolder folder_;
   std::vector<Worker> workers_;
   std::size_t next_ = 0;
 };

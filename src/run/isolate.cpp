@@ -2,16 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "process/child.hpp"
+#include "process/interrupt.hpp"
 #include "report/json.hpp"
-#include "run/child.hpp"
-#include "run/interrupt.hpp"
+#include "run/work.hpp"
 #include "stats/sampler.hpp"
 
 namespace spmmbench {
 
-ChildOutcome run_isolated(const std::vector<std::string>& arguments, double timeout_s) {
+ChildOutcome run_isolated(const RunOptions& work, double timeout_s) {
   ChildOutcome outcome;
-  Child child(kThisProgram, arguments);
+  Child child(kThisProgram, {"worker"}, describe_work(work));
   const double deadline = steady_seconds() + timeout_s;
   const auto keep = [&](const std::string& line) {
     if (auto row = row_from_line(line)) outcome.row = std::move(row);

@@ -4,8 +4,8 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "run/plan.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -16,8 +16,8 @@ struct ChildOutcome {
   std::string reason;  // why there is no row: a timeout, a signal, or what the child printed last
 };
 
-// Runs this program with `arguments`, which make it print one row as a line of JSON, and kills it
-// after timeout_s. Throws Interrupted.
-ChildOutcome run_isolated(const std::vector<std::string>& arguments, double timeout_s);
+// Does the work of one case (case_work) in a child and kills it after timeout_s. Throws
+// Interrupted.
+ChildOutcome run_isolated(const RunOptions& work, double timeout_s);
 
 }  // namespace spmmbench

@@ -8,6 +8,7 @@
 
 #include "report/baselines.hpp"
 #include "report/json.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -25,16 +26,29 @@ Ledger::Ledger(const RunOptions& options, RunContext context) : options_(options
                      options.resume != Resume::none);
 }
 
+std::optional<Status> Ledger::status_of(const std::string& key) const {
+  if (journal_) return journal_->status_of(key);
+  const auto it = options_.known.find(key);
+  return it == options_.known.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::map<std::string, Status> Ledger::known_of(const std::string& input) const {
+  return journal_ ? journal_->statuses_of(to_printable(input)) : options_.known;
+}
+
 bool Ledger::pending(const ResultRow& planned) const {
-  if (!journal_ || options_.resume == Resume::none) return true;
-  const std::optional<Status> status = journal_->status_of(case_key(planned));
+  if (options_.resume == Resume::none) return true;
+  const std::optional<Status> status = status_of(case_key(planned));
   return status ? to_repeat(*status, options_.resume) : options_.resume == Resume::rest;
 }
 
 bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const {
   // An input that brings its own B has another N than planned.
-  if (options_.resume == Resume::failed && journal_)
-    return journal_->any_of_input(input, [](Status s) { return to_repeat(s, Resume::failed); });
+  if (options_.resume == Resume::failed) {
+    const std::map<std::string, Status> cases = known_of(input);
+    return std::any_of(cases.begin(), cases.end(),
+                       [](const auto& entry) { return to_repeat(entry.second, Resume::failed); });
+  }
   return std::any_of(planned.begin(), planned.end(),
                      [this](const ResultRow& row) { return pending(row); });
 }

@@ -2,6 +2,7 @@
 // What became of every case: the journal behind the output files, the tables on stdout, and the
 // exit code.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,10 @@ class Ledger {
   bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
   void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
 
+  // Status of every case of the input that has a row already, by case_key.
+  std::map<std::string, Status> known_of(const std::string& input) const;
+
   Progress& progress() { return *progress_; }
-  Journal* journal() { return journal_ ? &*journal_ : nullptr; }
 
   void add(ResultRow row, std::vector<ResultRow>& rows_of_matrix);
   void print_matrix(std::vector<ResultRow>& rows);  // and forgets them
@@ -37,6 +40,8 @@ class Ledger {
   ExitCode finish(const ClockState& clocks_after, bool interrupted);
 
  private:
+  std::optional<Status> status_of(const std::string& key) const;
+
   const RunOptions& options_;
   std::optional<Journal> journal_;
   std::optional<Progress> progress_;

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "run/arguments.hpp"
+#include "run/command.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -126,7 +127,7 @@ std::vector<PlannedCase> plan_cases(const RunOptions& options,
 ResultRow planned_row(const RunOptions& options, const std::string& source,
                       const PlannedCase& planned) {
   ResultRow row;
-  row.matrix.source = source;
+  row.matrix.source = to_printable(source);
   row.n = planned.n;
   row.kernel = planned.choice->label();
   row.baseline = planned.choice->kernel->info().baseline;
@@ -135,7 +136,7 @@ ResultRow planned_row(const RunOptions& options, const std::string& source,
   row.c_type = to_string(planned.group->c_type);
   row.layout = options.layout == Layout::row_major ? "row" : "col";
   row.reorder = planned.reorder->to_string();
-  row.command = "spmmbench run " + shell_command(case_arguments(options, row)) + " --no-baselines";
+  row.command = "spmmbench run " + case_arguments(options, row) + " --no-baselines";
   return row;
 }
 

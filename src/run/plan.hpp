@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,7 @@ struct RunOptions {
   bool quiet = false;  // no status, no tables: files only
   bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
+  std::map<std::string, Status> known;  // of the cases that have rows elsewhere, by case_key
   bool isolate = false;
   double timeout_s = 300;  // of one isolated case
   NoiseLimit::Limits limits;

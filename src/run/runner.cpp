@@ -8,13 +8,14 @@
 #include <optional>
 
 #include "gpu/backend.hpp"
-#include "run/arguments.hpp"
+#include "process/interrupt.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
-#include "run/interrupt.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
 #include "run/matrix_run.hpp"
+#include "run/protocol.hpp"
+#include "run/work.hpp"
 
 namespace spmmbench {
 namespace {
@@ -40,23 +41,6 @@ Machine open_machine(const RunOptions& options) {
     fmt::print(stderr, "spmmbench: {}: running the CPU kernels\n",
                wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
   return machine;
-}
-
-std::map<std::string, std::string> protocol_of(const RunOptions& options) {
-  const auto dims = [&] {
-    std::vector<std::int64_t> sizes;
-    if (options.load.dims) sizes = {options.load.dims->first, options.load.dims->second};
-    if (options.b_dims) sizes.push_back(options.b_dims->second);
-    return fmt::format("{}", fmt::join(sizes, " "));
-  };
-  return {{"noise_limit", fmt::format("{}", options.limits.noise)},
-          {"min_samples", fmt::format("{}", options.limits.min_samples)},
-          {"max_samples", fmt::format("{}", options.limits.max_samples)},
-          {"max_seconds", fmt::format("{}", options.limits.max_seconds)},
-          {"prune", options.load.prune},
-          {"b_file", options.b_file},
-          {"dims", dims()},
-          {"isolated", options.isolate ? "yes" : "no"}};
 }
 
 class Run {
@@ -174,13 +158,7 @@ class Run {
   }
 
   void measure_isolated(ResultRow& row) const {
-    std::vector<std::string> arguments = {"run"};
-    for (std::string& argument : case_arguments(options_, row))
-      arguments.push_back(std::move(argument));
-    arguments.push_back("--no-baselines");
-    for (std::string& argument : child_arguments(options_, options_.device))
-      arguments.push_back(std::move(argument));
-    ChildOutcome outcome = run_isolated(arguments, options_.timeout_s);
+    ChildOutcome outcome = run_isolated(case_work(options_, row), options_.timeout_s);
     if (outcome.row) {
       row = std::move(*outcome.row);
       return;

@@ -8,7 +8,7 @@
 #include "run/runner.hpp"
 
 int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "run") return spmmbench_main(argc, argv);
+  if (argc > 1 && std::string(argv[1]) == "worker") return spmmbench_main(argc, argv);
   spmmbench::RunOptions options;
   options.devices = {-1, -1};
   options.json = argv[1];

@@ -10,7 +10,6 @@
 
 #include "report/comparison.hpp"
 #include "report/junit.hpp"
-#include "run/arguments.hpp"
 #include "spmmbench/error.hpp"
 #include "stats/quantiles.hpp"
 
@@ -194,12 +193,6 @@ TEST(Junit, FailsRegressionsSkipsTheUnclearAndEscapes) {
   EXPECT_NE(xml.find("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), std::string::npos);
   EXPECT_NE(xml.find("a&lt;b&gt;&amp;&quot;c&quot;"), std::string::npos);
   EXPECT_NE(xml.find("<failure type=\"SLOWER\" message=\"1.200 times"), std::string::npos);
-}
-
-TEST(Command, SplittingIsTheInverseOfQuoting) {
-  const std::vector<std::string> words = {"run", "gen:uniform?rows=5&cols=4", "it's", "a b", ""};
-  EXPECT_EQ(split_command(shell_command(words)), words);
-  EXPECT_THROW(split_command("spmmbench 'run"), Error);
 }
 
 class CalibrationTest : public ::testing::Test {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "fake_device.hpp"
+#include "process/interrupt.hpp"
 #include "run/case.hpp"
-#include "run/interrupt.hpp"
 #include "run/plan.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"

@@ -80,10 +80,9 @@ TEST(Counters, WhatNcuComplainsOfIsTheMessage) {
 }
 
 TEST(Counters, TheCommandCountsTheRangeAndLeavesTheClocksAlone) {
-  const auto arguments = ncu_arguments({"spmmbench", "profile", "a.mtx"});
+  const auto arguments = ncu_arguments();
   EXPECT_EQ(arguments[0], "--profile-from-start");
   EXPECT_NE(std::find(arguments.begin(), arguments.end(), "spmmbench/"), arguments.end());
-  EXPECT_EQ(arguments.back(), "a.mtx");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <set>
 
-#include "run/arguments.hpp"
 #include "run/operand_a.hpp"
 #include "run/plan.hpp"
 #include "spmmbench/error.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// A child process whose output is read line by line. It never outlives this process, whatever ends
-// that one.
+// A child process that is given one text on its standard input and whose output is read line by
+// line. It never outlives this process, whatever ends that one.
 
 #include <sys/types.h>
 
@@ -14,7 +14,8 @@ class Child {
  public:
   // Starts `program` (searched in PATH when it has no slash). Throws Error when the system cannot
   // start processes; a program that does not exist ends with exit code 127.
-  Child(const std::string& program, const std::vector<std::string>& arguments);
+  Child(const std::string& program, const std::vector<std::string>& arguments,
+        const std::string& input = {});
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();  // kills it when it still runs

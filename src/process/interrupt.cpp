@@ -1,4 +1,4 @@
-#include "run/interrupt.hpp"
+#include "process/interrupt.hpp"
 
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,8 @@
-#include "run/child.hpp"
+#include "process/child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,8 +28,28 @@ Pipe make_pipe() {
   return {ends[0], ends[1]};
 }
 
+// A file in memory that holds `text`, open at its beginning. Unlike a pipe it takes any length at
+// once.
+int input_file(const std::string& text) {
+  const int file = memfd_create("spmmbench-input", MFD_CLOEXEC);
+  if (file < 0) throw Error(fmt::format("memfd_create: {}", strerror(errno)));
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      const int error = errno;
+      close(file);
+      throw Error(fmt::format("a child's input: {}", strerror(error)));
+    }
+    done += static_cast<std::size_t>(count);
+  }
+  lseek(file, 0, SEEK_SET);
+  return file;
+}
+
 // Between fork and exec: calls that are safe after a fork only.
-[[noreturn]] void become(const char* program, char* const* argv, pid_t parent, int out, int err) {
+[[noreturn]] void become(const char* program, char* const* argv, pid_t parent, int in, int out,
+                         int err) {
   setpgid(0, 0);  // Ctrl-C reaches the parent alone, which then ends the child
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -37,7 +58,7 @@ Pipe make_pipe() {
     [[maybe_unused]] const ssize_t written = write(score, "1000", 4);
     close(score);
   }
-  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(in, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   execvp(program, argv);
@@ -48,15 +69,18 @@ Pipe make_pipe() {
 
 }  // namespace
 
-Child::Child(const std::string& program, const std::vector<std::string>& arguments) {
+Child::Child(const std::string& program, const std::vector<std::string>& arguments,
+             const std::string& input) {
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  const int in = input_file(input);
   const Pipe out = make_pipe(), err = make_pipe();
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(program.c_str(), argv.data(), parent, out.write, err.write);
+  if (pid_ == 0) become(program.c_str(), argv.data(), parent, in, out.write, err.write);
   const int error = errno;
+  close(in);
   close(out.write);
   close(err.write);
   out_.fd = out.read;

@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "cli/case_options.hpp"
+#include "cli/commands.hpp"
+#include "run/runner.hpp"
+#include "run/work.hpp"
+
+namespace spmmbench {
+
+void add_worker(CLI::App& app, ExitCode& exit_code) {
+  auto path = std::make_shared<std::string>("/dev/stdin");
+  CLI::App* command = app.add_subcommand("worker", "What the program starts its children with");
+  command->group("");  // not in --help: no command of the user's
+  command->add_option("FILE", *path, "Description of the work, as JSON");
+  command->callback([path, &exit_code] {
+    std::ifstream file(*path);
+    std::ostringstream text;
+    if (!file || !(text << file.rdbuf()))
+      throw Error(fmt::format("{}: expected a description of work as JSON", *path));
+    exit_code = run_benchmark(read_work(text.str()), process_arguments());
+  });
+}
+
+}  // namespace spmmbench

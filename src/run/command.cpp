@@ -1,0 +1,55 @@
+#include "run/command.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "spmmbench/printable.hpp"
+
+namespace spmmbench {
+namespace {
+
+// A name that begins with a dash would be taken for an option.
+std::string as_argument(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
+}
+
+}  // namespace
+
+std::string shell_word(const std::string& bytes) {
+  if (!bytes.empty() &&
+      bytes.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                              "_-./:=,@%+") == std::string::npos)
+    return bytes;
+  const bool shown = printable_message(bytes) == bytes;
+  const std::string text = shown ? bytes : to_printable(bytes);
+  std::string out = shown ? "'" : "$'";
+  for (const char c : text)
+    if (c != '\'') out += c;
+    else out += shown ? "'\\''" : "\\'";
+  return out + "'";
+}
+
+std::string case_arguments(const RunOptions& options, const ResultRow& row) {
+  std::vector<std::string> words = {shell_word(as_argument(from_printable(row.matrix.source)))};
+  const auto add = [&](const char* flag, const std::string& value) {
+    words.emplace_back(flag);
+    words.push_back(shell_word(value));
+  };
+  add("-n", std::to_string(row.n));
+  add("-k", row.kernel);
+  add("--precision", row.precision);
+  if (row.c_type != "fp32") add("--c-type", row.c_type);
+  if (row.layout != "row") add("--b-layout", row.layout);
+  if (row.reorder != "none") add("--reorder", row.reorder);
+  add("--seed", std::to_string(options.load.seed));
+  if (!options.load.prune.empty()) add("--prune", options.load.prune);
+  if (!options.b_file.empty()) add("--b", as_argument(options.b_file));
+  if (options.load.dims) {
+    add("--dims", std::to_string(options.load.dims->first));
+    words.push_back(std::to_string(options.load.dims->second));
+    if (options.b_dims) words.push_back(std::to_string(options.b_dims->second));
+  }
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace spmmbench

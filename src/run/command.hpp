@@ -1,0 +1,20 @@
+#pragma once
+// The command that measures one case again, for a person to copy into a shell. Nothing in the
+// program reads it back.
+
+#include <string>
+#include <vector>
+
+#include "run/plan.hpp"
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// PATH and every option that decides the case's result, nothing of how it is sampled; quoted for a
+// shell where needed.
+std::string case_arguments(const RunOptions& options, const ResultRow& row);
+
+// One word, quoted where a shell would not take it as it is; bytes that cannot be shown as $'\xNN'.
+std::string shell_word(const std::string& bytes);
+
+}  // namespace spmmbench

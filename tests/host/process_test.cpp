@@ -1,0 +1,148 @@
+// Children: what they are told, and how they are read.
+
+#include <gtest/gtest.h>
+
+#include "process/child.hpp"
+#include "run/command.hpp"
+#include "run/protocol.hpp"
+#include "run/work.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
+
+namespace spmmbench {
+namespace {
+
+const std::string kOddName = "-a \\b'\"$\xff\x01\xc3\xa9\n.mtx";
+
+RunOptions every_option() {
+  RunOptions options;
+  options.inputs = {kOddName, "gen:uniform?rows=5"};
+  options.ns = {1, 64};
+  options.kernels = {"cpu_csr?threads=2"};
+  options.exclude = {"x*"};
+  options.precisions = {Precision::tf32, Precision::bf16};
+  options.c_type = ElementType::f16;
+  options.layout = Layout::col_major;
+  options.reorderings = {Spec::parse("rsh?alpha=0.5")};
+  options.baselines = false;
+  options.load = {UINT64_MAX, std::pair<std::int64_t, std::int64_t>{3, 4}, "block:2x2:0.5"};
+  options.b_file = "b\xfe.npy";
+  options.b_dims = {4, 5};
+  options.json = "j\xfd";
+  options.csv = "c";
+  options.quiet = options.jsonl = true;
+  options.resume = Resume::failed;
+  options.known = {{"key", Status::timeout}};
+  options.isolate = true;
+  options.timeout_s = 0.1;
+  options.limits = {0.125, 3, 7, 0.3};
+  options.device = -1;
+  options.devices = {0, 2};
+  options.one_launch = true;
+  return options;
+}
+
+TEST(Work, EveryOptionSurvivesItsDescription) {
+  const std::string text = describe_work(every_option());
+  const RunOptions again = read_work(text);
+  EXPECT_EQ(describe_work(again), text);
+  EXPECT_EQ(again.inputs, every_option().inputs);
+  EXPECT_EQ(again.b_file, every_option().b_file);
+  EXPECT_EQ(again.load.seed, UINT64_MAX);
+  EXPECT_EQ(again.limits.max_seconds, 0.3);
+  EXPECT_NE(describe_work(RunOptions{}), text);
+}
+
+TEST(Work, AnythingElseIsRefusedInOneLine) {
+  for (const char* bad : {"", "{}", "[1]", "{\"inputs\": 3}", "\xff"}) try {
+      read_work(bad);
+      ADD_FAILURE() << bad;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("work description"), std::string::npos);
+    }
+  std::string text = describe_work(every_option());
+  text.replace(text.find("\"c_type\":1"), 10, "\"c_type\":9");
+  EXPECT_THROW(read_work(text), Error);
+}
+
+TEST(Work, AChildMeasuresTheCaseOfItsRowAndWritesNoFiles) {
+  ResultRow row;
+  row.matrix.source = to_printable(kOddName);
+  row.n = 7;
+  row.kernel = "cpu_csr?threads=1";
+  row.precision = "fp16";
+  row.c_type = "bf16";
+  row.layout = "row";
+  row.reorder = "rcm?x=1";
+  const RunOptions work = case_work(every_option(), row);
+  EXPECT_EQ(work.inputs, std::vector<std::string>{kOddName});
+  EXPECT_EQ(work.kernels, std::vector<std::string>{"cpu_csr?threads=1"});
+  EXPECT_EQ(work.precisions, std::vector{Precision::fp16});
+  EXPECT_EQ(work.c_type, ElementType::bf16);
+  EXPECT_EQ(work.layout, Layout::row_major);
+  EXPECT_EQ(work.reorderings.front().to_string(), "rcm?x=1");
+  EXPECT_TRUE(work.json.empty() && work.csv.empty() && work.devices.empty());
+  EXPECT_TRUE(work.jsonl && !work.isolate && !work.baselines);
+}
+
+TEST(Protocol, GivesTheOptionsBackThatItWasMadeOf) {
+  RunContext context;
+  context.protocol = protocol_of(every_option());
+  context.seed = 9;
+  const RunOptions again = options_of(context);
+  EXPECT_EQ(protocol_of(again).at("dims"), "3 4 5");
+  EXPECT_EQ(again.b_file, every_option().b_file);
+  EXPECT_EQ(again.limits.min_samples, 3);
+  EXPECT_EQ(again.load.seed, 9U);
+  context.protocol.erase("max_seconds");
+  EXPECT_THROW(options_of(context), Error);
+}
+
+TEST(Command, IsQuotedForAShellWhateverTheBytes) {
+  EXPECT_EQ(shell_word("plain-1.mtx"), "plain-1.mtx");
+  EXPECT_EQ(shell_word(""), "''");
+  EXPECT_EQ(shell_word("it's \\"), "'it'\\''s \\'");
+  EXPECT_EQ(shell_word("it's \\\n\xff"), "$'it\\'s \\\\\\x0a\\xff'");
+}
+
+TEST(Printable, IsOneTextForEveryStringOfBytes) {
+  for (const std::string& bytes : {kOddName, std::string("\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf"),
+                                   std::string("a\0b", 3), std::string("\\xff"), std::string()}) {
+    const std::string text = to_printable(bytes);
+    EXPECT_EQ(from_printable(text), bytes);
+    EXPECT_EQ(printable_message(text), text) << "no control characters, valid UTF-8";
+  }
+  EXPECT_EQ(to_printable("\xc3\xa9 \xff\n\x1b[1m\xc2\x9b"),
+            "\xc3\xa9 \\xff\\x0a\\x1b[1m\\xc2\\x9b");
+  for (const char* bad : {"\\", "\\x", "\\x1", "\\xg0", "\\n"})
+    EXPECT_THROW(from_printable(bad), Error) << bad;
+}
+
+std::vector<std::string> lines_of(Child& child) {
+  std::vector<std::string> lines;
+  while (child.pump([&](const std::string& line) { lines.push_back(line); })) pause_briefly();
+  return lines;
+}
+
+TEST(Child, ReadsItsInputToTheEndAndAnswersInLines) {
+  const std::string input = std::string(1 << 20, 'x') + "\nlast\n";
+  Child child("wc", {"-c"}, input);
+  EXPECT_EQ(lines_of(child), std::vector<std::string>{std::to_string(input.size())});
+  EXPECT_EQ(child.exit_code(), 0);
+}
+
+TEST(Child, WithoutInputFindsItsInputAtAnEnd) {
+  Child child("cat", {});
+  EXPECT_TRUE(lines_of(child).empty());
+  EXPECT_EQ(child.exit_code(), 0);
+}
+
+TEST(Child, ThatDoesNotExistEndsWith127AndTheReason) {
+  Child child("/no/such/program", {});
+  lines_of(child);
+  EXPECT_EQ(child.exit_code(), 127);
+  EXPECT_NE(child.ending().find("No such file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace spmmbench
