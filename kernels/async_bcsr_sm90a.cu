@@ -57,15 +57,23 @@ struct Variant {
   }
 };
 
+constexpr Precision precision_of(__half) { return Precision::fp16; }
+constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
+constexpr Precision precision_of(wgmma::Tf32) { return Precision::tf32; }
+
 template <class S>
 Variant variant() {
-  constexpr Precision kPrecision = std::is_same_v<typename S::Input, __half> ? Precision::fp16
-                                   : std::is_same_v<typename S::Input, __nv_bfloat16>
-                                       ? Precision::bf16
-                                       : Precision::tf32;
-  return {kPrecision,      S::kLayoutB,      S::kTileN,       S::kLoader,
-          S::kSpecialised, S::kCluster,      bcsr::kernel<S>, S::kThreads,
-          S::kStageBytes,  S::kStagingBytes, S::kBlocksPerSm};
+  return {precision_of(typename S::Input{}),
+          S::kLayoutB,
+          S::kTileN,
+          S::kLoader,
+          S::kSpecialised,
+          S::kCluster,
+          bcsr::kernel<S>,
+          S::kThreads,
+          S::kStageBytes,
+          S::kStagingBytes,
+          S::kBlocksPerSm};
 }
 
 template <class Input, Layout kLayoutB>

@@ -265,8 +265,8 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
     };
     upload(row_ptr, matrix.row_ptr);
     upload(col_idx, matrix.col_idx);
-    if (shape.value_type == ElementType::f32) upload(entries, matrix.values);
-    else upload(entries, to_bits16(matrix.values, shape.value_type));
+    visit_element(shape.value_type,
+                  [&](auto element) { upload(entries, encode_values(matrix.values, element)); });
     upload(row_of, row_order);
   }
   const auto timed = stages.scope("build");
@@ -306,10 +306,9 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
       SPMMBENCH_CUDA_LAUNCHED();
     });
   };
-  if (windows > 0) {
-    if (shape.value_type == ElementType::f32) place(std::uint32_t{});
-    else place(std::uint16_t{});
-  }
+  if (windows > 0)
+    visit_element(shape.value_type,
+                  [&](auto element) { place(typename decltype(element)::Bits{}); });
   return out;
 }
 

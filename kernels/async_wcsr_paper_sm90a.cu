@@ -215,10 +215,22 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
 
 constexpr std::int64_t kMaxGridY = 65535;
 
+using PaperKernel = decltype(&paper_kernel<__half>);
+
+PaperKernel kernel_for(Precision precision) {
+  switch (precision) {
+    case Precision::fp16: return paper_kernel<__half>;
+    case Precision::bf16: return paper_kernel<__nv_bfloat16>;
+    case Precision::tf32:
+    case Precision::fp32: break;
+  }
+  throw Error(fmt::format("async_wcsr_paper does not multiply {}", to_string(precision)));
+}
+
 class AsyncWcsrPaperPlan final : public Plan {
  public:
   AsyncWcsrPaperPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : n_(problem.n), bf16_(problem.precision == Precision::bf16) {
+      : n_(problem.n), kernel_(kernel_for(problem.precision)) {
     n_tiles_ = static_cast<unsigned>((n_ + kFeatures - 1) / kFeatures);
     Wcsr host;
     TileWork work;
@@ -283,10 +295,9 @@ class AsyncWcsrPaperPlan final : public Plan {
     in.b_row_bytes = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
-    const auto kernel = bf16_ ? paper_kernel<__nv_bfloat16> : paper_kernel<__half>;
     SPMMBENCH_CUDA(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-    launch_dependent(kernel, dim3(blocks_, n_tiles_), dim3(2 * kWarpgroup), kSharedBytes, stream,
+        cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    launch_dependent(kernel_, dim3(blocks_, n_tiles_), dim3(2 * kWarpgroup), kSharedBytes, stream,
                      true, map_a_, in);
   }
 
@@ -294,7 +305,7 @@ class AsyncWcsrPaperPlan final : public Plan {
 
  private:
   std::int64_t n_;
-  bool bf16_;
+  PaperKernel kernel_;
   unsigned blocks_ = 0, n_tiles_ = 1;
   Buffer spans_, splits_, col_idx_, values_, row_ids_, sums_, arrivals_;
   CUtensorMap map_a_{};

@@ -60,29 +60,14 @@ void add_products(const std::int32_t* col_idx, const float* values, std::int64_t
   }
 }
 
-// As from_half_bits, but inline and without branches, so that a loop over it is vectorised. The
-// product moves the exponent's bias from 15 to 127, subnormals included.
-inline float widen_half(std::uint16_t bits) {
-  const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7FFFU) << 13;
-  const std::uint32_t special = magnitude >= 0x0F800000U ? 0x7F800000U : 0U;
-  const auto widened = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112F);
-  return std::bit_cast<float>(widened | special | (static_cast<std::uint32_t>(bits >> 15) << 31));
-}
-
 // out[0, count) = the elements of `view`'s memory from `at` on, `out_step` apart.
 SPMMBENCH_SIMD_CLONES
 void widen(const DenseView& view, std::int64_t at, std::int64_t count, float* out,
            std::int64_t out_step) {
-  if (view.type == ElementType::f32) {
-    const float* in = static_cast<const float*>(view.data) + at;
-    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i];
-    return;
-  }
-  const std::uint16_t* in = static_cast<const std::uint16_t*>(view.data) + at;
-  if (view.type == ElementType::f16)
-    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = widen_half(in[i]);
-  else
-    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = from_bfloat16_bits(in[i]);
+  visit_element(view.type, [=](auto element) {
+    const auto* in = static_cast<const typename decltype(element)::Bits*>(view.data) + at;
+    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = element.decode(in[i]);
+  });
 }
 
 void store_row(const DenseView& c, std::int64_t row, std::int64_t first, std::int64_t width,
@@ -90,15 +75,10 @@ void store_row(const DenseView& c, std::int64_t row, std::int64_t first, std::in
   const bool row_major = c.layout == Layout::row_major;
   const std::int64_t at = row_major ? row * c.ld + first : first * c.ld + row;
   const std::int64_t step = row_major ? 1 : c.ld;
-  if (c.type == ElementType::f32) {
-    float* out = static_cast<float*>(c.data) + at;
-    for (std::int64_t j = 0; j < width; ++j) out[j * step] = sums[j];
-    return;
-  }
-  std::uint16_t* out = static_cast<std::uint16_t*>(c.data) + at;
-  const bool half = c.type == ElementType::f16;
-  for (std::int64_t j = 0; j < width; ++j)
-    out[j * step] = half ? to_half_bits(sums[j]) : to_bfloat16_bits(sums[j]);
+  visit_element(c.type, [=](auto element) {
+    auto* out = static_cast<typename decltype(element)::Bits*>(c.data) + at;
+    for (std::int64_t j = 0; j < width; ++j) out[j * step] = element.encode(sums[j]);
+  });
 }
 
 // A cut: `row` row ends and `entry` nonzeros lie before it.

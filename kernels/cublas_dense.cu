@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <map>
 #include <type_traits>
 
@@ -57,10 +58,14 @@ cublasHandle_t cublas_handle(const Device& device) {
   return handle;
 }
 
-cudaDataType cuda_type(ElementType type) {
-  return type == ElementType::f16    ? CUDA_R_16F
-         : type == ElementType::bf16 ? CUDA_R_16BF
-                                     : CUDA_R_32F;
+cublasComputeType_t compute_type(Precision precision) {
+  switch (precision) {
+#define SPMMBENCH_CASE(id, name, type, fraction, compute) \
+  case Precision::id: return compute;
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  std::abort();
 }
 
 DenseView dense_a(const Problem& problem) {
@@ -118,14 +123,12 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check(
-        cublasGemmEx(
-            handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.cols), &kOne, left.data,
-            cuda_type(left.type), static_cast<int>(left.ld), right.data, cuda_type(right.type),
-            static_cast<int>(right.ld), &kZero, c.data, cuda_type(c.type), static_cast<int>(c.ld),
-            precision_ == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-            CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    check(cublasGemmEx(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.cols), &kOne,
+                       left.data, cuda_type(left.type), static_cast<int>(left.ld), right.data,
+                       cuda_type(right.type), static_cast<int>(right.ld), &kZero, c.data,
+                       cuda_type(c.type), static_cast<int>(c.ld), compute_type(precision_),
+                       CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
   }
 
   cublasHandle_t handle_;

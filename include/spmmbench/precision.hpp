@@ -1,43 +1,205 @@
 #pragma once
-// Precision classes (inputs -> accumulate -> output), element types and their rounding on the host.
+// Element types and precisions: two tables, from which everything that depends on them is made, on
+// the host and on the device alike. A new type or precision is one row.
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstdlib>
 #include <string_view>
+#include <type_traits>
+
+#include "spmmbench/host_device.hpp"
+
+// What lies in memory: X(id, name, exponent bits, fraction bits, C++ type on the device,
+// cudaDataType, CUtensorMapDataType). The last three are expanded by CUDA code only.
+#define SPMMBENCH_ELEMENT_TYPES(X)                                           \
+  X(f32, "fp32", 8, 23, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)  \
+  X(f16, "fp16", 5, 10, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16) \
+  X(bf16, "bf16", 8, 7, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
+
+// What A's values and B are rounded to before any kernel sees them: X(id, name, element type,
+// fraction bits kept, cublasComputeType_t). tf32 is stored as fp32 whose low 13 bits are zero. All
+// accumulate in fp32.
+#define SPMMBENCH_PRECISIONS(X)                          \
+  X(fp32, "fp32", f32, 23, CUBLAS_COMPUTE_32F)           \
+  X(tf32, "tf32", f32, 10, CUBLAS_COMPUTE_32F_FAST_TF32) \
+  X(fp16, "fp16", f16, 10, CUBLAS_COMPUTE_32F)           \
+  X(bf16, "bf16", bf16, 7, CUBLAS_COMPUTE_32F)
 
 namespace spmmbench {
 
-// What A's values and B are rounded to before any kernel sees them. All accumulate in fp32.
-enum class Precision { fp32, tf32, fp16, bf16 };
+#define SPMMBENCH_ID(id, ...) id,
+enum class ElementType { SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_ID) };
+enum class Precision { SPMMBENCH_PRECISIONS(SPMMBENCH_ID) };
+#undef SPMMBENCH_ID
 
-// What lies in memory. tf32 inputs are stored as fp32 whose low 13 mantissa bits are zero.
-enum class ElementType { f32, f16, bf16 };
+#define SPMMBENCH_LISTED(id, ...) ElementType::id,
+inline constexpr std::array kElementTypes = {SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_LISTED)};
+#undef SPMMBENCH_LISTED
+#define SPMMBENCH_LISTED(id, ...) Precision::id,
+inline constexpr std::array kPrecisions = {SPMMBENCH_PRECISIONS(SPMMBENCH_LISTED)};
+#undef SPMMBENCH_LISTED
 
 std::string_view to_string(Precision);
-std::string_view to_string(ElementType);           // "fp32", "fp16", "bf16"
+std::string_view to_string(ElementType);
 Precision parse_precision(std::string_view);       // throws Error listing the choices
-ElementType parse_element_type(std::string_view);  // "fp32" | "fp16" | "bf16"
+ElementType parse_element_type(std::string_view);  // likewise
+
+// Rounds away the low `drop` bits of fp32's bits, to nearest even. Infinity and NaN pass through.
+SPMMBENCH_HOST_DEVICE constexpr std::uint32_t round_low_bits(std::uint32_t bits, int drop) {
+  if (drop == 0 || (bits & 0x7F800000U) == 0x7F800000U) return bits;
+  const std::uint32_t half_less_one = (1U << (drop - 1)) - 1;
+  const std::uint32_t odd = (bits >> drop) & 1U;
+  return (bits + half_less_one + odd) & ~((1U << drop) - 1);
+}
+
+// A binary floating-point format of IEEE 754's kind: one sign bit, then `kExponent` and `kFraction`
+// bits. No wider than fp32 in either.
+template <int kExponent, int kFraction>
+struct BinaryFormat {
+  static_assert(kExponent <= 8 && kFraction <= 23);
+  using Bits = std::conditional_t<
+      1 + kExponent + kFraction <= 8, std::uint8_t,
+      std::conditional_t<1 + kExponent + kFraction <= 16, std::uint16_t, std::uint32_t>>;
+  static constexpr int kFractionBits = kFraction;
+  static constexpr int kBias = (1 << (kExponent - 1)) - 1;
+
+  // To nearest even; too large gives infinity, NaN stays NaN.
+  SPMMBENCH_HOST_DEVICE static constexpr Bits encode(float value) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+    const std::uint32_t sign = (bits >> 31) << (kExponent + kFraction);
+    if (magnitude > 0x7F800000U) return static_cast<Bits>(sign | kInfinity | 1U << (kFraction - 1));
+    if constexpr (kExponent == 8) {
+      return static_cast<Bits>(round_low_bits(bits, kDrop) >> kDrop);
+    } else {
+      if (magnitude >= kOverflow32) return static_cast<Bits>(sign | kInfinity);
+      if (magnitude < kNormal32) {  // subnormal: the sum's last bit is the format's last bit
+        const float aligned = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kAlign32);
+        return static_cast<Bits>(sign | (std::bit_cast<std::uint32_t>(aligned) - kAlign32));
+      }
+      return static_cast<Bits>(sign | (round_low_bits(magnitude, kDrop) - kRebias32) >> kDrop);
+    }
+  }
+
+  // Without branches, so that a loop over it is vectorised. The product moves the exponent's bias
+  // to fp32's, subnormals included.
+  SPMMBENCH_HOST_DEVICE static constexpr float decode(Bits bits) {
+    const auto wide = static_cast<std::uint32_t>(bits);
+    if constexpr (kExponent == 8) {
+      return std::bit_cast<float>(wide << kDrop);
+    } else {
+      const std::uint32_t magnitude = (wide & ((1U << (kExponent + kFraction)) - 1)) << kDrop;
+      const std::uint32_t special = magnitude >= kInfinity << kDrop ? 0x7F800000U : 0U;
+      const float scaled = std::bit_cast<float>(magnitude) *
+                           std::bit_cast<float>(static_cast<std::uint32_t>(254 - kBias) << 23);
+      return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
+                                  (wide >> (kExponent + kFraction)) << 31);
+    }
+  }
+
+ private:
+  static constexpr int kDrop = 23 - kFraction;  // bits of fp32's fraction that it lacks
+  static constexpr std::uint32_t kInfinity = ((1U << kExponent) - 1) << kFraction;
+  // Of fp32: what the exponent fields differ by, the smallest normal number, the smallest that
+  // rounds to infinity, and 2^23 times the smallest subnormal number.
+  static constexpr std::uint32_t kRebias32 = static_cast<std::uint32_t>(127 - kBias) << 23;
+  static constexpr std::uint32_t kNormal32 = kRebias32 + (1U << 23);
+  static constexpr std::uint32_t kOverflow32 =
+      (static_cast<std::uint32_t>(128 + kBias) << 23) - (kDrop == 0 ? 0U : 1U << (kDrop - 1));
+  static constexpr std::uint32_t kAlign32 = static_cast<std::uint32_t>(151 - kBias - kFraction)
+                                            << 23;
+};
+
+template <ElementType>
+struct Element;
+#define SPMMBENCH_ELEMENT(id, name, exponent, fraction, ...) \
+  template <>                                                \
+  struct Element<ElementType::id> : BinaryFormat<exponent, fraction> {};
+SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_ELEMENT)
+#undef SPMMBENCH_ELEMENT
+
+// Calls `function` with the Element of `type`.
+template <class Function>
+constexpr decltype(auto) visit_element(ElementType type, Function&& function) {
+  switch (type) {
+#define SPMMBENCH_CASE(id, ...) \
+  case ElementType::id: return function(Element<ElementType::id>{});
+    SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  std::abort();
+}
 
 constexpr ElementType storage_type(Precision p) {
-  return p == Precision::fp16   ? ElementType::f16
-         : p == Precision::bf16 ? ElementType::bf16
-                                : ElementType::f32;
+  switch (p) {
+#define SPMMBENCH_CASE(id, name, type, ...) \
+  case Precision::id: return ElementType::type;
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  std::abort();
 }
-constexpr std::size_t bytes_of(ElementType t) { return t == ElementType::f32 ? 4 : 2; }
 
-// Unit roundoff (half an ulp of 1) under round to nearest.
+constexpr double power_of_two(int exponent) {  // of a normal double
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+constexpr std::size_t bytes_of(ElementType t) {
+  return visit_element(t, [](auto e) { return sizeof(typename decltype(e)::Bits); });
+}
+// Unit roundoff: half an ulp of 1, under round to nearest.
 constexpr double unit_roundoff(ElementType t) {
-  return t == ElementType::f32 ? 0x1p-24 : t == ElementType::f16 ? 0x1p-11 : 0x1p-8;
+  return visit_element(t, [](auto e) { return power_of_two(-e.kFractionBits - 1); });
+}
+constexpr double smallest_normal(ElementType t) {
+  return visit_element(t, [](auto e) { return power_of_two(1 - e.kBias); });
+}
+constexpr double smallest_subnormal(ElementType t) {
+  return visit_element(t, [](auto e) { return power_of_two(1 - e.kBias - e.kFractionBits); });
+}
+// Magnitudes from here on round to infinity.
+constexpr double overflow_threshold(ElementType t) {
+  return visit_element(t, [](auto e) {
+    return power_of_two(e.kBias + 1) - power_of_two(e.kBias - e.kFractionBits - 1);
+  });
 }
 
-// Round to nearest even in the precision's significand and exponent range, returned as fp32.
-float round_to(Precision, float);
+constexpr std::uint32_t encode(ElementType type, float value) {
+  return visit_element(type, [=](auto e) { return std::uint32_t{e.encode(value)}; });
+}
+constexpr float decode(ElementType type, std::uint32_t bits) {
+  return visit_element(
+      type, [=](auto e) { return e.decode(static_cast<typename decltype(e)::Bits>(bits)); });
+}
 
-// IEEE half and bfloat16 bits, round to nearest even; overflow gives infinity, NaN stays NaN.
-std::uint16_t to_half_bits(float);
-float from_half_bits(std::uint16_t);
-std::uint16_t to_bfloat16_bits(float);
-float from_bfloat16_bits(std::uint16_t);
+// Element `at` of an array in host memory. Storing rounds to nearest even.
+inline float load_element(ElementType type, const void* data, std::int64_t at) {
+  return visit_element(type, [=](auto e) {
+    return e.decode(static_cast<const typename decltype(e)::Bits*>(data)[at]);
+  });
+}
+inline void store_element(ElementType type, void* data, std::int64_t at, float value) {
+  visit_element(
+      type, [=](auto e) { static_cast<typename decltype(e)::Bits*>(data)[at] = e.encode(value); });
+}
+
+// To nearest even in the precision's significand and exponent range, as fp32.
+SPMMBENCH_HOST_DEVICE constexpr float round_to(Precision precision, float value) {
+  switch (precision) {
+#define SPMMBENCH_CASE(id, name, type, fraction, ...)                                        \
+  case Precision::id: {                                                                      \
+    using Stored = Element<ElementType::type>;                                               \
+    constexpr int kDrop = Stored::kFractionBits - fraction;                                  \
+    static_assert(kDrop == 0 || ElementType::type == ElementType::f32);                      \
+    if constexpr (kDrop == 0) return Stored::decode(Stored::encode(value));                  \
+    return std::bit_cast<float>(round_low_bits(std::bit_cast<std::uint32_t>(value), kDrop)); \
+  }
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  return value;
+}
 
 }  // namespace spmmbench

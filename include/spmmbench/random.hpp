@@ -4,11 +4,7 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define SPMMBENCH_HOST_DEVICE __host__ __device__
-#else
-#define SPMMBENCH_HOST_DEVICE
-#endif
+#include "spmmbench/host_device.hpp"
 
 namespace spmmbench {
 

@@ -15,12 +15,18 @@ namespace spmmbench::async_bcsr {
 inline constexpr int kBoxLines = 32;
 
 __device__ inline std::uint32_t pack16(float low, float high, ElementType type) {
-  if (type == ElementType::f16) {
-    const __half2 both = __floats2half2_rn(low, high);
-    return reinterpret_cast<const std::uint32_t&>(both);
+  switch (type) {
+    case ElementType::f16: {
+      const __half2 both = __floats2half2_rn(low, high);
+      return reinterpret_cast<const std::uint32_t&>(both);
+    }
+    case ElementType::bf16: {
+      const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+      return reinterpret_cast<const std::uint32_t&>(both);
+    }
+    case ElementType::f32: break;  // never packed
   }
-  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const std::uint32_t&>(both);
+  __builtin_unreachable();
 }
 
 // One chunk. d[4j ..]: the accumulators of its column tile j.

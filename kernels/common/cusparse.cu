@@ -79,12 +79,6 @@ cusparseHandle_t cusparse_handle(const Device& device) {
   return handle;
 }
 
-cudaDataType cuda_type(ElementType type) {
-  return type == ElementType::f16    ? CUDA_R_16F
-         : type == ElementType::bf16 ? CUDA_R_16BF
-                                     : CUDA_R_32F;
-}
-
 cusparseOrder_t cusparse_order(Layout layout) {
   return layout == Layout::row_major ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
 }

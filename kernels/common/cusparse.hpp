@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/element.cuh"
 #include "spmmbench/kernel.hpp"
 
 namespace spmmbench {
@@ -27,7 +28,6 @@ namespace spmmbench {
 // Lives as long as the process: creating one takes longer than most products.
 cusparseHandle_t cusparse_handle(const Device& device);
 
-cudaDataType cuda_type(ElementType type);
 cusparseOrder_t cusparse_order(Layout layout);
 
 struct DestroySparse {

@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "common/tile_choice.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/device.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench::tiles {
@@ -55,8 +57,10 @@ auto make_variant(const Problem& problem, std::int64_t tiles, std::int64_t windo
   switch (problem.precision) {
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
-    default: return of_input(mma::Tf32{});
+    case Precision::tf32: return of_input(mma::Tf32{});
+    case Precision::fp32: break;
   }
+  throw Error(fmt::format("tensor cores do not multiply {}", to_string(problem.precision)));
 }
 
 struct LaunchShape {

@@ -39,15 +39,12 @@ Tile tile_of(const RsTile& matrix, std::int64_t window, std::int64_t pair, std::
 }
 
 void write_values(const float* from, int count, ElementType type, unsigned char* to) {
-  if (type == ElementType::f32) {
-    std::memcpy(to, from, count * sizeof(float));
-    return;
-  }
-  for (int i = 0; i < count; ++i) {
-    const std::uint16_t bits =
-        type == ElementType::f16 ? to_half_bits(from[i]) : to_bfloat16_bits(from[i]);
-    std::memcpy(to + i * sizeof bits, &bits, sizeof bits);
-  }
+  visit_element(type, [=](auto element) {
+    for (int i = 0; i < count; ++i) {
+      const auto bits = element.encode(from[i]);
+      std::memcpy(to + i * sizeof bits, &bits, sizeof bits);
+    }
+  });
 }
 
 void write_record(const Tile& tile, int blocks, const std::vector<float>& values, ElementType type,

@@ -15,14 +15,6 @@
 namespace spmmbench {
 namespace {
 
-std::uint16_t to_bits(ElementType type, float value) {
-  return type == ElementType::f16 ? to_half_bits(value) : to_bfloat16_bits(value);
-}
-
-float from_bits(ElementType type, std::uint16_t bits) {
-  return type == ElementType::f16 ? from_half_bits(bits) : from_bfloat16_bits(bits);
-}
-
 // A zero entry becomes -0: padding is +0.
 template <class T>
 T mark_entry(T stored) {
@@ -93,7 +85,7 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
   out.window_ptr.assign(tile_end.begin(), tile_end.end());
   out.col_idx.assign(tile_end[windows] * width, kPadding);
   const std::int64_t tile_values = std::int64_t{height} * width;
-  const bool wide = shape.value_type == ElementType::f32;
+  const bool wide = bytes_of(shape.value_type) == sizeof(float);
   (wide ? out.values32.resize(tile_end[windows] * tile_values)
         : out.values16.resize(tile_end[windows] * tile_values));
 
@@ -115,7 +107,9 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
           if (wide)
             out.values32[at] =
                 std::bit_cast<float>(mark_entry(std::bit_cast<std::uint32_t>(matrix.values[e])));
-          else out.values16[at] = mark_entry(to_bits(shape.value_type, matrix.values[e]));
+          else
+            out.values16[at] =
+                mark_entry(static_cast<std::uint16_t>(encode(shape.value_type, matrix.values[e])));
         }
       }
       columns.clear();
@@ -126,7 +120,7 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
 
 CsrMatrix Wcsr::unpack() const {
   CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
-  const bool wide = shape.value_type == ElementType::f32;
+  const bool wide = bytes_of(shape.value_type) == sizeof(float);
   const auto for_each_entry = [&](auto&& visit) {
     for (std::int64_t w = 0; w < windows(); ++w)
       for (std::int64_t t = window_ptr[w]; t < window_ptr[w + 1]; ++t)
@@ -136,7 +130,7 @@ CsrMatrix Wcsr::unpack() const {
             const bool entry =
                 wide ? std::bit_cast<std::uint32_t>(values32[at]) != 0 : values16[at] != 0;
             if (!entry) continue;
-            const float value = wide ? values32[at] : from_bits(shape.value_type, values16[at]);
+            const float value = wide ? values32[at] : decode(shape.value_type, values16[at]);
             visit(row(w * shape.window_rows + i), col_idx[t * shape.tile_columns + j],
                   value == 0 ? 0.0F : value);
           }

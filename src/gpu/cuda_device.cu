@@ -22,17 +22,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// tf32 lies in memory as fp32 whose low 13 bits are zero; rounded to nearest even like the host's
-// round_to. U(-1, 1) is finite, so infinities and NaN need no care.
-__device__ float round_to_tf32(float x) {
-  const unsigned bits = __float_as_uint(x);
-  const unsigned odd = (bits >> 13) & 1U;
-  return __uint_as_float((bits + 0xFFFU + odd) & ~0x1FFFU);
-}
-
 template <class T>
 __global__ void fill_uniform_kernel(T* data, std::int64_t lines, std::int64_t line_length,
-                                    std::int64_t ld, bool row_major, bool tf32,
+                                    std::int64_t ld, bool row_major, Precision precision,
                                     std::uint64_t seed) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -42,7 +34,7 @@ __global__ void fill_uniform_kernel(T* data, std::int64_t lines, std::int64_t li
     float value = std::numeric_limits<float>::quiet_NaN();
     if (position < line_length) {
       value = row_major ? uniform_at(seed, line, position) : uniform_at(seed, position, line);
-      if (tf32) value = round_to_tf32(value);
+      value = round_to(precision, value);
     }
     data[at] = from_float<T>(value);
   }
@@ -180,7 +172,7 @@ class CudaDevice final : public Device {
       using T = std::remove_pointer_t<decltype(tag)>;
       fill_uniform_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
           static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,
-          view.layout == Layout::row_major, precision == Precision::tf32, seed);
+          view.layout == Layout::row_major, precision, seed);
     });
     SPMMBENCH_CUDA_LAUNCHED();
   }

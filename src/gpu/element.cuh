@@ -1,8 +1,11 @@
 #pragma once
-// Element types on the device: fp32, IEEE half and bfloat16 as stored, fp32 as computed with.
+// Element types on the device: as stored, and fp32 as computed with.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <library_types.h>
+
+#include <cstdlib>
 
 #include "spmmbench/precision.hpp"
 
@@ -33,11 +36,23 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
 template <class Function>
 auto visit_element_type(ElementType type, Function&& function) {
   switch (type) {
-    case ElementType::f16: return function(static_cast<__half*>(nullptr));
-    case ElementType::bf16: return function(static_cast<__nv_bfloat16*>(nullptr));
-    case ElementType::f32: break;
+#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...) \
+  case ElementType::id: return function(static_cast<Device*>(nullptr));
+    SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
   }
-  return function(static_cast<float*>(nullptr));
+  std::abort();
+}
+
+// What cuSPARSE and cuBLAS call it.
+inline cudaDataType cuda_type(ElementType type) {
+  switch (type) {
+#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, library_type, ...) \
+  case ElementType::id: return library_type;
+    SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  std::abort();
 }
 
 }  // namespace spmmbench

@@ -98,7 +98,7 @@ class HostDevice final : public Device {
         if (position < view.line_length())
           value = round_to(precision, row_major ? uniform_at(seed, line, position)
                                                 : uniform_at(seed, position, line));
-        store(view, line * view.ld + position, value);
+        store_element(view.type, view.data, line * view.ld + position, value);
       }
   }
 
@@ -127,18 +127,6 @@ class HostDevice final : public Device {
 
  private:
   void release(void* data) noexcept override { std::free(data); }
-
-  static void store(const DenseView& view, std::int64_t at, float value) {
-    switch (view.type) {
-      case ElementType::f32: static_cast<float*>(view.data)[at] = value; return;
-      case ElementType::f16:
-        static_cast<std::uint16_t*>(view.data)[at] = to_half_bits(value);
-        return;
-      case ElementType::bf16:
-        static_cast<std::uint16_t*>(view.data)[at] = to_bfloat16_bits(value);
-        return;
-    }
-  }
 
   double measure_copy() {
     constexpr int kRepetitions = 5;

@@ -26,9 +26,10 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
 
 CUtensorMapDataType data_type(ElementType type) {
   switch (type) {
-    case ElementType::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    case ElementType::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case ElementType::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, library_type, map_type) \
+  case ElementType::id: return map_type;
+    SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
   }
   throw DeviceError("tensor map: unknown element type", false);
 }

@@ -117,7 +117,7 @@ float element_at(const char* data, std::size_t index, std::size_t element_bytes)
   if (element_bytes == 2) {
     std::uint16_t half = 0;
     std::memcpy(&half, data + 2 * index, sizeof half);
-    return from_half_bits(half);
+    return Element<ElementType::f16>::decode(half);
   }
   if (element_bytes == 8) {
     double value = 0;

@@ -18,18 +18,6 @@ namespace {
 
 constexpr unsigned char kPoison = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
 
-void store_rounded(void* line, ElementType type, std::int64_t at, float value,
-                   Precision precision) {
-  const float rounded = round_to(precision, value);
-  switch (type) {
-    case ElementType::f32: static_cast<float*>(line)[at] = rounded; break;
-    case ElementType::f16: static_cast<std::uint16_t*>(line)[at] = to_half_bits(rounded); break;
-    case ElementType::bf16:
-      static_cast<std::uint16_t*>(line)[at] = to_bfloat16_bits(rounded);
-      break;
-  }
-}
-
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device) {
   std::vector<unsigned char> image(view.bytes(), kPoison);
@@ -39,8 +27,8 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
     for (std::int64_t at = 0; at < view.line_length(); ++at) {
       const std::int64_t i = view.layout == Layout::row_major ? line : at;
       const std::int64_t j = view.layout == Layout::row_major ? at : line;
-      store_rounded(image.data() + line * pitch, view.type, at, host.values[i * host.cols + j],
-                    precision);
+      store_element(view.type, image.data() + line * pitch, at,
+                    round_to(precision, host.values[i * host.cols + j]));
     }
   device.upload(view.data, image.data(), image.size());
 }

@@ -74,13 +74,7 @@ class HostReference final : public ReferenceChecker {
 
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j) {
   const std::int64_t at = view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
-  switch (view.type) {
-    case ElementType::f32: return static_cast<const float*>(view.data)[at];
-    case ElementType::f16: return from_half_bits(static_cast<const std::uint16_t*>(view.data)[at]);
-    case ElementType::bf16:
-      return from_bfloat16_bits(static_cast<const std::uint16_t*>(view.data)[at]);
-  }
-  return 0;
+  return load_element(view.type, view.data, at);
 }
 
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,

@@ -17,20 +17,12 @@ class DeviceTest : public testing::TestWithParam<DeviceKind> {};
 
 float stored_value(const DenseView& shape, const std::vector<unsigned char>& memory,
                    std::int64_t at) {
-  if (shape.type == ElementType::f32) {
-    float value = 0;
-    std::copy_n(memory.begin() + 4 * at, 4, reinterpret_cast<unsigned char*>(&value));
-    return value;
-  }
-  std::uint16_t bits = 0;
-  std::copy_n(memory.begin() + 2 * at, 2, reinterpret_cast<unsigned char*>(&bits));
-  return shape.type == ElementType::f16 ? from_half_bits(bits) : from_bfloat16_bits(bits);
+  return load_element(shape.type, memory.data(), at);
 }
 
 TEST_P(DeviceTest, fill_uniform_gives_the_counter_based_values_and_nan_padding) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
-  for (const Precision precision :
-       {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+  for (const Precision precision : kPrecisions)
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
       DenseView view = make_dense_view(301, 37, layout, storage_type(precision));
       const Buffer memory = device.allocate(view.bytes());

@@ -21,13 +21,7 @@ constexpr ErrorBound kBound{.unit = 0x1p-22, .output_unit = 0x1p-11, .output_abs
 void set_element(const DenseView& view, std::int64_t row, std::int64_t col, float value) {
   const std::int64_t at =
       view.layout == Layout::row_major ? row * view.ld + col : col * view.ld + row;
-  switch (view.type) {
-    case ElementType::f32: static_cast<float*>(view.data)[at] = value; return;
-    case ElementType::f16: static_cast<std::uint16_t*>(view.data)[at] = to_half_bits(value); return;
-    case ElementType::bf16:
-      static_cast<std::uint16_t*>(view.data)[at] = to_bfloat16_bits(value);
-      return;
-  }
+  store_element(view.type, view.data, at, value);
 }
 
 // A product on the host, with B and C in host memory, and the same on a device for `check`.

@@ -11,14 +11,46 @@
 namespace spmmbench {
 namespace {
 
-TEST(Half, EveryBitPatternRoundTrips) {
-  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
-    const float value = from_half_bits(static_cast<std::uint16_t>(bits));
-    if (std::isnan(value)) {
-      EXPECT_TRUE(std::isnan(from_half_bits(to_half_bits(value))));
-      continue;
+using Half = Element<ElementType::f16>;
+
+TEST(ElementTypes, EveryBitPatternOfSixteenBitsRoundTrips) {
+  for (const ElementType type : {ElementType::f16, ElementType::bf16})
+    for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+      const float value = decode(type, bits);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(decode(type, encode(type, value))));
+        continue;
+      }
+      ASSERT_EQ(encode(type, value), bits) << to_string(type);
     }
-    ASSERT_EQ(to_half_bits(value), bits);
+}
+
+TEST(ElementTypes, SayWhereTheyEnd) {
+  for (const ElementType type : kElementTypes) {
+    SCOPED_TRACE(to_string(type));
+    const auto stored = [&](double value) {
+      return decode(type, encode(type, static_cast<float>(value)));
+    };
+    EXPECT_EQ(parse_element_type(to_string(type)), type);
+    EXPECT_EQ(stored(1 + unit_roundoff(type)), 1) << "a tie, to even";
+    EXPECT_EQ(stored(smallest_subnormal(type)), smallest_subnormal(type));
+    EXPECT_EQ(stored(smallest_subnormal(type) / 2), 0) << "a tie, to even";
+    EXPECT_EQ(stored(smallest_normal(type)), smallest_normal(type));
+    EXPECT_TRUE(std::isinf(stored(overflow_threshold(type))));
+    EXPECT_FALSE(std::isinf(stored(overflow_threshold(type) * (1 - 2 * unit_roundoff(type)))));
+  }
+  EXPECT_EQ(overflow_threshold(ElementType::f16), 65520);
+  EXPECT_EQ(smallest_subnormal(ElementType::f32), 0x1p-149);
+}
+
+TEST(Precisions, AreStoredWithoutFurtherRounding) {
+  for (const Precision precision : kPrecisions) {
+    EXPECT_EQ(parse_precision(to_string(precision)), precision);
+    for (std::uint64_t i = 0; i < 10000; ++i) {
+      const float value = round_to(precision, uniform_at(3, i, 0));
+      EXPECT_EQ(round_to(precision, value), value);
+      EXPECT_EQ(decode(storage_type(precision), encode(storage_type(precision), value)), value);
+    }
   }
 }
 

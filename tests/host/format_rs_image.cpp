@@ -13,14 +13,9 @@ namespace spmmbench {
 namespace {
 
 float value_at(const unsigned char* at, ElementType type) {
-  if (type == ElementType::f32) {
-    float x = 0;
-    std::memcpy(&x, at, sizeof x);
-    return x;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  return type == ElementType::f16 ? from_half_bits(bits) : from_bfloat16_bits(bits);
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, at, bytes_of(type));
+  return decode(type, bits);
 }
 
 using Entries = std::map<std::pair<std::int32_t, std::int32_t>, float>;
@@ -55,13 +50,10 @@ Entries decode(const RsImage& image, int window_rows, ElementType type) {
 TEST(RsImage, EveryEntryOfTheWindowsIsFoundWithItsValue) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const char* window : {"8", "16", "32"})
-      for (const ElementType type : {ElementType::f32, ElementType::f16, ElementType::bf16}) {
+      for (const ElementType type : kElementTypes) {
         SCOPED_TRACE(name + ", window " + window);
         CsrMatrix rounded = matrix;
-        for (float& value : rounded.values)
-          value = type == ElementType::f32   ? value
-                  : type == ElementType::f16 ? from_half_bits(to_half_bits(value))
-                                             : from_bfloat16_bits(to_bfloat16_bits(value));
+        for (float& value : rounded.values) value = decode(type, encode(type, value));
         Options options;
         options.set("window", window);
         const RsTile format = RsTile::build(rounded, options);

@@ -162,7 +162,7 @@ TEST(DenseFile, npy_of_every_kind_is_read) {
   const std::vector<float> c = expected.values, f = {1, 0, -2, 65504, 3.5, 0x1p-24F};
   const auto as_half = [](const std::vector<float>& values) {
     std::vector<std::uint16_t> out;
-    for (const float value : values) out.push_back(to_half_bits(value));
+    for (const float value : values) out.push_back(Element<ElementType::f16>::encode(value));
     return out;
   };
   const std::string files[] = {
