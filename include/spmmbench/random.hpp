@@ -31,6 +31,14 @@ SPMMBENCH_HOST_DEVICE constexpr float uniform_at(std::uint64_t seed, std::uint64
   return static_cast<float>(2 * bits + 1 - (1 << 24)) * (1.0F / (1 << 24));
 }
 
+// One of +-1/8, +-2/8, ..., +-top/8 with `top` at most 7: exact in every input type, never 0.
+SPMMBENCH_HOST_DEVICE constexpr float lattice_at(std::uint64_t seed, std::uint64_t row,
+                                                 std::uint64_t col, int top) {
+  const std::uint64_t hash = hash_position(seed, row, col);
+  const int eighths = 1 + static_cast<int>((hash >> 33) % static_cast<std::uint64_t>(top));
+  return static_cast<float>((hash & 1) != 0 ? -eighths : eighths) * 0.125F;
+}
+
 // Streams of one seed that must differ.
 inline constexpr std::uint64_t kStreamA = 0xA;
 inline constexpr std::uint64_t kStreamB = 0xB;

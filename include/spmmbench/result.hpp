@@ -48,6 +48,7 @@ struct ResultRow {
   std::optional<FormatStats> format;
   std::optional<std::uint64_t> device_bytes;
   std::optional<Verdict> verify;
+  std::optional<ExactTest> exact;
   std::optional<Timing> hot, cold;
   std::optional<double> gflops;        // 2 * nnz * N / hot median
   std::optional<double> issued_flops;  // with padding

@@ -1,30 +1,35 @@
 #pragma once
-// The outcome of comparing one result with the fp64 reference, and the bound it is compared
-// against.
+// The outcome of comparing one result with the fp64 reference.
 
 #include <cstdint>
+#include <string>
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/error_bound.hpp"
 
 namespace spmmbench {
 
-// |C - Cref|_ij <= g + output_unit * (|Cref|_ij + g) + output_absolute with g = min(k * unit, 1) *
-// (|A| |B|)_ij and k the nonzeros of row i. A row without nonzeros must be exactly zero. Derived in
-// src/verify/bound.cpp.
-struct ErrorBound {
-  double unit = 0;             // growth per product and sum
-  double output_unit = 0;      // relative rounding on storing C; 0 for fp32
-  double output_absolute = 0;  // half the smallest subnormal of C's type; 0 for fp32
-};
-
 struct Verdict {
-  bool ok = false;
-  // Largest |C - Cref| / bound over all elements; infinity for NaN, Inf and nonzeros in an empty
-  // row.
+  bool ok = false;  // the largest error is within its bound
+  // Over all elements: the largest |C - Cref| / bound, and where; infinity where no bound can hold
+  // (NaN and infinity that the reference does not have, nonzeros in an empty row).
   double error_over_bound = 0;
   std::int64_t worst_row = 0;
   std::int64_t worst_col = 0;
-  double relative_frobenius = 0;  // ||C - Cref||_F / ||Cref||_F; NaN when C is not finite
+  double error_over_typical = 0;  // the largest |C - Cref| / typical error
+  // Elements of which nothing can be said: the order of the sums decides whether they overflow.
+  std::int64_t incomparable = 0;
+  double relative_frobenius = 0;  // ||C - Cref||_F / ||Cref||_F over what is finite; NaN when an
+                                  // element is NaN or infinite and should not be
+};
+
+// The outcome of the exact test: the same structure with values for which every product and sum is
+// exact, so that C must equal the reference, rounded once to its type.
+struct ExactTest {
+  bool passed = false;
+  std::string not_made;                       // why there was no test; empty when there was
+  std::int64_t worst_row = 0, worst_col = 0;  // the first difference; 0 when there is none
+  double ms = 0;                              // what it took, its own preparation included
 };
 
 // Holds A and sees B on one device, and checks products of them there, against a straight CSR loop
@@ -34,6 +39,8 @@ class ReferenceChecker {
  public:
   virtual ~ReferenceChecker() = default;
   virtual Verdict check(const DenseView& c, const ErrorBound& bound) = 0;
+  // Every element must be the reference rounded once to C's type: 0 where it is, else infinity.
+  virtual Verdict check_equal(const DenseView& c) = 0;
   // Gives back what is only kept to be faster.
   virtual void release_memory() {}
 };

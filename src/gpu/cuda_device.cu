@@ -22,10 +22,24 @@ namespace {
 
 constexpr int kThreads = 256;
 
-template <class T>
-__global__ void fill_uniform_kernel(T* data, std::int64_t lines, std::int64_t line_length,
-                                    std::int64_t ld, bool row_major, Precision precision,
-                                    std::uint64_t seed) {
+struct UniformValue {
+  std::uint64_t seed;
+  Precision precision;
+  __device__ float operator()(std::int64_t i, std::int64_t j) const {
+    return round_to(precision, uniform_at(seed, i, j));
+  }
+};
+struct LatticeValue {
+  std::uint64_t seed;
+  int top;
+  __device__ float operator()(std::int64_t i, std::int64_t j) const {
+    return lattice_at(seed, i, j, top);
+  }
+};
+
+template <class T, class Value>
+__global__ void fill_kernel(T* data, std::int64_t lines, std::int64_t line_length, std::int64_t ld,
+                            bool row_major, Value value_at) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
        at < lines * ld; at += step) {
@@ -33,8 +47,7 @@ __global__ void fill_uniform_kernel(T* data, std::int64_t lines, std::int64_t li
     const std::int64_t position = at % ld;
     float value = std::numeric_limits<float>::quiet_NaN();
     if (position < line_length) {
-      value = row_major ? uniform_at(seed, line, position) : uniform_at(seed, position, line);
-      value = round_to(precision, value);
+      value = row_major ? value_at(line, position) : value_at(position, line);
     }
     data[at] = from_float<T>(value);
   }
@@ -166,15 +179,10 @@ class CudaDevice final : public Device {
   void synchronize() override { SPMMBENCH_CUDA(cudaStreamSynchronize(stream_)); }
 
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
-    const std::int64_t elements = view.lines() * view.ld;
-    if (elements == 0) return;
-    visit_element_type(view.type, [&](auto* tag) {
-      using T = std::remove_pointer_t<decltype(tag)>;
-      fill_uniform_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
-          static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,
-          view.layout == Layout::row_major, precision, seed);
-    });
-    SPMMBENCH_CUDA_LAUNCHED();
+    fill(view, UniformValue{seed, precision});
+  }
+  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
+    fill(view, LatticeValue{seed, top});
   }
 
   double time_us(const std::function<void()>& launch, int count) override {
@@ -220,6 +228,20 @@ class CudaDevice final : public Device {
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream_));
+  }
+
+  // The padding is NaN.
+  template <class Value>
+  void fill(const DenseView& view, const Value& value_at) {
+    const std::int64_t elements = view.lines() * view.ld;
+    if (elements == 0) return;
+    visit_element_type(view.type, [&](auto* tag) {
+      using T = std::remove_pointer_t<decltype(tag)>;
+      fill_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
+          static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,
+          view.layout == Layout::row_major, value_at);
+    });
+    SPMMBENCH_CUDA_LAUNCHED();
   }
 
   int blocks_for(std::size_t elements) const {

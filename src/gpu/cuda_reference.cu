@@ -37,42 +37,31 @@ struct CsrOnDevice {
   const std::int32_t* row_ids;  // null: identity
 };
 
-struct alignas(16) Element {
-  double sum, magnitude;  // of Cref and |A||B|
+struct alignas(16) Sums {
+  double sum, magnitude;  // Cref, and |A||B| over the finite products
 };
 
 // The reference of the rows [first, first + rows) of A, row by row.
 struct Band {
   std::int64_t first;
   std::int64_t rows;
-  Element* elements;
+  Sums* sums;
 };
 
 // What one warp found. `ratio` is -1 where it had no element.
 struct Finding {
-  double ratio;
+  double ratio;  // largest error / bound
   std::int64_t row;
   std::int64_t col;
+  double typical;  // largest error / typical error
+  std::int64_t incomparable;
   double squared_error;
   double squared_reference;
 };
-constexpr Finding kNothing{-1, 0, 0, 0, 0};
+constexpr Finding kNothing{-1, 0, 0, 0, 0, 0, 0};
 
 __device__ std::int64_t index_of(const DenseView& view, std::int64_t row, std::int64_t col) {
   return view.layout == Layout::row_major ? row * view.ld + col : col * view.ld + row;
-}
-
-__device__ double error_over_bound(double c, double reference, double magnitude, std::int64_t nnz,
-                                   const ErrorBound& bound) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (!isfinite(c)) return kInfinity;
-  const double error = fabs(c - reference);
-  const double growth = fmin(static_cast<double>(nnz) * bound.unit, 1.0) * magnitude;
-  const double allowed =
-      nnz == 0 ? 0.0
-               : growth + bound.output_unit * (fabs(reference) + growth) + bound.output_absolute;
-  if (error == 0.0) return 0.0;
-  return allowed == 0.0 ? kInfinity : error / allowed;
 }
 
 // The worst element of both, and both sums.
@@ -81,7 +70,12 @@ __host__ __device__ Finding join(const Finding& a, const Finding& b) {
                      : a.row != b.row   ? a.row < b.row
                                         : a.col < b.col;
   const Finding& worst = first ? a : b;
-  return {worst.ratio, worst.row, worst.col, a.squared_error + b.squared_error,
+  return {worst.ratio,
+          worst.row,
+          worst.col,
+          fmax(a.typical, b.typical),
+          a.incomparable + b.incomparable,
+          a.squared_error + b.squared_error,
           a.squared_reference + b.squared_reference};
 }
 
@@ -89,6 +83,8 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
   return {__shfl_down_sync(kFullWarp, f.ratio, distance),
           __shfl_down_sync(kFullWarp, f.row, distance),
           __shfl_down_sync(kFullWarp, f.col, distance),
+          __shfl_down_sync(kFullWarp, f.typical, distance),
+          __shfl_down_sync(kFullWarp, f.incomparable, distance),
           __shfl_down_sync(kFullWarp, f.squared_error, distance),
           __shfl_down_sync(kFullWarp, f.squared_reference, distance)};
 }
@@ -112,8 +108,9 @@ __global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, Dense
       for (std::int64_t e = begin + warp; e < end; e += kWarps) {
         const double value = a.values[e];
         const double x = to_float(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[e], col)]);
-        sum += value * x;
-        magnitude += fabs(value * x);
+        const double product = value * x;
+        sum += product;
+        if (isfinite(product)) magnitude += fabs(product);
       }
     }
     sums[warp][lane] = sum;
@@ -124,16 +121,32 @@ __global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, Dense
         sum += sums[w][lane];
         magnitude += magnitudes[w][lane];
       }
-      out.elements[row * b.cols + col] = {sum, magnitude};
+      out.sums[row * b.cols + col] = {sum, magnitude};
     }
     __syncthreads();
   }
 }
 
+// Judges an element of C against its bound.
+struct WithinBound {
+  ErrorBound bound;
+  template <class TC>
+  __device__ ElementVerdict operator()(TC c, const Sums& reference, double k) const {
+    return judge(to_float(c), reference.sum, reference.magnitude, k, bound);
+  }
+};
+// Judges whether it is the reference rounded once, which fp32 must hold exactly.
+struct Equal {
+  template <class TC>
+  __device__ ElementVerdict operator()(TC c, const Sums& reference, double) const {
+    return judge_equal(to_float(c), to_float(from_float<TC>(static_cast<float>(reference.sum))));
+  }
+};
+
 // Adds to `findings`, one per warp, what the band shows.
-template <class TC>
+template <class TC, class Judge>
 __global__ void __launch_bounds__(kThreads)
-    compare_kernel(CsrOnDevice a, Band band, DenseView c, ErrorBound bound, Finding* findings) {
+    compare_kernel(CsrOnDevice a, Band band, DenseView c, Judge judge_element, Finding* findings) {
   const int lane = threadIdx.x % 32;
   const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   const std::int64_t slabs = (c.cols + kSlab - 1) / kSlab;
@@ -143,14 +156,15 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t row = task / slabs;
     const std::int64_t col = task % slabs * kSlab + lane;
     if (col >= c.cols) continue;
-    const Element reference = band.elements[row * c.cols + col];
+    const Sums reference = band.sums[row * c.cols + col];
     const std::int64_t a_row = band.first + row;
     const std::int64_t c_row = a.row_ids == nullptr ? a_row : a.row_ids[a_row];
-    const double value = to_float(static_cast<const TC*>(c.data)[index_of(c, c_row, col)]);
-    const double error = value - reference.sum;
-    found = join(found, {error_over_bound(value, reference.sum, reference.magnitude,
-                                          a.row_ptr[a_row + 1] - a.row_ptr[a_row], bound),
-                         c_row, col, error * error, reference.sum * reference.sum});
+    const ElementVerdict element =
+        judge_element(static_cast<const TC*>(c.data)[index_of(c, c_row, col)], reference,
+                      static_cast<double>(a.row_ptr[a_row + 1] - a.row_ptr[a_row]));
+    found = join(found, {element.over_bound, c_row, col, element.over_typical,
+                         element.comparable ? 0 : 1, element.error * element.error,
+                         isfinite(reference.sum) ? reference.sum * reference.sum : 0.0});
   }
   for (int distance = 16; distance > 0; distance /= 2)
     found = join(found, shuffle_down(found, distance));
@@ -172,15 +186,29 @@ class CudaReference final : public ReferenceChecker {
         row_ids_(device.upload(row_ids)) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
+    return compare(c, WithinBound{bound});
+  }
+  Verdict check_equal(const DenseView& c) override { return compare(c, Equal{}); }
+
+  void release_memory() override {
+    sums_ = {};
+    computed_ = kNone;
+  }
+
+ private:
+  static constexpr std::int64_t kNone = -1;
+
+  template <class Judge>
+  Verdict compare(const DenseView& c, const Judge& judge_element) {
     std::vector<Finding> findings(std::int64_t{blocks_} * kWarps, kNothing);
     const Buffer on_device = device_.upload(findings);
     if (b_.cols > 0) {
-      if (elements_.data() == nullptr) allocate_band();
+      if (sums_.data() == nullptr) allocate_band();
       for (std::int64_t first = 0; first < rows_; first += band_rows_) {
         if (first != computed_) compute(first);
         visit_element_type(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
-          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(a(), band(first), c, bound,
+          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(a(), band(first), c, judge_element,
                                                                  on_device.as<Finding>());
         });
         SPMMBENCH_CUDA_LAUNCHED();
@@ -190,29 +218,21 @@ class CudaReference final : public ReferenceChecker {
     return verdict_of(findings);
   }
 
-  void release_memory() override {
-    elements_ = {};
-    computed_ = kNone;
-  }
-
- private:
-  static constexpr std::int64_t kNone = -1;
-
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   CsrOnDevice a() const {
     return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.as<float>(),
             row_ids_.as<std::int32_t>()};
   }
   Band band(std::int64_t first) const {
-    return {first, std::min(band_rows_, rows_ - first), elements_.as<Element>()};
+    return {first, std::min(band_rows_, rows_ - first), sums_.as<Sums>()};
   }
 
   void allocate_band() {
-    const auto row_bytes = static_cast<std::int64_t>(b_.cols * sizeof(Element));
+    const auto row_bytes = static_cast<std::int64_t>(b_.cols * sizeof(Sums));
     const auto most = static_cast<std::int64_t>(
         memory_share_ * static_cast<double>(device_.free_bytes()) / static_cast<double>(row_bytes));
     band_rows_ = std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(rows_, 1));
-    elements_ = device_.allocate(band_rows_ * row_bytes);
+    sums_ = device_.allocate(band_rows_ * row_bytes);
   }
   void compute(std::int64_t first) {
     visit_element_type(b_.type, [&](auto* tag) {
@@ -231,6 +251,8 @@ class CudaReference final : public ReferenceChecker {
     verdict.ok = verdict.error_over_bound <= 1.0;
     verdict.worst_row = all.row;
     verdict.worst_col = all.col;
+    verdict.error_over_typical = all.typical;
+    verdict.incomparable = all.incomparable;
     verdict.relative_frobenius = relative(all.squared_error, all.squared_reference);
     return verdict;
   }
@@ -245,9 +267,9 @@ class CudaReference final : public ReferenceChecker {
   std::int64_t rows_;
   DenseView b_;
   int blocks_;
-  Buffer row_ptr_, col_idx_, values_, row_ids_, elements_;
+  Buffer row_ptr_, col_idx_, values_, row_ids_, sums_;
   std::int64_t band_rows_ = 0;
-  std::int64_t computed_ = kNone;  // first row of the band that `elements_` holds
+  std::int64_t computed_ = kNone;  // first row of the band that `sums_` holds
 };
 
 }  // namespace

@@ -90,16 +90,12 @@ class HostDevice final : public Device {
   void synchronize() override {}
 
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
-    const bool row_major = view.layout == Layout::row_major;
-#pragma omp parallel for schedule(static)
-    for (std::int64_t line = 0; line < view.lines(); ++line)
-      for (std::int64_t position = 0; position < view.ld; ++position) {
-        float value = std::numeric_limits<float>::quiet_NaN();
-        if (position < view.line_length())
-          value = round_to(precision, row_major ? uniform_at(seed, line, position)
-                                                : uniform_at(seed, position, line));
-        store_element(view.type, view.data, line * view.ld + position, value);
-      }
+    fill(view, [=](std::int64_t i, std::int64_t j) {
+      return round_to(precision, uniform_at(seed, i, j));
+    });
+  }
+  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
+    fill(view, [=](std::int64_t i, std::int64_t j) { return lattice_at(seed, i, j, top); });
   }
 
   double time_us(const std::function<void()>& launch, int count) override {
@@ -127,6 +123,20 @@ class HostDevice final : public Device {
 
  private:
   void release(void* data) noexcept override { std::free(data); }
+
+  // Element (i, j) = value(i, j); the padding is NaN.
+  template <class Value>
+  static void fill(const DenseView& view, const Value& value) {
+    const bool row_major = view.layout == Layout::row_major;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t line = 0; line < view.lines(); ++line)
+      for (std::int64_t position = 0; position < view.ld; ++position) {
+        float element = std::numeric_limits<float>::quiet_NaN();
+        if (position < view.line_length())
+          element = row_major ? value(line, position) : value(position, line);
+        store_element(view.type, view.data, line * view.ld + position, element);
+      }
+  }
 
   double measure_copy() {
     constexpr int kRepetitions = 5;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
-#include "verify/bound.hpp"
 
 namespace spmmbench {
 namespace {
@@ -16,14 +15,32 @@ class HostReference final : public ReferenceChecker {
       : a_(a), row_ids_(row_ids), b_(b) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
+    return compare(c, [&](double got, double reference, double abs_sum, double k) {
+      return judge(got, reference, abs_sum, k, bound);
+    });
+  }
+
+  Verdict check_equal(const DenseView& c) override {
+    return compare(c, [type = c.type](double got, double reference, double, double) {
+      return judge_equal(got, decode(type, encode(type, static_cast<float>(reference))));
+    });
+  }
+
+ private:
+  // `judge_element`: the ElementVerdict on (C, Cref, (|A||B|) of finite products, nonzeros).
+  template <class Judge>
+  Verdict compare(const DenseView& c, const Judge& judge_element) const {
     const std::int64_t n = c.cols;
     Verdict verdict;
+    std::int64_t incomparable = 0;
+    double typical = 0;
     double error_squares = 0, reference_squares = 0;
 #pragma omp parallel
     {
       std::vector<double> sum(n), abs_sum(n);
       Verdict worst;
-#pragma omp for schedule(dynamic, 64) reduction(+ : error_squares, reference_squares)
+#pragma omp for schedule(dynamic, 64) reduction(+ : error_squares, reference_squares, \
+                                                    incomparable) reduction(max : typical)
       for (std::int64_t row = 0; row < a_.rows; ++row) {
         std::fill(sum.begin(), sum.end(), 0.0);
         std::fill(abs_sum.begin(), abs_sum.end(), 0.0);
@@ -32,21 +49,23 @@ class HostReference final : public ReferenceChecker {
           for (std::int64_t j = 0; j < n; ++j) {
             const double product = value * element_at(b_, a_.col_idx[e], j);
             sum[j] += product;
-            abs_sum[j] += std::abs(product);
+            if (std::isfinite(product)) abs_sum[j] += std::abs(product);
           }
         }
         const std::int64_t c_row = row_ids_.empty() ? row : row_ids_[row];
         const auto k = static_cast<double>(a_.row_length(row));
         for (std::int64_t j = 0; j < n; ++j) {
-          const double got = element_at(c, c_row, j);
-          const double error = std::abs(got - sum[j]);
-          const double limit = bound_at(bound, abs_sum[j], sum[j], k);
-          error_squares += error * error;
-          reference_squares += sum[j] * sum[j];
-          double ratio = error == 0 ? 0 : error / limit;
-          if (!std::isfinite(got)) ratio = std::numeric_limits<double>::infinity();
-          const bool worse = ratio > worst.error_over_bound;
-          if (worse) worst = {false, ratio, c_row, j, 0};
+          const ElementVerdict element =
+              judge_element(element_at(c, c_row, j), sum[j], abs_sum[j], k);
+          error_squares += element.error * element.error;
+          if (std::isfinite(sum[j])) reference_squares += sum[j] * sum[j];
+          typical = std::max(typical, element.over_typical);
+          incomparable += element.comparable ? 0 : 1;
+          if (element.over_bound > worst.error_over_bound) {
+            worst.error_over_bound = element.over_bound;
+            worst.worst_row = c_row;
+            worst.worst_col = j;
+          }
         }
       }
 #pragma omp critical
@@ -57,6 +76,8 @@ class HostReference final : public ReferenceChecker {
         verdict = worst;
     }
     verdict.ok = verdict.error_over_bound <= 1;
+    verdict.error_over_typical = typical;
+    verdict.incomparable = incomparable;
     verdict.relative_frobenius = error_squares == 0 ? 0
                                  : std::isfinite(error_squares)
                                      ? std::sqrt(error_squares / reference_squares)
@@ -64,7 +85,6 @@ class HostReference final : public ReferenceChecker {
     return verdict;
   }
 
- private:
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
   DenseView b_;

@@ -5,10 +5,14 @@
 
 #include "fake_device.hpp"
 #include "verify/bound.hpp"
+#include "verify/exact.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 class Verify : public ::testing::Test {
  protected:
@@ -27,9 +31,9 @@ class Verify : public ::testing::Test {
     }
   }
   float& c(int i, int j) { return static_cast<float*>(c_.data)[i * c_.ld + j]; }
-  float b(int i, int j) const { return static_cast<float*>(b_.data)[i * b_.ld + j]; }
+  float& b(int i, int j) { return static_cast<float*>(b_.data)[i * b_.ld + j]; }
   Verdict check(std::span<const std::int32_t> row_ids = {}) {
-    return make_reference(a_, row_ids, b_, device_)->check(c_, {0x1p-24, 0, 0});
+    return make_reference(a_, row_ids, b_, device_)->check(c_, {.unit = 0x1p-24});
   }
 
   FakeDevice device_;
@@ -64,6 +68,47 @@ TEST_F(Verify, NanAndInfinityNeverPass) {
   }
 }
 
+TEST_F(Verify, TheKernelThatKeepsANanIsRightAndTheOneThatDropsItIsWrong) {
+  a_.values[2] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isinf(check().error_over_bound));
+  for (int j = 0; j < 5; ++j) c(2, j) = std::numeric_limits<float>::quiet_NaN();
+  const Verdict verdict = check();
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_LE(verdict.relative_frobenius, 1e-6) << "over what is finite";
+  c(0, 1) += 1;
+  EXPECT_FALSE(check().ok);
+}
+
+TEST_F(Verify, CountsWhatCannotBeCompared) {
+  a_.values = {3e38F, -3e38F, 1};
+  for (int j = 0; j < 5; ++j) {
+    b(1, j) = 1.5F;
+    b(2, j) = 1.5F;
+    c(0, j) = std::numeric_limits<float>::quiet_NaN();  // infinity - infinity
+    c(2, j) = b(0, j);
+  }
+  const Verdict verdict = check();
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_EQ(verdict.incomparable, 5);
+}
+
+TEST_F(Verify, AnExactProductIsEqualOrWrong) {
+  constexpr int kTop = 7;
+  a_ = with_lattice_values(a_, {}, 1, kTop);
+  device_.fill_lattice(b_, 2, kTop);
+  for (int j = 0; j < 5; ++j) {
+    c(0, j) = a_.values[0] * b(1, j) + a_.values[1] * b(2, j);
+    c(2, j) = a_.values[2] * b(0, j);
+  }
+  const auto checker = make_reference(a_, {}, b_, device_);
+  EXPECT_TRUE(checker->check_equal(c_).ok);
+  c(2, 4) = std::nextafter(c(2, 4), 1.0F);
+  const Verdict verdict = checker->check_equal(c_);
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_EQ(verdict.worst_row, 2);
+  EXPECT_EQ(verdict.worst_col, 4);
+}
+
 TEST_F(Verify, AnEmptyRowMustBeExactlyZero) {
   c(1, 0) = 0x1p-100F;
   EXPECT_FALSE(check().ok);
@@ -84,7 +129,7 @@ TEST(Bound, TensorCoresGetFourUnitsPerNonzeroExceptAtFp32) {
 }
 
 TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
-  const ErrorBound bound{0x1p-24, 0, 0};
+  const ErrorBound bound{.unit = 0x1p-24};
   EXPECT_DOUBLE_EQ(bound_at(bound, 3, 1, 10), 30 * 0x1p-24);
   EXPECT_DOUBLE_EQ(bound_at(bound, 3, 1, 1e9), 3);
 }
@@ -92,7 +137,56 @@ TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
 TEST(Bound, SixteenBitOutputAddsItsRounding) {
   const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
   EXPECT_GE(bound_at(bound, 1, 1, 1), 0x1p-11);
-  EXPECT_EQ(bound_at(bound, 0, 0, 0), 0);
+  EXPECT_EQ(judge(0x1p-24, 0, 0, 0, bound).over_bound, kInfinity) << "a row without nonzeros";
+}
+
+TEST(Bound, TheTypicalErrorGrowsWithTheRootOfTheRow) {
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_DOUBLE_EQ(typical_at(bound, 3, 1, 10'000), 3 * 800 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(typical_at(bound, 3, 1, 10), bound_at(bound, 3, 1, 10)) << "never above it";
+  const ElementVerdict dropped = judge(1, 2, 5000, 10'000, bound);
+  EXPECT_LT(dropped.over_bound, 1) << "one nonzero of 10,000 hides in the bound of tensor cores";
+  EXPECT_GT(dropped.over_typical, 1);
+}
+
+TEST(Judge, ComparesNanWithNanAndInfinityWithInfinity) {
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_EQ(judge(kNan, kNan, 1, 2, bound).over_bound, 0);
+  EXPECT_EQ(judge(-kInfinity, -kInfinity, 1, 2, bound).over_bound, 0);
+  EXPECT_EQ(judge(0.5, kNan, 1, 2, bound).over_bound, kInfinity) << "the NaN was dropped";
+  EXPECT_EQ(judge(kNan, 0.5, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(kInfinity, -kInfinity, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(kNan, kInfinity, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(3e38, kInfinity, 1, 2, bound).over_bound, kInfinity);
+}
+
+TEST(Judge, AllowsWhatUnderflowsToErrByASubnormal) {
+  const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
+  const double tiny = 1e-42;
+  const auto c = static_cast<double>(static_cast<float>(tiny) * 0.3F);
+  EXPECT_LE(
+      judge(c, static_cast<double>(static_cast<float>(tiny)) * 0.3F, tiny, 1, bound).over_bound, 1);
+  EXPECT_LE(judge(0, tiny, tiny, 1, bound).over_bound, 1) << "flushed to zero";
+  EXPECT_GT(judge(0, 1e-36, 1e-36, 1, bound).over_bound, 1);
+}
+
+TEST(Judge, ExpectsInfinityWhereTheTypeOfCOverflows) {
+  const ErrorBound half = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, half).over_bound, 0);
+  EXPECT_GT(judge(65'504, 70'000, 70'000, 2, half).over_bound, 1);
+  EXPECT_EQ(judge(-kInfinity, 70'000, 70'000, 2, half).over_bound, kInfinity);
+  EXPECT_EQ(judge(kInfinity, 60'000, 60'000, 2, half).over_bound, kInfinity);
+  const ErrorBound single = error_bound({}, Precision::fp32, ElementType::f32);
+  EXPECT_EQ(judge(kInfinity, 4e38, 4e38, 2, single).over_bound, 0);
+  EXPECT_LE(judge(3e38, 3e38 * (1 + 0x1p-24), 3e38, 2, single).over_bound, 1);
+}
+
+TEST(Judge, SaysNothingWhereTheOrderOfTheSumsDecidesWhetherTheyOverflow) {
+  const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
+  EXPECT_FALSE(judge(kNan, 1, 9e38, 3, bound).comparable);
+  EXPECT_FALSE(judge(kInfinity, 1, 9e38, 3, bound).comparable);
+  EXPECT_TRUE(judge(1, 1, 9e38, 3, bound).comparable);
+  EXPECT_TRUE(judge(kNan, 1, 9e37, 3, bound).comparable);
 }
 
 }  // namespace

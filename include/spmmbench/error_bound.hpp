@@ -1,0 +1,116 @@
+#pragma once
+// The error bound of a kernel, derived from its arithmetic (never chosen), and the verdict on one
+// element: the same functions on the host and on the device. With k the nonzeros of row i of A and
+// S = (|A||B|)_ij:
+//
+//   |C - Cref|_ij <= g + output_unit * (|Cref|_ij + g) + output_absolute
+//   g = min(k * unit, 1) * S + k * underflow
+//
+// unit, fp32 FMA: a sum of k rounded products in any order errs by at most gamma_k S, gamma_k ~ k
+// u, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
+//
+// unit, tensor cores: products of 16-bit and tf32 inputs are exact; before they are added, the
+// products and the accumulator are aligned to the largest of them and truncated to 24 bits, an
+// error of at most 2^-23 of that largest term for each of them (Fasi, Higham, Mikaitis, Pranesh,
+// PeerJ CS 7:e330, 2021; tests/device/truncation_test.cpp probes it). One nonzero brings at most
+// two truncations, its own and the accumulator's (a product with 0 changes nothing), and no term
+// exceeds S: hence 2 * 2^-23 = 4u per nonzero.
+//
+// underflow: a product or sum below the smallest normal number errs by half of the smallest
+// subnormal one, or by all of itself where subnormals are flushed to zero.
+//
+// output_*: a 16-bit C adds its own rounding. Inputs add nothing: they are rounded before any
+// kernel, and the reference, sees them. A row without nonzeros must be exactly zero.
+//
+// The typical error replaces k by lambda sqrt(k), lambda = 8: where rounding errors are independent
+// with mean zero, an element exceeds it with a probability below 2k exp(-lambda^2 / 2) =
+// 2.5e-14 k (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4). Larger errors are no
+// proof of a fault, but of rounding that favours a direction, or of a fault that the bound hides.
+
+#include <cmath>
+#include <limits>
+
+#include "spmmbench/host_device.hpp"
+#include "spmmbench/precision.hpp"
+
+namespace spmmbench {
+
+struct ErrorBound {
+  double unit = 0;             // relative growth per nonzero
+  double underflow = 0;        // absolute error per nonzero
+  double output_unit = 0;      // relative rounding on storing C; 0 for fp32
+  double output_absolute = 0;  // half the smallest subnormal of C's type; 0 for fp32
+  double overflow = overflow_threshold(ElementType::f32);  // C stores this and more as infinity
+};
+
+// What one element of C says.
+struct ElementVerdict {
+  double over_bound = 0;    // |C - Cref| / bound; infinity where no bound can hold
+  double over_typical = 0;  // |C - Cref| / typical error
+  double error = 0;         // C - Cref; 0 where both are the same NaN or infinity
+  bool comparable = true;   // false: the order of the sums decides whether it overflows
+};
+
+// g for `terms` roundings, which is k, or lambda sqrt(k) for the typical error.
+SPMMBENCH_HOST_DEVICE inline double error_growth(const ErrorBound& bound, double abs_sum, double k,
+                                                 double terms) {
+  return fmin(terms * bound.unit, 1.0) * abs_sum + k * bound.underflow;
+}
+
+SPMMBENCH_HOST_DEVICE inline double with_output(const ErrorBound& bound, double growth,
+                                                double reference) {
+  return growth + bound.output_unit * (fabs(reference) + growth) + bound.output_absolute;
+}
+
+// `abs_sum`: (|A||B|)_ij over the finite products; `k`: nonzeros of row i, more than 0.
+SPMMBENCH_HOST_DEVICE inline double bound_at(const ErrorBound& bound, double abs_sum,
+                                             double reference, double k) {
+  return with_output(bound, error_growth(bound, abs_sum, k, k), reference);
+}
+
+SPMMBENCH_HOST_DEVICE inline double typical_at(const ErrorBound& bound, double abs_sum,
+                                               double reference, double k) {
+  constexpr double kLambda = 8;
+  return with_output(bound, error_growth(bound, abs_sum, k, fmin(k, kLambda * sqrt(k))), reference);
+}
+
+// NaN and infinity are right where the reference has the same, and infinity where C's type or the
+// fp32 sums overflow. The reference, in fp64, is not finite only where an input is not.
+SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, double abs_sum,
+                                                  double k, const ErrorBound& bound) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr ElementVerdict kRight{};
+  constexpr ElementVerdict kWrong{kInfinity, kInfinity, kNan, true};
+  constexpr ElementVerdict kUnknown{0, 0, 0, false};
+  if (k == 0) {
+    if (c == 0) return kRight;
+    return {kInfinity, kInfinity, c, true};
+  }
+  const double growth = error_growth(bound, abs_sum, k, k);
+  // Every partial sum of finite products stays below this in magnitude.
+  const bool sums_may_overflow = abs_sum + growth >= overflow_threshold(ElementType::f32);
+  if (!std::isfinite(reference)) {
+    const bool same = std::isnan(reference) ? std::isnan(c) : c == reference;
+    return same ? kRight : sums_may_overflow ? kUnknown : kWrong;
+  }
+  if (std::isfinite(c)) {  // a sum that has overflowed never becomes finite again
+    const double error = c - reference;
+    if (error == 0) return kRight;
+    const double allowed = bound_at(bound, abs_sum, reference, k);
+    const double typical = typical_at(bound, abs_sum, reference, k);
+    return {allowed == 0 ? kInfinity : fabs(error) / allowed,
+            typical == 0 ? kInfinity : fabs(error) / typical, error, true};
+  }
+  if (!std::isnan(c) && (c > 0 ? reference : -reference) + growth >= bound.overflow) return kRight;
+  return sums_may_overflow ? kUnknown : kWrong;
+}
+
+// For inputs whose products and sums are exact: C is the reference, rounded once to C's type.
+SPMMBENCH_HOST_DEVICE inline ElementVerdict judge_equal(double c, double rounded_reference) {
+  if (c == rounded_reference) return {};
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {kInfinity, kInfinity, c - rounded_reference, true};
+}
+
+}  // namespace spmmbench

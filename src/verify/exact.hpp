@@ -1,0 +1,29 @@
+#pragma once
+// The operands of the exact test. A and B keep their structure; their values are multiples of 1/8
+// of at most top/8, never zero. A product is then a multiple of 1/64 of at most top^2/64, and so is
+// every partial sum in any order, below 2^24 such units: fp32 holds each exactly, also where tensor
+// cores align terms to the largest and keep 24 bits. A correct kernel is equal to the reference.
+// `top` is 7 for rows of up to 342,392 nonzeros and falls to 1 for longer ones.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+// For the longest row; none where even +-1/8 could pass 2^24 units.
+std::optional<int> lattice_top(std::int64_t longest_row);
+
+std::int64_t longest_row(const CsrMatrix& a);
+
+// A with lattice values. Row i of `a` is row row_ids[i] of the original (empty: itself), whose
+// values do not depend on the order.
+CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                              std::uint64_t seed, int top);
+
+// B with lattice values wherever `b` is not zero.
+DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int top);
+
+}  // namespace spmmbench

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "spmmbench/precision.hpp"
+#include "spmmbench/random.hpp"
+#include "verify/exact.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Lattice, ValuesAreExactInEveryPrecisionAndNeverZero) {
+  for (const int top : {1, 3, 7})
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+      const float value = lattice_at(5, i, i % 7, top);
+      EXPECT_NE(value, 0);
+      EXPECT_LE(std::abs(value), static_cast<float>(top) / 8);
+      EXPECT_EQ(value * 8, std::round(value * 8));
+      for (const Precision precision : kPrecisions) EXPECT_EQ(round_to(precision, value), value);
+    }
+}
+
+TEST(Lattice, NoRowCanPassTwentyFourBits) {
+  EXPECT_EQ(lattice_top(0), 7);
+  EXPECT_EQ(lattice_top(342'392), 7);
+  EXPECT_EQ(lattice_top(342'393), 6);
+  EXPECT_EQ(lattice_top(1'000'000), 4);
+  EXPECT_EQ(lattice_top((1 << 24) - 1), 1);
+  EXPECT_EQ(lattice_top(1 << 24), std::nullopt);
+  for (const std::int64_t row : {1, 1000, 400'000, 16'000'000})
+    EXPECT_LT(row * *lattice_top(row) * *lattice_top(row), 1 << 24);
+}
+
+// The longest sums of one sign, in fp32 and in the worst order for tensor cores: exact.
+TEST(Lattice, SumsOfLongRowsAreExactInFp32) {
+  constexpr std::int64_t kRow = 1'000'000;
+  const int top = *lattice_top(kRow);
+  float sum = 0;
+  std::int64_t units = 0;
+  for (std::int64_t i = 0; i < kRow; ++i) {
+    const float a = std::abs(lattice_at(1, 0, i, top)), b = std::abs(lattice_at(2, i, 0, top));
+    sum += a * b;
+    units += std::lround(a * 8) * std::lround(b * 8);
+  }
+  EXPECT_EQ(static_cast<double>(sum), static_cast<double>(units) / 64);
+}
+
+TEST(Lattice, ValuesOfAFollowTheRowsOfTheOriginal) {
+  const CsrMatrix a{3, 4, {0, 2, 3, 5}, {0, 3, 1, 0, 2}, {9, 9, 9, 9, 9}};
+  const std::vector<std::int32_t> ids = {2, 0, 1};
+  const CsrMatrix permuted{3, 4, {0, 2, 4, 5}, {0, 2, 0, 3, 1}, {9, 9, 9, 9, 9}};
+  const CsrMatrix plain = with_lattice_values(a, {}, 7, 7);
+  const CsrMatrix ordered = with_lattice_values(permuted, ids, 7, 7);
+  EXPECT_EQ(std::vector(ordered.values.begin(), ordered.values.begin() + 2),
+            std::vector(plain.values.begin() + 3, plain.values.end()));
+  EXPECT_EQ(ordered.values[4], plain.values[2]);
+}
+
+TEST(Lattice, ZerosOfAGivenBStay) {
+  const DenseMatrix b{2, 2, {1, 0, 0, -3}};
+  const DenseMatrix exact = with_lattice_values(b, 7, 7);
+  EXPECT_EQ(exact.values[1], 0);
+  EXPECT_EQ(exact.values[2], 0);
+  EXPECT_NE(exact.values[0], 0);
+  EXPECT_NE(exact.values[3], 0);
+}
+
+}  // namespace
+}  // namespace spmmbench
