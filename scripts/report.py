@@ -3,137 +3,58 @@
 
   report.py results.json --out report.html
   report.py h200/*.json --title 'H200, November'
+  report.py before.json after.json        two runs side by side
+  report.py results.json --groups groups.csv
 
-Tables, figures (embedded), the context of the measurement and how each number was obtained. The page
-opens without a network and holds no script.
+The answer of each matrix, every kernel, figures, every measurement with its samples, and how each number
+was obtained. The page opens without a network and asks for nothing from elsewhere.
 """
 
 import argparse
-import base64
-import html
-import io
+import json
 import math
 import pathlib
+import re
 import sys
 from collections import defaultdict
 
-from plot import BASELINES, draw, plt
-from result_data import InputError, Results, cold_us, hot_us, load_document, number
+try:
+    import jinja2
+    from markupsafe import Markup
 
-MOST_ROWS = 6000  # of the table of everything; more are left to the JSON
-
-STYLE = """
-:root { --ink: #1b1f24; --soft: #5c6670; --line: #dfe3e8; --band: #f6f7f9; --accent: #0072b2;
-        --bad: #b3261e; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 78rem; padding: 2.5rem 1.5rem 5rem; color: var(--ink);
-       background: #fff;
-       font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
-h2 { font-size: 1.25rem; margin: 3rem 0 .6rem; padding-top: .8rem;
-     border-top: 1px solid var(--line); }
-p, dl, figcaption { max-width: 46rem; }
-.lead { color: var(--soft); margin: 0 0 1.6rem; }
-.cards { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.4rem 0; padding: 0; }
-.card { border: 1px solid var(--line); border-radius: 8px; padding: .7rem 1rem; min-width: 11rem; }
-.card b { display: block; font-size: 1.5rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
-.card span { color: var(--soft); font-size: .85rem; }
-.card.bad { border-color: var(--bad); } .card.bad b { color: var(--bad); }
-.scroll { overflow-x: auto; margin: .8rem 0 1.2rem; }
-table { border-collapse: collapse; font-size: .86rem; line-height: 1.35; }
-th, td { padding: .34rem .55rem; text-align: left; white-space: nowrap; }
-thead th { border-bottom: 2px solid var(--ink); font-weight: 600; vertical-align: bottom;
-           white-space: normal; }
-tbody tr { border-bottom: 1px solid var(--line); }
-tbody tr:nth-child(even) { background: var(--band); }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-td.wrap { white-space: normal; min-width: 18rem; overflow-wrap: anywhere; }
-tr.baseline td:first-child { color: var(--soft); }
-td.bad { color: var(--bad); font-weight: 600; }
-figure { margin: 1.6rem 0 2.2rem; } figure img { max-width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: .92rem; }
-figcaption b { color: var(--ink); }
-code { font: .86em ui-monospace, "DejaVu Sans Mono", Menlo, monospace; overflow-wrap: anywhere; }
-dt { font-weight: 600; margin-top: .7rem; } dd { margin: 0; }
-details summary { cursor: pointer; color: var(--accent); margin: .6rem 0; }
-@media print { body { max-width: none; } .scroll { overflow: visible; } }
-"""
-
-CAPTIONS = {
-    "speedup_distribution": (
-        "Speed-up, matrix by matrix",
-        "Each point is one verified case, hot. Matrices are in order of the best own kernel; the "
-        "figure after a name is its geometric mean over all points shown.",
-    ),
-    "performance_profile": (
-        "Performance profile",
-        "How often a kernel is within a factor of the fastest kernel of the same precision. A curve "
-        "that starts high wins often; one that reaches 100 % early is never far behind.",
-    ),
-    "roofline": (
-        "Against the memory roof",
-        "The fastest own kernel and the fastest baseline of each case and precision. The roof is the "
-        "copy bandwidth measured on this device times the useful flops per compulsory byte. Hot "
-        "points can lie above it when the operands stay in the cache.",
-    ),
-    "density_curves": (
-        "Density sweep",
-        "Matrices of one shape at several densities.",
-    ),
-    "break_even": (
-        "When preprocessing pays off",
-        "Cases in which so many calls suffice to win back the preprocessing against cuSPARSE's "
-        "default at the same precision. A curve that stays below 100 % never pays off in the rest.",
-    ),
-    "format_space": (
-        "Space of the formats",
-        "Bytes that a kernel reads of A for each nonzero: indices, values and padding.",
-    ),
-}
-
-DEFINITIONS = (
-    (
-        "hot, cold",
-        "Hot: back-to-back launches over the same buffers, time per launch. Cold: the last-level "
-        "cache is flushed before each isolated launch, the flush outside the timed window. Medians.",
-    ),
-    (
-        "verified",
-        "Every result was compared, element by element, with an fp64 reference over the inputs as "
-        "rounded to the kernel's precision, against a bound derived from the precision and the "
-        "row's length. C is filled with NaN before, and a second launch must be correct too. A wrong "
-        "result is shown and enters no mean, ranking or speed-up.",
-    ),
-    (
-        "× cuSPARSE default fp32",
-        "Hot median of cuSPARSE's default CSR algorithm in fp32 over the row's hot median: what most "
-        "papers divide by.",
-    ),
-    (
-        "× best cuSPARSE",
-        "The same with the fastest correct cuSPARSE algorithm at the row's own precision and layout.",
-    ),
-    ("× cuBLAS", "The same with dense cuBLAS at the row's own precision, where A fits when dense."),
-    (
-        "of bound",
-        "Time in which the compulsory bytes (A in its cheapest CSR at that precision, B once, C "
-        "once) pass at the measured copy bandwidth, over the hot median.",
-    ),
-    (
-        "preprocessing, pays off after",
-        "Reordering, building the format, upload and tuning, loading not counted; divided by the "
-        "time saved per call against cuSPARSE's default at the same precision. “never” when "
-        "nothing is saved.",
-    ),
-    (
-        "means",
-        "Geometric means over the verified cases of that kernel, whose number stands beside.",
-    ),
+    from figures import draw
+    from figures.speedup import BASELINES
+    from figures.style import COLOURS, GREYS, plt, styles
+    from plot import picture
+except ImportError as error:
+    sys.exit(f"{error.name} is missing; on Debian: apt-get install python3-jinja2 python3-matplotlib")
+from report_text import CAPTIONS, DEFINITIONS
+from result_data import (
+    InputError,
+    STATUSES,
+    cold_us,
+    hot_us,
+    load_document,
+    number,
+    preparation_ms,
+    readable,
+    write_whole,
 )
+from result_series import Results, answers, case_of, load_groups, total_us
 
+TEMPLATES = pathlib.Path(__file__).resolve().parent / "report"
+MANY_CALLS = 1e6  # right end of the strip of an answer
+NARROW = "\u202f"  # no-break space between thousands
 
-def text(value):
-    return html.escape(str(value), quote=True)
+# Colours of the figures as the page's variables, so that they follow light and dark.
+INK_VARIABLES = {"#ffffff": "none", "#1b1f24": "var(--ink)", "#5c6670": "var(--soft)", "#dfe3e8": "var(--line)"}
+VARIABLES = {
+    **INK_VARIABLES,
+    "#c9ced4": "var(--faint)",
+    "#8a8f95": "var(--grey2)",
+    **{colour.lower(): f"var(--c{i + 1})" for i, colour in enumerate(COLOURS)},
+    **{colour.lower(): f"var(--grey{i})" for i, colour in enumerate(GREYS) if i},
+}
 
 
 def digits(value, decimals=None):
@@ -143,41 +64,151 @@ def digits(value, decimals=None):
         return "–"
     if math.isinf(value):
         return "never"
-    if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f")
-    if decimals is not None and abs(value) >= 0.1**decimals:
-        return f"{value:.{decimals}f}"
+    if isinstance(value, int) and decimals is None:
+        return f"{value:,}".replace(",", NARROW)
+    if decimals is not None:
+        least = 0.1**decimals
+        return f"{value:.{decimals}f}" if not 0 < abs(value) < least / 2 else f"< {least:.{decimals}f}"
     if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}".replace(",", "\u202f")
+        return f"{value:,.0f}".replace(",", NARROW)
     return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
+def duration(us):
+    """A time in the unit that reads best."""
+    for unit, name in ((1e6, "s"), (1e3, "ms")):
+        if us >= unit:
+            return f"{digits(us / unit)} {name}"
+    return f"{digits(float(us))} µs"
+
+
+# ---- tables ------------------------------------------------------------------------------------
+
+
+def cell(text, value=None, kind=""):
+    if value in ("never", "inf", "nan"):
+        value = number(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        value = 1e300 if value > 0 else None  # "never" sorts after every number
+    return {"text": text, "value": value, "kind": kind}
+
+
+def figure_cell(value, decimals=None, kind=""):
+    return cell(digits(value, decimals), value, kind)
+
+
 def table(columns, rows):
-    """columns: (heading, kind) with kind "" text, "n" number, "wrap" long text. rows: cells, or
-    (class of the row, cells). A cell is text, or (class, text). A column without any value is left
-    out."""
-    rows = [row if isinstance(row, tuple) else ("", row) for row in rows]
-    used = [i for i in range(len(columns)) if any(cells[i] != "–" for _, cells in rows)]
-    columns = [columns[i] for i in used]
-    out = ['<div class="scroll"><table><thead><tr>']
-    out += [f'<th class="{kind}">{text(heading)}</th>' for heading, kind in columns]
-    out.append("</tr></thead><tbody>")
-    for row_class, cells in rows:
-        out.append(f'<tr class="{row_class}">')
-        for (_, kind), cell in zip(columns, (cells[i] for i in used)):
-            extra, shown = cell if isinstance(cell, tuple) else ("", cell)
-            out.append(f'<td class="{kind} {extra}">{text(shown)}</td>')
-        out.append("</tr>")
-    out.append("</tbody></table></div>")
-    return "".join(out)
+    """columns: (name, kind). A column that is empty in every row is left out."""
+    used = [i for i in range(len(columns)) if not rows or any(r["cells"][i]["text"] != "–" for r in rows)]
+    return {
+        "columns": [{"name": columns[i][0], "kind": columns[i][1]} for i in used],
+        "rows": [{**row, "cells": [row["cells"][i] for i in used]} for row in rows],
+    }
+
+
+def kernel_table(results):
+    columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
+    columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
+    columns += [("× cuBLAS", "n"), ("of the limit", "n"), ("preparation, ms, median", "n")]
+    columns += [("pays at, calls, median", "n")]
+    rows = []
+    for line in results.summary():
+        bad = line["failed"] + line["timeout"]
+        cells = [cell(line["label"]), figure_cell(line["ok"])]
+        cells += [figure_cell(count, kind="bad" if count else "") for count in (line["wrong"], bad)]
+        cells += [figure_cell(line["skipped"]), figure_cell(line["wins"])]
+        for name in ("cusparse_default_fp32", "cusparse_best", "cublas"):
+            text = f"{digits(line[name], 2)} ({line['cases'][name]})" if line[name] else "–"
+            cells.append(cell(text, line[name]))
+        cells += [figure_cell(line["of_bound"], 2), figure_cell(line["preparation_ms"])]
+        cells.append(cell("–") if line["baseline"] else figure_cell(line["break_even"]))
+        rows.append({"kind": "baseline" if line["baseline"] else "", "cells": cells})
+    return table(columns, rows)
+
+
+def step_cost(row, calls, last):
+    if calls == 1:
+        return f"{duration(total_us(row, 1))} in all"
+    text = f"{duration(hot_us(row))} each, {duration(1e3 * preparation_ms(row))} before"
+    share = number(row["of_bound"])
+    return text + (f", {digits(share, 2)} of the limit" if last and share else "")
+
+
+def answer_cell(templates, found, look):
+    """The steps of an answer over the number of calls, in words and as a strip on a logarithmic axis."""
+    steps = []
+    for i, (calls, row) in enumerate(found):
+        until = found[i + 1][0] if i + 1 < len(found) else max(MANY_CALLS, 10 * calls)
+        picked = row["params"].get("picked")
+        colour = look[row["label"]]["color"].lower()
+        steps.append(
+            {
+                "when": "1 call:" if calls == 1 else f"from {digits(calls)} calls:",
+                "label": row["label"] + (f" (picks {picked})" if picked else ""),
+                "cost": step_cost(row, calls, i + 1 == len(found)),
+                "width": math.log10(until / calls),
+                "colour": VARIABLES.get(colour, colour),
+            }
+        )
+    return cell(Markup(templates.get_template("answer.html").render(steps=steps)))
+
+
+def answer_table(results, found, look, templates):
+    fields = ("run", "layout", "c_type", "precision")
+    several = {name: len({steps[-1][1][name] for steps in found.values()}) > 1 for name in fields}
+    columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
+    columns += [("fastest per call", ""), ("its hot time, µs", "n")]
+    columns += [("× cuSPARSE default fp32", "n"), ("of the limit", "n"), ("taken over at, calls", "n")]
+    columns += [("nonzeros", "n")]
+    rows = []
+    for key, case in enumerate(found):
+        steps = found[case]
+        calls, last = steps[-1]
+        matrix = last["matrix"]
+        more = [f"{digits(matrix['rows'])} × {digits(matrix['cols'])}", last["group"]]
+        more += [f"C in {last['c_type']}"] * several["c_type"]
+        more += [f"B and C {last['layout']}-major"] * several["layout"]
+        more += [results.documents[last["run"]]["label"]] * several["run"]
+        named = Markup("{} <small>{}</small>").format(matrix["name"], ", ".join(more))
+        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, look)]
+        cells.append(figure_cell(last["n"]))
+        cells.append(cell(last["precision"] if several["precision"] else "–"))
+        cells += [cell(last["label"]), figure_cell(hot_us(last))]
+        cells += [figure_cell(last["speedup"]["cusparse_default_fp32"], 2), figure_cell(last["of_bound"], 2)]
+        cells += [figure_cell(calls), figure_cell(matrix["nnz"])]
+        rows.append({"kind": "", "key": key, "cells": cells})
+    return table(columns, rows)
+
+
+def trouble_table(results):
+    """Everything without a verified time, by status and reason; the worst first."""
+    groups = defaultdict(list)
+    for row in results.rows:
+        if row["status"] != "ok":
+            groups[row["status"], row["label"], row["reason"]].append(row)
+    order = [status for status in STATUSES if status != "ok"]
+    rows = []
+    for (status, label, reason), group in sorted(
+        groups.items(), key=lambda item: (order.index(item[0][0]), item[0])
+    ):
+        names = list(dict.fromkeys(row["matrix"]["name"] for row in group))
+        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        cells = [cell(label), cell(status, kind="" if status == "skipped" else "bad")]
+        cells += [figure_cell(len(group)), cell(reason), cell(where)]
+        rows.append({"kind": "", "cells": cells})
+    columns = [("kernel", ""), ("status", ""), ("cases", "n"), ("reason", "wide"), ("where", "wide")]
+    return table(columns, rows)
+
+
+# ---- header and context ------------------------------------------------------------------------
 
 
 def cards(results):
-    verified = len(results.measured())
     problems = sum(row["status"] in ("wrong", "failed", "timeout") for row in results.rows)
     matrices = len({row["matrix"]["name"] for row in results.rows})
-    shown = [(digits(matrices), "matrices", ""), (digits(verified), "verified measurements", "")]
-    shown.append((digits(problems), "wrong, failed or timed out", "bad" if problems else ""))
+    shown = [(digits(matrices), "matrices", False)]
+    shown.append((digits(len(results.measured())), "verified measurements", False))
+    shown.append((digits(problems), "wrong, failed or timed out", problems > 0))
     own = [line for line in results.summary() if not line["baseline"]]
     for key, name in (
         ("cusparse_default_fp32", "cuSPARSE default fp32"),
@@ -187,186 +218,212 @@ def cards(results):
         if compared:
             # A kernel that ran on a few matrices only does not speak for the run.
             most = max(line["cases"][key] for line in compared)
-            best = max(
-                (ln for ln in compared if 2 * ln["cases"][key] > most), key=lambda ln: ln[key]
-            )
-            what = f"{best['label']} over {name}, mean of {best['cases'][key]}"
-            shown.append((f"{best[key]:.2f}×", what, ""))
-    body = "".join(
-        f'<div class="card {kind}"><b>{text(value)}</b><span>{text(name)}</span></div>'
-        for value, name, kind in shown
-    )
-    return f'<div class="cards">{body}</div>'
+            best = max((ln for ln in compared if 2 * ln["cases"][key] > most), key=lambda ln: ln[key])
+            what = f"{best['label']} over {name}, geometric mean of {best['cases'][key]}"
+            shown.append((f"{best[key]:.2f}×", what, False))
+    return [{"value": value, "what": what, "bad": bad} for value, what, bad in shown]
 
 
-def summary_table(results):
-    columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
-    columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
-    columns += [("× cuBLAS", "n"), ("of bound", "n"), ("preprocessing, ms", "n")]
-    columns += [("pays off after", "n")]
-    rows = []
-    for line in results.summary():
-        failed = line["failed"] + line["timeout"]
-        cells = [line["label"], digits(line["ok"])]
-        cells += [("bad" if count else "", digits(count)) for count in (line["wrong"], failed)]
-        cells += [digits(line["skipped"]), digits(line["wins"])]
-        cells += [digits(line[k], 2) for k in ("cusparse_default_fp32", "cusparse_best", "cublas")]
-        cells += [digits(line["of_bound"], 2), digits(line["preprocessing_ms"])]
-        cells.append("–" if line["baseline"] else digits(line["break_even"]))
-        rows.append(("baseline" if line["baseline"] else "", cells))
-    return table(columns, rows)
-
-
-def winners_table(results):
-    columns = [("matrix", ""), ("rows", "n"), ("columns", "n"), ("nonzeros", "n"), ("N", "n")]
-    columns += [("inputs", ""), ("fastest kernel", ""), ("hot, µs", "n"), ("cold, µs", "n")]
-    columns += [("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n"), ("of bound", "n")]
-    columns += [("pays off after", "n")]
-    winners = results.winners().values()
-    rows = []
-    for row in sorted(winners, key=lambda r: (r["matrix"]["name"], r["n"], r["precision"])):
-        matrix, speedup = row["matrix"], row["speedup"]
-        cells = [matrix["name"]] + [digits(matrix[k]) for k in ("rows", "cols", "nnz")]
-        cells += [digits(row["n"]), row["precision"], row["label"]]
-        cells += [digits(hot_us(row)), digits(cold_us(row))]
-        cells += [digits(speedup["cusparse_default_fp32"], 2), digits(speedup["cusparse_best"], 2)]
-        cells += [digits(row["of_bound"], 2), digits(row["break_even_calls"])]
-        rows.append(("baseline" if row["baseline"] else "", cells))
-    return table(columns, rows)
-
-
-def troubles(results):
-    """Everything without a verified time, by status and reason."""
-    groups = defaultdict(list)
-    for row in results.rows:
-        if row["status"] != "ok":
-            groups[row["status"], row["label"], row["reason"]].append(row)
-    if not groups:
-        return "<p>None: every case has a verified result.</p>"
-    order = ["wrong", "failed", "timeout", "skipped"]
-    rows = []
-    for (status, label, reason), group in sorted(
-        groups.items(), key=lambda item: (order.index(item[0][0]), item[0])
-    ):
-        names = list(dict.fromkeys(row["matrix"]["name"] for row in group))
-        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        bad = "" if status == "skipped" else "bad"
-        rows.append([(bad, status), label, digits(len(group)), reason, where])
-    columns = [
-        ("status", ""),
-        ("kernel", ""),
-        ("cases", "n"),
-        ("reason", "wrap"),
-        ("where", "wrap"),
-    ]
-    return table(columns, rows)
-
-
-def all_rows(results):
-    if len(results.rows) > MOST_ROWS:
-        return f"<p>{digits(len(results.rows))} rows: see the JSON.</p>"
-    columns = [("matrix", ""), ("N", "n"), ("kernel", ""), ("inputs", ""), ("C", ""), ("order", "")]
-    columns += [("layout", ""), ("status", ""), ("hot, µs", "n"), ("quartiles", "n")]
-    columns += [("cold, µs", "n"), ("GFLOP/s", "n"), ("of bound", "n"), ("error / bound", "n")]
-    columns += [("to repeat it", "wrap")]
-    rows = []
-    for row in results.rows:
-        hot, verify = row["hot"], row["verify"]
-        cells = [row["matrix"]["name"], digits(row["n"]), row["kernel"], row["precision"]]
-        cells += [row["c_type"], row["reorder"], row["layout"]]
-        cells.append(
-            ("bad" if row["status"] in ("wrong", "failed", "timeout") else "", row["status"])
-        )
-        cells.append(digits(hot_us(row)))
-        cells.append(f"{digits(hot['q1_us'])} – {digits(hot['q3_us'])}" if hot else "–")
-        cells += [digits(cold_us(row)), digits(row["gflops"]), digits(row["of_bound"], 2)]
-        cells += [digits(verify["error_over_bound"]) if verify else "–", row["command"]]
-        rows.append(cells)
-    return f"<details><summary>{digits(len(rows))} rows</summary>{table(columns, rows)}</details>"
-
-
-def context_table(document):
+def context_facts(document):
     context, device = document["context"], document["context"]["device"]
     before, after = context["clocks_before"], context["clocks_after"]
-    clocks = (
-        f"{digits(before['sm_mhz'])} → {digits(after['sm_mhz'])} MHz SM, "
-        f"{digits(before['temperature_c'])} → {digits(after['temperature_c'])} °C, "
-        f"throttle reasons {digits(before['throttle_reasons'])} → {digits(after['throttle_reasons'])}"
-    )
-    lines = [
-        ("device", f"{device['name']} ({device['uuid'] or 'no UUID'})"),
-        ("hardware", f"{device['sm_count']} SMs, {digits(device['l2_bytes'] / 2**20)} MiB L2, "
-                     f"{digits(device['memory_bytes'] / 2**30)} GiB"),
-        ("copy bandwidth", f"{digits(context['copy_gb_per_s'])} GB/s, read and written"),
+
+    def change(name, unit):
+        return f"{digits(before.get(name))} → {digits(after.get(name))} {unit}"
+
+    def size(value, unit, name):
+        return f"{digits(value / unit)} {name}" if value else ""
+
+    hardware = [f"{device['sm_count']} SMs" if device["sm_count"] else ""]
+    hardware += [size(device["l2_bytes"], 2**20, "MiB L2"), size(device["memory_bytes"], 2**30, "GiB")]
+    versions = [(name, device[f"{key}_version"]) for name, key in (
+        ("driver", "driver"), ("CUDA", "runtime"), ("cuSPARSE", "cusparse"), ("cuBLAS", "cublas"))]  # fmt: skip
+    facts = [
+        ("device", device["name"] + (f" ({device['uuid']})" if device["uuid"] else "")),
+        ("hardware", ", ".join(filter(None, hardware))),
+        ("copy bandwidth, read and written", f"{digits(context['copy_gb_per_s'])} GB/s"),
         ("timer floor", f"{digits(context['timer_floor_us'])} µs"),
-        ("clocks", clocks),
-        ("software", f"driver {device['driver_version'] or '–'}, CUDA {device['runtime_version'] or '–'}, "
-                     f"cuSPARSE {device['cusparse_version'] or '–'}, cuBLAS {device['cublas_version'] or '–'}"),
+        ("clock", f"{change('sm_mhz', 'MHz')}, {change('temperature_c', '°C')}, throttle reasons "
+                  f"{digits(before.get('throttle_reasons'))} → {digits(after.get('throttle_reasons'))}"),
+        ("software", ", ".join(f"{name} {version}" for name, version in versions if version)),
         ("spmmbench", f"{context['tool_version']}, revision {context['git_revision']}, {context['build_flags']}"),
         ("started", f"{context['started_utc']} on {context['hostname']}"),
-        ("seed", context["seed"]),
-        ("command", " ".join(context["argv"])),
-        ("protocol", ", ".join(f"{k} {v}" for k, v in context["protocol"].items())),
+        ("seed", digits(context["seed"])),
+        ("command", " ".join(map(str, context["argv"]))),
+        ("protocol", ", ".join(f"{k} {v}" for k, v in context["protocol"].items() if v != "")),
         ("complete", "yes" if document["complete"] else "no: the run was interrupted"),
     ]  # fmt: skip
-    return table([("", ""), ("", "wrap")], [list(line) for line in lines])
+    return [(term, text) for term, text in facts if text]
 
 
-def figures(results, baseline):
-    out, left_out = [], []
-    for name, figure, reason in draw(results, baseline):
+def label_runs(documents):
+    """Names of the runs: the files', numbered where they are the same."""
+    names = [document["name"].removesuffix(".json") for document in documents]
+    for i, document in enumerate(documents):
+        again = names.count(names[i]) > 1
+        document["label"] = f"{i + 1}: {names[i]}" if again else names[i]
+
+
+# ---- figures -----------------------------------------------------------------------------------
+
+
+def inline_svg(svg, prefix):
+    """A figure of matplotlib as part of the page: unique ids, the page's colours, no fixed size."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 aria-hidden="true"', svg, count=1)
+    svg = re.sub(r' id="([^"]+)"', rf' id="{prefix}-\1"', svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {VARIABLES.get(m[2], m[2])}", svg)
+    return re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
+
+
+def drawn_figures(results, baseline):
+    out, missing = [], []
+    for i, (name, figure, reason) in enumerate(draw(results, baseline)):
         title, caption = CAPTIONS[name]
         if figure is None:
-            left_out.append(f"{title.lower()} ({reason})")
+            missing.append(f"{title.lower()} ({reason})")
             continue
-        picture = io.BytesIO()
-        figure.savefig(picture, format="svg", bbox_inches="tight", metadata={"Date": None})
+        svg = picture(figure, "svg").decode("utf-8")
         plt.close(figure)
-        data = base64.b64encode(picture.getvalue()).decode("ascii")
-        out.append(
-            f'<figure><img alt="{text(title)}" src="data:image/svg+xml;base64,{data}">'
-            f"<figcaption><b>{text(title)}.</b> {text(caption)}</figcaption></figure>"
-        )
-    if left_out:
-        out.append(f"<p>Not shown for lack of data: {text('; '.join(left_out))}.</p>")
-    return "".join(out)
+        out.append({"title": title, "caption": caption, "svg": Markup(inline_svg(svg, f"f{i}"))})
+    return out, "; ".join(missing)
 
 
-def page(documents, title, baseline):
-    results = Results(documents)
-    devices = list(dict.fromkeys(d["context"]["device"]["name"] for d in documents))
-    title = title or f"SpMM on {', '.join(devices)}"
-    started = min(d["context"]["started_utc"] for d in documents)
+# ---- the rows for the page's script ------------------------------------------------------------
+
+
+def short(value):
+    """Four significant digits: more than a measurement holds."""
+    value = number(value)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if math.isinf(value):
+        return "never"
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def short_timing(timing):
+    if not timing:
+        return None
+    samples = timing["samples_us"]
+    numbers = [short(timing[name]) for name in ("median_us", "q1_us", "q3_us", "min_us")]
+    return [*numbers, timing.get("launches_per_sample", 1), [short(sample) for sample in samples]]
+
+
+def short_format(form):
+    if not form:
+        return None
+    names = ("name", "bytes", "tiles", "windows", "fill", "nnz_per_tile", "window_imbalance")
+    return {name.replace("_", " "): short(form[name]) if name != "name" else str(form[name])
+            for name in names if form.get(name) is not None}  # fmt: skip
+
+
+FIELDS = ("m", "run", "n", "kernel", "label", "precision", "c_type", "order", "layout", "status", "reason",
+          "baseline", "best", "answer", "hot", "cold", "gflops", "of_bound", "x_default", "x_best", "x_cublas",
+          "preparation", "stages", "pays", "params", "format", "error", "bytes", "command")  # fmt: skip
+
+
+def script_data(results, found):
+    """All rows as compact JSON that is safe inside a script element."""
+    best = {id(min(rows, key=hot_us)) for rows in results.contested().values()}
+    answer_of = {case: i for i, case in enumerate(found)}
+    matrices, place, rows = [], {}, []
+    for row in results.rows:
+        matrix = row["matrix"]
+        key = (matrix["name"], matrix["sha256"] or matrix["source"], row["group"])
+        if key not in place:
+            place[key] = len(matrices)
+            names = ("rows", "cols", "nnz")
+            matrices.append(
+                {
+                    "matrix": matrix["name"], "matrix_key": key[1] or key[0], "group": row["group"],
+                    **{name: matrix[name] for name in names}, "mean": short(matrix["mean_row"]),
+                    "longest": matrix["max_row"], "cv": short(matrix["cv_row"]),
+                }
+            )  # fmt: skip
+        speedup = row["speedup"]
+        values = [place[key], row["run"], row["n"], row["kernel"], row["label"], row["precision"]]
+        values += [row["c_type"], row["reorder"], row["layout"], row["status"], row["reason"]]
+        values += [int(row["baseline"]), int(id(row) in best), answer_of.get(case_of(row), -1)]
+        values += [short_timing(row["hot"]), short_timing(row["cold"])]
+        values += [short(row["gflops"]), short(row["of_bound"])]
+        values += [short(speedup[k]) for k in ("cusparse_default_fp32", "cusparse_best", "cublas")]
+        values += [short(float(preparation_ms(row)))]
+        values += [{stage: short(ms) for stage, ms in row["stages_ms"].items()}]
+        values += [None if row["baseline"] else short(row["break_even_calls"])]
+        values += [{key: str(value) for key, value in row["params"].items()}, short_format(row["format"])]
+        values += [short((row["verify"] or {}).get("error_over_bound")), row["device_bytes"], row["command"]]
+        rows.append(values)
+    runs = [document["label"] for document in results.documents]
+    data = {"runs": runs, "fields": FIELDS, "matrices": matrices, "rows": rows}
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def facets(results):
+    """What can be filtered: the choices of each field that has several."""
+    labels = [document["label"] for document in results.documents]
+    out = []
+    for name, title, field, order in (
+        ("kernel", "Kernel", "kernel", str),
+        ("precision", "Precision", "precision", str),
+        ("n", "N", "n", int),
+        ("group", "Group", "group", str),
+        ("status", "Status", "status", STATUSES.index),
+        ("run", "Run", "run", int),
+    ):
+        counts = defaultdict(int)
+        for row in results.rows:
+            counts[row[field]] += 1
+        if len(counts) > 1 or name == "status":
+            choices = [
+                {"value": value, "name": labels[value] if name == "run" else value, "count": digits(count)}
+                for value, count in sorted(counts.items(), key=lambda item: order(item[0]))
+            ]
+            out.append({"name": name, "title": title, "choices": choices})
+    return out
+
+
+# ---- the page ----------------------------------------------------------------------------------
+
+
+def page(documents, title, baseline, groups):
+    label_runs(documents)
+    results = Results(documents, groups)
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    found = answers(results)
+    devices = ", ".join(dict.fromkeys(d["context"]["device"]["name"] for d in documents))
+    dates = ", ".join(dict.fromkeys(d["context"]["started_utc"][:10] for d in documents))
     revisions = ", ".join(dict.fromkeys(d["context"]["git_revision"] for d in documents))
-    definitions = "".join(f"<dt>{text(t)}</dt><dd>{text(d)}</dd>" for t, d in DEFINITIONS)
-    parts = [
-        f"<h1>{text(title)}</h1>",
-        f'<p class="lead">C = A·B with sparse A. Measured {text(started)} by spmmbench, revision '
-        f"{text(revisions)}. N = {text(', '.join(map(str, results.ns)))}; inputs in "
-        f"{text(', '.join(results.precisions))}.</p>",
-        cards(results),
-        "<h2>Kernels</h2>",
-        "<p>Own kernels first, then the vendor's (grey). Speed-ups and shares are geometric means over "
-        "the verified cases of each kernel, so kernels with different cases are not comparable.</p>",
-        summary_table(results),
-        "<h2>Figures</h2>",
-        figures(results, baseline),
-        "<h2>The fastest kernel of every case</h2>",
-        winners_table(results),
-        "<h2>Cases without a verified time</h2>",
-        troubles(results),
-        "<h2>How each number was obtained</h2>",
-        f"<dl>{definitions}</dl>",
-        "<h2>Context</h2>",
-        *map(context_table, documents),
-        "<h2>Everything measured</h2>",
-        all_rows(results),
-    ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{text(title)}</title><style>{STYLE}</style></head><body>{''.join(parts)}"
-        "</body></html>\n"
+    pictures, missing = drawn_figures(results, baseline)
+    sections = [("answer", "Answers"), ("kernels", "Kernels"), ("figures", "Figures")]
+    sections += [("runs", "Two runs")] if len(documents) > 1 else []
+    sections += [("rows", "Every measurement"), ("troubles", "Not verified"), ("method", "Method")]
+    template = templates.get_template("page.html")
+    template.globals["table"] = templates.get_template("table.html").module.table
+    return template.render(
+        title=title or f"SpMM on {devices}",
+        lead=f"{dates}, revision {revisions}; N = {', '.join(map(str, results.ns))}; "
+        f"inputs in {', '.join(results.precisions)}.",
+        style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        script=Markup((TEMPLATES / "page.js").read_text(encoding="utf-8")),
+        data=script_data(results, found),
+        cards=cards(results),
+        sections=[*sections, ("context", "Context")],
+        facets=facets(results),
+        answers=answer_table(results, found, styles(results), templates),
+        kernels=kernel_table(results),
+        troubles=trouble_table(results),
+        figures=pictures,
+        missing=missing,
+        definitions=DEFINITIONS,
+        runs=[{"label": d["label"], "context": context_facts(d)} for d in documents],
     )
 
 
@@ -377,15 +434,21 @@ def main(argv):
     parser.add_argument("results", nargs="+", help="JSON of spmmbench run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("report.html"))
     parser.add_argument("--title")
+    parser.add_argument("--groups", help="CSV with the columns name and group (or kind)")
     parser.add_argument("--baseline", choices=BASELINES, default="cusparse_default_fp32")
     args = parser.parse_args(argv)
     try:
         documents = [load_document(path) for path in args.results]
-        args.out.write_text(page(documents, args.title, args.baseline), encoding="utf-8")
-    except (InputError, OSError) as error:
+        groups = load_groups(args.groups) if args.groups else None
+        title = readable(args.title) if args.title else None
+        write_whole(args.out, page(documents, title, args.baseline, groups).encode("utf-8"))
+    except InputError as error:
         print(f"report.py: {error}", file=sys.stderr)
         return 1
-    print(args.out)
+    except OSError as error:
+        print(f"report.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        return 1
+    print(readable(str(args.out)))
     return 0
 
 

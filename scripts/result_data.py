@@ -1,11 +1,84 @@
-"""Result documents of `spmmbench run --json` as plot.py and report.py see them."""
+"""Result documents of `spmmbench run --json` as the scripts see them: loading, and what follows from a row.
+
+A document of an older schema is read with what it has: absent fields become None. A newer one, or a
+file that is damaged, is refused in one line before anything is drawn or written.
+"""
 
 import json
 import math
-from collections import defaultdict
+import os
+import pathlib
+import tempfile
 
-SCHEMA_VERSION = 1
-STATUSES = ("ok", "wrong", "skipped", "failed", "timeout")
+OLDEST_SCHEMA, NEWEST_SCHEMA = 1, 1
+STATUSES = ("ok", "wrong", "failed", "timeout", "skipped")
+SPEEDUPS = ("cusparse_default_fp32", "cusparse_best", "cublas")
+
+# What a row says when its document does not.
+ABSENT_ROW = {
+    "baseline": False,
+    "binary": False,
+    "params": {},
+    "precision": "fp32",
+    "c_type": "fp32",
+    "layout": "row",
+    "reorder": "none",
+    "reason": "",
+    "stages_ms": {},
+    "format": None,
+    "device_bytes": None,
+    "verify": None,
+    "hot": None,
+    "cold": None,
+    "gflops": None,
+    "issued_flops": None,
+    "compulsory_bytes": None,
+    "bound_us": None,
+    "of_bound": None,
+    "speedup": {},
+    "break_even_calls": None,
+    "metrics": {},
+    "command": "",
+}
+ABSENT_MATRIX = {
+    "source": "",
+    "sha256": "",
+    "rows": 0,
+    "cols": 0,
+    "nnz": 0,
+    "mean_row": 0.0,
+    "max_row": 0,
+    "cv_row": 0.0,
+}
+ABSENT_TIMING = {"q1_us": None, "q3_us": None, "min_us": None, "n": 0, "samples_us": []}
+ABSENT_DEVICE = {
+    "kind": "",
+    "name": "unknown device",
+    "uuid": "",
+    "compute_capability": 0,
+    "sm_count": 0,
+    "l2_bytes": 0,
+    "memory_bytes": 0,
+    "driver_version": "",
+    "runtime_version": "",
+    "cusparse_version": "",
+    "cublas_version": "",
+}
+ABSENT_CONTEXT = {
+    "tool_version": "",
+    "git_revision": "unknown",
+    "build_flags": "",
+    "started_utc": "",
+    "hostname": "",
+    "argv": [],
+    "seed": None,
+    "device": {},
+    "copy_gb_per_s": None,
+    "timer_floor_us": None,
+    "clocks_before": {},
+    "clocks_after": {},
+    "protocol": {},
+}
 
 
 class InputError(Exception):
@@ -19,21 +92,167 @@ def number(value):
     return value
 
 
-def load_document(path):
+def readable(text):
+    """Text of any bytes, fit for a page, a figure or a terminal: what cannot be shown is escaped."""
+    if text.isprintable():
+        return text
+    out = []
+    for letter in text:
+        code = ord(letter)
+        if 0xDC80 <= code <= 0xDCFF:  # a byte that was no UTF-8
+            out.append(f"\\x{code - 0xDC00:02x}")
+        elif letter.isprintable():
+            out.append(letter)
+        else:
+            out.append(letter.encode("unicode_escape").decode("ascii"))
+    return "".join(out)
+
+
+def all_readable(value):
+    if isinstance(value, str):
+        return readable(value)
+    if isinstance(value, list):
+        # Lists of samples are most of a document and hold no text.
+        return value if value and isinstance(value[0], float) else [all_readable(v) for v in value]
+    if isinstance(value, dict):
+        return {readable(key): all_readable(item) for key, item in value.items()}
+    return value
+
+
+# ---- loading -----------------------------------------------------------------------------------
+
+
+def load_json(path):
     try:
-        with open(path, encoding="utf-8") as file:
-            document = json.load(file)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return json.load(file)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON: {error}") from None
+        raise InputError(f"{readable(str(path))}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{readable(str(path))}: not JSON: {error}") from None
+
+
+def load_document(path):
+    name = readable(str(path))
+    document = load_json(path)
     if not isinstance(document, dict) or not {"schema_version", "context", "rows"} <= set(document):
-        raise InputError(f"{path}: expected a result document of `spmmbench run --json`")
-    if document["schema_version"] != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: schema version {document['schema_version']}, expected {SCHEMA_VERSION}"
-        )
+        raise InputError(f"{name}: expected a result document of `spmmbench run --json`")
+    version = document["schema_version"]
+    if type(version) is not int or not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
+        known = f"{OLDEST_SCHEMA} to {NEWEST_SCHEMA}" if OLDEST_SCHEMA < NEWEST_SCHEMA else f"{NEWEST_SCHEMA}"
+        raise InputError(f"{name}: schema version {version!r}; this script reads version {known}")
+    try:
+        document = all_readable(document)
+        document["context"] = checked_context(document["context"])
+        rows = document["rows"]
+        if not isinstance(rows, list):
+            raise ValueError("rows are no list")
+        document["rows"] = [checked_row(row, i + 1) for i, row in enumerate(rows)]
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}: damaged: {error}") from None
+    document["name"] = pathlib.Path(name).name
+    document.setdefault("complete", True)
     return document
+
+
+def filled(value, absent, what):
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is no object")
+    return {**absent, **value}
+
+
+def checked_context(context):
+    context = filled(context, ABSENT_CONTEXT, "the context")
+    context["device"] = filled(context["device"] or {}, ABSENT_DEVICE, "the device")
+    for part in ("clocks_before", "clocks_after", "protocol"):
+        context[part] = filled(context[part] or {}, {}, part)
+    if not isinstance(context["argv"], list):
+        raise ValueError("argv is no list")
+    if not is_number(context["copy_gb_per_s"]):
+        raise ValueError("copy_gb_per_s is no number")
+    return context
+
+
+def is_number(value):
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def checked_row(row, place):
+    """The row with every field that the scripts read; ValueError says what is damaged."""
+    row = filled(row, ABSENT_ROW, f"row {place}")
+    where = f"row {place}"
+    matrix = filled(row.get("matrix"), ABSENT_MATRIX, f"{where}: the matrix")
+    row["matrix"] = matrix
+    if not isinstance(matrix.get("name"), str) or not isinstance(row.get("kernel"), str):
+        raise ValueError(f"{where}: no name of the matrix or the kernel")
+    if row.get("status") not in STATUSES:
+        raise ValueError(f"{where}: status {row.get('status')!r}, expected one of {', '.join(STATUSES)}")
+    if type(row.get("n")) is not int or row["n"] < 1:
+        raise ValueError(f"{where}: n is no positive integer")
+    for field in ("rows", "cols", "nnz", "mean_row", "max_row", "cv_row"):
+        if matrix[field] is None or not is_number(matrix[field]):
+            raise ValueError(f"{where}: matrix.{field} is no number")
+    for field in ("precision", "c_type", "layout", "reorder", "reason", "command"):
+        if not isinstance(row[field], str):
+            raise ValueError(f"{where}: {field} is no text")
+    for field in ("gflops", "compulsory_bytes", "bound_us", "of_bound", "break_even_calls"):
+        if not is_number(number(row[field])):
+            raise ValueError(f"{where}: {field} is no number")
+    for field in ("params", "stages_ms", "metrics", "speedup"):
+        row[field] = filled(row[field] or {}, {}, f"{where}: {field}")
+    row["speedup"] = {name: number(row["speedup"].get(name)) for name in SPEEDUPS}
+    for name, value in (*row["speedup"].items(), *row["stages_ms"].items()):
+        if not is_number(number(value)):
+            raise ValueError(f"{where}: {name} is no number")
+    for field in ("hot", "cold"):
+        if row[field] is not None:
+            row[field] = checked_timing(row[field], f"{where}: {field}")
+    for field in ("format", "verify"):
+        if row[field] is not None:
+            row[field] = filled(row[field], {}, f"{where}: {field}")
+    return row
+
+
+def checked_timing(timing, what):
+    timing = filled(timing, ABSENT_TIMING, what)
+    median_us = timing.get("median_us")
+    if median_us is None or not is_number(median_us) or not 0 <= median_us < math.inf:
+        raise ValueError(f"{what}: no median_us")
+    for name in ("q1_us", "q3_us", "min_us"):
+        timing[name] = median_us if timing[name] is None else timing[name]
+    samples = timing["samples_us"]
+    numbers = [timing["q1_us"], timing["q3_us"], timing["min_us"]]
+    if not isinstance(samples, list) or not all(map(is_number, [*numbers, *samples])):
+        raise ValueError(f"{what}: a sample is no number")
+    return timing
+
+
+def write_whole(path, content):
+    """Writes bytes under their final name only when all are there, so that no reader sees half."""
+    path = pathlib.Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_bytes(content)
+        return
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~current_umask()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def current_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# ---- what follows from a row -------------------------------------------------------------------
 
 
 def hot_us(row):
@@ -44,18 +263,16 @@ def cold_us(row):
     return row["cold"]["median_us"] if row["cold"] else None
 
 
-def preprocessing_ms(row):
-    return sum(number(ms) for stage, ms in row["stages_ms"].items() if stage != "load")
+def preparation_ms(row):
+    """What a user pays once: every stage but reading the file."""
+    stages = (number(ms) for stage, ms in row["stages_ms"].items() if stage != "load")
+    return sum(ms for ms in stages if ms is not None)
 
 
 def density(row):
     matrix = row["matrix"]
-    return matrix["nnz"] / (matrix["rows"] * matrix["cols"])
-
-
-def case_of(row):
-    """What rows must share to be comparable: the problem, whatever computes it."""
-    return (row["matrix"]["sha256"] or row["matrix"]["source"], row["n"], row["layout"])
+    size = matrix["rows"] * matrix["cols"]
+    return matrix["nnz"] / size if size else 0.0
 
 
 def geomean(values):
@@ -69,79 +286,3 @@ def median(values):
         return None
     middle = len(values) // 2
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
-
-
-class Results:
-    """The rows of one or several documents, grouped into series.
-
-    A series is what a curve shows: kernel (with its options), precision, C type and reordering. Its
-    label leaves out what all series share. Rows that treat A as binary are kept apart from any
-    ranking, as are wrong ones.
-    """
-
-    def __init__(self, documents):
-        self.documents = documents
-        self.rows = [row for document in documents for row in document["rows"]]
-        self.precisions = sorted({row["precision"] for row in self.rows})
-        self.ns = sorted({row["n"] for row in self.rows})
-        reorders = {row["reorder"] for row in self.rows}
-        c_types = {row["c_type"] for row in self.rows}
-        for row in self.rows:
-            label = row["kernel"]
-            if len(self.precisions) > 1:
-                label += " " + row["precision"]
-            if len(c_types) > 1:
-                label += " -> " + row["c_type"]
-            if len(reorders) > 1 and row["reorder"] != "none":
-                label += f" [{row['reorder']}]"
-            if row["binary"]:
-                label += " (binary A)"
-            row["label"] = label
-
-    def measured(self):
-        """Rows with a verified result and a time."""
-        return [row for row in self.rows if row["status"] == "ok" and row["hot"]]
-
-    def by_series(self, rows=None):
-        """label -> rows; own kernels first, then baselines, each by name."""
-        groups = defaultdict(list)
-        for row in self.measured() if rows is None else rows:
-            groups[row["label"]].append(row)
-        return dict(sorted(groups.items(), key=lambda item: (item[1][0]["baseline"], item[0])))
-
-    def by_case(self):
-        groups = defaultdict(list)
-        for row in self.rows:
-            groups[case_of(row)].append(row)
-        return dict(groups)
-
-    def winners(self):
-        """(case, precision) -> the fastest verified row that reads A's values."""
-        best = {}
-        for row in self.measured():
-            key = (*case_of(row), row["precision"])
-            if not row["binary"] and (key not in best or hot_us(row) < hot_us(best[key])):
-                best[key] = row
-        return best
-
-    def summary(self):
-        """One dictionary per series: counts, geometric means and medians. Best first."""
-        winners = {id(row) for row in self.winners().values()}
-        lines = []
-        for label, rows in self.by_series(self.rows).items():
-            ok = [row for row in rows if row["status"] == "ok" and row["hot"]]
-            line = {status: sum(row["status"] == status for row in rows) for status in STATUSES}
-            line |= {
-                "label": label,
-                "baseline": rows[0]["baseline"],
-                "wins": sum(id(row) in winners for row in ok),
-                "of_bound": geomean(number(row["of_bound"]) for row in ok),
-                "preprocessing_ms": median(preprocessing_ms(row) for row in ok),
-                "break_even": median(number(row["break_even_calls"]) for row in ok),
-            }
-            line["cases"] = {}
-            for name in ("cusparse_default_fp32", "cusparse_best", "cublas"):
-                ratios = [row["speedup"][name] for row in ok if row["speedup"][name]]
-                line[name], line["cases"][name] = geomean(ratios), len(ratios)
-            lines.append(line)
-        return sorted(lines, key=lambda ln: (ln["baseline"], -(ln["of_bound"] or 0), ln["label"]))

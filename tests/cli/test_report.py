@@ -1,280 +1,251 @@
 #!/usr/bin/env python3
-"""scripts/plot.py and scripts/report.py on a document made here."""
+"""What scripts/report.py writes, read as text; test_report_page.py opens it in a browser."""
 
 import html.parser
 import json
 import os
 import pathlib
-import subprocess
+import re
+import stat
 import sys
-import tempfile
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
-HOSTILE = "a<script>alert(1)</script>&\"'"
+from report_case import HOSTILE, SOURCE, ReportCase, document, main, many_rows, row
 
-
-def python_with_matplotlib():
-    """The distribution's interpreter may have it where the first on PATH has not."""
-    for candidate in (sys.executable, "/usr/bin/python3"):
-        test = [candidate, "-c", "import matplotlib"]
-        if (
-            pathlib.Path(candidate).exists()
-            and not subprocess.run(test, capture_output=True).returncode
-        ):
-            return candidate
-    return None
-
-
-PYTHON = python_with_matplotlib()
-
-
-def timing(us):
-    return {
-        "median_us": us,
-        "q1_us": us * 0.98,
-        "q3_us": us * 1.02,
-        "min_us": us * 0.97,
-        "n": 3,
-        "launches_per_sample": 10,
-        "samples_us": [us, us * 0.97, us * 1.03],
-    }
-
-
-def row(matrix, kernel, us, n=128, density=0.01, **changes):
-    """A verified row; `us` None makes a skipped one."""
-    baseline = kernel.startswith(("cusparse", "cublas"))
-    size = 10_000
-    out = {
-        "matrix": {
-            "name": matrix,
-            "source": f"m/{matrix}.mtx",
-            "sha256": matrix,
-            "rows": size,
-            "cols": size,
-            "nnz": int(size * size * density),
-            "mean_row": size * density,
-            "max_row": 400,
-            "cv_row": 0.5,
-        },
-        "n": n,
-        "kernel": kernel,
-        "baseline": baseline,
-        "binary": False,
-        "params": {},
-        "precision": "fp16",
-        "c_type": "fp32",
-        "layout": "row",
-        "reorder": "none",
-        "status": "ok",
-        "reason": "",
-        "stages_ms": {"load": 500.0, "build": 3.0, "upload": 1.0},
-        "format": None,
-        "device_bytes": 1000,
-        "verify": {
-            "error_over_bound": 0.1,
-            "worst_row": 0,
-            "worst_col": 0,
-            "relative_frobenius": 0,
-        },
-        "hot": None,
-        "cold": None,
-        "gflops": None,
-        "issued_flops": None,
-        "compulsory_bytes": 8e6,
-        "bound_us": 2.0,
-        "of_bound": None,
-        "speedup": {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None},
-        "break_even_calls": None,
-        "metrics": {},
-        "command": f"spmmbench run m/{matrix}.mtx -n {n} -k {kernel}",
-    }
-    if us is None:
-        out |= {"status": "skipped", "reason": "needs compute capability 9.0", "verify": None}
-    else:
-        out |= {"hot": timing(us), "cold": timing(us + 5), "of_bound": 2.0 / us, "gflops": 100.0}
-        out["speedup"] = {
-            "cusparse_default_fp32": 20 / us,
-            "cusparse_best": 16 / us,
-            "cublas": 40 / us,
-        }
-        if not baseline:
-            out["break_even_calls"] = 4e3 / (20 - us) if us < 20 else "never"
-            out["format"] = {
-                "name": "wcsr",
-                "bytes": 10**7,
-                "index_bytes": 10**6,
-                "stored": 2 * 10**6,
-                "tiles": 5,
-                "windows": 3,
-                "fill": 0.5,
-                "nnz_per_tile": 8,
-                "nnz_per_window": 9,
-                "window_imbalance": 2,
-                "extra": {},
-            }
-    return out | changes
-
-
-def document(rows):
-    device = {
-        "kind": "cuda",
-        "index": 0,
-        "name": "NVIDIA H200",
-        "uuid": "",
-        "compute_capability": 90,
-        "sm_count": 132,
-        "l2_bytes": 60 << 20,
-        "memory_bytes": 140 << 30,
-        "driver_version": "580",
-        "runtime_version": "13.0",
-        "cusparse_version": "12.6",
-        "cublas_version": "",
-    }
-    clocks = dict.fromkeys(("sm_mhz", "memory_mhz", "temperature_c", "power_w", "throttle_reasons"))
-    context = {
-        "tool_version": "0.1.0",
-        "git_revision": "0123abcd",
-        "build_flags": "Release",
-        "started_utc": "2026-11-20T09:00:00Z",
-        "hostname": HOSTILE,
-        "argv": ["spmmbench", "run", HOSTILE],
-        "seed": 1,
-        "device": device,
-        "copy_gb_per_s": 4310.0,
-        "timer_floor_us": 4.8,
-        "clocks_before": clocks,
-        "clocks_after": clocks,
-        "protocol": {"flush": "126 MB"},
-    }
-    return {"schema_version": 1, "context": context, "complete": True, "rows": rows}
-
-
-def many_rows():
-    rows = []
-    for i, density in enumerate((0.01, 0.02, 0.05, 0.1)):
-        for n in (64, 128):
-            rows += [
-                row(f"m{i}", "cusparse_csr_default", 18.0 + i, n, density),
-                row(f"m{i}", "cublas_dense", 40.0, n, density),
-                row(f"m{i}", "async_wcsr", 9.0 + 4 * i, n, density),
-                row(f"m{i}", "rsh_spmm?window=16", 8.0 + i, n, density, reorder="rsh"),
-                row(f"m{i}", "async_bcsr", None, n, density),
-            ]
-    wrong = row(HOSTILE, "async_wcsr", 1.0, status="wrong", reason=HOSTILE)
-    wrong["verify"] |= {"error_over_bound": "inf", "relative_frobenius": "nan"}
-    return rows + [wrong]
+sys.path.insert(0, str(SOURCE / "scripts"))
+from result_data import NEWEST_SCHEMA, readable
+from result_series import Results, answer, answers, structural_group, total_us
 
 
 class Page(html.parser.HTMLParser):
-    """Counts tags, collects addresses and the cells of each table."""
+    """Counts tags, collects addresses, ids and the cells of each table."""
 
     def __init__(self, source):
         super().__init__()
-        self.tags, self.addresses, self.tables, self.in_cell = [], [], [], False
+        self.tags, self.addresses, self.tables, self.ids, self.in_cell = [], [], [], [], False
         self.feed(source)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.addresses += [v for k, v in attributes if k in ("src", "href")]
+        self.addresses += [v for k, v in attributes if k in ("src", "href", "xlink:href")]
+        self.ids += [v for k, v in attributes if k == "id"]
         if tag == "table":
             self.tables.append([])
         if tag == "tr":
             self.tables[-1].append([])
-        self.in_cell = tag in ("td", "th")
-        if self.in_cell:
+        if tag in ("td", "th"):
+            self.in_cell = True
             self.tables[-1][-1].append("")
 
     def handle_endtag(self, tag):
-        self.in_cell = False
+        if tag in ("td", "th"):
+            self.in_cell = False
 
     def handle_data(self, data):
         if self.in_cell:
             self.tables[-1][-1][-1] += data
 
 
-@unittest.skipIf(PYTHON is None, "no Python with matplotlib")
-class ReportTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+def timed(kernel, hot, preparation, **changes):
+    made = row("m", kernel, hot, stages_ms={"load": 9.0, "build": preparation}, **changes)
+    return {**made, "run": 0}
 
-    def run_script(self, name, rows, *args):
-        results = self.folder / "results.json"
-        results.write_text(json.dumps(document(rows)))
-        return self.run_on(name, results, *args)
 
-    def run_on(self, name, *args):
-        command = [PYTHON, str(SOURCE / "scripts" / name), *map(str, args)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+class AnswerTest(unittest.TestCase):
+    def test_a_kernel_takes_over_at_the_first_call_count_at_which_it_costs_less(self):
+        rows = [
+            timed("cublas_dense", 400.0, 0.0),
+            timed("async_wcsr", 100.0, 3.0),
+            timed("rsh", 90.0, 5.0),
+            timed("cusparse_csr_alg1", 500.0, 0.1),
+        ]
+        steps = answer(rows)
+        self.assertEqual([(calls, r["kernel"]) for calls, r in steps], [(1, "cublas_dense"), (10, "async_wcsr"), (200, "rsh")])
+        for (calls, kernel), (_, before) in zip(steps[1:], steps):
+            self.assertLessEqual(total_us(kernel, calls), total_us(before, calls))
+            self.assertGreater(total_us(kernel, calls - 1), total_us(before, calls - 1))
 
-    def report(self, rows):
-        out = self.folder / "report.html"
-        result = self.run_script("report.py", rows, "--out", out)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return out.read_text(encoding="utf-8")
+    def test_the_answer_is_the_cheapest_row_at_every_number_of_calls(self):
+        rows = [timed(f"k{i}", 1.0 + (7 * i) % 11, 0.01 * ((5 * i) % 13)) for i in range(12)]
+        steps = answer(rows)
+        for calls in (1, 2, 3, 10, 50, 1000, 10**6):
+            row_then = [r for start, r in steps if start <= calls][-1]
+            cheapest = min(total_us(r, calls) for r in rows)
+            self.assertAlmostEqual(total_us(row_then, calls), cheapest, places=6)
 
+    def test_wrong_binary_and_lone_baseline_rows_take_no_part_in_an_answer(self):
+        rows = [
+            row("m", "cusparse_csr_default", 20.0, precision="fp32"),
+            row("m", "cusparse_csr_default", 18.0),
+            row("m", "rsh", 8.0),
+            row("m", "fastest", 1.0, binary=True),
+            row("m", "async_wcsr", 1.0, status="wrong", reason="off"),
+        ]
+        found = answers(Results([document(rows)]))
+        self.assertEqual(len(found), 1)
+        (steps,) = found.values()
+        self.assertEqual({r["kernel"] for _, r in steps} - {"cusparse_csr_default", "rsh"}, set())
+
+    def test_a_group_follows_from_the_generator_or_the_structure(self):
+        made = row("m", "rsh", 8.0, density=0.5)
+        self.assertIn("weights-like", structural_group(made))
+        made["matrix"] |= {"nnz": 1000, "mean_row": 3.0}
+        self.assertIn("short rows", structural_group(made))
+        made["matrix"]["cv_row"] = 5.0
+        self.assertIn("skewed", structural_group(made))
+        made["matrix"]["source"] = "gen:rmat?scale=10"
+        self.assertEqual(structural_group(made), "generated: rmat")
+
+    def test_text_of_any_bytes_becomes_readable(self):
+        self.assertEqual(readable("a_$<é"), "a_$<é")
+        self.assertEqual(readable("a\udcff\x1b[1m\ud800"), "a\\xff\\x1b[1m\\ud800")
+
+
+class ReportTest(ReportCase):
     def test_the_page_stands_alone_and_escapes_what_it_shows(self):
-        source = self.report(many_rows())
+        source = self.report(self.write(many_rows())).read_text(encoding="utf-8")
         page = Page(source)
-        self.assertNotIn("script", page.tags)
         self.assertNotIn("link", page.tags)
-        self.assertEqual(page.tags.count("img"), 6)
+        self.assertNotIn("img", page.tags)
+        self.assertEqual(page.tags.count("figure"), 8)
         for address in page.addresses:
-            self.assertTrue(address.startswith("data:image/"), address[:60])
-        self.assertNotIn("http", source.split("<body>")[1].replace("data:image", ""))
-        self.assertIn("&lt;script&gt;", source)
+            self.assertTrue(address.startswith("#"), address[:60])
+        without_names = re.sub(r'xmlns(:\w+)?="[^"]*"|"http://www.w3.org/2000/svg"', "", source)
+        self.assertFalse("http" in without_names.split("<body>")[1])
+        self.assert_holds(source, "&lt;script&gt;")
+        self.assertFalse("<script>alert" in source)
+        self.assertEqual(len(page.ids), len(set(page.ids)), "an id is used twice")
 
     def test_the_tables_hold_the_right_numbers(self):
-        kernels, winners, troubles = Page(self.report(many_rows())).tables[:3]
+        source = self.report(self.write(many_rows())).read_text(encoding="utf-8")
+        answers_table, kernels, *_, troubles = Page(source).tables
         line = next(cells for cells in kernels if cells[0] == "async_wcsr")
         self.assertEqual(line[1:6], ["8", "1", "0", "0", "0"])
-        self.assertEqual(line[6], "1.40")  # (20/9 * 20/13 * 20/17 * 20/21)^(1/4)
+        self.assertEqual(line[6], "1.40 (8)")  # (20/9 * 20/13 * 20/17 * 20/21)^(1/4)
         best = next(cells for cells in kernels if cells[0].startswith("rsh_spmm"))
         self.assertEqual(best[:2], ["rsh_spmm?window=16 [rsh]", "8"])
         self.assertEqual(best[5], "8")  # the wrong row is faster and wins nothing
-        self.assertEqual(len(winners), 1 + 8)
-        self.assertEqual(troubles[1][:4], ["wrong", "async_wcsr", "1", HOSTILE])
+        self.assertEqual(len(answers_table), 1 + 8)
+        # Preparation: 0.1 ms of cuSPARSE, 4 ms of the others; 18 us against 8 us per call.
+        steps = " ".join(answers_table[1][1].split())
         self.assertEqual(
-            troubles[2][:4], ["skipped", "async_bcsr", "8", "needs compute capability 9.0"]
+            steps,
+            "1 call: cusparse_csr_default 118 µs in all "
+            "from 390 calls: rsh_spmm?window=16 [rsh] 8.00 µs each, 4.00 ms before, 0.25 of the limit",
         )
+        self.assertEqual(troubles[1][:4], ["async_wcsr", "wrong", "1", HOSTILE])
+        self.assertEqual(troubles[2][:4], ["async_bcsr", "skipped", "8", "needs compute capability 9.0"])
 
     def test_a_document_without_a_single_measurement_still_makes_a_page(self):
-        source = self.report([row("m", "async_bcsr", None)])
-        self.assertIn("Not shown for lack of data", source)
-        self.report([])
+        source = self.report(self.write([row("m", "async_bcsr", None)])).read_text(encoding="utf-8")
+        self.assert_holds(source, "Not shown for lack of data")
+        self.report(self.write([]))
 
-    def test_every_figure_is_drawn_where_there_is_data(self):
-        out = self.folder / "figures"
-        result = self.run_script("plot.py", many_rows(), "--out", out, "--format", "png,svg")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr, "")
-        self.assertEqual(len(list(out.glob("*.png"))), 6)
-        self.assertEqual(len(list(out.glob("*.svg"))), 6)
+    def test_the_same_runs_make_the_same_page(self):
+        path = self.write(many_rows())
+        first = self.report(path).read_bytes()
+        self.assertEqual(first, self.report(path).read_bytes())
 
-    def test_missing_data_leaves_a_figure_out_with_the_reason(self):
-        out = self.folder / "figures"
-        result = self.run_script("plot.py", [row("m", "cpu_csr", 30.0)], "--out", out)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn("density_curves: left out: no shape with three densities", result.stderr)
-        result = self.run_script("plot.py", many_rows(), "--out", out, "--only", "no_such_figure")
-        self.assertNotEqual(result.returncode, 0)
+    def test_groups_are_read_from_a_file(self):
+        groups = self.folder / "groups.csv"
+        groups.write_text("name,kind\nm0,<web>\ndlmc/m1,pruned\n")
+        path = self.write(many_rows())
+        source = self.report(path, options=["--groups", groups]).read_text(encoding="utf-8")
+        self.assert_holds(source, "&lt;web&gt;")
+        self.assert_holds(source, "pruned")
+        groups.write_text("a,b\n1,2\n")
+        out = self.folder / "none.html"
+        result = self.run_script("report.py", path, "--groups", groups, "--out", out)
+        self.assert_one_line(result, "expected CSV with the columns name and group")
+        self.assertFalse(out.exists())
 
-    def test_a_file_that_is_no_result_document_is_one_line(self):
+    def test_fields_that_an_older_run_lacks_are_left_out(self):
+        made = document(many_rows())
+        for field in ("metrics", "break_even_calls", "binary", "issued_flops", "format", "c_type"):
+            for line in made["rows"]:
+                del line[field]
+        for line in made["rows"]:
+            del line["matrix"]["sha256"]
+            if line["hot"]:
+                del line["hot"]["samples_us"], line["hot"]["q1_us"]
+        del made["complete"], made["context"]["clocks_after"], made["context"]["protocol"]
+        path = self.folder / "old.json"
+        path.write_text(json.dumps(made))
+        source = self.report(path).read_text(encoding="utf-8")
+        self.assert_holds(source, "space of the formats (no format statistics)")
+
+    def test_the_newest_schema_is_that_of_the_program(self):
+        schema = json.loads((SOURCE / "results" / "schema.json").read_text())
+        version = schema["properties"]["schema_version"]
+        self.assertEqual(NEWEST_SCHEMA, version.get("const") or max(version["enum"]))
+
+    def test_a_damaged_file_is_one_line_and_leaves_no_page(self):
+        whole = json.dumps(document(many_rows()))
+        damaged = {
+            "truncated": whole[: len(whole) // 2],
+            "binary": "\x00\x01\x02",
+            "deep": "[" * 100_000,
+            "list": "[]",
+            "empty": "{}",
+            "rows": json.dumps({"schema_version": 1, "context": {}, "rows": 7}),
+            "row": json.dumps({"schema_version": 1, "context": {}, "rows": [{"kernel": "x"}]}),
+            "median": whole.replace('"median_us": 9.0', '"median_us": "fast"', 1),
+            "status": whole.replace('"status": "ok"', '"status": "fine"', 1),
+            "size": whole.replace('"rows": 10000', '"rows": null', 1),
+        }
+        for name, content in damaged.items():
+            path = self.folder / f"{name}.json"
+            path.write_text(content)
+            for script in ("report.py", "plot.py"):
+                with self.subTest(name, script=script):
+                    out = self.folder / "out"
+                    result = self.run_script(script, path, "--out", out)
+                    self.assert_one_line(result, f"{name}.json")
+                    self.assertFalse(out.exists())
+        self.assert_one_line(self.run_script("report.py", self.folder / "absent.json"), "absent.json")
+
+    def test_another_schema_version_is_refused_with_the_one_that_is_read(self):
+        for version in (0, NEWEST_SCHEMA + 1, "1", True, []):
+            path = self.folder / "other.json"
+            path.write_text(json.dumps({"schema_version": version, "context": {}, "rows": []}))
+            result = self.run_script("report.py", path, "--out", self.folder / "x.html")
+            self.assert_one_line(result, f"schema version {version!r}; this script reads version")
+
+    def test_a_failure_keeps_the_page_that_was_there(self):
+        out = self.folder / "report.html"
+        out.write_text("before")
         broken = self.folder / "broken.json"
-        for content in ("{", "[]", "{}", '{"schema_version": 99, "context": {}, "rows": []}'):
-            broken.write_text(content)
-            for script in ("plot.py", "report.py"):
-                result = self.run_on(script, broken, "--out", self.folder / "x")
-                self.assertEqual(result.returncode, 1)
-                self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
-                self.assertIn("broken.json", result.stderr)
-        self.assertEqual(self.run_on("report.py", self.folder / "absent.json").returncode, 1)
+        broken.write_text("{")
+        self.assertEqual(self.run_script("report.py", broken, "--out", out).returncode, 1)
+        self.assertEqual(out.read_text(), "before")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["broken.json", "report.html"])
+
+    def test_an_output_that_cannot_be_written_is_one_line(self):
+        path = self.write(many_rows()[:2])
+        (self.folder / "file").write_text("")
+        result = self.run_script("report.py", path, "--out", self.folder / "file" / "report.html")
+        self.assert_one_line(result, "report.html" if os.name == "nt" else "file")
+
+    def test_a_linked_page_is_replaced_at_its_target_with_its_mode(self):
+        target = self.folder / "target.html"
+        target.write_text("before")
+        target.chmod(0o640)
+        (self.folder / "report.html").symlink_to(target)
+        self.report(self.write(many_rows()[:2]))
+        self.assertTrue((self.folder / "report.html").is_symlink())
+        self.assert_holds(target.read_text(encoding="utf-8"), "<!doctype html>")
+        self.assertEqual(stat.S_IMODE(target.stat().st_mode), 0o640)
+
+    def test_names_of_any_bytes_are_shown(self):
+        rows = [row("_a$b^{<\ud800-\udcff中", kernel, us) for kernel, us in (("rsh", 8.0), ("cusparse_csr_default", 18.0))]
+        path = pathlib.Path(os.fsdecode(bytes(self.folder) + b"/r\xff.json"))
+        path.write_text(json.dumps(document(rows)))
+        source = self.report(path).read_text(encoding="utf-8")
+        self.assert_holds(source, "_a$b^{&lt;\\ud800-\\xff中")
+        self.assert_holds(source, "r\\xff")
+        result = self.run_script("plot.py", path, "--out", self.folder / "figures", "--format", "svg")
+        self.assertEqual((result.returncode, result.stderr.count("Traceback")), (0, 0), result.stderr)
 
 
 if __name__ == "__main__":
-    if PYTHON is None:
-        print("no Python with matplotlib")
-        sys.exit(77)
-    unittest.main()
+    main()

@@ -14,9 +14,9 @@ INPUTS = [f"gen:uniform?rows={60 + i}&cols=50" for i in range(5)] + ["gen:rmat?s
 OPTIONS = "-k cpu_csr -n 8,16 --device -1 --min-samples 4 --max-samples 5"
 
 
-def python_with_matplotlib():
+def python_with_packages():
     for python in (sys.executable, "/usr/bin/python3"):
-        probe = subprocess.run([python, "-c", "import matplotlib, numpy"], capture_output=True, check=False)
+        probe = subprocess.run([python, "-c", "import jinja2, matplotlib, numpy"], capture_output=True, check=False)
         if probe.returncode == 0:
             return python
     return None
@@ -27,7 +27,7 @@ class WorkflowTest(CliCase):
         workflow = SOURCE.resolve() / "scripts" / "sweep"
         command = [SNAKEMAKE, "-s", workflow / "Snakefile", "--profile", workflow / "profiles" / profile,
                    *args, "--config", f"spmmbench={PROGRAM}", f"inputs={json.dumps(INPUTS)}", "shards=3",
-                   f"options={OPTIONS}", f"python={python_with_matplotlib()}", "gpus_per_shard=1"]
+                   f"options={OPTIONS}", f"python={python_with_packages()}", "gpus_per_shard=1"]
         return subprocess.run(list(map(str, command)), cwd=self.folder, env=ENVIRONMENT, text=True,
                               capture_output=True, timeout=600, check=False)
 
@@ -51,7 +51,7 @@ class WorkflowTest(CliCase):
 
 
 if __name__ == "__main__":
-    if SNAKEMAKE is None or python_with_matplotlib() is None:
-        print("snakemake or matplotlib is not installed")
+    if SNAKEMAKE is None or python_with_packages() is None:
+        print("snakemake, or matplotlib and jinja2, are not installed")
         sys.exit(77)
     main()

@@ -1,0 +1,121 @@
+"""When preparation pays: time in all over the number of calls, and preparation against what it saves."""
+
+import math
+from collections import defaultdict
+
+from matplotlib import ticker
+
+from result_data import geomean, hot_us, preparation_ms
+from result_series import total_us
+
+from .style import INK, Missing, choose_series, finish, panels, plain_log, shown, styles
+
+CALLS = [10 ** (i / 8) for i in range(0, 49)]  # 1 to a million, eight points per factor of ten
+DEAREST = 50  # times the cheapest: end of the axis
+ISO_CALLS = (10, 1_000, 100_000)
+NOTHING_SAVED_US = 0.05  # below every saving that matters: where "saves nothing" is drawn
+
+
+def cases_with_choice(results):
+    cases = {case: rows for case, rows in results.contested().items() if len(rows) > 1}
+    if not any(preparation_ms(row) for rows in cases.values() for row in rows):
+        raise Missing("no preparation times of cases with two verified kernels")
+    return cases
+
+
+def cost_over_calls(results, _):
+    """Left: which kernel is cheapest. Right: what each costs in all, over the cheapest."""
+    cases = cases_with_choice(results)
+    cheapest = {
+        case: [min(total_us(row, calls) for row in rows) for calls in CALLS]
+        for case, rows in cases.items()
+    }
+    share = defaultdict(lambda: [0.0] * len(CALLS))
+    over = defaultdict(lambda: [[] for _ in CALLS])
+    for case, rows in cases.items():
+        for i, calls in enumerate(CALLS):
+            first = min(rows, key=lambda row: total_us(row, calls))
+            share[first["label"]][i] += 1 / len(cases)
+            for row in rows:
+                over[row["label"]][i].append(total_us(row, calls) / cheapest[case][i])
+    rows = [row for group in cases.values() for row in group]
+    ever = {label: max(values) for label, values in share.items()}
+    means = {label: [geomean(values) for values in lists] for label, lists in over.items()}
+    counts = {label: len(lists[0]) for label, lists in over.items()}
+    labels, note = choose_series(rows, ever, lambda group: 1 / min(means[group[0]["label"]]))
+    look = styles(results)
+    figure, axes = panels(2, height=3.9)
+    for label in labels:
+        name = f"{shown(label)} ({counts[label]} of {len(cases)})"
+        style = {**look[label], "ms": 4.5, "markevery": (labels.index(label) % 4, 4)}
+        axes[1].plot(CALLS, means[label], label=name, **style)
+        if label in share:
+            axes[0].plot(CALLS, share[label], label=name, **style)
+    for axis in axes:
+        axis.set(xlim=(1, CALLS[-1]), xlabel="calls with the same A")
+        plain_log(axis, "x")
+    axes[0].set(ylim=(0, None), ylabel="cases", title="cheapest in all, preparation included")
+    axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1))
+    axes[1].set_ylim(0.97, DEAREST)
+    plain_log(axes[1])
+    axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
+    notes = ["In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.", note]
+    title = "Cost over calls: preparation plus that many products"
+    return finish(figure, axes, results, rows, title, notes, columns=3)
+
+
+def without_preparation(rows):
+    """The row that a user would take who prepares nothing: the least preparation, then the fastest."""
+    baselines = [row for row in rows if row["baseline"]] or rows
+    return min(baselines, key=lambda row: total_us(row, 1))
+
+
+def preparation_gain(results, _):
+    """What a kernel's preparation takes against what it saves in every call."""
+    cases = cases_with_choice(results)
+    saved, nothing, drawn = defaultdict(list), defaultdict(int), []
+    for rows in cases.values():
+        plain = without_preparation(rows)
+        for row in rows:
+            extra = preparation_ms(row) - preparation_ms(plain)
+            if row is plain or extra <= 0:
+                continue
+            drawn.append(row)
+            gain = hot_us(plain) - hot_us(row)
+            if gain > NOTHING_SAVED_US:
+                saved[row["label"]].append((extra, gain))
+            else:
+                nothing[row["label"]] += 1
+    if not saved:
+        raise Missing("no kernel whose preparation saves time per call")
+    labels, note = choose_series(drawn, {}, lambda group: float(len(saved.get(group[0]["label"], ()))) or None)
+    look = styles(results)
+    figure, (axis,) = panels(1, height=4.6)
+    for label in labels:
+        never = f", {nothing[label]} save nothing" if nothing[label] else ""
+        name = f"{shown(label)} ({len(saved[label])} save{never})"
+        style = {**look[label], "ls": ""}
+        axis.plot(*zip(*saved[label]), ms=4.6, alpha=0.8, label=name, **style)
+    plain_log(axis, "x")
+    plain_log(axis)
+    xlim, ylim = axis.get_xlim(), axis.get_ylim()
+    for calls in ISO_CALLS:
+        ends = [1e3 * x / calls for x in xlim]
+        axis.plot(xlim, ends, color=INK, lw=0.9, ls=(0, (2, 2)), marker="")
+        # The name stands where the line leaves the figure.
+        x = min(xlim[1], calls * ylim[1] / 1e3)
+        if x > xlim[0] and 1e3 * x / calls > ylim[0]:
+            axis.annotate(
+                f"pays at {calls:,} calls".replace(",", "\u202f"), (x, 1e3 * x / calls), xytext=(-6, -4),
+                textcoords="offset points", ha="right", va="top", fontsize=8,
+            )  # fmt: skip
+    axis.set(xlim=xlim, ylim=ylim, xlabel="preparation beyond the plain call's, ms", ylabel="saved per call, µs")
+    only_never = [f"{label} ({count})" for label, count in nothing.items() if label not in saved]
+    notes = [
+        "Against the baseline that is cheapest for a single call. Above a dashed line, preparation is paid "
+        "back in fewer calls.",
+        f"Not drawn, never save: {', '.join(only_never)}." if only_never else "",
+        note,
+    ]
+    title = "Preparation against gain, case by case"
+    return finish(figure, [axis], results, drawn, title, notes, columns=2)

@@ -1,0 +1,207 @@
+"""What the tests of the scripts that read results share: a document made here, and how to run a script."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+HOSTILE = "a<script>alert(1)</script>&\"'"
+
+
+def python_with_packages():
+    """The distribution's interpreter may have them where the first on PATH has not."""
+    for candidate in (sys.executable, "/usr/bin/python3"):
+        test = [candidate, "-c", "import jinja2, matplotlib"]
+        if (
+            pathlib.Path(candidate).exists()
+            and not subprocess.run(test, capture_output=True).returncode
+        ):
+            return candidate
+    return None
+
+
+PYTHON = python_with_packages()
+REASON = "no Python with matplotlib and jinja2"
+
+
+def timing(us):
+    return {
+        "median_us": us,
+        "q1_us": us * 0.98,
+        "q3_us": us * 1.02,
+        "min_us": us * 0.97,
+        "n": 3,
+        "launches_per_sample": 10,
+        "samples_us": [us, us * 0.97, us * 1.03],
+    }
+
+
+def row(matrix, kernel, us, n=128, density=0.01, **changes):
+    """A verified row; `us` None makes a skipped one."""
+    baseline = kernel.startswith(("cusparse", "cublas"))
+    size = 10_000
+    out = {
+        "matrix": {
+            "name": matrix,
+            "source": f"m/{matrix}.mtx",
+            "sha256": matrix,
+            "rows": size,
+            "cols": size,
+            "nnz": int(size * size * density),
+            "mean_row": size * density,
+            "max_row": 400,
+            "cv_row": 0.5,
+        },
+        "n": n,
+        "kernel": kernel,
+        "baseline": baseline,
+        "binary": False,
+        "params": {"picked": "rsh", "why": "<short> rows"} if kernel == "auto" else {},
+        "precision": "fp16",
+        "c_type": "fp32",
+        "layout": "row",
+        "reorder": "none",
+        "status": "ok",
+        "reason": "",
+        "stages_ms": {"load": 500.0, "upload": 0.1} if baseline else {"load": 500.0, "build": 3.0, "upload": 1.0},
+        "format": None,
+        "device_bytes": 1000,
+        "verify": {
+            "error_over_bound": 0.1,
+            "worst_row": 0,
+            "worst_col": 0,
+            "relative_frobenius": 0,
+        },
+        "hot": None,
+        "cold": None,
+        "gflops": None,
+        "issued_flops": None,
+        "compulsory_bytes": 8e6,
+        "bound_us": 2.0,
+        "of_bound": None,
+        "speedup": {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None},
+        "break_even_calls": None,
+        "metrics": {},
+        "command": f"spmmbench run m/{matrix}.mtx -n {n} -k {kernel}",
+    }
+    if us is None:
+        out |= {"status": "skipped", "reason": "needs compute capability 9.0", "verify": None}
+    else:
+        out |= {"hot": timing(us), "cold": timing(us + 5), "of_bound": 2.0 / us, "gflops": 100.0}
+        out["speedup"] = {
+            "cusparse_default_fp32": 20 / us,
+            "cusparse_best": 16 / us,
+            "cublas": 40 / us,
+        }
+        if not baseline:
+            out["break_even_calls"] = 4e3 / (20 - us) if us < 20 else "never"
+            out["format"] = {
+                "name": "wcsr",
+                "bytes": 10**7,
+                "index_bytes": 10**6,
+                "stored": 2 * 10**6,
+                "tiles": 5,
+                "windows": 3,
+                "fill": 0.5,
+                "nnz_per_tile": 8,
+                "nnz_per_window": 9,
+                "window_imbalance": 2,
+                "extra": {},
+            }
+    return out | changes
+
+
+def document(rows):
+    device = {
+        "kind": "cuda",
+        "index": 0,
+        "name": "NVIDIA H200",
+        "uuid": "",
+        "compute_capability": 90,
+        "sm_count": 132,
+        "l2_bytes": 60 << 20,
+        "memory_bytes": 140 << 30,
+        "driver_version": "580",
+        "runtime_version": "13.0",
+        "cusparse_version": "12.6",
+        "cublas_version": "",
+    }
+    clocks = dict.fromkeys(("sm_mhz", "memory_mhz", "temperature_c", "power_w", "throttle_reasons"))
+    context = {
+        "tool_version": "0.1.0",
+        "git_revision": "0123abcd",
+        "build_flags": "Release",
+        "started_utc": "2026-11-20T09:00:00Z",
+        "hostname": HOSTILE,
+        "argv": ["spmmbench", "run", HOSTILE],
+        "seed": 1,
+        "device": device,
+        "copy_gb_per_s": 4310.0,
+        "timer_floor_us": 4.8,
+        "clocks_before": clocks,
+        "clocks_after": clocks,
+        "protocol": {"flush": "126 MB"},
+    }
+    return {"schema_version": 1, "context": context, "complete": True, "rows": rows}
+
+
+def many_rows():
+    rows = []
+    for i, density in enumerate((0.01, 0.02, 0.05, 0.1)):
+        for n in (64, 128):
+            rows += [
+                row(f"m{i}", "cusparse_csr_default", 18.0 + i, n, density),
+                row(f"m{i}", "cublas_dense", 40.0, n, density),
+                row(f"m{i}", "async_wcsr", 9.0 + 4 * i, n, density),
+                row(f"m{i}", "rsh_spmm?window=16", 8.0 + i, n, density, reorder="rsh"),
+                row(f"m{i}", "async_bcsr", None, n, density),
+            ]
+    wrong = row(HOSTILE, "async_wcsr", 1.0, status="wrong", reason=HOSTILE)
+    wrong["verify"] |= {"error_over_bound": "inf", "relative_frobenius": "nan"}
+    return rows + [wrong]
+
+
+class ReportCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, rows, name="results.json", **context):
+        made = document(rows)
+        made["context"] |= context
+        path = self.folder / name
+        path.write_text(json.dumps(made))
+        return path
+
+    def run_script(self, name, *args, **options):
+        command = [PYTHON, str(SOURCE / "scripts" / name), *map(str, args)]
+        options = {"capture_output": True, "text": True, "timeout": 300, **options}
+        return subprocess.run(command, check=False, **options)
+
+    def report(self, *paths, options=()):
+        out = self.folder / "report.html"
+        result = self.run_script("report.py", *paths, "--out", out, *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out
+
+    def assert_holds(self, text, part):
+        """As assertIn, without the whole page in the message."""
+        self.assertTrue(part in text, f"{part!r} is missing")
+
+    def assert_one_line(self, result, expected):
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertIn(expected, result.stderr)
+
+
+def main(missing=None):
+    missing = missing or (REASON if PYTHON is None else None)
+    if missing:
+        print(missing)
+        sys.exit(77)
+    unittest.main()
