@@ -194,12 +194,50 @@ __global__ void transpose(DenseView b, DenseView out) {
       to[(n0 + i) * out.ld + k0 + threadIdx.x] = tile[threadIdx.x][i];
 }
 
+// A in blocks, on the device. It is the same for every shape of B and C.
+struct BlockedA {
+  BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
+      : a(operand), options(o), block(parse_block(o)) {
+    const ElementType type = storage_type(a.precision);
+    Bcsr bcsr;
+    {
+      const auto timed = stages.scope("build");
+      bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block.rows, block.cols));
+      groups = BcsrGroups::build(
+          bcsr.pattern, step_columns(a.precision),
+          o.get_choice("group", "overlap", {"overlap", "consecutive"}) == "overlap"
+              ? BcsrGrouping::overlap
+              : BcsrGrouping::consecutive);
+      stats = bcsr.pattern.stats(static_cast<int>(bytes_of(type)));
+    }
+    const auto timed = stages.scope("upload");
+    if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
+    values = upload_values(device, bcsr.values, type);
+    steps = device.upload(bcsr::both_ways(groups.steps));
+    const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
+                                               bcsr.values.size() / block.cols};
+    const std::array<std::uint64_t, 1> strides{block.cols * bytes_of(type)};
+    const std::array<std::uint32_t, 2> box{static_cast<std::uint32_t>(step_columns(a.precision)),
+                                           bcsr::kUnitRows};
+    map = make_tensor_map(values.data(), type, extents, strides, box,
+                          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    device.synchronize();
+  }
+
+  SparseOperand a;
+  Options options;
+  Block block;
+  BcsrGroups groups;
+  FormatStats stats;
+  Buffer values, steps;
+  CUtensorMap map{};
+};
+
 class AsyncBcsrPlan final : public Plan {
  public:
-  AsyncBcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : variant_(*choose_variant(problem)) {
+  AsyncBcsrPlan(const BlockedA& a, const Problem& problem, Device& device, StageTimer& stages)
+      : a_(a), variant_(*choose_variant(problem)) {
     const Options& o = problem.options;
-    const Block block = parse_block(o);
     const ElementType type = storage_type(problem.precision);
     const std::int64_t n_tiles =
         (problem.n + variant_.tile_n * variant_.cluster - 1) / (variant_.tile_n * variant_.cluster);
@@ -212,36 +250,25 @@ class AsyncBcsrPlan final : public Plan {
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         shared_bytes_));
 
-    Bcsr bcsr;
-    BcsrGroups groups;
     std::vector<bcsr::Work> work;
     std::vector<std::int32_t> work_ptr;
     {
       const auto timed = stages.scope("build");
-      bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block.rows, block.cols));
-      groups = BcsrGroups::build(
-          bcsr.pattern, step_columns(problem.precision),
-          o.get_choice("group", "overlap", {"overlap", "consecutive"}) == "overlap"
-              ? BcsrGrouping::overlap
-              : BcsrGrouping::consecutive);
       const std::int64_t swath = o.get("swath", "auto") == "auto" ? default_swath(problem.k(), type)
                                                                   : o.get_int("swath", 1, 1);
-      work = bcsr::launch_order(groups, n_tiles, swath);
+      work = bcsr::launch_order(a.groups, n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
       if (o.get_choice("grid", "persistent", {"persistent", "static"}) == "persistent") {
         clusters_ = std::min(resident_clusters(), clusters_);
-        bcsr::Schedule schedule = bcsr::make_schedule(groups, work, variant_.tile_n, clusters_);
+        bcsr::Schedule schedule = bcsr::make_schedule(a.groups, work, variant_.tile_n, clusters_);
         work.swap(schedule.work);
         work_ptr.swap(schedule.work_ptr);
         report_.metrics["model_us"] = schedule.us;
       }
     }
-    describe(problem, bcsr.pattern, groups, n_tiles);
+    describe(problem, n_tiles);
     {
       const auto timed = stages.scope("upload");
-      if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
-      values_ = upload_values(device, bcsr.values, type);
-      steps_ = device.upload(bcsr::both_ways(groups.steps));
       work_ = device.upload(work);
       work_ptr_ = device.upload(work_ptr);
       if (problem.layout != variant_.layout_b) {
@@ -251,23 +278,15 @@ class AsyncBcsrPlan final : public Plan {
       }
       device.synchronize();
     }
-    report_.device_bytes = 0;
-    for (const Buffer* buffer : {&values_, &steps_, &work_, &work_ptr_, &b_workspace_})
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{&a.values, &a.steps, &work_,
+                                                                     &work_ptr_, &b_workspace_})
       report_.device_bytes += buffer->bytes();
-
-    const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
-                                               bcsr.values.size() / block.cols};
-    const std::array<std::uint64_t, 1> strides{block.cols * bytes_of(type)};
-    const std::array<std::uint32_t, 2> box{
-        static_cast<std::uint32_t>(step_columns(problem.precision)), bcsr::kUnitRows};
-    map_a_ = make_tensor_map(values_.data(), type, extents, strides, box,
-                             {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
-    arguments_ = {.steps = steps_.as<BcsrStep>(),
+    arguments_ = {.steps = a.steps.as<BcsrStep>(),
                   .work = work_.as<bcsr::Work>(),
                   .work_ptr = work_ptr_.as<std::int32_t>(),
                   .stages = stages_,
-                  .bk = block.cols,
-                  .a_values = values_.data(),
+                  .bk = a.block.cols,
+                  .a_values = a.values.data(),
                   .b = {},
                   .b_whole = false,
                   .layout_c = problem.layout,
@@ -302,7 +321,7 @@ class AsyncBcsrPlan final : public Plan {
     std::array<cudaLaunchAttribute, 2> attributes;
     const cudaLaunchConfig_t config = configure(clusters_, cuda_stream, attributes);
     SPMMBENCH_CUDA(
-        cudaLaunchKernelEx(&config, variant_.kernel, map_a_, map_b_, map_c_, arguments_));
+        cudaLaunchKernelEx(&config, variant_.kernel, a_.map, map_b_, map_c_, arguments_));
   }
 
   PlanReport report() const override { return report_; }
@@ -329,11 +348,10 @@ class AsyncBcsrPlan final : public Plan {
         piece, piece, arguments_.b_whole ? static_cast<std::uint32_t>(variant_.tile_n) / piece : 1};
     map_b_ = make_tensor_map(b.data, b.type, extents, strides, box, options);
   }
-  void describe(const Problem& problem, const BcsrPattern& pattern, const BcsrGroups& groups,
-                std::int64_t n_tiles) {
-    const auto type_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-    report_.format = pattern.stats(type_bytes);
-    report_.params = {{"block", fmt::format("{}x{}", pattern.bm, pattern.bk)},
+  void describe(const Problem& problem, std::int64_t n_tiles) {
+    const BcsrGroups& groups = a_.groups;
+    report_.format = a_.stats;
+    report_.params = {{"block", fmt::format("{}x{}", a_.block.rows, a_.block.cols)},
                       {"tile_n", std::to_string(variant_.tile_n)},
                       {"cluster", std::to_string(variant_.cluster)},
                       {"stages", std::to_string(stages_)}};
@@ -380,16 +398,32 @@ class AsyncBcsrPlan final : public Plan {
     return clusters;
   }
 
+  const BlockedA& a_;
   const Variant& variant_;
   int stages_ = 0;
   int clusters_ = 0;
   int shared_bytes_ = 0;
   PlanReport report_;
-  Buffer values_, steps_, work_, work_ptr_, b_workspace_;
+  Buffer work_, work_ptr_, b_workspace_;
   DenseView b_transposed_;
   DenseView c_;  // of map_c_
-  CUtensorMap map_a_{}, map_b_{}, map_c_{};
+  CUtensorMap map_b_{}, map_c_{};
   bcsr::Arguments arguments_{};
+};
+
+class AsyncBcsrPrepared final : public Prepared {
+ public:
+  AsyncBcsrPrepared(const SparseOperand& a, const Options& options, Device& device,
+                    StageTimer& stages)
+      : a_(a, options, device, stages), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<AsyncBcsrPlan>(a_, Problem{a_.a, shape, a_.options}, device_, stages);
+  }
+
+ private:
+  BlockedA a_;
+  Device& device_;
 };
 
 // ---- Kernel ------------------------------------------------------------------------------------
@@ -446,9 +480,9 @@ class AsyncBcsr final : public Kernel {
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<AsyncBcsrPlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<AsyncBcsrPrepared>(a, options, device, stages);
   }
 
  private:

@@ -24,6 +24,7 @@
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
 namespace {
@@ -49,34 +50,40 @@ struct MakeVariant {
   }
 };
 
+// A in windows of one height and order.
+struct Windows {
+  WcsrShape shape;
+  tiles::Choice choice;
+  DeviceWcsr matrix;
+  Buffer row_ids;
+};
+
+using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
+
 class AsyncWcsrPlan final : public Plan {
  public:
-  AsyncWcsrPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    const double value_bytes = static_cast<double>(bytes_of(storage_type(problem.precision)));
-    const tiles::Choice choice =
-        tiles::choose_windows(problem, "auto", tiles::dense_box_cost(value_bytes), stages);
-    const WcsrShape shape{kWcsrHeights[choice.height_index], tiles::kTileColumns,
-                          storage_type(problem.precision)};
-    const bool on_device =
-        problem.options.get_choice("build", "device", {"host", "device"}) == "device";
-    matrix_ = on_device ? build_wcsr(*problem.a, shape, choice.row_order, device, stages)
-                        : upload_wcsr(*problem.a, shape, choice.row_order, device, stages);
+  AsyncWcsrPlan(const SparseOperand& a, const Options& options, std::int64_t n,
+                SharedWindows::Entry& built, Device& device, StageTimer& stages)
+      : windows_(built.part), n_(n), overlap_(device.info().compute_capability >= 90) {
+    const DeviceWcsr& matrix = windows_.matrix;
     TileWork work;
     {
       const auto timed = stages.scope("build");
-      variant_ = tiles::make_variant(problem, matrix_.tiles(), matrix_.windows(), shape.window_rows,
-                                     MakeVariant{});
-      launch_ = tiles::choose_launch(problem.options, variant_, n_, matrix_.tiles(),
-                                     matrix_.windows(), device.info());
-      work = cut_windows(matrix_.window_ptr_host, launch_.cut);
-      device.synchronize();
+      variant_ = tiles::make_variant(a.precision, options, n, matrix.tiles(), matrix.windows(),
+                                     windows_.shape.window_rows, MakeVariant{});
+      launch_ = tiles::choose_launch(options, variant_, n, matrix.tiles(), matrix.windows(),
+                                     device.info());
+      work = cut_windows(matrix.window_ptr_host, launch_.cut);
     }
+    if (windows_.matrix.input.data() != nullptr) {  // built just now: it may still be running
+      const auto timed = built.cost.scope("build");
+      device.synchronize();
+      windows_.matrix.input = {};
+    }
+    stages.add(built.cost);
     const auto timed = stages.scope("upload");
-    matrix_.input = {};
-    upload(problem, choice.row_order, work, device);
-    describe(problem, shape, choice, work);
-    matrix_.window_ptr_host = {};
+    upload(a, work, device);
+    describe(a, work);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -88,36 +95,25 @@ class AsyncWcsrPlan final : public Plan {
     in.ldc = c.ld;
     launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
                      launch_.shared_bytes, stream, overlap_, in,
-                     static_cast<const void*>(matrix_.values));
+                     static_cast<const void*>(windows_.matrix.values));
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  void upload(const Problem& problem, const Permutation& row_order, const TileWork& work,
-              Device& device) {
+  void upload(const SparseOperand& a, const TileWork& work, Device& device) {
     blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
     spans_ = device.upload(work.spans);
     splits_ = device.upload(work.splits);
-    if (problem.row_ids.empty()) {
-      row_ids_ = device.upload(row_order);
-    } else if (row_order.empty()) {
-      row_ids_ = device.upload(problem.row_ids);
-    } else {
-      Permutation both(row_order.size());
-      for (std::size_t place = 0; place < both.size(); ++place)
-        both[place] = problem.row_ids[row_order[place]];
-      row_ids_ = device.upload(both);
-    }
     workspace_ = tiles::make_workspace(work, launch_, variant_.sums, false, device);
     device.synchronize();
     arguments_ = {.spans = spans_.as<TileSpan>(),
                   .splits = splits_.as<TileSplit>(),
-                  .window_ptr = matrix_.window_ptr,
-                  .col_idx = matrix_.col_idx,
-                  .row_ids = row_ids_.as<std::int32_t>(),
-                  .places = static_cast<std::int32_t>(problem.m()),
-                  .windows = static_cast<std::int32_t>(matrix_.windows()),
+                  .window_ptr = windows_.matrix.window_ptr,
+                  .col_idx = windows_.matrix.col_idx,
+                  .row_ids = windows_.row_ids.as<std::int32_t>(),
+                  .places = static_cast<std::int32_t>(a.m()),
+                  .windows = static_cast<std::int32_t>(windows_.matrix.windows()),
                   .b = nullptr,
                   .b_row_bytes = 0,
                   .c = nullptr,
@@ -129,14 +125,17 @@ class AsyncWcsrPlan final : public Plan {
                   .release_early = tiles::release_early(work, launch_)};
   }
 
-  void describe(const Problem& problem, const WcsrShape& shape, const tiles::Choice& choice,
-                const TileWork& work) {
+  void describe(const SparseOperand& a, const TileWork& work) {
+    const DeviceWcsr& matrix = windows_.matrix;
+    const WcsrShape& shape = windows_.shape;
+    const tiles::Choice& choice = windows_.choice;
     for (const Buffer* buffer :
-         {&spans_, &splits_, &matrix_.memory, &row_ids_, &workspace_.sums, &workspace_.arrivals})
+         std::initializer_list<const Buffer*>{&spans_, &splits_, &matrix.memory, &windows_.row_ids,
+                                              &workspace_.sums, &workspace_.arrivals})
       report_.device_bytes += buffer->bytes();
     report_.format =
-        wcsr_stats(shape, problem.nnz(), matrix_.window_ptr_host, matrix_.gathered,
-                   static_cast<std::int64_t>(choice.row_order.size() * sizeof(std::int32_t)));
+        wcsr_stats(shape, a.nnz(), matrix.window_ptr_host, matrix.gathered,
+                   static_cast<std::int64_t>(choice.row_order->size() * sizeof(std::int32_t)));
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
     report_.params = {
         {"window", number(shape.window_rows)},    {"order", choice.order},
@@ -144,22 +143,60 @@ class AsyncWcsrPlan final : public Plan {
         {"span", number(launch_.cut.span_tiles)}, {"whole", number(launch_.cut.whole_tiles)},
         {"part", number(launch_.cut.part_tiles)}};
     const int mma_rows = std::max(16, shape.window_rows);
-    report_.issued_flops = 2.0 * static_cast<double>(matrix_.tiles()) * tiles::kTileColumns *
+    report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * tiles::kTileColumns *
                            mma_rows * static_cast<double>(launch_.all_strips()) * variant_.features;
     report_.metrics["blocks"] = static_cast<double>(blocks_) * launch_.strip_groups;
     report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
   }
 
+  Windows& windows_;
   std::int64_t n_;
   bool overlap_;
   Variant variant_;
   tiles::LaunchShape launch_;
   unsigned blocks_ = 0;
-  DeviceWcsr matrix_;
-  Buffer spans_, splits_, row_ids_;
+  Buffer spans_, splits_;
   tiles::Workspace workspace_;
   tiles::Arguments arguments_{};
   PlanReport report_;
+};
+
+class AsyncWcsrPrepared final : public Prepared {
+ public:
+  AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
+      : a_(a),
+        options_(options),
+        device_(device),
+        on_device_(options.get_choice("build", "device", {"host", "device"}) == "device"),
+        chooser_(a, options, "auto",
+                 tiles::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision))))) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const tiles::Choice choice = chooser_.choose(shape.n, stages);
+    auto& built = windows_.get({choice.order, choice.height_index},
+                               [&](StageTimer& cost) { return build(choice, cost); });
+    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape.n, built, device_, stages);
+  }
+
+ private:
+  Windows build(const tiles::Choice& choice, StageTimer& cost) {
+    Windows out;
+    out.shape = {kWcsrHeights[choice.height_index], tiles::kTileColumns,
+                 storage_type(a_.precision)};
+    out.choice = choice;
+    out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost)
+                            : upload_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost);
+    const auto timed = cost.scope("upload");
+    out.row_ids = device_.upload(tiles::rows_of_c(*choice.row_order, a_.row_ids));
+    return out;
+  }
+
+  SparseOperand a_;
+  Options options_;
+  Device& device_;
+  bool on_device_;
+  tiles::WindowChooser chooser_;
+  SharedWindows windows_;
 };
 
 class AsyncWcsr final : public Kernel {
@@ -178,9 +215,9 @@ class AsyncWcsr final : public Kernel {
         static_cast<std::size_t>(columns * (4 + 8 * value_bytes) + 8 * problem.m()));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<AsyncWcsrPlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<AsyncWcsrPrepared>(a, options, device);
   }
 
  private:

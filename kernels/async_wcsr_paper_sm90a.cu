@@ -227,90 +227,122 @@ PaperKernel kernel_for(Precision precision) {
   throw Error(fmt::format("async_wcsr_paper does not multiply {}", to_string(precision)));
 }
 
-class AsyncWcsrPaperPlan final : public Plan {
- public:
-  AsyncWcsrPaperPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : n_(problem.n), kernel_(kernel_for(problem.precision)) {
-    n_tiles_ = static_cast<unsigned>((n_ + kFeatures - 1) / kFeatures);
+// A on the device and the cut of its windows, the same for every N.
+struct Windows {
+  Windows(const SparseOperand& a, int part, Device& device, StageTimer& stages)
+      : rows(a.m()), tiles_per_part(part), kernel(kernel_for(a.precision)) {
     Wcsr host;
     TileWork work;
     {
       const auto timed = stages.scope("build");
-      host = Wcsr::build(*problem.a, {kWindowRows, kTileColumns, storage_type(problem.precision)});
-      const auto part = static_cast<int>(problem.options.get_int("part", 16, 1, 32));
+      host = Wcsr::build(*a.a, {kWindowRows, kTileColumns, storage_type(a.precision)});
       // A span is one window or a part of one: windows are not gathered into spans.
       work = cut_windows(host.window_ptr,
                          {.team = 1, .span_tiles = 1, .whole_tiles = part, .part_tiles = part});
     }
-    const std::int64_t stacked_rows = host.tiles() * kWindowRows;
+    stacked_tiles = host.tiles();
+    const std::int64_t stacked_rows = stacked_tiles * kWindowRows;
     if (stacked_rows > std::numeric_limits<std::int32_t>::max())
       throw Error(fmt::format("async_wcsr_paper: {} rows of stacked tiles, at most 2^31 - 1",
                               stacked_rows));
     const auto timed = stages.scope("upload");
-    blocks_ = static_cast<unsigned>(work.spans.size());
-    spans_ = device.upload(work.spans);
-    splits_ = device.upload(work.splits);
-    col_idx_ = device.upload(host.col_idx);
-    values_ = device.upload(host.values16);
-    if (!problem.row_ids.empty()) row_ids_ = device.upload(problem.row_ids);
-    const std::size_t slots = work.splits.size() * n_tiles_;
+    blocks = static_cast<unsigned>(work.spans.size());
+    split_count = work.splits.size();
+    spans = device.upload(work.spans);
+    splits = device.upload(work.splits);
+    col_idx = device.upload(host.col_idx);
+    values = device.upload(host.values16);
+    if (!a.row_ids.empty()) row_ids = device.upload(a.row_ids);
+    stats = host.stats();
+    device.synchronize();
+    if (blocks > 0)
+      map = make_tensor_map(
+          values.data(), host.shape.value_type,
+          std::array{std::uint64_t{kTileColumns}, static_cast<std::uint64_t>(stacked_rows)},
+          std::array{std::uint64_t{kLineBytes}},
+          std::array{std::uint32_t{kTileColumns}, std::uint32_t{kWindowRows}},
+          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+  }
+
+  std::int64_t rows;
+  int tiles_per_part;
+  PaperKernel kernel;
+  std::int64_t stacked_tiles = 0;
+  unsigned blocks = 0;
+  std::size_t split_count = 0;
+  FormatStats stats;
+  Buffer spans, splits, col_idx, values, row_ids;
+  CUtensorMap map{};
+};
+
+class AsyncWcsrPaperPlan final : public Plan {
+ public:
+  AsyncWcsrPaperPlan(const Windows& a, std::int64_t n, Device& device, StageTimer& stages)
+      : a_(a), n_tiles_(static_cast<unsigned>((n + kFeatures - 1) / kFeatures)) {
+    const auto timed = stages.scope("upload");
+    const std::size_t slots = a.split_count * n_tiles_;
     sums_ = device.allocate(slots * kWindowRows * kFeatures * sizeof(float));
     arrivals_ = device.allocate(slots * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
-    if (blocks_ > 0)
-      map_a_ = make_tensor_map(
-          values_.data(), host.shape.value_type,
-          std::array{std::uint64_t{kTileColumns}, static_cast<std::uint64_t>(stacked_rows)},
-          std::array{std::uint64_t{kLineBytes}},
-          std::array{std::uint32_t{kTileColumns}, std::uint32_t{kWindowRows}},
-          {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
-    arguments_ = {.spans = spans_.as<TileSpan>(),
-                  .splits = splits_.as<TileSplit>(),
-                  .col_idx = col_idx_.as<std::int32_t>(),
-                  .row_ids = row_ids_.as<std::int32_t>(),
-                  .rows = host.rows,
+    arguments_ = {.spans = a.spans.as<TileSpan>(),
+                  .splits = a.splits.as<TileSplit>(),
+                  .col_idx = a.col_idx.as<std::int32_t>(),
+                  .row_ids = a.row_ids.as<std::int32_t>(),
+                  .rows = a.rows,
                   .b = nullptr,
                   .b_row_bytes = 0,
                   .c = nullptr,
                   .ldc = 0,
-                  .n = n_,
+                  .n = n,
                   .sums = sums_.as<float>(),
                   .arrivals = arrivals_.as<unsigned>()};
-    for (const Buffer* buffer :
-         {&spans_, &splits_, &col_idx_, &values_, &row_ids_, &sums_, &arrivals_})
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
+             &a.spans, &a.splits, &a.col_idx, &a.values, &a.row_ids, &sums_, &arrivals_})
       report_.device_bytes += buffer->bytes();
-    report_.format = host.stats();
-    report_.params["part"] = fmt::format("{}", problem.options.get_int("part", 16));
-    report_.issued_flops =
-        2.0 * static_cast<double>(host.tiles()) * kTileColumns * kWindowRows * kFeatures * n_tiles_;
-    report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
+    report_.format = a.stats;
+    report_.params["part"] = fmt::format("{}", a.tiles_per_part);
+    report_.issued_flops = 2.0 * static_cast<double>(a.stacked_tiles) * kTileColumns * kWindowRows *
+                           kFeatures * n_tiles_;
+    report_.metrics["split_windows"] = static_cast<double>(a.split_count);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (blocks_ == 0) return;
+    if (a_.blocks == 0) return;
     Arguments in = arguments_;
     in.b = b.data;
     in.b_row_bytes = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
     in.c = static_cast<float*>(c.data);
     in.ldc = c.ld;
     SPMMBENCH_CUDA(
-        cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
-    launch_dependent(kernel_, dim3(blocks_, n_tiles_), dim3(2 * kWarpgroup), kSharedBytes, stream,
-                     true, map_a_, in);
+        cudaFuncSetAttribute(a_.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
+    launch_dependent(a_.kernel, dim3(a_.blocks, n_tiles_), dim3(2 * kWarpgroup), kSharedBytes,
+                     stream, true, a_.map, in);
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  std::int64_t n_;
-  PaperKernel kernel_;
-  unsigned blocks_ = 0, n_tiles_ = 1;
-  Buffer spans_, splits_, col_idx_, values_, row_ids_, sums_, arrivals_;
-  CUtensorMap map_a_{};
+  const Windows& a_;
+  unsigned n_tiles_;
+  Buffer sums_, arrivals_;
   Arguments arguments_{};
   PlanReport report_;
+};
+
+class AsyncWcsrPaperPrepared final : public Prepared {
+ public:
+  AsyncWcsrPaperPrepared(const SparseOperand& a, int part, Device& device, StageTimer& stages)
+      : windows_(a, part, device, stages), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<AsyncWcsrPaperPlan>(windows_, shape.n, device_, stages);
+  }
+
+ private:
+  Windows windows_;
+  Device& device_;
 };
 
 class AsyncWcsrPaper final : public Kernel {
@@ -327,9 +359,10 @@ class AsyncWcsrPaper final : public Kernel {
     return Support::yes(static_cast<std::size_t>(columns * (4 + 2 * kWindowRows)));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<AsyncWcsrPaperPlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
+    const auto part = static_cast<int>(options.get_int("part", 16, 1, 32));
+    return std::make_unique<AsyncWcsrPaperPrepared>(a, part, device, stages);
   }
 
  private:

@@ -19,6 +19,7 @@
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
 namespace {
@@ -175,10 +176,10 @@ std::vector<Candidate> candidates(const Problem& problem, const Structure& struc
   return out;
 }
 
-// The kernel, and the problem as it is given to it: with that kernel's options.
+// The kernel with its options, and what it is expected to take.
 struct Pick {
   const Kernel* kernel = nullptr;
-  Problem problem;
+  Options options;
   double us = 0;
   std::string reason;  // why none, when kernel is null
 };
@@ -191,7 +192,7 @@ Pick pick(const Problem& problem, const Structure& structure, const DeviceInfo& 
     Problem own = problem;
     own.options = candidate.options;
     const Support support = check_support(*kernel, own, device);
-    if (support.ok) return {kernel, std::move(own), candidate.us, {}};
+    if (support.ok) return {kernel, candidate.options, candidate.us, {}};
     out.reason = fmt::format("{}: {}", candidate.kernel, support.reason);
   }
   return out;
@@ -202,6 +203,7 @@ class AutoPlan final : public Plan {
   AutoPlan(std::unique_ptr<Plan> plan, std::map<std::string, std::string> params)
       : plan_(std::move(plan)), params_(std::move(params)) {}
 
+  void inspect_b(const DenseView& b, StageTimer& stages) override { plan_->inspect_b(b, stages); }
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     plan_->launch(b, c, stream);
   }
@@ -216,6 +218,43 @@ class AutoPlan final : public Plan {
   std::map<std::string, std::string> params_;
 };
 
+class AutoPrepared final : public Prepared {
+ public:
+  AutoPrepared(const SparseOperand& a, Device& device, StageTimer& stages)
+      : a_(a), device_(device) {
+    const auto timed = stages.scope("choose");
+    structure_ = structure_of(*a.a);
+  }
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    Pick picked;
+    std::map<std::string, std::string> params;
+    {
+      const auto timed = stages.scope("choose");
+      picked = pick(Problem{a_, shape, {}}, structure_, device_.info());
+      if (picked.kernel == nullptr) throw Error(fmt::format("auto: {}", picked.reason));
+      params["picked"] = Spec{picked.kernel->info().name, picked.options}.to_string();
+      params["why"] = fmt::format(
+          "{:.1f} nonzeros per row (cv {:.1f}, {:.0f}% empty), 8-row windows gather {:.2f} per "
+          "nonzero, "
+          "128x64 blocks {:.0f}% full: predicted {:.1f} us",
+          structure_.mean_row, structure_.cv_row, 100 * structure_.empty_rows,
+          structure_.windows.gathered_share[0], 100 * structure_.block_fill, picked.us);
+    }
+    auto& prepared = prepared_.get(params["picked"], [&](StageTimer& cost) {
+      return picked.kernel->prepare(a_, picked.options, device_, cost);
+    });
+    stages.add(prepared.cost);
+    return std::make_unique<AutoPlan>(prepared.part->bind(shape, stages), std::move(params));
+  }
+
+ private:
+  SparseOperand a_;
+  Device& device_;
+  Structure structure_;
+  SharedParts<std::string, std::unique_ptr<Prepared>> prepared_;  // by what was picked
+};
+
 class Auto final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
@@ -223,28 +262,14 @@ class Auto final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Pick picked = pick(problem, structure_of(*problem.a), device);
     if (picked.kernel == nullptr) return Support::no(picked.reason);
-    return check_support(*picked.kernel, picked.problem, device);
+    Problem own = problem;
+    own.options = picked.options;
+    return check_support(*picked.kernel, own, device);
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    Pick picked;
-    std::map<std::string, std::string> params;
-    {
-      const auto timed = stages.scope("choose");
-      const Structure structure = structure_of(*problem.a);
-      picked = pick(problem, structure, device.info());
-      if (picked.kernel == nullptr) throw Error(fmt::format("auto: {}", picked.reason));
-      params["picked"] = Spec{picked.kernel->info().name, picked.problem.options}.to_string();
-      params["why"] = fmt::format(
-          "{:.1f} nonzeros per row (cv {:.1f}, {:.0f}% empty), 8-row windows gather {:.2f} per "
-          "nonzero, "
-          "128x64 blocks {:.0f}% full: predicted {:.1f} us",
-          structure.mean_row, structure.cv_row, 100 * structure.empty_rows,
-          structure.windows.gathered_share[0], 100 * structure.block_fill, picked.us);
-    }
-    return std::make_unique<AutoPlan>(picked.kernel->prepare(picked.problem, device, stages),
-                                      std::move(params));
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<AutoPrepared>(a, device, stages);
   }
 
  private:

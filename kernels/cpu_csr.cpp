@@ -113,25 +113,40 @@ struct SplitRow {
   std::int64_t last;
 };
 
+// The cuts of A, the same for every N.
+struct Parts {
+  Parts(const SparseOperand& operand, StageTimer& stages) : a(operand) {
+    const auto timed = stages.scope("build");
+    const CsrMatrix& csr = *operand.a;
+    const std::int64_t length = std::max<std::int64_t>(csr.rows + csr.nnz(), 1);
+    count = std::min<std::int64_t>(std::int64_t{kPartsPerThread} * omp_get_max_threads(), length);
+    cuts = cut_evenly(csr, count);
+    for (std::int64_t part = 0, first = 0; part < count; ++part) {
+      const Cut& begin = cuts[part];
+      if (begin.entry == csr.row_ptr[begin.row]) first = part;
+      else if (cuts[part + 1].row > begin.row) split_rows.push_back({begin.row, first, part});
+      if (cuts[part + 1].row > begin.row) first = part;
+    }
+  }
+
+  SparseOperand a;
+  std::int64_t count = 0;
+  std::vector<Cut> cuts;
+  std::vector<SplitRow> split_rows;
+};
+
+bool widens(Precision precision, Layout layout) {
+  return layout != Layout::row_major || storage_type(precision) != ElementType::f32;
+}
+
 class CpuCsrPlan final : public Plan {
  public:
-  CpuCsrPlan(const Problem& problem, StageTimer& stages)
-      : a_(*problem.a), row_ids_(problem.row_ids), n_(problem.n) {
+  CpuCsrPlan(const Parts& parts, const Shape& shape, StageTimer& stages)
+      : parts_(parts), a_(*parts.a.a), n_(shape.n) {
     const auto timed = stages.scope("build");
-    const std::int64_t length = std::max<std::int64_t>(a_.rows + a_.nnz(), 1);
-    const std::int64_t parts =
-        std::min<std::int64_t>(std::int64_t{kPartsPerThread} * omp_get_max_threads(), length);
-    cuts_ = cut_evenly(a_, parts);
-    heads_.resize(parts * n_);
-    tails_.resize(parts * n_);
-    for (std::int64_t part = 0, first = 0; part < parts; ++part) {
-      const Cut& begin = cuts_[part];
-      if (begin.entry == a_.row_ptr[begin.row]) first = part;
-      else if (cuts_[part + 1].row > begin.row) split_rows_.push_back({begin.row, first, part});
-      if (cuts_[part + 1].row > begin.row) first = part;
-    }
-    if (problem.layout != Layout::row_major || storage_type(problem.precision) != ElementType::f32)
-      widened_b_.resize(problem.k() * n_);
+    heads_.resize(parts.count * n_);
+    tails_.resize(parts.count * n_);
+    if (widens(parts.a.precision, shape.layout)) widened_b_.resize(parts.a.k() * n_);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream) override {
@@ -142,10 +157,9 @@ class CpuCsrPlan final : public Plan {
       rows_of_b = widened_b_.data();
       ld = n_;
     }
-    const auto parts = static_cast<std::int64_t>(cuts_.size()) - 1;
 #pragma omp parallel for schedule(dynamic, 1)
-    for (std::int64_t part = 0; part < parts; ++part) multiply(part, rows_of_b, ld, c);
-    for (const SplitRow& split : split_rows_) finish(split, c);
+    for (std::int64_t part = 0; part < parts_.count; ++part) multiply(part, rows_of_b, ld, c);
+    for (const SplitRow& split : parts_.split_rows) finish(split, c);
   }
 
   PlanReport report() const override {
@@ -173,8 +187,8 @@ class CpuCsrPlan final : public Plan {
   }
 
   void multiply(std::int64_t part, const float* b, std::int64_t ld, const DenseView& c) {
-    const Cut begin = cuts_[part];
-    const Cut end = cuts_[part + 1];
+    const Cut begin = parts_.cuts[part];
+    const Cut end = parts_.cuts[part + 1];
     const bool cut_before = begin.row < a_.rows && begin.entry > a_.row_ptr[begin.row];
     for (std::int64_t first = 0; first < n_; first += kSlab) {
       const std::int64_t width = std::min(kSlab, n_ - first);
@@ -202,15 +216,27 @@ class CpuCsrPlan final : public Plan {
     store_row(c, target(split.row), 0, n_, sums);
   }
 
-  std::int64_t target(std::int64_t row) const { return row_ids_.empty() ? row : row_ids_[row]; }
+  std::int64_t target(std::int64_t row) const {
+    return parts_.a.row_ids.empty() ? row : parts_.a.row_ids[row];
+  }
 
+  const Parts& parts_;
   const CsrMatrix& a_;
-  std::span<const std::int32_t> row_ids_;
   std::int64_t n_;
-  std::vector<Cut> cuts_;
-  std::vector<SplitRow> split_rows_;
   std::vector<float> heads_, tails_;  // one row of N sums per part
   std::vector<float> widened_b_;      // K x N, or empty when B is used as it lies
+};
+
+class CpuCsrPrepared final : public Prepared {
+ public:
+  CpuCsrPrepared(const SparseOperand& a, StageTimer& stages) : parts_(a, stages) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<CpuCsrPlan>(parts_, shape, stages);
+  }
+
+ private:
+  Parts parts_;
 };
 
 class CpuCsr final : public Kernel {
@@ -218,16 +244,16 @@ class CpuCsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const bool widens =
-        problem.layout != Layout::row_major || storage_type(problem.precision) != ElementType::f32;
     const std::int64_t partial_rows = std::int64_t{2} * kPartsPerThread * device.sm_count;
-    return Support::yes(static_cast<std::size_t>(partial_rows + (widens ? problem.k() : 0)) *
-                        problem.n * sizeof(float));
+    return Support::yes(
+        static_cast<std::size_t>(partial_rows +
+                                 (widens(problem.precision, problem.layout) ? problem.k() : 0)) *
+        problem.n * sizeof(float));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device&,
-                                StageTimer& stages) const override {
-    return std::make_unique<CpuCsrPlan>(problem, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer& stages) const override {
+    return std::make_unique<CpuCsrPrepared>(a, stages);
   }
 
  private:

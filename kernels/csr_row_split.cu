@@ -215,13 +215,14 @@ constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
 
 // Long segments keep few groups busy to the end of a small matrix; short ones cost atomics. About
 // one segment per warp of the device, within what was best for large matrices.
-std::int64_t choose_split(const Problem& problem, const DeviceInfo& device) {
+std::int64_t choose_split(const SparseOperand& a, const Options& options,
+                          const DeviceInfo& device) {
   constexpr std::int64_t kWarpsPerSm = 48;
   constexpr std::int64_t kMinSplit = 32;
   constexpr std::int64_t kMaxSplit = 128;
-  const std::int64_t share = problem.nnz() / (kWarpsPerSm * device.sm_count);
+  const std::int64_t share = a.nnz() / (kWarpsPerSm * device.sm_count);
   const auto even = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(share)));
-  return problem.options.get_int("split", std::clamp(even, kMinSplit, kMaxSplit), 1, INT32_MAX);
+  return options.get_int("split", std::clamp(even, kMinSplit, kMaxSplit), 1, INT32_MAX);
 }
 
 struct Segments {
@@ -229,10 +230,10 @@ struct Segments {
   std::vector<SplitRow> split_rows;
 };
 
-Segments cut_rows(const Problem& problem, std::int64_t split) {
-  const CsrMatrix& a = *problem.a;
+Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
+  const CsrMatrix& a = *operand.a;
   const auto target = [&](std::int64_t row) {
-    return problem.row_ids.empty() ? static_cast<std::int32_t>(row) : problem.row_ids[row];
+    return operand.row_ids.empty() ? static_cast<std::int32_t>(row) : operand.row_ids[row];
   };
   Segments out;
   out.segments.reserve(a.rows + a.nnz() / split + 1);
@@ -270,28 +271,43 @@ Tiling tile_columns(std::int64_t n, Precision precision) {
   return {lanes, slabs, slabs * lanes * per_lane};
 }
 
-class CsrRowSplitPlan final : public Plan {
- public:
-  CsrRowSplitPlan(const Problem& problem, Device& device, StageTimer& stages, std::int64_t split)
-      : n_(problem.n),
-        precision_(problem.precision),
-        split_(split),
-        tiling_(tile_columns(problem.n, problem.precision)),
-        overlap_(device.info().compute_capability >= 90) {
+// A on the device. It is the same for every N.
+struct Matrix {
+  Matrix(const SparseOperand& a, std::int64_t most_per_segment, Device& device, StageTimer& stages)
+      : split(most_per_segment) {
     Segments host;
     {
       const auto timed = stages.scope("build");
-      host = cut_rows(problem, split);
+      host = cut_rows(a, split);
     }
     const auto timed = stages.scope("upload");
-    segment_count_ = static_cast<std::int64_t>(host.segments.size());
-    split_count_ = static_cast<std::int64_t>(host.split_rows.size());
-    col_idx_ = device.upload(problem.a->col_idx);
-    values_ = upload_values(device, problem.a->values, storage_type(precision_));
-    segments_ = device.upload(host.segments);
-    split_rows_ = device.upload(host.split_rows);
-    sums_ = device.allocate(split_count_ * tiling_.columns_padded * sizeof(float));
-    arrivals_ = device.allocate(split_count_ * tiling_.slabs * sizeof(unsigned));
+    segment_count = static_cast<std::int64_t>(host.segments.size());
+    split_count = static_cast<std::int64_t>(host.split_rows.size());
+    col_idx = device.upload(a.a->col_idx);
+    values = upload_values(device, a.a->values, storage_type(a.precision));
+    segments = device.upload(host.segments);
+    split_rows = device.upload(host.split_rows);
+    device.synchronize();
+  }
+
+  std::int64_t split;
+  std::int64_t segment_count = 0;
+  std::int64_t split_count = 0;
+  Buffer col_idx, values, segments, split_rows;
+};
+
+// What depends on N: how its columns are shared out, and the sums of the rows that are cut.
+class CsrRowSplitPlan final : public Plan {
+ public:
+  CsrRowSplitPlan(const Matrix& a, Precision precision, std::int64_t n, Device& device,
+                  StageTimer& stages)
+      : a_(a),
+        n_(n),
+        tiling_(tile_columns(n, precision)),
+        overlap_(device.info().compute_capability >= 90) {
+    const auto timed = stages.scope("upload");
+    sums_ = device.allocate(a.split_count * tiling_.columns_padded * sizeof(float));
+    arrivals_ = device.allocate(a.split_count * tiling_.slabs * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
@@ -313,11 +329,12 @@ class CsrRowSplitPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    for (const Buffer* buffer : {&col_idx_, &values_, &segments_, &split_rows_, &sums_, &arrivals_})
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
+             &a_.col_idx, &a_.values, &a_.segments, &a_.split_rows, &sums_, &arrivals_})
       report.device_bytes += buffer->bytes();
-    report.params["split"] = fmt::format("{}", split_);
+    report.params["split"] = fmt::format("{}", a_.split);
     report.params["lanes"] = fmt::format("{}", tiling_.lanes);
-    report.metrics["split_rows"] = static_cast<double>(split_count_);
+    report.metrics["split_rows"] = static_cast<double>(a_.split_count);
     return report;
   }
 
@@ -325,11 +342,11 @@ class CsrRowSplitPlan final : public Plan {
   template <class TB, class TC, int kLanes>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per block
-    const Workspace work{segments_.as<Segment>(),    segment_count_,
-                         split_rows_.as<SplitRow>(), sums_.as<float>(),
-                         arrivals_.as<unsigned>(),   tiling_.columns_padded};
-    const CsrEntries<TB> a{col_idx_.as<std::int32_t>(), values_.as<TB>()};
-    const dim3 grid(static_cast<unsigned>((segment_count_ + kGroups - 1) / kGroups),
+    const Workspace work{a_.segments.as<Segment>(),    a_.segment_count,
+                         a_.split_rows.as<SplitRow>(), sums_.as<float>(),
+                         arrivals_.as<unsigned>(),     tiling_.columns_padded};
+    const CsrEntries<TB> a{a_.col_idx.as<std::int32_t>(), a_.values.as<TB>()};
+    const dim3 grid(static_cast<unsigned>((a_.segment_count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
     launch_dependent(csr_row_split_kernel<TB, TC, kLanes>, grid, dim3(kThreads), 0, stream,
                      overlap_, work, a, static_cast<const TB*>(b.data),
@@ -337,14 +354,27 @@ class CsrRowSplitPlan final : public Plan {
                      n_);
   }
 
+  const Matrix& a_;
   std::int64_t n_;
-  Precision precision_;
-  std::int64_t split_;
   Tiling tiling_;
   bool overlap_;
-  std::int64_t segment_count_ = 0;
-  std::int64_t split_count_ = 0;
-  Buffer col_idx_, values_, segments_, split_rows_, sums_, arrivals_;
+  Buffer sums_, arrivals_;
+};
+
+class CsrRowSplitPrepared final : public Prepared {
+ public:
+  CsrRowSplitPrepared(const SparseOperand& a, std::int64_t split, Device& device,
+                      StageTimer& stages)
+      : matrix_(a, split, device, stages), precision_(a.precision), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<CsrRowSplitPlan>(matrix_, precision_, shape.n, device_, stages);
+  }
+
+ private:
+  Matrix matrix_;
+  Precision precision_;
+  Device& device_;
 };
 
 class CsrRowSplit final : public Kernel {
@@ -356,7 +386,8 @@ class CsrRowSplit final : public Kernel {
     if (tiling.slabs > kMaxSlabs)
       return Support::no(
           fmt::format("N above {}", kMaxSlabs * (tiling.columns_padded / tiling.slabs)));
-    const std::int64_t most_split_rows = problem.nnz() / choose_split(problem, device);
+    const std::int64_t most_split_rows =
+        problem.nnz() / choose_split(problem, problem.options, device);
     const std::int64_t bytes =
         problem.nnz() * static_cast<std::int64_t>(4 + bytes_of(storage_type(problem.precision))) +
         (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
@@ -364,10 +395,10 @@ class CsrRowSplit final : public Kernel {
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<CsrRowSplitPlan>(problem, device, stages,
-                                             choose_split(problem, device.info()));
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<CsrRowSplitPrepared>(a, choose_split(a, options, device.info()), device,
+                                                 stages);
   }
 
  private:

@@ -68,51 +68,60 @@ cublasComputeType_t compute_type(Precision precision) {
   std::abort();
 }
 
-DenseView dense_a(const Problem& problem) {
-  return make_dense_view(problem.m(), problem.k(), Layout::row_major,
-                         storage_type(problem.precision));
+DenseView dense_a(const SparseOperand& a) {
+  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
 }
 
-class CublasDensePlan final : public Plan {
- public:
-  CublasDensePlan(const Problem& problem, Device& device, StageTimer& stages)
-      : handle_(cublas_handle(device)),
-        a_(dense_a(problem)),
-        precision_(problem.precision),
-        issued_flops_(2.0 * static_cast<double>(problem.m()) * static_cast<double>(problem.k()) *
-                      static_cast<double>(problem.n)) {
+// A with its zeros, the same for every shape.
+struct DenseA {
+  DenseA(const SparseOperand& operand, Device& device, StageTimer& stages)
+      : view(dense_a(operand)), precision(operand.precision) {
     const auto timed = stages.scope("upload");
-    dense_ = device.allocate(a_.bytes());
-    workspace_ = device.allocate(kWorkspaceBytes);
-    a_.data = dense_.data();
-    device.fill_bytes(dense_.data(), 0, dense_.bytes());
-    const Buffer row_ptr = device.upload(problem.a->row_ptr);
-    const Buffer col_idx = device.upload(problem.a->col_idx);
-    const Buffer values = upload_values(device, problem.a->values, a_.type);
+    memory = device.allocate(view.bytes());
+    workspace = device.allocate(kWorkspaceBytes);
+    view.data = memory.data();
+    device.fill_bytes(memory.data(), 0, memory.bytes());
+    const Buffer row_ptr = device.upload(operand.a->row_ptr);
+    const Buffer col_idx = device.upload(operand.a->col_idx);
+    const Buffer values = upload_values(device, operand.a->values, view.type);
     const int blocks = 16 * device.info().sm_count;
-    visit_element_type(a_.type, [&](auto* tag) {
+    visit_element_type(view.type, [&](auto* tag) {
       using T = std::remove_pointer_t<decltype(tag)>;
       scatter_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
-          a_.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
-          dense_.as<T>(), a_.ld);
+          view.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
+          memory.as<T>(), view.ld);
     });
     SPMMBENCH_CUDA_LAUNCHED();
     device.synchronize();
   }
 
+  DenseView view;
+  Precision precision;
+  Buffer memory, workspace;
+};
+
+class CublasDensePlan final : public Plan {
+ public:
+  CublasDensePlan(const DenseA& a, std::int64_t n, Device& device)
+      : handle_(cublas_handle(device)),
+        a_(a),
+        issued_flops_(2.0 * static_cast<double>(a.view.rows) * static_cast<double>(a.view.cols) *
+                      static_cast<double>(n)) {}
+
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     check(cublasSetStream(handle_, static_cast<cudaStream_t>(stream.handle)), "cublasSetStream");
-    check(cublasSetWorkspace(handle_, workspace_.data(), workspace_.bytes()), "cublasSetWorkspace");
+    check(cublasSetWorkspace(handle_, a_.workspace.data(), a_.workspace.bytes()),
+          "cublasSetWorkspace");
     const auto m = static_cast<int>(c.rows);
     const auto n = static_cast<int>(c.cols);
-    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_, c);
-    else multiply(CUBLAS_OP_T, m, n, a_, b, c);
+    if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c);
+    else multiply(CUBLAS_OP_T, m, n, a_.view, b, c);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes = dense_.bytes() + workspace_.bytes();
+    report.device_bytes = a_.memory.bytes() + a_.workspace.bytes();
     report.issued_flops = issued_flops_;
     return report;
   }
@@ -123,19 +132,31 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check(cublasGemmEx(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.cols), &kOne,
-                       left.data, cuda_type(left.type), static_cast<int>(left.ld), right.data,
-                       cuda_type(right.type), static_cast<int>(right.ld), &kZero, c.data,
-                       cuda_type(c.type), static_cast<int>(c.ld), compute_type(precision_),
-                       CUBLAS_GEMM_DEFAULT),
+    check(cublasGemmEx(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.view.cols),
+                       &kOne, left.data, cuda_type(left.type), static_cast<int>(left.ld),
+                       right.data, cuda_type(right.type), static_cast<int>(right.ld), &kZero,
+                       c.data, cuda_type(c.type), static_cast<int>(c.ld),
+                       compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   }
 
   cublasHandle_t handle_;
-  DenseView a_;
-  Precision precision_;
+  const DenseA& a_;
   double issued_flops_;
-  Buffer dense_, workspace_;
+};
+
+class CublasDensePrepared final : public Prepared {
+ public:
+  CublasDensePrepared(const SparseOperand& a, Device& device, StageTimer& stages)
+      : a_(a, device, stages), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
+    return std::make_unique<CublasDensePlan>(a_, shape.n, device_);
+  }
+
+ private:
+  DenseA a_;
+  Device& device_;
 };
 
 class CublasDense final : public Kernel {
@@ -156,9 +177,10 @@ class CublasDense final : public Kernel {
     return Support::yes(bytes + kWorkspaceBytes + csr_bytes);
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<CublasDensePlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    (void)cublas_handle(device);  // before anything is timed
+    return std::make_unique<CublasDensePrepared>(a, device, stages);
   }
 
  private:

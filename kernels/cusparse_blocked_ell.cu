@@ -21,8 +21,8 @@ constexpr std::int64_t kDefaultBlock = 64;
 // Stored entries per nonzero beyond which the format is not a serious candidate.
 constexpr double kMaxPadding = 64;
 
-int block_of(const Problem& problem) {
-  return static_cast<int>(problem.options.get_int("block", kDefaultBlock, 2, 128));
+int block_of(const Options& options) {
+  return static_cast<int>(options.get_int("block", kDefaultBlock, 2, 128));
 }
 
 std::int64_t widest_block_row(const BcsrPattern& pattern) {
@@ -63,7 +63,7 @@ class CusparseBlockedEll final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
-    const int block = block_of(problem);
+    const int block = block_of(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
       return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
@@ -77,37 +77,41 @@ class CusparseBlockedEll final : public Kernel {
         static_cast<double>(blocks) * sizeof(std::int32_t)));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    const int block = block_of(problem);
-    SparseOnDevice a;
+    const int block = block_of(options);
+    SparseOnDevice out;
     BlockedEll ell;
     {
       const auto timed = stages.scope("build");
-      const Bcsr bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block, block));
+      const Bcsr bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block, block));
       ell = build(bcsr);
-      a.report = report(problem, bcsr.pattern, ell);
+      out.report = report(a, bcsr.pattern, ell);
+      out.stored = static_cast<std::int64_t>(ell.values.size());
     }
     {
       const auto timed = stages.scope("upload");
-      const ElementType type = storage_type(problem.precision);
-      a.memory.push_back(device.upload(ell.block_col));
-      a.memory.push_back(upload_values(device, ell.values, type));
-      cusparseSpMatDescr_t matrix = nullptr;
-      SPMMBENCH_CUSPARSE(cusparseCreateBlockedEll(
-          &matrix, problem.m(), problem.k(), block, ell.width * block, a.memory[0].data(),
-          a.memory[1].data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
-      a.matrix.reset(matrix);
+      const ElementType type = storage_type(a.precision);
+      out.memory.push_back(device.upload(ell.block_col));
+      out.memory.push_back(upload_values(device, ell.values, type));
+      device.synchronize();
+      out.describe = [rows = a.m(), cols = a.k(), width = ell.width * block, block, type,
+                      block_col = out.memory[0].data(), values = out.memory[1].data()] {
+        cusparseSpMatDescr_t matrix = nullptr;
+        SPMMBENCH_CUSPARSE(cusparseCreateBlockedEll(&matrix, rows, cols, block, width, block_col,
+                                                    values, CUSPARSE_INDEX_32I,
+                                                    CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
+        return SparseDescriptor(matrix);
+      };
     }
-    return make_cusparse_plan(problem, device, stages, std::move(a), CUSPARSE_SPMM_BLOCKED_ELL_ALG1,
-                              false);
+    return make_cusparse_prepared(a, device, std::move(out), CUSPARSE_SPMM_BLOCKED_ELL_ALG1, false);
   }
 
  private:
-  static PlanReport report(const Problem& problem, const BcsrPattern& pattern,
+  static PlanReport report(const SparseOperand& a, const BcsrPattern& pattern,
                            const BlockedEll& ell) {
-    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
     PlanReport report;
     FormatStats stats = pattern.stats(static_cast<int>(value_bytes));
     stats.name = fmt::format("blocked_ell_{}", pattern.bm);
@@ -115,11 +119,10 @@ class CusparseBlockedEll final : public Kernel {
     stats.index_bytes = static_cast<std::int64_t>(ell.block_col.size() * sizeof(std::int32_t));
     stats.bytes = stats.index_bytes + stats.stored * value_bytes;
     stats.tiles = static_cast<std::int64_t>(ell.block_col.size());
-    stats.fill = static_cast<double>(problem.nnz()) / static_cast<double>(stats.stored);
-    stats.nnz_per_tile = static_cast<double>(problem.nnz()) / static_cast<double>(stats.tiles);
+    stats.fill = static_cast<double>(a.nnz()) / static_cast<double>(stats.stored);
+    stats.nnz_per_tile = static_cast<double>(a.nnz()) / static_cast<double>(stats.tiles);
     report.format = stats;
     report.params["block"] = fmt::format("{}", pattern.bm);
-    report.issued_flops = 2.0 * static_cast<double>(stats.stored) * static_cast<double>(problem.n);
     return report;
   }
 

@@ -17,8 +17,8 @@ constexpr std::int64_t kDefaultBlock = 64;
 // Stored entries per nonzero beyond which the format is not a serious candidate.
 constexpr double kMaxPadding = 64;
 
-int block_of(const Problem& problem) {
-  return static_cast<int>(problem.options.get_int("block", kDefaultBlock, 2, 128));
+int block_of(const Options& options) {
+  return static_cast<int>(options.get_int("block", kDefaultBlock, 2, 128));
 }
 
 class CusparseBsr final : public Kernel {
@@ -26,7 +26,7 @@ class CusparseBsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    const int block = block_of(problem);
+    const int block = block_of(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
       return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
@@ -41,35 +41,39 @@ class CusparseBsr final : public Kernel {
                             sizeof(std::int32_t));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    const int block = block_of(problem);
-    SparseOnDevice a;
+    const int block = block_of(options);
+    SparseOnDevice out;
     Bcsr bcsr;
     {
       const auto timed = stages.scope("build");
-      bcsr = Bcsr::build(*problem.a, BcsrPattern::build(*problem.a, block, block));
-      a.report.format = bcsr.pattern.stats(sizeof(float));
-      a.report.params["block"] = fmt::format("{}", block);
-      a.report.issued_flops =
-          2.0 * static_cast<double>(bcsr.pattern.stored()) * static_cast<double>(problem.n);
+      bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block, block));
+      out.report.format = bcsr.pattern.stats(sizeof(float));
+      out.report.params["block"] = fmt::format("{}", block);
+      out.stored = bcsr.pattern.stored();
     }
     {
       const auto timed = stages.scope("upload");
       const BcsrPattern& pattern = bcsr.pattern;
-      a.memory.push_back(device.upload(
+      out.memory.push_back(device.upload(
           std::vector<std::int32_t>(pattern.block_row_ptr.begin(), pattern.block_row_ptr.end())));
-      a.memory.push_back(device.upload(pattern.block_col));
-      a.memory.push_back(device.upload(bcsr.values));
-      cusparseSpMatDescr_t matrix = nullptr;
-      SPMMBENCH_CUSPARSE(cusparseCreateBsr(
-          &matrix, pattern.block_rows(), problem.k() / block, pattern.blocks(), block, block,
-          a.memory[0].data(), a.memory[1].data(), a.memory[2].data(), CUSPARSE_INDEX_32I,
-          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F, CUSPARSE_ORDER_ROW));
-      a.matrix.reset(matrix);
+      out.memory.push_back(device.upload(pattern.block_col));
+      out.memory.push_back(device.upload(bcsr.values));
+      device.synchronize();
+      out.describe = [rows = pattern.block_rows(), cols = a.k() / block, blocks = pattern.blocks(),
+                      block, row_ptr = out.memory[0].data(), block_col = out.memory[1].data(),
+                      values = out.memory[2].data()] {
+        cusparseSpMatDescr_t matrix = nullptr;
+        SPMMBENCH_CUSPARSE(cusparseCreateBsr(&matrix, rows, cols, blocks, block, block, row_ptr,
+                                             block_col, values, CUSPARSE_INDEX_32I,
+                                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                             CUDA_R_32F, CUSPARSE_ORDER_ROW));
+        return SparseDescriptor(matrix);
+      };
     }
-    return make_cusparse_plan(problem, device, stages, std::move(a), CUSPARSE_SPMM_BSR_ALG1, false);
+    return make_cusparse_prepared(a, device, std::move(out), CUSPARSE_SPMM_BSR_ALG1, false);
   }
 
  private:

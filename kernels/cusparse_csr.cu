@@ -21,17 +21,18 @@
 namespace spmmbench {
 namespace {
 
-bool fits_32_bits(const Problem& problem) {
-  return problem.nnz() < std::numeric_limits<std::int32_t>::max();
+bool fits_32_bits(const SparseOperand& a) {
+  return a.nnz() < std::numeric_limits<std::int32_t>::max();
 }
 
 // 32-bit indices while the nonzeros can be counted in them, as every caller would; else 64-bit ones
 // throughout, since cuSPARSE does not mix.
-SparseOnDevice upload_csr(const Problem& problem, Device& device) {
-  const CsrMatrix& a = *problem.a;
-  const ElementType type = storage_type(problem.precision);
+SparseOnDevice upload_csr(const SparseOperand& operand, Device& device) {
+  const CsrMatrix& a = *operand.a;
+  const ElementType type = storage_type(operand.precision);
+  const bool narrow = fits_32_bits(operand);
   SparseOnDevice out;
-  if (fits_32_bits(problem)) {
+  if (narrow) {
     out.memory.push_back(
         device.upload(std::vector<std::int32_t>(a.row_ptr.begin(), a.row_ptr.end())));
     out.memory.push_back(device.upload(a.col_idx));
@@ -41,12 +42,15 @@ SparseOnDevice upload_csr(const Problem& problem, Device& device) {
         device.upload(std::vector<std::int64_t>(a.col_idx.begin(), a.col_idx.end())));
   }
   out.memory.push_back(upload_values(device, a.values, type));
-  const cusparseIndexType_t index = fits_32_bits(problem) ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
-  cusparseSpMatDescr_t matrix = nullptr;
-  SPMMBENCH_CUSPARSE(cusparseCreateCsr(&matrix, a.rows, a.cols, a.nnz(), out.memory[0].data(),
-                                       out.memory[1].data(), out.memory[2].data(), index, index,
-                                       CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
-  out.matrix.reset(matrix);
+  out.stored = a.nnz();
+  const cusparseIndexType_t index = narrow ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
+  out.describe = [&a, index, type, row_ptr = out.memory[0].data(), col_idx = out.memory[1].data(),
+                  values = out.memory[2].data()] {
+    cusparseSpMatDescr_t matrix = nullptr;
+    SPMMBENCH_CUSPARSE(cusparseCreateCsr(&matrix, a.rows, a.cols, a.nnz(), row_ptr, col_idx, values,
+                                         index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
+    return SparseDescriptor(matrix);
+  };
   return out;
 }
 
@@ -76,15 +80,16 @@ class CusparseCsr final : public Kernel {
                                                  problem.nnz() * (index_bytes + value_bytes)));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    SparseOnDevice a;
+    SparseOnDevice matrix;
     {
       const auto timed = stages.scope("upload");
-      a = upload_csr(problem, device);
+      matrix = upload_csr(a, device);
+      device.synchronize();
     }
-    return make_cusparse_plan(problem, device, stages, std::move(a), algorithm_, preprocess_);
+    return make_cusparse_prepared(a, device, std::move(matrix), algorithm_, preprocess_);
   }
 
  private:

@@ -43,11 +43,11 @@ void launch_tiles(const esmm::Operands& op, Stream stream) {
 class EsmmPlan final : public Plan {
  public:
   EsmmPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : prepared_(problem, device, stages), nnz_(problem.nnz()) {
-    extract_ = problem.options.get_choice("extract", "none", {"none", "a", "ab"});
-    choose_path(problem, device.info().sm_count, stages);
-    prepared_.extract(block_, stages);
-    if (extract_ == "none") prepared_.drop_dense();
+      : operands_(problem, device, stages),
+        nnz_(problem.nnz()),
+        extract_(problem.options.get_choice("extract", "none", {"none", "a", "ab"})),
+        path_(problem.options.get_choice("path", "auto", {"auto", "warp", "block"})),
+        sm_count_(device.info().sm_count) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(esmm::warp_list<WarpTile, kWarpTileBlocks>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         WarpTile::kSharedBytes));
@@ -56,10 +56,17 @@ class EsmmPlan final : public Plan {
                                         BlockTile::kSharedBytes));
   }
 
+  void inspect_b(const DenseView& b, StageTimer& stages) override {
+    operands_.read_patterns(b, stages);
+    choose_path(stages);
+    operands_.extract(block_, stages);
+    if (extract_ == "none") operands_.drop_dense();
+  }
+
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (extract_ != "none") prepared_.launch_extract_a(block_, stream);
-    if (extract_ == "ab") prepared_.launch_extract_b(b, stream);
-    const esmm::Operands op = prepared_.operands(b, c);
+    if (extract_ != "none") operands_.launch_extract_a(block_, stream);
+    if (extract_ == "ab") operands_.launch_extract_b(b, stream);
+    const esmm::Operands op = operands_.operands(b, c);
     if (block_) {
       launch_tiles<esmm::block_list<BlockTile, kBlockTileBlocks>, BlockTile>(op, stream);
     } else {
@@ -69,13 +76,13 @@ class EsmmPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport r;
-    r.device_bytes = prepared_.device_bytes();
-    r.format = prepared_.format(nnz_);
+    r.device_bytes = operands_.device_bytes();
+    r.format = operands_.format(nnz_);
     r.params = {{"path", block_ ? "block" : "warp"}, {"extract", extract_}};
-    r.metrics = prepared_.metrics();
+    r.metrics = operands_.metrics();
     r.metrics["warp_tile_needed_fraction"] = warp_needed_;
     r.metrics["block_tile_needed_fraction"] = block_needed_;
-    const esmm::Sizes& s = prepared_.sizes();
+    const esmm::Sizes& s = operands_.sizes();
     r.issued_flops = 2.0 * static_cast<double>(s.strips_a * esmm::kStrip) *
                      static_cast<double>(s.strips_b * esmm::kStrip) * static_cast<double>(s.k) *
                      (block_ ? block_needed_ : warp_needed_);
@@ -83,21 +90,22 @@ class EsmmPlan final : public Plan {
   }
 
  private:
-  void choose_path(const Problem& problem, int sm_count, StageTimer& stages) {
+  void choose_path(StageTimer& stages) {
     auto timed = stages.scope("tune");
-    warp_needed_ = prepared_.needed(1, 1, 1);
-    block_needed_ = prepared_.needed(BlockTile::kTileA, BlockTile::kTileB, 1);
-    const std::string path = problem.options.get_choice("path", "auto", {"auto", "warp", "block"});
-    const double warp_cost = kWarpCost * busiest_sm(problem.m(), problem.n, WarpTile::kRows,
-                                                    WarpTile::kCols, sm_count, warp_needed_);
-    const double block_cost = busiest_sm(problem.m(), problem.n, BlockTile::kRows, BlockTile::kCols,
-                                         sm_count, block_needed_);
-    block_ = path == "auto" ? block_cost < warp_cost : path == "block";
+    warp_needed_ = operands_.needed(1, 1, 1);
+    block_needed_ = operands_.needed(BlockTile::kTileA, BlockTile::kTileB, 1);
+    const esmm::Sizes& size = operands_.sizes();
+    const double warp_cost = kWarpCost * busiest_sm(size.m, size.n, WarpTile::kRows,
+                                                    WarpTile::kCols, sm_count_, warp_needed_);
+    const double block_cost =
+        busiest_sm(size.m, size.n, BlockTile::kRows, BlockTile::kCols, sm_count_, block_needed_);
+    block_ = path_ == "auto" ? block_cost < warp_cost : path_ == "block";
   }
 
-  esmm::Prepared prepared_;
+  esmm::PatternedOperands operands_;
   std::int64_t nnz_;
-  std::string extract_;
+  std::string extract_, path_;
+  int sm_count_;
   bool block_ = false;
   double warp_needed_ = 0;  // fractions of K, mean over the tiles of each path
   double block_needed_ = 0;
@@ -121,9 +129,9 @@ class Esmm final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     return esmm::supports_dense_a(problem, device);
   }
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<EsmmPlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<PreparedPerShape<EsmmPlan>>(a, options, device);
   }
 
  private:

@@ -13,32 +13,50 @@ namespace {
 class EsmmSkipPlan final : public Plan {
  public:
   EsmmSkipPlan(const Problem& problem, Device& device, StageTimer& stages, esmm::SkipRules rules)
-      : prepared_(problem, device, stages), rules_(rules), nnz_(problem.nnz()) {
-    prepared_.extract(false, stages);
-    prepared_.drop_lines();
+      : operands_(problem, device, stages), rules_(rules), nnz_(problem.nnz()) {}
+
+  void inspect_b(const DenseView& b, StageTimer& stages) override {
+    operands_.read_patterns(b, stages);
+    operands_.extract(false, stages);
+    operands_.drop_lines();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    const esmm::Operands op = prepared_.operands(b, c);
+    const esmm::Operands op = operands_.operands(b, c);
     esmm::skip_tiles<<<esmm::SkipTile::grid(op), esmm::SkipTile::kThreads, 0,
-                       static_cast<cudaStream_t>(stream.handle)>>>(op, prepared_.dense(),
-                                                                   prepared_.sizes().lda, rules_);
+                       static_cast<cudaStream_t>(stream.handle)>>>(op, operands_.dense(),
+                                                                   operands_.sizes().lda, rules_);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
   PlanReport report() const override {
     PlanReport r;
-    r.device_bytes = prepared_.device_bytes();
-    r.format = prepared_.format(nnz_);
+    r.device_bytes = operands_.device_bytes();
+    r.format = operands_.format(nnz_);
     r.params = {{"block_skip", rules_.block ? "1" : "0"}};
-    r.metrics = prepared_.metrics();
+    r.metrics = operands_.metrics();
     return r;
   }
 
  private:
-  esmm::Prepared prepared_;
+  esmm::PatternedOperands operands_;
   esmm::SkipRules rules_;
   std::int64_t nnz_;
+};
+
+class EsmmSkipPrepared final : public Prepared {
+ public:
+  EsmmSkipPrepared(const SparseOperand& a, esmm::SkipRules rules, Device& device)
+      : a_(a), rules_(rules), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<EsmmSkipPlan>(Problem{a_, shape, {}}, device_, stages, rules_);
+  }
+
+ private:
+  SparseOperand a_;
+  esmm::SkipRules rules_;
+  Device& device_;
 };
 
 class EsmmSkip final : public Kernel {
@@ -56,11 +74,10 @@ class EsmmSkip final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     return esmm::supports_dense_a(problem, device);
   }
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    const bool block = problem.options.get_bool("block_skip", true);
-    return std::make_unique<EsmmSkipPlan>(problem, device, stages,
-                                          esmm::SkipRules{use_a_, use_b_, block});
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    const esmm::SkipRules rules{use_a_, use_b_, options.get_bool("block_skip", true)};
+    return std::make_unique<EsmmSkipPrepared>(a, rules, device);
   }
 
  private:

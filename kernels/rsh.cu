@@ -25,6 +25,7 @@
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
+#include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
 namespace {
@@ -106,100 +107,67 @@ bool adds_in_order(const Options& options, const TileWork& work) {
   return work.splits.empty() || work.splits.front().blocks <= kFewParts;  // the longest is first
 }
 
-class RshPlan final : public Plan {
- public:
-  RshPlan(const Problem& problem, Device& device, StageTimer& stages)
-      : n_(problem.n), overlap_(device.info().compute_capability >= 90) {
-    const ElementType type = storage_type(problem.precision);
-    const auto value_bytes = static_cast<int>(bytes_of(type));
-    const tiles::Choice choice =
-        tiles::choose_windows(problem, "search", cost_of(value_bytes), stages);
-    Options format;
-    for (const char* key : {"rule", "members", "tau_delta", "tau_nnz"})
-      if (problem.options.has(key)) format.set(key, problem.options.get(key, ""));
-    format.set("window", fmt::format("{}", kWcsrHeights[choice.height_index]));
-    if (problem.options.get("tau_nnz", "auto") == "auto")
-      format.set("tau_nnz", fmt::format("{}", choose_tau_nnz(*problem.a, n_ * value_bytes)));
+// A in the kernel's image of one order, height and longest residual row.
+struct Matrix {
+  // Throws what the builds throw.
+  Matrix(const SparseOperand& a, const tiles::Choice& windows, const Options& format_options,
+         Device& device, StageTimer& stages)
+      : choice(windows), options(format_options) {
+    const ElementType type = storage_type(a.precision);
     RsTile host;
     RsImage image;
-    TileWork work;
     {
       const auto timed = stages.scope("build");
-      host = choice.row_order.empty()
-                 ? RsTile::build(*problem.a, format)
-                 : RsTile::build(permute_rows(*problem.a, choice.row_order), format);
+      host = choice.row_order->empty()
+                 ? RsTile::build(*a.a, options)
+                 : RsTile::build(permute_rows(*a.a, *choice.row_order), options);
       image = RsImage::build(host, type);
-      variant_ = tiles::make_variant(problem, image.tiles(), image.windows(), host.window_rows,
-                                     MakeVariant{});
-      launch_ = tiles::choose_launch(problem.options, variant_, n_, image.tiles(), image.windows(),
-                                     device.info());
-      work = cut_windows(image.window_ptr, launch_.cut);
-      ordered_ = adds_in_order(problem.options, work);
     }
     const auto timed = stages.scope("upload");
-    upload(problem, choice.row_order, host, std::move(image), work, device);
-    describe(host, work, choice, format, value_bytes);
+    window_rows = host.window_rows;
+    groups = host.windows.back().group;
+    residual_entries = static_cast<std::int64_t>(host.residual_value.size());
+    stats = host.stats(static_cast<int>(bytes_of(type)));
+    upload(a, host, std::move(image), device);
+    device.synchronize();
   }
 
-  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (blocks_ == 0) return;
-    tiles::Arguments in = arguments_;
-    in.b = b.data;
-    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
-    in.c = static_cast<float*>(c.data);
-    in.ldc = c.ld;
-    const rsh::Records records{records_.as<uint4>(), record_ptr_.as<std::uint32_t>()};
-    launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
-                     launch_.shared_bytes, stream, overlap_, in, records, residual_, span_blocks_);
-  }
+  std::int64_t tiles() const { return window_ptr_host.back(); }
+  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host.size()) - 1; }
 
-  PlanReport report() const override { return report_; }
+  tiles::Choice choice;
+  Options options;  // of the format
+  int window_rows = 0;
+  std::int64_t groups = 0;            // of RsTile::kGroupColumns columns
+  std::int64_t residual_entries = 0;  // nonzeros of the residual rows
+  FormatStats stats;
+  std::vector<std::int32_t> window_ptr_host;
+  std::int32_t places = 0;  // rows of the windows
+  Buffer window_ptr, col_idx, record_ptr, records, row_ids, residual_rows, residual_cols,
+      residual_values;
+  rsh::Residual residual{};
 
  private:
-  void upload(const Problem& problem, const Permutation& row_order, const RsTile& host,
-              RsImage image, const TileWork& work, Device& device) {
+  void upload(const SparseOperand& a, const RsTile& host, RsImage image, Device& device) {
     // Row of the format -> row of C.
     const auto row_of_c = [&](std::int32_t row) {
-      if (!row_order.empty()) row = row_order[row];
-      return problem.row_ids.empty() ? row : problem.row_ids[row];
+      if (!choice.row_order->empty()) row = (*choice.row_order)[row];
+      return a.row_ids.empty() ? row : a.row_ids[row];
     };
     for (std::int32_t& row : image.row_ids)
       if (row != RsImage::kPadding) row = row_of_c(row);
-    std::size_t places = image.row_ids.size();
-    while (places > 0 && image.row_ids[places - 1] == RsImage::kPadding) --places;
-    image.row_ids.resize(places);
+    std::size_t count = image.row_ids.size();
+    while (count > 0 && image.row_ids[count - 1] == RsImage::kPadding) --count;
+    places = static_cast<std::int32_t>(count);
+    image.row_ids.resize(count);
     if (is_identity(image.row_ids)) image.row_ids.clear();
-    spans_ = device.upload(work.spans);
-    splits_ = device.upload(work.splits);
-    window_ptr_ = device.upload(image.window_ptr);
-    col_idx_ = device.upload(image.col_idx);
-    record_ptr_ = device.upload(image.record_ptr);
-    records_ = device.upload(image.records);
-    row_ids_ = device.upload(image.row_ids);
-    workspace_ = tiles::make_workspace(work, launch_, variant_.sums, ordered_, device);
-    upload_residual(storage_type(problem.precision), host, row_of_c, device);
-    device.synchronize();
-
-    span_blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
-    const int rows_per_block = variant_.residual_rows * launch_.cut.team;
-    blocks_ = span_blocks_ +
-              static_cast<unsigned>((residual_.count + rows_per_block - 1) / rows_per_block);
-    arguments_ = {.spans = spans_.as<TileSpan>(),
-                  .splits = splits_.as<TileSplit>(),
-                  .window_ptr = window_ptr_.as<std::int32_t>(),
-                  .col_idx = col_idx_.as<std::int32_t>(),
-                  .row_ids = row_ids_.as<std::int32_t>(),
-                  .places = static_cast<std::int32_t>(places),
-                  .windows = static_cast<std::int32_t>(image.windows()),
-                  .b = nullptr,
-                  .b_row_bytes = 0,
-                  .c = nullptr,
-                  .ldc = 0,
-                  .n = n_,
-                  .ordered = ordered_,
-                  .sums = workspace_.sums.as<float>(),
-                  .arrivals = workspace_.arrivals.as<unsigned>(),
-                  .release_early = tiles::release_early(work, launch_)};
+    window_ptr = device.upload(image.window_ptr);
+    col_idx = device.upload(image.col_idx);
+    record_ptr = device.upload(image.record_ptr);
+    records = device.upload(image.records);
+    row_ids = device.upload(image.row_ids);
+    upload_residual(storage_type(a.precision), host, row_of_c, device);
+    window_ptr_host = std::move(image.window_ptr);
   }
 
   // The residual rows of the format, and before them the rows that are in no part of it, which are
@@ -217,28 +185,95 @@ class RshPlan final : public Plan {
     rows.insert(rows.end(), host.residual_row.begin(), host.residual_row.end());
     for (std::int32_t& row : rows) row = row_of_c(row);
     for (int length = 1; length <= rsh::Residual::kLengths; ++length)
-      residual_.first[length] = empty + host.residual_offset[length];
+      residual.first[length] = empty + host.residual_offset[length];
     for (int length = 1; length < rsh::Residual::kLengths; ++length)
-      residual_.entry[length] = static_cast<std::int32_t>(host.residual_start(length));
-    residual_rows_ = device.upload(rows);
-    residual_cols_ = device.upload(host.residual_col);
-    residual_values_ = upload_values(device, host.residual_value, type);
-    residual_.rows = residual_rows_.as<std::int32_t>();
-    residual_.cols = residual_cols_.as<std::int32_t>();
-    residual_.values = residual_values_.data();
-    residual_.count = static_cast<std::int32_t>(rows.size());
+      residual.entry[length] = static_cast<std::int32_t>(host.residual_start(length));
+    residual_rows = device.upload(rows);
+    residual_cols = device.upload(host.residual_col);
+    residual_values = upload_values(device, host.residual_value, type);
+    residual.rows = residual_rows.as<std::int32_t>();
+    residual.cols = residual_cols.as<std::int32_t>();
+    residual.values = residual_values.data();
+    residual.count = static_cast<std::int32_t>(rows.size());
+  }
+};
+
+using SharedMatrices =
+    SharedParts<std::tuple<std::string, int, std::string>, Matrix>;  // by order, height, tau_nnz
+
+class RshPlan final : public Plan {
+ public:
+  RshPlan(const SparseOperand& a, const Options& options, std::int64_t n, const Matrix& matrix,
+          Device& device, StageTimer& stages)
+      : a_(matrix), n_(n), overlap_(device.info().compute_capability >= 90) {
+    TileWork work;
+    {
+      const auto timed = stages.scope("build");
+      variant_ = tiles::make_variant(a.precision, options, n, a_.tiles(), a_.windows(),
+                                     a_.window_rows, MakeVariant{});
+      launch_ = tiles::choose_launch(options, variant_, n, a_.tiles(), a_.windows(), device.info());
+      work = cut_windows(a_.window_ptr_host, launch_.cut);
+      ordered_ = adds_in_order(options, work);
+    }
+    const auto timed = stages.scope("upload");
+    upload(work, device);
+    describe(work);
   }
 
-  void describe(const RsTile& host, const TileWork& work, const tiles::Choice& choice,
-                const Options& format, int value_bytes) {
-    for (const Buffer* buffer : {&spans_, &splits_, &window_ptr_, &col_idx_, &record_ptr_,
-                                 &records_, &row_ids_, &workspace_.sums, &workspace_.arrivals,
-                                 &residual_rows_, &residual_cols_, &residual_values_})
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (blocks_ == 0) return;
+    tiles::Arguments in = arguments_;
+    in.b = b.data;
+    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
+    in.c = static_cast<float*>(c.data);
+    in.ldc = c.ld;
+    const rsh::Records records{a_.records.as<uint4>(), a_.record_ptr.as<std::uint32_t>()};
+    launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
+                     launch_.shared_bytes, stream, overlap_, in, records, a_.residual,
+                     span_blocks_);
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  void upload(const TileWork& work, Device& device) {
+    spans_ = device.upload(work.spans);
+    splits_ = device.upload(work.splits);
+    workspace_ = tiles::make_workspace(work, launch_, variant_.sums, ordered_, device);
+    device.synchronize();
+
+    span_blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
+    const int rows_per_block = variant_.residual_rows * launch_.cut.team;
+    blocks_ = span_blocks_ +
+              static_cast<unsigned>((a_.residual.count + rows_per_block - 1) / rows_per_block);
+    arguments_ = {.spans = spans_.as<TileSpan>(),
+                  .splits = splits_.as<TileSplit>(),
+                  .window_ptr = a_.window_ptr.as<std::int32_t>(),
+                  .col_idx = a_.col_idx.as<std::int32_t>(),
+                  .row_ids = a_.row_ids.as<std::int32_t>(),
+                  .places = a_.places,
+                  .windows = static_cast<std::int32_t>(a_.windows()),
+                  .b = nullptr,
+                  .b_row_bytes = 0,
+                  .c = nullptr,
+                  .ldc = 0,
+                  .n = n_,
+                  .ordered = ordered_,
+                  .sums = workspace_.sums.as<float>(),
+                  .arrivals = workspace_.arrivals.as<unsigned>(),
+                  .release_early = tiles::release_early(work, launch_)};
+  }
+
+  void describe(const TileWork& work) {
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
+             &spans_, &splits_, &workspace_.sums, &workspace_.arrivals, &a_.window_ptr, &a_.col_idx,
+             &a_.record_ptr, &a_.records, &a_.row_ids, &a_.residual_rows, &a_.residual_cols,
+             &a_.residual_values})
       report_.device_bytes += buffer->bytes();
-    report_.format = host.stats(value_bytes);
+    report_.format = a_.stats;
     const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = format.values();
-    report_.params["order"] = choice.order;
+    report_.params = a_.options.values();
+    report_.params["order"] = a_.choice.order;
     report_.params["strip"] = number(variant_.features);
     report_.params["warps"] = number(launch_.warps);
     report_.params["reduce"] = ordered_ ? "fixup" : "atomic";
@@ -246,26 +281,67 @@ class RshPlan final : public Plan {
     report_.params["whole"] = number(launch_.cut.whole_tiles);
     report_.params["part"] = number(launch_.cut.part_tiles);
     report_.issued_flops =
-        2.0 *
-        (static_cast<double>(host.windows.back().group) * RsTile::kGroupColumns * host.window_rows *
-             static_cast<double>(launch_.all_strips()) * variant_.features +
-         static_cast<double>(host.residual_value.size()) * static_cast<double>(n_));
+        2.0 * (static_cast<double>(a_.groups) * RsTile::kGroupColumns * a_.window_rows *
+                   static_cast<double>(launch_.all_strips()) * variant_.features +
+               static_cast<double>(a_.residual_entries) * static_cast<double>(n_));
     report_.metrics["blocks"] = static_cast<double>(blocks_) * launch_.strip_groups;
     report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
   }
 
+  const Matrix& a_;
   std::int64_t n_;
   bool overlap_;
   bool ordered_ = false;
   Variant variant_;
   tiles::LaunchShape launch_;
   unsigned span_blocks_ = 0, blocks_ = 0;
-  Buffer spans_, splits_, window_ptr_, col_idx_, record_ptr_, records_, row_ids_, residual_rows_,
-      residual_cols_, residual_values_;
+  Buffer spans_, splits_;
   tiles::Workspace workspace_;
-  rsh::Residual residual_{};
   tiles::Arguments arguments_{};
   PlanReport report_;
+};
+
+class RshPrepared final : public Prepared {
+ public:
+  RshPrepared(const SparseOperand& a, const Options& options, Device& device)
+      : a_(a),
+        options_(options),
+        device_(device),
+        chooser_(a, options, "search",
+                 cost_of(static_cast<int>(bytes_of(storage_type(a.precision))))) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const tiles::Choice choice = chooser_.choose(shape.n, stages);
+    const std::string tau_nnz = tau_for(shape.n);
+    const auto& built =
+        matrices_.get({choice.order, choice.height_index, tau_nnz}, [&](StageTimer& cost) {
+          return Matrix(a_, choice, format_options(choice, tau_nnz), device_, cost);
+        });
+    stages.add(built.cost);
+    return std::make_unique<RshPlan>(a_, options_, shape.n, built.part, device_, stages);
+  }
+
+ private:
+  std::string tau_for(std::int64_t n) const {
+    const std::string given = options_.get("tau_nnz", "auto");
+    if (given != "auto") return given;
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
+    return fmt::format("{}", choose_tau_nnz(*a_.a, n * value_bytes));
+  }
+  Options format_options(const tiles::Choice& choice, const std::string& tau_nnz) const {
+    Options out;
+    for (const char* key : {"rule", "members", "tau_delta"})
+      if (options_.has(key)) out.set(key, options_.get(key, ""));
+    out.set("window", fmt::format("{}", kWcsrHeights[choice.height_index]));
+    out.set("tau_nnz", tau_nnz);
+    return out;
+  }
+
+  SparseOperand a_;
+  Options options_;
+  Device& device_;
+  tiles::WindowChooser chooser_;
+  SharedMatrices matrices_;
 };
 
 class Rsh final : public Kernel {
@@ -285,9 +361,9 @@ class Rsh final : public Kernel {
         static_cast<std::size_t>(problem.nnz() * (7 + value_bytes) + problem.m() * 24));
   }
 
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                StageTimer& stages) const override {
-    return std::make_unique<RshPlan>(problem, device, stages);
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<RshPrepared>(a, options, device);
   }
 
  private:

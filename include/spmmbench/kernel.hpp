@@ -1,8 +1,7 @@
 #pragma once
-// The contract of a kernel: what it says of itself, whether it can run a problem, and the plan that
-// runs it.
+// The contract of a kernel: what it says of itself, whether it can run a problem, A prepared once,
+// and the plans that are bound to it, one for each shape of B and C.
 
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/stage_timer.hpp"
 
 namespace spmmbench {
 
@@ -48,36 +48,6 @@ struct Support {
   static Support no(std::string reason) { return {false, std::move(reason), 0}; }
 };
 
-// Wall-clock milliseconds of preparation, summed by stage name: "build", "upload", "tune", or a
-// kernel's own.
-class StageTimer {
- public:
-  class Scope {
-   public:
-    explicit Scope(double& total_ms)
-        : total_ms_(&total_ms), start_(std::chrono::steady_clock::now()) {}
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-    ~Scope() {
-      *total_ms_ +=
-          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
-              .count();
-    }
-
-   private:
-    double* total_ms_;
-    std::chrono::steady_clock::time_point start_;
-  };
-
-  // `auto timed = stages.scope("build");` times until the end of the block. Device work must be
-  // synchronised inside the scope for its time to count there.
-  [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
-  const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
-
- private:
-  std::map<std::string, double> stages_ms_;
-};
-
 // What a plan tells of itself once prepared; it all goes into the result row.
 struct PlanReport {
   std::size_t device_bytes = 0;  // held by the plan, B and C not included
@@ -87,15 +57,32 @@ struct PlanReport {
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
 };
 
+// A kernel bound to one shape. Its Prepared outlives it.
 class Plan {
  public:
   virtual ~Plan() = default;
 
+  // Looks at B before the first launch, in a stage of its own. Only for kernels that depend on what
+  // B holds (joint sparsity); every later launch is given the same B.
+  virtual void inspect_b(const DenseView& /*b*/, StageTimer& /*stages*/) {}
+
   // C = A * B. The only thing timed: allocates nothing, does not synchronise, writes every element
-  // of C on every call, in the original row order. `b` and `c` have the problem's shape, layout and
-  // types.
+  // of C on every call, in the original row order. `b` and `c` have the shape, layout and types
+  // that the plan was bound to.
   virtual void launch(const DenseView& b, const DenseView& c, Stream stream) = 0;
   virtual PlanReport report() const = 0;
+};
+
+// A in a kernel's own form on one device. The operand, the options and the device outlive it.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+
+  // Chooses what depends on the shape: variant, cut of the work, workspace, tensor maps. `stages`
+  // receives all that this shape needs beyond `prepare`: a format that depends on N is built by the
+  // first bind that asks for it, and what it took is added again for the next that shares it.
+  // Throws Error or DeviceError.
+  virtual std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) = 0;
 };
 
 class Kernel {
@@ -107,12 +94,31 @@ class Kernel {
   // row ids and unknown options are checked by check_support before this is called.
   virtual Support supports(const Problem& problem, const DeviceInfo& device) const = 0;
 
-  // Builds, uploads and tunes, each in its stage. Throws Error or DeviceError.
-  virtual std::unique_ptr<Plan> prepare(const Problem& problem, Device& device,
-                                        StageTimer& stages) const = 0;
+  // Builds, uploads and tunes what does not depend on the shape, each in its stage. Asked only for
+  // problems that it supports. Throws Error or DeviceError.
+  virtual std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options,
+                                            Device& device, StageTimer& stages) const = 0;
 };
 
 // The whole question: KernelInfo's limits, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
+
+// For a kernel all of whose work depends on the shape: keeps A and makes PlanType(problem, device,
+// stages) anew for every shape.
+template <class PlanType>
+class PreparedPerShape final : public Prepared {
+ public:
+  PreparedPerShape(const SparseOperand& a, const Options& options, Device& device)
+      : a_(a), options_(options), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<PlanType>(Problem{a_, shape, options_}, device_, stages);
+  }
+
+ private:
+  SparseOperand a_;
+  Options options_;
+  Device& device_;
+};
 
 }  // namespace spmmbench

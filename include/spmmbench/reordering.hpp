@@ -2,11 +2,13 @@
 // Row orderings: pure host code, deterministic for a seed whatever the thread count.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/spec.hpp"
+#include "spmmbench/stage_timer.hpp"
 
 namespace spmmbench {
 
@@ -21,6 +23,20 @@ class Reordering {
   virtual std::vector<OptionSpec> options() const { return {}; }
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
 };
+
+// The orders of one matrix's rows: each is computed once, whoever asks for it.
+class RowOrders {
+ public:
+  virtual ~RowOrders() = default;
+  // `spec` names a reordering with its options, or is "natural" or the order that the matrix is in
+  // already: the permutation is then empty. What computing it took is added to the stage "reorder"
+  // at every call. Throws Error for an unknown name. The permutation lives as long as this.
+  virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
+};
+
+// Of `matrix`, whose rows are in the order `current`. The matrix outlives it and keeps its
+// structure.
+std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current);
 
 void validate_permutation(const Permutation& order, std::int64_t rows);  // throws Error
 CsrMatrix permute_rows(const CsrMatrix& matrix, const Permutation& order);

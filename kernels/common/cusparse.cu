@@ -12,24 +12,28 @@ namespace {
 
 class CusparsePlan final : public Plan {
  public:
-  CusparsePlan(const Problem& problem, Device& device, StageTimer& stages, SparseOnDevice a,
-               cusparseSpMMAlg_t algorithm, bool preprocess)
-      : a_(std::move(a)), algorithm_(algorithm), handle_(cusparse_handle(device)) {
+  CusparsePlan(const SparseOperand& operand, const Shape& shape, const SparseOnDevice& a,
+               cusparseSpMMAlg_t algorithm, bool preprocess, Device& device, StageTimer& stages)
+      : a_(a), algorithm_(algorithm), handle_(cusparse_handle(device)), n_(shape.n) {
     const auto timed = stages.scope("tune");
     SPMMBENCH_CUSPARSE(
         cusparseSetStream(handle_, static_cast<cudaStream_t>(device.stream().handle)));
-    b_ = describe_dense(problem.b);
-    // C does not exist yet. Nothing is written before launch, which sets the address.
-    DenseView c = make_dense_view(problem.m(), problem.n, problem.layout, problem.c_type);
-    c.data = problem.b.data;
+    matrix_ = a.describe();
+    // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
+    // writes anything.
+    DenseView b = make_dense_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
+    DenseView c = make_dense_view(operand.m(), n_, shape.layout, shape.c_type);
+    placeholder_ = device.allocate(kPlaceholderBytes);
+    b.data = c.data = placeholder_.data();
+    b_ = describe_dense(b);
     c_ = describe_dense(c);
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize(handle_, kAsIs, kAsIs, &kOne, a_.matrix.get(),
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize(handle_, kAsIs, kAsIs, &kOne, matrix_.get(),
                                                b_.get(), &kZero, c_.get(), CUDA_R_32F, algorithm_,
                                                &bytes));
     workspace_ = device.allocate(bytes);
     if (preprocess)
-      SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess(handle_, kAsIs, kAsIs, &kOne, a_.matrix.get(),
+      SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess(handle_, kAsIs, kAsIs, &kOne, matrix_.get(),
                                                  b_.get(), &kZero, c_.get(), CUDA_R_32F, algorithm_,
                                                  workspace_.data()));
     device.synchronize();
@@ -39,15 +43,16 @@ class CusparsePlan final : public Plan {
     SPMMBENCH_CUSPARSE(cusparseSetStream(handle_, static_cast<cudaStream_t>(stream.handle)));
     SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(b_.get(), b.data));
     SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(c_.get(), c.data));
-    SPMMBENCH_CUSPARSE(cusparseSpMM(handle_, kAsIs, kAsIs, &kOne, a_.matrix.get(), b_.get(), &kZero,
+    SPMMBENCH_CUSPARSE(cusparseSpMM(handle_, kAsIs, kAsIs, &kOne, matrix_.get(), b_.get(), &kZero,
                                     c_.get(), CUDA_R_32F, algorithm_, workspace_.data()));
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
   PlanReport report() const override {
     PlanReport report = a_.report;
-    report.device_bytes = workspace_.bytes();
+    report.device_bytes = workspace_.bytes() + placeholder_.bytes();
     for (const Buffer& buffer : a_.memory) report.device_bytes += buffer.bytes();
+    report.issued_flops = 2.0 * static_cast<double>(a_.stored) * static_cast<double>(n_);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
     return report;
   }
@@ -56,12 +61,38 @@ class CusparsePlan final : public Plan {
   static constexpr cusparseOperation_t kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
   static constexpr float kOne = 1;
   static constexpr float kZero = 0;
+  static constexpr std::size_t kPlaceholderBytes = 256;
 
-  SparseOnDevice a_;
+  const SparseOnDevice& a_;
   cusparseSpMMAlg_t algorithm_;
   cusparseHandle_t handle_;
+  std::int64_t n_;
+  SparseDescriptor matrix_;
   DenseDescriptor b_, c_;
-  Buffer workspace_;
+  Buffer workspace_, placeholder_;
+};
+
+class CusparsePrepared final : public Prepared {
+ public:
+  CusparsePrepared(const SparseOperand& a, Device& device, SparseOnDevice matrix,
+                   cusparseSpMMAlg_t algorithm, bool preprocess)
+      : a_(a),
+        device_(device),
+        matrix_(std::move(matrix)),
+        algorithm_(algorithm),
+        preprocess_(preprocess) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<CusparsePlan>(a_, shape, matrix_, algorithm_, preprocess_, device_,
+                                          stages);
+  }
+
+ private:
+  SparseOperand a_;
+  Device& device_;
+  SparseOnDevice matrix_;
+  cusparseSpMMAlg_t algorithm_;
+  bool preprocess_;
 };
 
 }  // namespace
@@ -90,11 +121,10 @@ DenseDescriptor describe_dense(const DenseView& view) {
   return DenseDescriptor(matrix);
 }
 
-std::unique_ptr<Plan> make_cusparse_plan(const Problem& problem, Device& device, StageTimer& stages,
-                                         SparseOnDevice a, cusparseSpMMAlg_t algorithm,
-                                         bool preprocess) {
-  return std::make_unique<CusparsePlan>(problem, device, stages, std::move(a), algorithm,
-                                        preprocess);
+std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
+                                                 SparseOnDevice matrix, cusparseSpMMAlg_t algorithm,
+                                                 bool preprocess) {
+  return std::make_unique<CusparsePrepared>(a, device, std::move(matrix), algorithm, preprocess);
 }
 
 std::string unsupported_types(Precision precision, ElementType c_type) {

@@ -5,6 +5,7 @@
 #include <cusparse.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -46,18 +47,20 @@ using DenseDescriptor = std::unique_ptr<std::remove_pointer_t<cusparseDnMatDescr
 
 DenseDescriptor describe_dense(const DenseView& view);
 
-// A in whatever format: the descriptor and the memory it points into.
+// A in whatever format. Every plan has a descriptor of its own, since cuSPARSE keeps what
+// preprocessing for one shape found in it.
 struct SparseOnDevice {
   std::vector<Buffer> memory;
-  SparseDescriptor matrix;
-  PlanReport report;  // device_bytes is added by the plan
+  std::function<SparseDescriptor()> describe;  // points into `memory`
+  std::int64_t stored = 0;                     // entries, padding included
+  PlanReport report;  // of what does not depend on the shape; plans add the rest
 };
 
-// Makes the plan around an uploaded A: workspace, and cusparseSpMM_preprocess when asked, both in
-// the stage "tune".
-std::unique_ptr<Plan> make_cusparse_plan(const Problem& problem, Device& device, StageTimer& stages,
-                                         SparseOnDevice a, cusparseSpMMAlg_t algorithm,
-                                         bool preprocess);
+// Plans around an uploaded A: workspace, and cusparseSpMM_preprocess when asked, both in the stage
+// "tune".
+std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
+                                                 SparseOnDevice matrix, cusparseSpMMAlg_t algorithm,
+                                                 bool preprocess);
 
 // cuSPARSE takes B and C of a 16-bit type together, or a 16-bit B with an fp32 C. Empty when it
 // does.

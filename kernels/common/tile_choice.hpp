@@ -14,14 +14,15 @@
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/shared_parts.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench::tiles {
 
 struct Choice {
   std::string order = "natural";
-  Permutation row_order;
-  int height_index = 0;  // into kWcsrHeights
+  const Permutation* row_order = nullptr;  // empty: natural
+  int height_index = 0;                    // into kWcsrHeights
 };
 
 // What another order must gain, by an estimate that is not exact.
@@ -122,43 +123,65 @@ inline int height_index(int rows) {
                           kWcsrHeights.begin());
 }
 
-// Order and height, from the options "order" and "window" and from what the matrix suggests.
-inline Choice choose_windows(const Problem& problem, const std::string& default_order,
-                             const FormatCost& format, StageTimer& stages) {
-  const std::string window =
-      problem.options.get_choice("window", "auto", {"auto", "8", "16", "32"});
-  const std::string order = problem.options.get("order", default_order);
-  const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-  const int given = window == "auto" ? -1 : height_index(std::stoi(window));
-  Choice best;
-  double least = std::numeric_limits<double>::infinity();
-  const auto consider = [&](const std::string& name) {
-    Permutation rows;
-    {
-      const auto timed = stages.scope("reorder");
-      rows = wcsr_row_order(*problem.a, name);
-    }
-    const auto timed = stages.scope("choose");
-    const Height height =
-        best_height(estimate_wcsr(*problem.a, rows), problem.n, value_bytes, format);
-    const double cost = height.cost * (rows.empty() ? 1.0 : kOrderMargin);
-    if (cost >= least) return;
-    least = cost;
-    best = {name, std::move(rows), given < 0 ? height.index : given};
-  };
-  if (order == "auto" || order == "search") {
-    consider("natural");
-    const bool worth_it = worth_order(*problem.a, least, problem.n, value_bytes);
-    if (worth_it && lengths_vary(*problem.a)) consider("degree");
-    if (worth_it && order == "search") consider("rsh");
-  } else if (given < 0) {
-    consider(order);
-  } else {
-    const auto timed = stages.scope("reorder");
-    best = {order, wcsr_row_order(*problem.a, order), given};
+// Order and height for each N, from the options "order" and "window" and from what the matrix
+// suggests. Orders and what is estimated of them are kept for the next N.
+class WindowChooser {
+ public:
+  WindowChooser(const SparseOperand& a, const Options& options, const std::string& default_order,
+                const FormatCost& format)
+      : a_(a),
+        value_bytes_(static_cast<int>(bytes_of(storage_type(a.precision)))),
+        order_(options.get("order", default_order)),
+        format_(format) {
+    const std::string window = options.get_choice("window", "auto", {"auto", "8", "16", "32"});
+    given_ = window == "auto" ? -1 : height_index(std::stoi(window));
   }
-  return best;
-}
+
+  Choice choose(std::int64_t n, StageTimer& stages) {
+    if (order_ != "auto" && order_ != "search") {
+      if (given_ >= 0) return {order_, &a_.orders->get(order_, stages), given_};
+      Best only;
+      consider(order_, n, only, stages);
+      return only.choice;
+    }
+    Best best;
+    consider("natural", n, best, stages);
+    const bool worth_it = worth_order(*a_.a, best.cost, n, value_bytes_);
+    if (worth_it && lengths_vary(*a_.a)) consider("degree", n, best, stages);
+    if (worth_it && order_ == "search") consider("rsh", n, best, stages);
+    return best.choice;
+  }
+
+ private:
+  struct Best {
+    double cost = std::numeric_limits<double>::infinity();
+    Choice choice;
+  };
+  struct Considered {
+    const Permutation* rows;
+    WcsrEstimate estimate;
+  };
+
+  void consider(const std::string& name, std::int64_t n, Best& best, StageTimer& stages) {
+    const auto& considered = considered_.get(name, [&](StageTimer& cost) {
+      const Permutation& rows = a_.orders->get(name, cost);
+      const auto timed = cost.scope("choose");
+      return Considered{&rows, estimate_wcsr(*a_.a, rows)};
+    });
+    stages.add(considered.cost);
+    const Permutation& rows = *considered.part.rows;
+    const Height height = best_height(considered.part.estimate, n, value_bytes_, format_);
+    const double cost = height.cost * (rows.empty() ? 1.0 : kOrderMargin);
+    if (cost < best.cost) best = {cost, {name, &rows, given_ < 0 ? height.index : given_}};
+  }
+
+  SparseOperand a_;
+  int value_bytes_;
+  std::string order_;
+  FormatCost format_;
+  int given_ = -1;  // height index; -1: to be chosen
+  SharedParts<std::string, Considered> considered_;
+};
 
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "common/mma.cuh"
 #include "common/tile_choice.hpp"
@@ -35,14 +36,13 @@ struct Variant {
   int sums = 0;
 };
 
-// What make.operator()<Input, kWindowRows, kRowBytes>() returns for `problem`: the strip of B is
-// the option "strip" or what the matrix suggests.
+// What make.operator()<Input, kWindowRows, kRowBytes>() returns: the strip of B is the option
+// "strip" or what the matrix suggests.
 template <class Make>
-auto make_variant(const Problem& problem, std::int64_t tiles, std::int64_t windows, int window_rows,
-                  const Make& make) {
-  const std::int64_t row_bytes =
-      problem.n * static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-  const std::string strip = problem.options.get_choice("strip", "auto", {"auto", "128", "256"});
+auto make_variant(Precision precision, const Options& options, std::int64_t n, std::int64_t tiles,
+                  std::int64_t windows, int window_rows, const Make& make) {
+  const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
+  const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
   const bool is_long =
       strip == "auto" ? prefer_long_strips(tiles, windows, row_bytes, window_rows) : strip == "256";
   const auto of_input = [&]<class Input>(Input) {
@@ -54,13 +54,13 @@ auto make_variant(const Problem& problem, std::int64_t tiles, std::int64_t windo
     return is_long ? make.template operator()<Input, 8, kLongRow>()
                    : make.template operator()<Input, 8, kShortRow>();
   };
-  switch (problem.precision) {
+  switch (precision) {
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
     case Precision::tf32: return of_input(mma::Tf32{});
     case Precision::fp32: break;
   }
-  throw Error(fmt::format("tensor cores do not multiply {}", to_string(problem.precision)));
+  throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));
 }
 
 struct LaunchShape {
@@ -116,6 +116,15 @@ inline bool release_early(const TileWork& work, const LaunchShape& launch) {
   const std::int64_t blocks =
       static_cast<std::int64_t>(work.spans.size()) / launch.cut.team * launch.strip_groups;
   return equal || blocks > 3 * launch.resident_blocks;
+}
+
+// Place of the format -> row of C; empty: they are the same.
+inline Permutation rows_of_c(const Permutation& row_order, std::span<const std::int32_t> row_ids) {
+  if (row_ids.empty()) return row_order;
+  if (row_order.empty()) return {row_ids.begin(), row_ids.end()};
+  Permutation both(row_order.size());
+  for (std::size_t place = 0; place < both.size(); ++place) both[place] = row_ids[row_order[place]];
+  return both;
 }
 
 // Sums and arrivals of split windows (tiles::Arguments), zero to begin with.

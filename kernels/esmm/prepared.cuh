@@ -72,18 +72,22 @@ inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device
 }
 
 // What a launch of one plan needs: A dense and in lines, both patterns, and what they say.
-class Prepared {
+class PatternedOperands {
  public:
-  // Stages "upload" (A made dense on the device) and "tune" (the patterns read back, for the choice
-  // of a path).
-  Prepared(const Problem& problem, Device& device, StageTimer& stages)
-      : sizes_(problem), device_(&device), b_(problem.b) {
+  // Stage "upload": A made dense on the device.
+  PatternedOperands(const Problem& problem, Device& device, StageTimer& stages)
+      : sizes_(problem), device_(&device) {
     make_dense(*problem.a, stages);
     lines_ = device.allocate(sizes_.lines_bytes());
     a_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_a * sizes_.words) * 4);
     b_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_b * sizes_.words) * 4);
-    launch_extract_a(false, device.stream());
-    launch_extract_b(b_, device.stream());
+  }
+
+  // Stage "tune": the patterns of A and of this B, read back for the choice of a path.
+  void read_patterns(const DenseView& b, StageTimer& stages) {
+    b_ = b;
+    launch_extract_a(false, device_->stream());
+    launch_extract_b(b_, device_->stream());
     auto timed = stages.scope("tune");
     a_pattern_ = download(a_bits_, sizes_.strips_a);
     b_pattern_ = download(b_bits_, sizes_.strips_b);

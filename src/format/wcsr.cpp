@@ -31,7 +31,6 @@ class WcsrFormat final : public Format {
   std::vector<OptionSpec> options() const override {
     return {{"window", "8", "rows per window: 8, 16, 32 or 64"},
             {"tile", "16", "packed columns per tile: 16 or 64"},
-            {"order", "natural", "row order inside the format: natural or a reordering"},
             {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
@@ -41,17 +40,11 @@ class WcsrFormat final : public Format {
     shape.tile_columns = std::stoi(options.get_choice("tile", "16", {"16", "64"}));
     shape.value_type =
         parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
-    return Wcsr::build(matrix, shape, wcsr_row_order(matrix, options.get("order", "natural")))
-        .stats();
+    return Wcsr::build(matrix, shape).stats();
   }
 };
 
 }  // namespace
-
-Permutation wcsr_row_order(const CsrMatrix& matrix, const std::string& name) {
-  if (name == "natural") return {};
-  return Registry<Reordering>::instance().at(name).compute(matrix, {});
-}
 
 Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation row_order) {
   Wcsr out;

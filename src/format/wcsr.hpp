@@ -65,8 +65,4 @@ FormatStats wcsr_stats(const WcsrShape& shape, std::int64_t nnz,
                        const std::vector<std::int32_t>& window_ptr, std::int64_t gathered,
                        std::int64_t order_bytes);
 
-// The rows in the order of the reordering of that name with its defaults; empty for "natural".
-// Throws Error that lists the reorderings.
-Permutation wcsr_row_order(const CsrMatrix& matrix, const std::string& name);
-
 }  // namespace spmmbench

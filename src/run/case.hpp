@@ -2,6 +2,7 @@
 // One case: prepare a kernel's plan, verify two poisoned launches, time it hot and cold, verify
 // what the timed launches left. Every exception becomes the row's status and reason.
 
+#include <functional>
 #include <memory>
 
 #include "run/plan.hpp"
@@ -22,15 +23,23 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device);
 
+// A as one kernel prepared it: made by the first case that needs it, shared by those of other N.
+struct PreparedA {
+  std::unique_ptr<Prepared> kernel_a;
+  StageTimer stages;  // what making it took
+};
+
 struct CaseInput {
   const KernelChoice* choice = nullptr;
-  Problem problem;           // options filled from the choice; `b` only while `operands` is set
+  Problem problem;  // options filled from the choice
+  PreparedA* prepared = nullptr;
   Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
   const Operands* operands =
       nullptr;  // null when they could not be made: `operands_error` says why
   std::string operands_error;
   ReferenceChecker* reference = nullptr;
-  double bound_us = 0;  // compulsory bytes over the device's copy bandwidth
+  std::function<void()> free_memory;  // gives back what the device holds only to be faster
+  double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
   bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 };

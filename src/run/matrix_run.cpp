@@ -27,30 +27,44 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& ma
 void MatrixRun::select(const PlannedCase& planned) {
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group;
-  const bool new_b = new_a || current_->n != planned.n;
+  if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
-  if (new_b) devices_.clear();
-  if (new_a) {
-    a_error_.clear();
-    try {
-      a_.select(*planned.reorder, planned.group->precision);
-    } catch (const std::exception& error) {
-      a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
-    }
+  if (!new_a) return;
+  operands_.clear();
+  compulsory_.clear();
+  a_error_.clear();
+  try {
+    a_.select(*planned.reorder, planned.group->precision);
+  } catch (const std::exception& error) {
+    a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }
-  if (!new_b) return;
-  compulsory_bytes_ =
-      compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
 }
 
 MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Device& device) {
-  OnDevice& made = devices_[device.info().kind];
+  OnDevice& made = operands_[{device.info().kind, planned.n}];
   if (made.reference) return made;
-  made.operands =
-      make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
-                    options_.layout, host_b_, options_.load.seed, device);
-  made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
+  const auto make = [&] {
+    made.operands =
+        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
+                      options_.layout, host_b_, options_.load.seed, device);
+    made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
+  };
+  try {
+    make();
+  } catch (const DeviceError& error) {
+    if (error.device_lost()) throw;
+    made = {};  // once more, without what is held for the other N
+    free_memory(made);
+    make();
+  }
   return made;
+}
+
+// Keeps the operands that are needed, without what their reference holds to be faster.
+void MatrixRun::free_memory(const OnDevice& needed) {
+  prepared_ = {};
+  std::erase_if(operands_, [&](const auto& entry) { return &entry.second != &needed; });
+  if (needed.reference) needed.reference->release_memory();
 }
 
 void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
@@ -80,15 +94,21 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.c_type = planned.group->c_type;
     input.problem.layout = options_.layout;
     input.problem.options = planned.choice->options;
+    input.problem.orders = &a_.orders();
+    input.prepared = &prepared_;
     input.one_launch = options_.one_launch;
-    input.compulsory_bytes = compulsory_bytes_;
-    input.bound_us = compulsory_bytes_ / device.copy_bytes_per_second() * 1e6;
+    const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
+    if (is_new)
+      bytes->second =
+          compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
+    input.compulsory_bytes = bytes->second;
+    input.bound_us = bytes->second / device.copy_bytes_per_second() * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
-      const OnDevice& made = on_device(planned, device);
+      OnDevice& made = on_device(planned, device);
       input.operands = &made.operands;
       input.reference = made.reference.get();
-      input.problem.b = made.operands.b;
+      input.free_memory = [this, &made] { free_memory(made); };
     }
   } catch (const DeviceError& error) {
     if (error.device_lost()) lose();

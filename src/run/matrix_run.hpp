@@ -1,6 +1,7 @@
 #pragma once
-// The cases of one matrix in this process: what consecutive ones share (row order, rounded A, B, C
-// and the reference) is made when the first of them needs it and freed when the next does not.
+// The cases of one matrix in this process: what consecutive ones share (row order, rounded A, A as
+// a kernel prepared it, and B, C and the reference of each N) is made when the first of them needs
+// it and freed when the next does not.
 
 #include <map>
 #include <memory>
@@ -29,21 +30,23 @@ class MatrixRun {
  private:
   void select(const PlannedCase& planned);
 
-  // On one device, for the current A and N.
+  // On one device, for the current A and one N.
   struct OnDevice {
     Operands operands;
     std::unique_ptr<ReferenceChecker> reference;
   };
   OnDevice& on_device(const PlannedCase& planned, Device& device);
+  void free_memory(const OnDevice& needed);
 
   const RunOptions& options_;
   Machine& machine_;
   const DenseMatrix* host_b_;
   OperandA a_;
   std::string a_error_;  // why A could not be put in the current order
-  double compulsory_bytes_ = 0;
   std::optional<PlannedCase> current_;
-  std::map<DeviceKind, OnDevice> devices_;
+  PreparedA prepared_;                                                // by the current kernel
+  std::map<std::int64_t, double> compulsory_;                         // bytes, by N
+  std::map<std::pair<DeviceKind, std::int64_t>, OnDevice> operands_;  // by N
 };
 
 MatrixSummary summarise_matrix(const NamedMatrix& matrix);

@@ -4,9 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "spmmbench/registry.hpp"
-#include "stats/sampler.hpp"
-
 namespace spmmbench {
 namespace {
 
@@ -35,24 +32,28 @@ void OperandA::select(const Spec& reorder, Precision precision) {
   restore();
   if (!order_name_ || order_name_->to_string() != reorder.to_string()) {
     order_name_.reset();
-    order_.clear();
-    reorder_ms_ = 0;
-    if (reorder.name != "none") {
-      const double start = steady_seconds();
-      order_ =
-          Registry<Reordering>::instance().at(reorder.name).compute(original_, reorder.options);
-      reorder_ms_ = (steady_seconds() - start) * 1e3;
-    }
+    order_ = nullptr;
+    orders_of_reordered_.reset();
+    StageTimer stages;
+    order_ = &orders_->get(reorder.to_string(), stages);
+    const auto taken = stages.stages_ms().find("reorder");
+    reorder_ms_ = taken == stages.stages_ms().end() ? 0 : taken->second;
     order_name_ = reorder;
   }
   const int scale = scale_for(original_.values, precision);
-  if (!row_ids().empty()) reordered_ = permute_rows(original_, order_);
-  else if (precision != Precision::fp32) unrounded_ = original_.values;
+  if (!row_ids().empty()) {
+    reordered_ = permute_rows(original_, *order_);
+    if (!orders_of_reordered_) orders_of_reordered_ = make_row_orders(*reordered_, reorder);
+  }
+  if (!reordered_ && precision != Precision::fp32) unrounded_ = original_.values;
   if (precision != Precision::fp32)
     round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
   log2_scale_ = scale;
 }
 
-std::span<const std::int32_t> OperandA::row_ids() const { return order_; }
+std::span<const std::int32_t> OperandA::row_ids() const {
+  if (order_ == nullptr) return {};
+  return *order_;
+}
 
 }  // namespace spmmbench

@@ -2,6 +2,7 @@
 // A as kernels see it: its rows in some order, its values rounded to a precision. Holds the matrix
 // as loaded and at most one more copy: of the values alone while the rows keep their order.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,7 +15,10 @@ namespace spmmbench {
 
 class OperandA {
  public:
-  explicit OperandA(CsrMatrix original) : original_(std::move(original)) {}
+  explicit OperandA(CsrMatrix original)
+      : original_(std::move(original)), orders_(make_row_orders(original_, {"none", {}})) {}
+  OperandA(const OperandA&) = delete;  // the orders point into it
+  OperandA& operator=(const OperandA&) = delete;
 
   // Rounds the values of A in the order named by `reorder`, which is computed unless it is the one
   // of the last call. Invalidates what csr() and row_ids() gave. Throws what the ordering throws;
@@ -24,6 +28,7 @@ class OperandA {
   const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }
   std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order
   double reorder_ms() const { return reorder_ms_; }
+  RowOrders& orders() { return reordered_ ? *orders_of_reordered_ : *orders_; }  // of csr()
   // Values beyond fp16's range were scaled by this power of two, which changes no timing and no
   // relative error.
   int log2_scale() const { return log2_scale_; }
@@ -32,9 +37,10 @@ class OperandA {
   void restore();
 
   CsrMatrix original_;
+  std::unique_ptr<RowOrders> orders_, orders_of_reordered_;
   std::vector<float> unrounded_;  // of original_, while its values are rounded
   std::optional<Spec> order_name_;
-  Permutation order_;
+  const Permutation* order_ = nullptr;  // null or empty: as loaded
   std::optional<CsrMatrix> reordered_;
   double reorder_ms_ = 0;
   int log2_scale_ = 0;

@@ -115,8 +115,8 @@ std::vector<PlannedCase> plan_cases(const RunOptions& options,
   std::vector<PlannedCase> cases;
   for (const Spec* reorder : orders)
     for (const PrecisionGroup& group : groups)
-      for (const std::int64_t n : ns)
-        for (const KernelChoice& choice : group.kernels) {
+      for (const KernelChoice& choice : group.kernels)
+        for (const std::int64_t n : ns) {
           const bool reorderable = !group.implied && choice.kernel->info().writes_row_ids;
           if (reorder == &kNone ? unordered_asked || !reorderable : reorderable)
             cases.push_back({reorder, &group, n, &choice});

@@ -88,9 +88,10 @@ struct PlannedCase {
 // Throws Error for a pattern that matches no kernel and for options a matched kernel does not have.
 std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device);
 
-// The cases of one matrix, in an order where those which share a row order, a precision and B
-// follow one another; unreordered ones first. What cannot write through row ids is there once,
-// unreordered, whatever orders are asked for.
+// The cases of one matrix, in an order where those that share a row order and a precision follow
+// one another, and among them those of one kernel, which prepares A once for every N; unreordered
+// ones first. What cannot write through row ids is there once, unreordered, whatever orders are
+// asked for.
 std::vector<PlannedCase> plan_cases(const RunOptions& options,
                                     const std::vector<PrecisionGroup>& groups,
                                     const std::vector<std::int64_t>& ns);

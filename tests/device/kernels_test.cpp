@@ -157,31 +157,29 @@ class KernelTest : public testing::TestWithParam<Case> {
                     std::int64_t n) {
     const Case& param = GetParam();
     const KernelInfo& info = param.kernel->info();
-    Problem problem{.a = &a,
-                    .row_ids = row_ids,
-                    .n = n,
-                    .precision = param.precision,
-                    .c_type = param.c_type,
-                    .layout = param.layout,
-                    .b = make_dense_view(a.cols, n, param.layout, storage_type(param.precision)),
-                    .options = param.options};
+    const auto orders = make_row_orders(a, {"none", {}});
+    const SparseOperand operand{&a, row_ids, param.precision, orders.get()};
+    const Shape shape{n, param.c_type, param.layout};
+    const Problem problem{operand, shape, param.options};
     const Support support = check_support(*param.kernel, problem, device.info());
     if (!support.ok) {
       refusal_ = support.reason;
       return false;
     }
-    const Buffer b_memory = device.allocate(problem.b.bytes());
-    problem.b.data = b_memory.data();
-    device.fill_uniform(problem.b, stream_seed(1, kStreamB), param.precision);
+    DenseView b = make_dense_view(a.cols, n, param.layout, storage_type(param.precision));
+    const Buffer b_memory = device.allocate(b.bytes());
+    b.data = b_memory.data();
+    device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
     GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
     StageTimer stages;
-    const std::unique_ptr<Plan> plan = param.kernel->prepare(problem, device, stages);
-    const std::unique_ptr<ReferenceChecker> reference =
-        make_reference(a, row_ids, problem.b, device);
+    const auto prepared = param.kernel->prepare(operand, param.options, device, stages);
+    const std::unique_ptr<Plan> plan = prepared->bind(shape, stages);
+    plan->inspect_b(b, stages);
+    const std::unique_ptr<ReferenceChecker> reference = make_reference(a, row_ids, b, device);
     const ErrorBound bound = error_bound(info, param.precision, param.c_type);
     for (int launch = 1; launch <= 2; ++launch) {
       c.poison();
-      plan->launch(problem.b, c.view(), device.stream());
+      plan->launch(b, c.view(), device.stream());
       device.synchronize();
       const Verdict verdict = reference->check(c.view(), bound);
       EXPECT_TRUE(verdict.ok) << "launch " << launch << ": error/bound " << verdict.error_over_bound

@@ -60,8 +60,8 @@ TEST_P(LargeTest, offsets_are_64_bit) {
   problem.precision = precision;
   problem.c_type = c.type;
   problem.layout = c.layout;
-  problem.b = make_dense_view(kRows, kColumns, c.layout, storage_type(precision));
-  if (device.free_bytes() < problem.b.bytes() + c.bytes() + kMaxPlanBytes)
+  DenseView b = make_dense_view(kRows, kColumns, c.layout, storage_type(precision));
+  if (device.free_bytes() < b.bytes() + c.bytes() + kMaxPlanBytes)
     GTEST_SKIP() << "too little device memory";
 
   CsrMatrix a = permutation_matrix();
@@ -71,17 +71,21 @@ TEST_P(LargeTest, offsets_are_64_bit) {
   if (!support.ok) GTEST_SKIP() << support.reason;
   if (support.device_bytes > kMaxPlanBytes) GTEST_SKIP() << "its format of A is too large";
   try {
-    const Buffer b_memory = device.allocate(problem.b.bytes());
+    const Buffer b_memory = device.allocate(b.bytes());
     const Buffer c_memory = device.allocate(c.bytes());
-    problem.b.data = b_memory.data();
+    b.data = b_memory.data();
     c.data = c_memory.data();
-    device.fill_uniform(problem.b, 1, precision);
+    device.fill_uniform(b, 1, precision);
     device.fill_bytes(c.data, 0xFF, c.bytes());
     StageTimer stages;
-    const std::unique_ptr<Plan> plan = kernel.prepare(problem, device, stages);
-    plan->launch(problem.b, c, device.stream());
-    const Verdict verdict = make_reference(a, {}, problem.b, device)
-                                ->check(c, error_bound(kernel.info(), precision, c.type));
+    const auto orders = make_row_orders(a, {"none", {}});
+    problem.orders = orders.get();
+    const auto prepared = kernel.prepare(problem.operand(), {}, device, stages);
+    const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), stages);
+    plan->inspect_b(b, stages);
+    plan->launch(b, c, device.stream());
+    const Verdict verdict =
+        make_reference(a, {}, b, device)->check(c, error_bound(kernel.info(), precision, c.type));
     EXPECT_TRUE(verdict.ok) << "error/bound " << verdict.error_over_bound << " at ("
                             << verdict.worst_row << ", " << verdict.worst_col << ")";
   } catch (const DeviceError& error) {

@@ -64,9 +64,14 @@ CsrMatrix long_matrix() {
   return m;
 }
 
+Permutation order_of(const CsrMatrix& matrix, const std::string& name) {
+  StageTimer stages;
+  return make_row_orders(matrix, {"none", {}})->get(name, stages);
+}
+
 void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape& shape,
                        const std::string& order) {
-  const Permutation rows = wcsr_row_order(matrix, order);
+  const Permutation rows = order_of(matrix, order);
   const Wcsr host = Wcsr::build(matrix, shape, rows);
   StageTimer stages;
   const DeviceWcsr built = build_wcsr(matrix, shape, rows, device, stages);

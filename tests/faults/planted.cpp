@@ -48,8 +48,9 @@ class PlantedKernel final : public Kernel {
       : info_(planted_info(name, DeviceKind::host)), fault_(fault) {}
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<Plan> prepare(const Problem&, Device&, StageTimer&) const override {
-    return std::make_unique<PlantedPlan>(fault_);
+  std::unique_ptr<Prepared> prepare(const SparseOperand&, const Options&, Device&,
+                                    StageTimer&) const override {
+    return std::make_unique<PlantedPrepared>(fault_);
   }
 
  private:
@@ -58,6 +59,17 @@ class PlantedKernel final : public Kernel {
     explicit PlantedPlan(Fault fault) : fault_(fault) {}
     void launch(const DenseView&, const DenseView& c, Stream) override { fault_(c); }
     PlanReport report() const override { return {}; }
+
+   private:
+    Fault fault_;
+  };
+
+  class PlantedPrepared final : public Prepared {
+   public:
+    explicit PlantedPrepared(Fault fault) : fault_(fault) {}
+    std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+      return std::make_unique<PlantedPlan>(fault_);
+    }
 
    private:
     Fault fault_;

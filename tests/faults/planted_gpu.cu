@@ -39,17 +39,30 @@ class PlantedGpuPlan final : public Plan {
   Buffer flag_;
 };
 
+class PlantedGpuPrepared final : public Prepared {
+ public:
+  PlantedGpuPrepared(Fault fault, Device& device) : fault_(fault), device_(device) {}
+  std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<PlantedGpuPlan>(fault_, device_);
+  }
+
+ private:
+  Fault fault_;
+  Device& device_;
+};
+
 class PlantedGpuKernel final : public Kernel {
  public:
   PlantedGpuKernel(const char* name, Fault fault)
       : info_(planted_info(name, DeviceKind::cuda)), fault_(fault) {}
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
-  std::unique_ptr<Plan> prepare(const Problem&, Device& device, StageTimer&) const override {
+  std::unique_ptr<Prepared> prepare(const SparseOperand&, const Options&, Device& device,
+                                    StageTimer&) const override {
     if (fault_ == Fault::memory) {
       const Buffer all = device.allocate(device.info().memory_bytes * 2);
     }
-    return std::make_unique<PlantedGpuPlan>(fault_, device);
+    return std::make_unique<PlantedGpuPrepared>(fault_, device);
   }
 
  private:

@@ -22,13 +22,18 @@ CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
   return matrix;
 }
 
+Permutation order_of(const CsrMatrix& matrix, const std::string& name) {
+  StageTimer stages;
+  return make_row_orders(matrix, {"none", {}})->get(name, stages);
+}
+
 TEST(Wcsr, UnpackGivesBackTheMatrix) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
       for (const WcsrShape& shape : shapes(storage_type(precision))) {
         const CsrMatrix a = rounded(matrix, precision);
         for (const char* order : {"natural", "degree", "random"})
-          EXPECT_TRUE(Wcsr::build(a, shape, wcsr_row_order(a, order)).unpack() == a)
+          EXPECT_TRUE(Wcsr::build(a, shape, order_of(a, order)).unpack() == a)
               << name << " window " << shape.window_rows << " " << to_string(precision) << " "
               << order;
       }
@@ -110,7 +115,7 @@ TEST(Wcsr, TheFormatIsRegisteredAndRefusesBadOptions) {
 TEST(Wcsr, TheEstimateOfAUniformMatrixIsWhatTheBuildGives) {
   const CsrMatrix matrix = testing::random_matrix(20000, 3000, 40, 1, 9);
   for (const char* order : {"natural", "degree"}) {
-    const Permutation rows = wcsr_row_order(matrix, order);
+    const Permutation rows = order_of(matrix, order);
     const WcsrEstimate estimate = estimate_wcsr(matrix, rows);
     for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
       const Wcsr wcsr = Wcsr::build(matrix, {kWcsrHeights[h], 16, ElementType::f32}, rows);

@@ -36,12 +36,14 @@ class PlantedKernel final : public Kernel {
     return problem.n > 100 ? Support::no("N is too large")
                            : Support::yes(problem.n == 99 ? SIZE_MAX : 0);
   }
-  std::unique_ptr<Plan> prepare(const Problem& problem, Device&,
-                                StageTimer& stages) const override {
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer& stages) const override {
     auto timed = stages.scope("build");
+    ++prepared_;
     if (fault_ == Fault::throws) throw Error("cannot build");
-    return std::make_unique<PlantedPlan>(fault_, *problem.a);
+    return std::make_unique<PlantedPrepared>(fault_, *a.a);
   }
+  int prepared() const { return prepared_; }  // calls of prepare
 
  private:
   class PlantedPlan final : public Plan {
@@ -71,14 +73,34 @@ class PlantedKernel final : public Kernel {
     int launches_ = 0;
   };
 
+  class PlantedPrepared final : public Prepared {
+   public:
+    PlantedPrepared(Fault fault, const CsrMatrix& a) : fault_(fault), a_(a) {}
+    std::unique_ptr<Plan> bind(const Shape&, StageTimer& stages) override {
+      auto timed = stages.scope("tune");
+      return std::make_unique<PlantedPlan>(fault_, a_);
+    }
+
+   private:
+    Fault fault_;
+    const CsrMatrix& a_;
+  };
+
   Fault fault_;
   KernelInfo info_;
+  mutable int prepared_ = 0;
 };
 
 class RunCase : public ::testing::Test {
  protected:
   bool run(Fault fault, std::int64_t n = 6, ReferenceChecker* other_reference = nullptr) {
     const PlantedKernel kernel(fault);
+    PreparedA prepared;
+    return run(kernel, prepared, n, other_reference);
+  }
+
+  bool run(const PlantedKernel& kernel, PreparedA& prepared, std::int64_t n,
+           ReferenceChecker* other_reference = nullptr) {
     const KernelChoice choice{&kernel, options_};
     const Operands operands = make_operands(a_, n, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, 1, device_);
@@ -88,11 +110,12 @@ class RunCase : public ::testing::Test {
     input.problem.a = &a_;
     input.problem.n = n;
     input.problem.options = options_;
-    input.problem.b = operands.b;
+    input.prepared = &prepared;
     input.device = &device_;
     input.operands = &operands;
     input.reference = other_reference != nullptr ? other_reference : reference.get();
     input.bound_us = 5;
+    input.free_memory = [&] { input.reference->release_memory(); };
     row_ = {};
     return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},
                     row_);
@@ -112,6 +135,18 @@ TEST_F(RunCase, ARightKernelIsTimedHotAndCold) {
   EXPECT_DOUBLE_EQ(*row_.of_bound, 0.5);
   EXPECT_DOUBLE_EQ(*row_.gflops, 2.0 * 3 * 6 / 10 / 1e3);
   EXPECT_TRUE(row_.stages_ms.contains("build"));
+}
+
+TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
+  const PlantedKernel kernel(Fault::none);
+  PreparedA prepared;
+  for (const std::int64_t n : {6, 7, 9}) {
+    EXPECT_TRUE(run(kernel, prepared, n));
+    EXPECT_EQ(row_.status, Status::ok);
+    EXPECT_EQ(row_.stages_ms.at("build"), prepared.stages.stages_ms().at("build"));
+    EXPECT_TRUE(row_.stages_ms.contains("tune")) << "the shape's own part";
+  }
+  EXPECT_EQ(kernel.prepared(), 1);
 }
 
 TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {

@@ -1,0 +1,45 @@
+#pragma once
+// What preparation took, by stage.
+
+#include <chrono>
+#include <map>
+#include <string>
+
+namespace spmmbench {
+
+// Wall-clock milliseconds of preparation, summed by stage name: "build", "upload", "tune", or a
+// kernel's own.
+class StageTimer {
+ public:
+  class Scope {
+   public:
+    explicit Scope(double& total_ms)
+        : total_ms_(&total_ms), start_(std::chrono::steady_clock::now()) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() {
+      *total_ms_ +=
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_)
+              .count();
+    }
+
+   private:
+    double* total_ms_;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+  // `auto timed = stages.scope("build");` times until the end of the block. Device work must be
+  // synchronised inside the scope for its time to count there.
+  [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
+  const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
+  // Counts what was measured earlier as if it were done now: a part that several shapes share is
+  // built once, and each of them would pay for it alone.
+  void add(const StageTimer& earlier) {
+    for (const auto& [stage, ms] : earlier.stages_ms_) stages_ms_[stage] += ms;
+  }
+
+ private:
+  std::map<std::string, double> stages_ms_;
+};
+
+}  // namespace spmmbench
