@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "cli/lists.hpp"
+#include "io/prune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -27,6 +28,7 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
 RunOptions resolve(const CaseOptions& in) {
   RunOptions out = in.options;
   set_dims(in, out);
+  out.load.bin_type = parse_element_type(in.bin_type);
   std::vector<std::string> paths = in.paths;
   if (!in.a_file.empty()) paths.push_back(in.a_file);
   out.b_file = in.b_file;
@@ -79,11 +81,14 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   command.add_option("--seed", in.options.load.seed, "Seed of B and of a pattern's values")
       ->capture_default_str();
   command.add_option("--prune", in.options.load.prune,
-                     "Prune a dense input: block:RxC:S or random-block:RxC:S");
+                     fmt::format("Prune a dense input: {}", kPruneForms));
   command.add_option("--a", in.a_file, "A, as a PATH");
-  command.add_option("--b", in.b_file, "Dense B from .npy or .bin instead of random numbers");
+  command.add_option("--b", in.b_file,
+                     "Dense B from .npy, .bin or .safetensors:NAME instead of random numbers");
   command.add_option("--dims", in.dims,
                      "Sizes of headerless .bin: ROWS COLS of A, or M K N with --b");
+  command.add_option("--bin-type", in.bin_type, "What a headerless .bin holds: fp32, fp16, bf16")
+      ->capture_default_str();
   command.add_option("--device", in.options.device, "CUDA device; -1: CPU kernels only")
       ->capture_default_str();
 }

@@ -13,6 +13,7 @@ namespace spmmbench {
 struct CaseOptions {
   std::vector<std::string> paths, kernels, exclude;
   std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";
+  std::string bin_type = "fp32";
   std::string a_file, b_file, shard;
   std::vector<std::int64_t> dims;
   RunOptions options;  // with what needs no translation filled in

@@ -6,18 +6,20 @@
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/output.hpp"
+#include "io/prune.hpp"
 
 namespace spmmbench {
 namespace {
 
 struct ConvertArguments {
-  std::string in, out;
+  std::string in, out, bin_type = "fp32";
   std::vector<std::int64_t> dims;
   LoadOptions load;
 };
 
 void convert(ConvertArguments& arguments) {
   require_output(arguments.out);
+  arguments.load.bin_type = parse_element_type(arguments.bin_type);
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const NamedMatrix matrix = load_input(arguments.in, arguments.load).a;
   write_matrix(arguments.out, matrix.csr, matrix.pattern);
@@ -31,10 +33,11 @@ void convert(ConvertArguments& arguments) {
 void add_convert(CLI::App& app, ExitCode&) {
   auto arguments = std::make_shared<ConvertArguments>();
   CLI::App* command = app.add_subcommand(
-      "convert", "Convert a matrix between .mtx, .mtx.gz, .csr (cache), .npy and .bin");
+      "convert", "Convert a matrix to .mtx, .mtx.gz, .csr (cache), .npy or .bin");
   command
       ->add_option("IN", arguments->in,
-                   ".mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .bin or gen:SPEC")
+                   ".mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .smtx, .npz, .npy, .bin, "
+                   ".safetensors:NAME or gen:SPEC")
       ->required();
   command
       ->add_option("OUT", arguments->out,
@@ -42,15 +45,18 @@ void add_convert(CLI::App& app, ExitCode&) {
                                "values are drawn by the seed for dense output, and left out else",
                                format_bytes(kLargestDenseBytes)))
       ->required();
-  command->add_option("--dims", arguments->dims, "Rows and columns of a headerless fp32 .bin")
+  command->add_option("--dims", arguments->dims, "Rows and columns of a headerless .bin")
       ->expected(2)
       ->type_name("ROWS COLS");
   command
+      ->add_option("--bin-type", arguments->bin_type,
+                   "What a headerless .bin IN holds: fp32, fp16, bf16")
+      ->capture_default_str();
+  command
       ->add_option("--prune", arguments->load.prune,
-                   "Zero blocks of a dense input: block:64x64:0.9 (smallest norms) or "
-                   "random-block:64x64:0.9")
+                   fmt::format("Prune a dense input: {}", kPruneForms))
       ->type_name("SPEC");
-  command->add_option("--seed", arguments->load.seed, "Draws random blocks and values")
+  command->add_option("--seed", arguments->load.seed, "Draws what is pruned at random, and values")
       ->capture_default_str();
   command->callback([arguments] { convert(*arguments); });
 }

@@ -75,6 +75,39 @@ void compact(CsrMatrix& csr, const std::vector<std::int64_t>& removed_before) {
 
 }  // namespace
 
+void sort_rows(CsrMatrix& csr, int threads) {
+  ExceptionTrap trap;
+  std::vector<std::pair<std::int64_t, std::int64_t>> shrunk;  // row, entries removed
+#pragma omp parallel num_threads(threads)
+  {
+    std::vector<ValueEntry> scratch;
+    std::vector<std::pair<std::int64_t, std::int64_t>> own_shrunk;
+#pragma omp for schedule(dynamic, 4096)
+    for (std::int64_t row = 0; row < csr.rows; ++row) {
+      std::int32_t* const first = csr.col_idx.data() + csr.row_ptr[row];
+      const std::int64_t length = csr.row_length(row);
+      if (std::adjacent_find(first, first + length, std::greater_equal<>()) == first + length)
+        continue;
+      trap.run([&] {
+        const std::int64_t kept =
+            sort_row(first, csr.values.empty() ? nullptr : csr.values.data() + csr.row_ptr[row],
+                     length, scratch);
+        if (kept < length) own_shrunk.emplace_back(row, length - kept);
+      });
+    }
+#pragma omp critical
+    trap.run([&] { shrunk.insert(shrunk.end(), own_shrunk.begin(), own_shrunk.end()); });
+  }
+  trap.rethrow();
+  if (!shrunk.empty()) {
+    std::vector<std::int64_t> removed_before(csr.rows + 1);
+    for (const auto& [row, removed] : shrunk) removed_before[row + 1] = removed;
+    for (std::int64_t row = 0; row < csr.rows; ++row)
+      removed_before[row + 1] += removed_before[row];
+    compact(csr, removed_before);
+  }
+}
+
 template <class Entry>
 CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
                        std::vector<EntryBlock<Entry>> blocks, int threads) {
@@ -120,33 +153,7 @@ CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
   row_ptr[0] = 0;
   blocks = {};
 
-  std::vector<std::pair<std::int64_t, std::int64_t>> shrunk;  // row, entries removed
-#pragma omp parallel num_threads(threads)
-  {
-    std::vector<ValueEntry> scratch;
-    std::vector<std::pair<std::int64_t, std::int64_t>> own_shrunk;
-#pragma omp for schedule(dynamic, 4096)
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::int32_t* const first = csr.col_idx.data() + row_ptr[row];
-      const std::int64_t length = csr.row_length(row);
-      if (std::adjacent_find(first, first + length, std::greater_equal<>()) == first + length)
-        continue;
-      trap.run([&] {
-        const std::int64_t kept = sort_row(
-            first, has_value ? csr.values.data() + row_ptr[row] : nullptr, length, scratch);
-        if (kept < length) own_shrunk.emplace_back(row, length - kept);
-      });
-    }
-#pragma omp critical
-    trap.run([&] { shrunk.insert(shrunk.end(), own_shrunk.begin(), own_shrunk.end()); });
-  }
-  trap.rethrow();
-  if (!shrunk.empty()) {
-    std::vector<std::int64_t> removed_before(rows + 1);
-    for (const auto& [row, removed] : shrunk) removed_before[row + 1] = removed;
-    for (std::int64_t row = 0; row < rows; ++row) removed_before[row + 1] += removed_before[row];
-    compact(csr, removed_before);
-  }
+  sort_rows(csr, threads);
   return csr;
 }
 

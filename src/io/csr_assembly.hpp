@@ -37,6 +37,10 @@ struct EntryBlock {
   }
 };
 
+// Columns ascending within each row, duplicates added in fp64 in the order they stand in. `values`
+// may be empty. The result does not depend on `threads`.
+void sort_rows(CsrMatrix& csr, int threads);
+
 // The CSR of all blocks; `blocks` is freed. Duplicates are added in fp64 in file order. The result
 // does not depend on `threads` nor on where the blocks were cut. PatternEntry gives empty `values`.
 template <class Entry>

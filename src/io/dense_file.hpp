@@ -1,11 +1,12 @@
 #pragma once
-// Dense matrices in files: NumPy's .npy, and headerless little-endian fp32 .bin, row-major.
+// Dense matrices in files: NumPy's .npy, and headerless little-endian .bin, row-major.
 
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
 
 namespace spmmbench {
 
@@ -13,8 +14,9 @@ namespace spmmbench {
 // anything else and for a file that is not exactly as long as its header says.
 DenseMatrix read_npy(const std::string& path);
 
-// The file must hold exactly rows * cols values.
-DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t cols);
+// The file must hold exactly rows * cols values of this type.
+DenseMatrix read_bin(const std::string& path, std::int64_t rows, std::int64_t cols,
+                     ElementType type = ElementType::f32);
 
 void write_npy(const std::string& path, const DenseMatrix& matrix);  // fp32, C order
 void write_bin(const std::string& path, const DenseMatrix& matrix);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -12,8 +13,12 @@
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
 #include "io/matrix_market.hpp"
+#include "io/npz.hpp"
 #include "io/prune.hpp"
+#include "io/safetensors.hpp"
 #include "io/sha256.hpp"
+#include "io/smtx.hpp"
+#include "io/tensor_path.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
 #include "spmmbench/random.hpp"
@@ -27,8 +32,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kGeneratorPrefix = "gen:";
 
 // Longest first, so that a name's whole extension is found.
-constexpr std::string_view kExtensions[] = {".mtx.gz", ".tar.gz", ".mtx", ".tgz",
-                                            ".csr",    ".npy",    ".bin", ".mm"};
+constexpr std::string_view kExtensions[] = {".mtx.gz", ".tar.gz", ".mtx",        ".tgz",
+                                            ".csr",    ".npy",    ".npz",        ".bin",
+                                            ".mm",     ".smtx",   ".safetensors"};
 
 std::string_view extension_of(std::string_view path) {
   for (const std::string_view extension : kExtensions)
@@ -37,6 +43,8 @@ std::string_view extension_of(std::string_view path) {
 }
 
 std::string stem_of(const std::string& path) {
+  if (const auto tensor = parse_tensor_path(path); tensor && !tensor->tensor.empty())
+    return tensor->tensor;
   const std::string name = fs::path(path).filename().string();
   return name.substr(0, name.size() - extension_of(name).size());
 }
@@ -49,6 +57,19 @@ std::vector<std::string> matrices_below(const std::string& folder) {
   if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// A file that a folder holds. One that is broken stays as it is: it costs its own rows when it is
+// loaded, not those of the whole folder.
+void expand_found(const std::string& path, std::vector<std::string>& out) {
+  std::vector<std::string> tensors;
+  try {
+    if (const auto tensor = parse_tensor_path(path)) tensors = expand_tensors(*tensor);
+  } catch (const Error&) {
+    tensors.clear();
+  }
+  if (tensors.empty()) tensors = {path};
+  for (std::string& found : tensors) out.push_back(std::move(found));
 }
 
 void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
@@ -65,7 +86,9 @@ void expand(const std::string& argument, int depth, std::vector<std::string>& ou
       if (!line.empty() && !line.starts_with('#')) expand(line, depth + 1, out);
     }
   } else if (fs::is_directory(argument)) {
-    for (std::string& path : matrices_below(argument)) out.push_back(std::move(path));
+    for (const std::string& path : matrices_below(argument)) expand_found(path, out);
+  } else if (const auto tensor = parse_tensor_path(argument); tensor && fs::exists(tensor->file)) {
+    for (std::string& path : expand_tensors(*tensor)) out.push_back(std::move(path));
   } else if (fs::exists(argument)) {
     out.push_back(argument);
   } else {
@@ -95,20 +118,49 @@ LoadedInput generate(const std::string& text) {
   return out;
 }
 
-bool is_dense(std::string_view extension) { return extension == ".npy" || extension == ".bin"; }
+bool is_dense(const std::string& path) {
+  const std::string_view extension = extension_of(path);
+  return parse_tensor_path(path) || extension == ".npy" || extension == ".bin";
+}
+
+// NAME.ROWSxCOLS.bin tells its own size.
+std::optional<std::pair<std::int64_t, std::int64_t>> dims_in_name(const std::string& path) {
+  const std::string stem = stem_of(path);
+  const char* const end = stem.data() + stem.size();
+  const char* const begin = stem.data() + stem.rfind('.') + 1;  // the whole without a dot
+  std::int64_t rows = 0, cols = 0;
+  const auto height = std::from_chars(begin, end, rows);
+  if (height.ec != std::errc{} || height.ptr == end || *height.ptr != 'x') return {};
+  const auto width = std::from_chars(height.ptr + 1, end, cols);
+  if (width.ec != std::errc{} || width.ptr != end || rows < 1 || cols < 1) return {};
+  return std::pair(rows, cols);
+}
+
+DenseMatrix load_tensor(const TensorPath& path) {
+  if (!path.tensor.empty()) return read_tensor(path.file, path.tensor);
+  const std::vector<std::string> tensors = expand_tensors(path);
+  if (tensors.size() > 1)
+    throw Error(fmt::format("{}: expected {}:NAME, one of its {} matrices", path.file, path.file,
+                            tensors.size()));
+  return read_tensor(path.file, parse_tensor_path(tensors[0])->tensor);
+}
 
 // `sha256` stays empty where the file does not tell it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
-  if (!options.prune.empty() && !is_dense(extension))
-    throw Error(fmt::format("{}: only dense inputs (.npy, .bin) can be pruned", path));
+  const bool dense = is_dense(path);
+  if (!options.prune.empty() && !dense)
+    throw Error(
+        fmt::format("{}: only dense inputs (.npy, .bin, .safetensors) can be pruned", path));
   NamedMatrix out;
   out.name = to_printable(stem_of(path));
   const auto take = [&](MatrixMarketMatrix read) {
     out.csr = std::move(read.csr);
     out.pattern = read.pattern;
   };
-  if (extension == ".mtx" || extension == ".mm") {
+  if (dense) {
+    out.csr = to_csr(load_dense(path, options));
+  } else if (extension == ".mtx" || extension == ".mm") {
     take(read_matrix_market(path));
   } else if (extension == ".mtx.gz" || extension == ".tar.gz" || extension == ".tgz") {
     const UnpackedText unpacked = unpack_matrix_text(path);
@@ -118,8 +170,11 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.csr = std::move(cached.csr);
     out.pattern = cached.pattern;
     out.sha256 = std::move(cached.sha256);
-  } else if (is_dense(extension)) {
-    out.csr = to_csr(load_dense(path, options));
+  } else if (extension == ".npz") {
+    out.csr = read_npz(path);
+  } else if (extension == ".smtx") {
+    out.csr = read_smtx(path);
+    out.pattern = true;
   } else {
     throw Error(
         fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
@@ -150,14 +205,20 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {
   DenseMatrix out;
-  if (extension_of(path) == ".npy") {
+  if (const auto tensor = parse_tensor_path(path)) {
+    out = load_tensor(*tensor);
+  } else if (extension_of(path) == ".npy") {
     out = read_npy(path);
   } else if (extension_of(path) == ".bin") {
-    if (!options.dims)
-      throw Error(fmt::format("{}: expected --dims ROWS COLS, as .bin has no header", path));
-    out = read_bin(path, options.dims->first, options.dims->second);
+    const auto dims = options.dims ? options.dims : dims_in_name(path);
+    if (!dims)
+      throw Error(fmt::format(
+          "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
+          "header",
+          path));
+    out = read_bin(path, dims->first, dims->second, options.bin_type);
   } else {
-    throw Error(fmt::format("{}: expected a dense .npy or .bin", path));
+    throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
   }
   if (!options.prune.empty()) prune(out, options.prune, options.seed);
   return out;

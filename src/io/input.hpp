@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
 
 namespace spmmbench {
 
@@ -15,8 +16,8 @@ struct LoadOptions {
   std::uint64_t seed =
       1;  // draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col)
   std::optional<std::pair<std::int64_t, std::int64_t>> dims = {};  // rows, cols of headerless .bin
-  std::string prune =
-      {};  // "block:64x64:0.9", "random-block:64x64:0.9" or empty; dense inputs only
+  ElementType bin_type = ElementType::f32;                         // of headerless .bin
+  std::string prune = {};  // a spec of io/prune.hpp or empty; dense inputs only
 };
 
 struct LoadedInput {
@@ -24,16 +25,17 @@ struct LoadedInput {
   std::optional<DenseMatrix> b;  // generators of two-operand problems only
 };
 
-// Files with a known extension below a directory (sorted by name), lines of @list, everything else
-// as it is. Throws Error for a path that does not exist or a directory without matrices.
+// Files with a known extension below a directory (sorted by name), lines of @list, the matrices of
+// a .safetensors file or those that FILE.safetensors:GLOB names, everything else as it is. Throws
+// Error for a path that does not exist or a directory without matrices.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments);
 
-// Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .bin or generates gen:SPEC. Throws Error
-// with file, line and what was expected.
+// Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .bin, .smtx, FILE.safetensors:NAME or
+// generates gen:SPEC. Throws Error with file, line and what was expected.
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options);
 
-// Dense .npy (fp32, fp64, fp16; C or Fortran order; 2-D) or headerless little-endian fp32 .bin of
-// exactly dims.
+// Dense .npy (fp32, fp64, fp16; C or Fortran order; 2-D), one tensor of a .safetensors file, or
+// headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options);
 
 }  // namespace spmmbench

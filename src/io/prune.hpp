@@ -1,5 +1,5 @@
 #pragma once
-// Block pruning of dense weights.
+// Pruning of dense weights.
 
 #include <cstdint>
 #include <string_view>
@@ -8,11 +8,18 @@
 
 namespace spmmbench {
 
-// Sets blocks of a dense matrix to zero. `spec` is KIND:RxC:S with S in [0, 1]:
-//   block         the S fraction of R x C blocks with the smallest Frobenius norm
-//   random-block  a random S fraction, drawn by `seed`
-// Blocks at the edges may be smaller. Deterministic; ties go by position. Throws Error on a
-// malformed spec.
+// Every form, for help texts and messages.
+inline constexpr std::string_view kPruneForms =
+    "magnitude:S, random:S, 2:4, block:RxC:S or random-block:RxC:S";
+
+// Sets values of a dense matrix to zero; S is the fraction of values or of blocks, in [0, 1]:
+//   magnitude:S         the values of the smallest magnitude
+//   random:S            values drawn by `seed`
+//   2:4                 of every four neighbours in a row the two of the smallest magnitude
+//   block:RxC:S         the R x C blocks with the smallest Frobenius norm
+//   random-block:RxC:S  R x C blocks drawn by `seed`
+// Blocks at the edges may be smaller, and so may the last group of a row, of which two values stay.
+// Deterministic; ties go by position. NaN counts as the largest. Throws Error on a malformed spec.
 void prune(DenseMatrix& matrix, std::string_view spec, std::uint64_t seed);
 
 }  // namespace spmmbench

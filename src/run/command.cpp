@@ -44,6 +44,8 @@ std::string case_arguments(const RunOptions& options, const ResultRow& row) {
   add("--seed", std::to_string(options.load.seed));
   if (!options.load.prune.empty()) add("--prune", options.load.prune);
   if (!options.b_file.empty()) add("--b", as_argument(options.b_file));
+  if (options.load.bin_type != ElementType::f32)
+    add("--bin-type", std::string(to_string(options.load.bin_type)));
   if (options.load.dims) {
     add("--dims", std::to_string(options.load.dims->first));
     words.push_back(std::to_string(options.load.dims->second));

@@ -20,6 +20,7 @@ std::map<std::string, std::string> protocol_of(const RunOptions& options) {
           {"max_seconds", fmt::format("{}", options.limits.max_seconds)},
           {"prune", to_printable(options.load.prune)},
           {"b_file", to_printable(options.b_file)},
+          {"bin_type", std::string(to_string(options.load.bin_type))},
           {"dims", fmt::format("{}", fmt::join(dims, " "))},
           {"isolated", options.isolate ? "yes" : "no"}};
 }
@@ -36,6 +37,7 @@ RunOptions options_of(const RunContext& context) {
   options.load.seed = context.seed;
   options.load.prune = from_printable(settings.get("prune", ""));
   options.b_file = from_printable(settings.get("b_file", ""));
+  options.load.bin_type = parse_element_type(settings.get("bin_type", "fp32"));
   std::istringstream sizes(settings.get("dims", ""));
   std::int64_t rows = 0, cols = 0, n = 0;
   if (sizes >> rows >> cols) options.load.dims = {rows, cols};

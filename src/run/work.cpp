@@ -50,7 +50,7 @@ std::string describe_work(const RunOptions& options) {
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, quiet, jsonl, resume, known, isolate, timeout_s,
                limits, device, devices, one_launch, after_case] = options;
-  const auto& [seed, dims, prune] = load;
+  const auto& [seed, dims, bin_type, prune] = load;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json work = {{"inputs", texts(inputs)},
                {"ns", ns},
@@ -63,6 +63,7 @@ std::string describe_work(const RunOptions& options) {
                {"baselines", baselines},
                {"seed", seed},
                {"dims", sizes(dims)},
+               {"bin_type", static_cast<int>(bin_type)},
                {"prune", to_printable(prune)},
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
@@ -106,6 +107,7 @@ RunOptions read_work(const std::string& text) try {
   options.baselines = work.at("baselines");
   options.load.seed = work.at("seed");
   options.load.dims = read_sizes(work.at("dims"));
+  options.load.bin_type = read_enum(work.at("bin_type"), kElementTypes.back());
   options.load.prune = read_text(work.at("prune"));
   options.b_file = read_text(work.at("b_file"));
   options.b_dims = read_sizes(work.at("b_dims"));

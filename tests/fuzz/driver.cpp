@@ -1,6 +1,6 @@
 // Drives a libFuzzer target without libFuzzer: mutates seeds for a bounded time.
-//   matrix_market_fuzz SECONDS [SEED]       mutates; a crash leaves its input in crash-input
-//   matrix_market_fuzz FILE...              runs these inputs once
+//   TARGET SECONDS [SEED]       mutates; a crash leaves its input in crash-input
+//   TARGET FILE...              runs these inputs once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,59 +16,9 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "target.hpp"
 
 namespace {
-
-const std::vector<std::string> kSeeds = {
-    "%%MatrixMarket matrix coordinate real general\n% c\n3 4 5\n1 1 1.5\n3 4 -2e-3\n2 2 +.5\n1 1 "
-    "2\n3 1 nan\n",
-    "%%MatrixMarket matrix coordinate pattern symmetric\r\n4 4 3\r\n2 1\r\n\r\n4 4\r\n3 1",
-    "%%MatrixMarket matrix coordinate integer skew-symmetric\n3 3 2\n2 1 7\n3 2 "
-    "-9223372036854775808\n",
-    "%%MatrixMarket matrix array double general\n2 3\n1\n2\n0\n1e39\n1e-46\ninf\n",
-    "%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n",
-    "%%MatrixMarket matrix array integer skew-symmetric\n3 3\n1\n2\n3\n",
-    "%%MatrixMarket matrix coordinate real general\n2000 1 2\n1 1 1\n2000 1 1\n",
-    "%%MatrixMarket matrix coordinate real general\n1 5 6\n1 5 1\n1 4 1\n1 3 1\n1 2 1\n1 1 1\n1 5 "
-    "1\n"};
-const std::vector<std::string> kTokens = {"\n",
-                                          "\r\n",
-                                          " ",
-                                          "\t",
-                                          "%",
-                                          "0",
-                                          "1",
-                                          "2",
-                                          "-1",
-                                          "+",
-                                          "1.",
-                                          "1e999",
-                                          "1e-999",
-                                          "nan",
-                                          "inf",
-                                          "2147483647",
-                                          "2147483648",
-                                          "9223372036854775807",
-                                          "18446744073709551617",
-                                          "real",
-                                          "integer",
-                                          "pattern",
-                                          "complex",
-                                          "array",
-                                          "coordinate",
-                                          "general",
-                                          "symmetric",
-                                          "skew-symmetric",
-                                          "hermitian",
-                                          "vector",
-                                          std::string(1, '\0'),
-                                          "\xff",
-                                          "1 1 1\n",
-                                          "3 3 3\n",
-                                          "0 0 0\n",
-                                          std::string(300, '7'),
-                                          std::string(300, ' ')};
 
 std::string current;
 
@@ -91,7 +41,7 @@ class Mutator {
   explicit Mutator(std::uint64_t seed) : random_(seed) {}
 
   std::string next() {
-    std::string text = pick(kSeeds);
+    std::string text = pick(fuzz_seeds());
     for (std::uint64_t edits = 1 + below(6); edits > 0; --edits) edit(text);
     return text;
   }
@@ -103,8 +53,8 @@ class Mutator {
   void edit(std::string& text) {
     const std::size_t at = below(text.size() + 1), length = below(text.size() - at + 1);
     switch (below(7)) {
-      case 0: text.insert(at, pick(kTokens)); break;
-      case 1: text.replace(at, std::min<std::size_t>(length, below(6)), pick(kTokens)); break;
+      case 0: text.insert(at, pick(fuzz_tokens())); break;
+      case 1: text.replace(at, std::min<std::size_t>(length, below(6)), pick(fuzz_tokens())); break;
       case 2: text.erase(at, below(4) == 0 ? length : 1); break;
       case 3: text.insert(at, text.substr(below(text.size() + 1), below(24))); break;
       case 4: text.resize(at); break;
@@ -140,7 +90,7 @@ int main(int argc, char** argv) {
   const auto elapsed = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
-  for (const std::string& seed : kSeeds) run(seed);
+  for (const std::string& seed : fuzz_seeds()) run(seed);
   Mutator mutator(argc > 2 ? std::stoull(argv[2]) : 1);
   std::uint64_t runs = 0;
   for (; elapsed() < seconds; ++runs) run(mutator.next());

@@ -141,21 +141,6 @@ TEST(DenseFile, reads_what_it_wrote) {
   }
 }
 
-template <class T>
-std::string npy(const std::string& type, const std::string& order, const std::string& shape,
-                const std::vector<T>& data, char version = 1) {
-  std::string dictionary =
-      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n", type, order, shape);
-  std::string out = "\x93NUMPY";
-  out += version;
-  out += std::string(1, '\0');
-  out += static_cast<char>(dictionary.size());
-  out.append(version == 1 ? 1 : 3, '\0');
-  out += dictionary;
-  out.append(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T));
-  return out;
-}
-
 TEST(DenseFile, npy_of_every_kind_is_read) {
   const ScratchFolder folder;
   const DenseMatrix expected{2, 3, {1, -2, 3.5, 0, 65504, 0x1p-24F}};
@@ -203,12 +188,36 @@ TEST(DenseFile, a_bin_must_be_exactly_as_long_as_its_dims) {
   const std::string path = folder.write("a.bin", std::string(24, '\0'));
   EXPECT_EQ(read_bin(path, 2, 3), (DenseMatrix{2, 3, std::vector<float>(6)}));
   EXPECT_EQ(error_of([&] { read_bin(path, 2, 4); }),
-            path + ": expected 32 bytes (2 x 4 values of 4 bytes), got 24");
+            path + ": expected 32 bytes (2 x 4 values of fp32), got 24");
   EXPECT_EQ(error_of([&] { read_bin(path, 5, 1); }),
-            path + ": expected 20 bytes (5 x 1 values of 4 bytes), got 24");
+            path + ": expected 20 bytes (5 x 1 values of fp32), got 24");
   EXPECT_TRUE(contains(error_of([&] { read_bin(path, -2, -3); }), "rows and columns"));
   EXPECT_TRUE(
       contains(error_of([&] { read_bin(path, 1LL << 40, 1LL << 40); }), "rows and columns"));
+}
+
+TEST(DenseFile, a_bin_of_16_bit_values_is_read_as_what_it_is_said_to_be) {
+  const ScratchFolder folder;
+  const DenseMatrix expected{2, 2, {1, -2, 0.5F, 3}};
+  std::vector<std::uint16_t> half, brain;
+  for (const float value : expected.values) {
+    half.push_back(encode(ElementType::f16, value));
+    brain.push_back(encode(ElementType::bf16, value));
+  }
+  const auto write = [&](const char* name, const std::vector<std::uint16_t>& values) {
+    return folder.write(name, {reinterpret_cast<const char*>(values.data()), 8});
+  };
+  const std::string path = write("half.bin", half);
+  EXPECT_EQ(read_bin(path, 2, 2, ElementType::f16), expected);
+  EXPECT_EQ(read_bin(write("brain.bin", brain), 2, 2, ElementType::bf16), expected);
+  EXPECT_EQ(error_of([&] { read_bin(path, 2, 2); }),
+            path +
+                ": expected 16 bytes (2 x 2 values of fp32), got 8, as many as 16-bit values "
+                "take: say --bin-type fp16 or bf16");
+  EXPECT_EQ(error_of([&] { read_bin(path, 2, 1, ElementType::f16); }),
+            path +
+                ": expected 4 bytes (2 x 1 values of fp16), got 8, as many as 32-bit values "
+                "take: say --bin-type fp32");
 }
 
 TEST(DenseFile, csr_keeps_nan_and_drops_both_zeros) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -14,6 +16,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "spmmbench/error.hpp"
 #include "spmmbench/matrix.hpp"
@@ -95,6 +98,22 @@ inline CsrMatrix random_csr(std::int64_t rows, std::int64_t cols, std::int64_t e
   for (std::int64_t i = 0; i < entries && rows > 0 && cols > 0; ++i)
     out[{random() % rows, random() % cols}] = any_float(random);
   return csr_of(rows, cols, out);
+}
+
+// A .npy file.
+template <class T>
+inline std::string npy(const std::string& type, const std::string& order, const std::string& shape,
+                       const std::vector<T>& data, char version = 1) {
+  std::string dictionary =
+      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': {}, }}\n", type, order, shape);
+  std::string out = "\x93NUMPY";
+  out += version;
+  out += std::string(1, '\0');
+  out += static_cast<char>(dictionary.size());
+  out.append(version == 1 ? 1 : 3, '\0');
+  out += dictionary;
+  out.append(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T));
+  return out;
 }
 
 }  // namespace spmmbench::test

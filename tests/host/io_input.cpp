@@ -1,6 +1,7 @@
 #include "io/input.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <limits>
@@ -147,12 +148,61 @@ TEST(Prune, random_blocks_are_whole_counted_and_repeatable) {
   EXPECT_EQ(to_csr(pruned(1)).nnz(), 3 * 16 * 32);  // a quarter of 12 blocks
 }
 
+std::string left_after(const DenseMatrix& dense, const std::string& spec, std::uint64_t seed = 1) {
+  DenseMatrix pruned = dense;
+  prune(pruned, spec, seed);
+  return fmt::format("{}", fmt::join(pruned.values, " "));
+}
+
+TEST(Prune, the_smallest_magnitudes_go_and_of_equal_ones_the_first) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const DenseMatrix dense{2, 4, {3, -1, 2, 2, -2, nan, 0.5F, -4}};
+  EXPECT_EQ(left_after(dense, "magnitude:0"), "3 -1 2 2 -2 nan 0.5 -4");
+  EXPECT_EQ(left_after(dense, "magnitude:0.25"), "3 0 2 2 -2 nan 0 -4");
+  EXPECT_EQ(left_after(dense, "magnitude:0.5"), "3 0 0 0 -2 nan 0 -4");
+  EXPECT_EQ(left_after(dense, "magnitude:0.875"), "0 0 0 0 0 nan 0 0");
+  EXPECT_EQ(left_after(dense, "magnitude:1"), "0 0 0 0 0 0 0 0");
+}
+
+TEST(Prune, random_values_are_counted_and_repeatable) {
+  const DenseMatrix dense{100, 37, std::vector<float>(3700, 1.0F)};
+  EXPECT_EQ(left_after(dense, "random:0.6"), left_after(dense, "random:0.6"));
+  EXPECT_NE(left_after(dense, "random:0.6"), left_after(dense, "random:0.6", 2));
+  DenseMatrix pruned = dense;
+  prune(pruned, "random:0.6", 1);
+  EXPECT_EQ(to_csr(pruned).nnz(), 1480);
+}
+
+TEST(Prune, two_of_four_neighbours_stay) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const DenseMatrix dense{2, 7, {1, -4, 3, 2, 5, 6, 4, 1, 1, 1, nan, 2, 0, 0}};
+  EXPECT_EQ(left_after(dense, "2:4"), "0 -4 3 0 5 6 0 0 0 1 nan 2 0 0");
+  const DenseMatrix narrow{1, 2, {1, 2}};
+  EXPECT_EQ(left_after(narrow, "2:4"), "1 2");
+}
+
+TEST(LoadInput, a_bin_may_tell_its_size_in_its_name) {
+  const ScratchFolder folder;
+  const CsrMatrix csr = to_csr(to_dense(random_csr(30, 20, 200, 4)));
+  write_bin(folder.file("q.30x20.bin"), to_dense(csr));
+  write_bin(folder.file("30x20.bin"), to_dense(csr));
+  EXPECT_EQ(load_input(folder.file("q.30x20.bin"), {}).a.csr, csr);
+  EXPECT_EQ(load_input(folder.file("30x20.bin"), {}).a.csr, csr);
+  for (const char* const name : {"q.30x.bin", "q.30x20x.bin", "q30x20.bin", "q.x20.bin"}) {
+    write_bin(folder.file(name), to_dense(csr));
+    EXPECT_NE(error_of([&] { load_input(folder.file(name), {}); }).find("expected --dims"),
+              std::string::npos)
+        << name;
+  }
+}
+
 TEST(Prune, malformed_specs_are_refused) {
   DenseMatrix dense{2, 2, {1, 2, 3, 4}};
   for (const char* const spec :
        {"", "block", "block:64:0.9", "block:0x4:0.5", "block:2x2:1.5", "block:2x2:-0.1",
-        "block:2x2:nan", "block:2x2:0.5x", "rows:2x2:0.5", "block:2x2:", "block:-1x2:0.5"})
-    EXPECT_NE(error_of([&] { prune(dense, spec, 1); }).find("expected block:RxC:S"),
+        "block:2x2:nan", "block:2x2:0.5x", "rows:2x2:0.5", "block:2x2:", "block:-1x2:0.5",
+        "magnitude", "magnitude:", "magnitude:1.1", "random:-1", "random:0.5:2", "2:4:1", "1:4"})
+    EXPECT_NE(error_of([&] { prune(dense, spec, 1); }).find("expected magnitude:S, random:S, 2:4"),
               std::string::npos)
         << spec;
 }

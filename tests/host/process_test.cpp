@@ -25,7 +25,8 @@ RunOptions every_option() {
   options.layout = Layout::col_major;
   options.reorderings = {Spec::parse("rsh?alpha=0.5")};
   options.baselines = false;
-  options.load = {UINT64_MAX, std::pair<std::int64_t, std::int64_t>{3, 4}, "block:2x2:0.5"};
+  options.load = {UINT64_MAX, std::pair<std::int64_t, std::int64_t>{3, 4}, ElementType::bf16,
+                  "block:2x2:0.5"};
   options.b_file = "b\xfe.npy";
   options.b_dims = {4, 5};
   options.json = "j\xfd";

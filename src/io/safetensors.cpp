@@ -1,0 +1,130 @@
+#include "io/safetensors.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "io/dense_values.hpp"
+#include "io/file.hpp"
+#include "io/safetensors_header.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::size_t kLengthBytes = 8;
+// The limit of the format's own implementation (huggingface/safetensors, MAX_HEADER_SIZE).
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+
+std::optional<StoredType> stored_type(std::string_view dtype) {
+  if (dtype == "F64") return std::optional<StoredType>(std::in_place, kDouble);
+  if (dtype == "F32") return ElementType::f32;
+  if (dtype == "F16") return ElementType::f16;
+  if (dtype == "BF16") return ElementType::bf16;
+  return {};
+}
+
+// Nothing when the product is beyond what a file can hold.
+std::optional<std::size_t> value_count(const std::vector<std::int64_t>& shape) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
+  std::size_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (size > 0 && count > kMost / static_cast<std::size_t>(size)) return {};
+    count *= static_cast<std::size_t>(size);
+  }
+  return count;
+}
+
+void check_bytes(const TensorInfo& tensor, const std::string& path) {
+  const std::optional<StoredType> type = stored_type(tensor.dtype);
+  if (!type) return;  // what is not read may be of any type
+  const std::optional<std::size_t> count = value_count(tensor.shape);
+  const std::size_t got = tensor.end - tensor.begin;
+  if (!count || *count != got / bytes_of(*type) || got % bytes_of(*type) != 0)
+    throw Error(fmt::format(
+        "{}: expected data_offsets of {} that hold its {} {} values, got {} bytes", path,
+        quote(tensor.name), count ? fmt::format("{}", *count) : std::string("too many"),
+        tensor.dtype, got));
+}
+
+// The tensors lie one behind another and fill the file.
+void check_offsets(const std::vector<TensorInfo>& tensors, std::size_t data_bytes,
+                   const std::string& path) {
+  std::vector<const TensorInfo*> order;
+  for (const TensorInfo& tensor : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
+    return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);
+  });
+  std::size_t end = 0;
+  const TensorInfo* before = nullptr;
+  for (const TensorInfo* tensor : order) {
+    if (tensor->begin < end)
+      throw Error(fmt::format("{}: expected tensors that do not overlap, got {} and {}", path,
+                              quote(before->name), quote(tensor->name)));
+    if (tensor->begin > end)
+      throw Error(fmt::format("{}: expected no gap before {}, got {} bytes", path,
+                              quote(tensor->name), tensor->begin - end));
+    end = tensor->end;
+    before = tensor;
+  }
+  if (end != data_bytes)
+    throw Error(fmt::format("{}: {}expected {} bytes of tensors, got {}", path,
+                            end > data_bytes ? "truncated: " : "", end, data_bytes));
+}
+
+}  // namespace
+
+bool TensorInfo::is_matrix() const { return shape.size() == 2 && stored_type(dtype).has_value(); }
+
+TensorFile parse_safetensors(std::string_view file, const std::string& path) {
+  const std::string foreign = describe_foreign_content(file.substr(0, 256));
+  if (file.size() < kLengthBytes || !foreign.empty())
+    throw Error(fmt::format("{}: expected a safetensors file, got {}", path,
+                            foreign.empty() ? fmt::format("{} bytes", file.size()) : foreign));
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), kLengthBytes);
+  if (length > kLongestHeader)
+    throw Error(fmt::format("{}: expected a safetensors header of at most {} bytes, got {}", path,
+                            kLongestHeader, length));
+  if (length > file.size() - kLengthBytes)
+    throw Error(fmt::format("{}: truncated: expected a safetensors header of {} bytes, got {}",
+                            path, length, file.size() - kLengthBytes));
+  TensorFile out;
+  out.data_begin = kLengthBytes + length;
+  out.tensors = parse_tensor_header(file.substr(kLengthBytes, length), path);
+  check_offsets(out.tensors, file.size() - out.data_begin, path);
+  for (const TensorInfo& tensor : out.tensors) check_bytes(tensor, path);
+  std::sort(out.tensors.begin(), out.tensors.end(),
+            [](const TensorInfo& a, const TensorInfo& b) { return a.name < b.name; });
+  return out;
+}
+
+TensorFile read_safetensors_header(const std::string& path) {
+  return parse_safetensors(MappedFile(path).bytes(), path);
+}
+
+DenseMatrix read_tensor(const std::string& path, const std::string& name) {
+  const MappedFile file(path);
+  const TensorFile parsed = parse_safetensors(file.bytes(), path);
+  const auto found = std::find_if(parsed.tensors.begin(), parsed.tensors.end(),
+                                  [&](const TensorInfo& t) { return t.name == name; });
+  if (found == parsed.tensors.end())
+    throw Error(fmt::format("{}: no tensor {} among its {}", path, quote(name, 200),
+                            parsed.tensors.size()));
+  const std::string label = fmt::format("{}:{}", path, name);
+  const std::optional<StoredType> type = stored_type(found->dtype);
+  if (!type)
+    throw Error(
+        fmt::format("{}: expected F64, F32, F16 or BF16, got {}", label, quote(found->dtype)));
+  if (found->shape.size() != 2)
+    throw Error(
+        fmt::format("{}: expected a matrix, got {} dimensions", label, found->shape.size()));
+  const std::string_view data =
+      file.bytes().substr(parsed.data_begin + found->begin, found->end - found->begin);
+  return widen_values(label, found->shape[0], found->shape[1], *type, data);
+}
+
+}  // namespace spmmbench

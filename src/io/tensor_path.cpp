@@ -1,0 +1,39 @@
+#include "io/tensor_path.hpp"
+
+#include <fmt/format.h>
+
+#include "io/file.hpp"
+#include "io/safetensors.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench {
+
+std::optional<TensorPath> parse_tensor_path(const std::string& path) {
+  constexpr std::string_view kExtension = ".safetensors";
+  if (path.ends_with(kExtension)) return TensorPath{path, ""};
+  const std::size_t at = path.find(std::string(kExtension) + ":");
+  if (at == std::string::npos) return {};
+  const std::size_t colon = at + kExtension.size();
+  return TensorPath{path.substr(0, colon), path.substr(colon + 1)};
+}
+
+std::vector<std::string> expand_tensors(const TensorPath& path) {
+  const TensorFile file = read_safetensors_header(path.file);
+  std::vector<std::string> found;
+  for (const TensorInfo& tensor : file.tensors) {
+    const std::string full = fmt::format("{}:{}", path.file, tensor.name);
+    if (tensor.name == path.tensor) return {full};
+    if (tensor.is_matrix() && (path.tensor.empty() || glob_match(path.tensor, tensor.name)))
+      found.push_back(full);
+  }
+  if (found.empty())
+    throw Error(
+        fmt::format("{}: expected a matrix of F64, F32, F16 or BF16{}, got none among {} "
+                    "tensors",
+                    path.file, path.tensor.empty() ? "" : " named " + quote(path.tensor, 120),
+                    file.tensors.size()));
+  return found;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""What `run` and `convert` read: safetensors, scipy's .npz, .smtx, folders of mixed shapes, pruning."""
+
+import json
+import pathlib
+import struct
+import sys
+import unittest
+import zipfile
+
+try:
+    import numpy as np
+    import scipy.sparse as sp
+except ImportError:
+    print("numpy or scipy is not installed")
+    sys.exit(77)
+
+from cli_case import CliCase, main, read
+
+
+def write_safetensors(path, tensors):
+    header, data = {}, b""
+    for name, (dtype, array) in tensors.items():
+        raw = array.tobytes()
+        header[name] = {
+            "dtype": dtype,
+            "shape": list(array.shape),
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
+        data += raw
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+class Inputs(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.random = np.random.default_rng(3)
+
+    def convert(self, source, *args):
+        """The dense matrix that `convert` makes of a source."""
+        out = self.folder / "converted.npy"
+        result = self.spmmbench("convert", source, out, *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return np.load(out)
+
+    def values(self, *shape):
+        return self.random.normal(size=shape).astype(np.float32)
+
+    def test_scipy_csr_is_read_compressed_or_not_with_every_index_and_value_type(self):
+        matrix = sp.random(70, 50, 0.2, "csr", random_state=5)
+        for compressed in (True, False):
+            for values in (np.float32, np.float64, np.int16, bool):
+                for index in (np.int32, np.int64):
+                    saved = (matrix * 100).astype(values)
+                    saved.indices, saved.indptr = saved.indices.astype(index), saved.indptr.astype(index)
+                    path = self.folder / "m.npz"
+                    sp.save_npz(path, saved, compressed=compressed)
+                    np.testing.assert_array_equal(
+                        self.convert(path), saved.toarray().astype(np.float32)
+                    )
+
+    def test_broken_npz_files_are_one_line(self):
+        matrix = sp.random(70, 50, 0.2, "csr", random_state=5)
+        good = self.folder / "good.npz"
+        sp.save_npz(good, matrix, compressed=False)
+        raw = good.read_bytes()
+        with zipfile.ZipFile(good) as archive:
+            data = archive.getinfo("data.npy")
+        bit = data.header_offset + data.file_size // 2
+        np.savez(self.folder / "dense.npz", np.eye(3))
+        sp.save_npz(self.folder / "csc.npz", matrix.tocsc())
+        for name, content, expected in (
+            ("cut.npz", raw[: len(raw) // 2], "cut.npz: expected a zip archive, got one without its end"),
+            ("text.npz", b"hello", "text.npz: expected a zip archive, got 'hello'"),
+            ("empty.npz", b"", "empty.npz: expected a zip archive"),
+            (
+                "flipped.npz",
+                raw[:bit] + bytes([raw[bit] ^ 1]) + raw[bit + 1 :],
+                "with another checksum",
+            ),
+            ("dense.npz", None, "expected a matrix of scipy.sparse.save_npz, got no 'format'"),
+            ("csc.npz", None, "expected a CSR matrix, got format 'csc'"),
+        ):
+            if content is not None:
+                (self.folder / name).write_bytes(content)
+            with self.subTest(name):
+                result = self.spmmbench("convert", self.folder / name, self.folder / "x.csr")
+                self.assert_one_line(result, 1, expected)
+                self.assertFalse((self.folder / "x.csr").exists())
+
+    def test_tensors_are_measured_one_by_one_by_glob_and_with_pruning(self):
+        path = self.folder / "model.safetensors"
+        tensors = {
+            f"layers.{i}.{name}.weight": ("F16", self.values(*shape).astype(np.float16))
+            for i in range(2)
+            for name, shape in (("up", (48, 32)), ("down", (32, 48)))
+        }
+        tensors["norm.weight"] = ("F32", self.values(32))
+        write_safetensors(path, tensors)
+        one = self.convert(f"{path}:layers.1.up.weight")
+        np.testing.assert_array_equal(one, tensors["layers.1.up.weight"][1].astype(np.float32))
+        out = self.folder / "out.json"
+        result = self.run_cpu(
+            f"{path}:layers.*.up.*", "--prune", "2:4", "-n", 8, "--json", out
+        )
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [r for r in read(out)["rows"] if r["kernel"] == "cpu_csr"]
+        self.assertEqual(
+            [row["matrix"]["name"] for row in rows], ["layers.0.up.weight", "layers.1.up.weight"]
+        )
+        self.assertTrue(all(row["matrix"]["nnz"] == 48 * 16 for row in rows), rows)
+        result = self.run_cpu(f"{path}:norm.weight", "--quiet")
+        self.assert_one_line(result, 1, ":norm.weight: expected a matrix, got 1 dimensions")
+
+    def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
+        folder = self.folder / "weights"
+        folder.mkdir()
+        self.values(24, 16).tofile(folder / "a.24x16.bin")
+        np.save(folder / "b.npy", self.values(16, 40))
+        write_safetensors(folder / "c.safetensors", {"q": ("F32", self.values(8, 8))})
+        sp.save_npz(folder / "d.npz", sp.random(30, 20, 0.3, "csr", random_state=1))
+        (folder / "e.smtx").write_text("3, 4, 3\n0 2 2 3\n0 3 1\n")
+        out = self.folder / "out.json"
+        result = self.run_cpu(folder, "-n", 8, "--json", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        shapes = {(r["matrix"]["name"], r["matrix"]["rows"], r["matrix"]["cols"]) for r in read(out)["rows"]}
+        self.assertEqual(
+            shapes, {("a.24x16", 24, 16), ("b", 16, 40), ("q", 8, 8), ("d", 30, 20), ("e", 3, 4)}
+        )
+
+    def test_a_16_bit_bin_is_read_as_such_or_refused(self):
+        values = self.values(6, 5).astype(np.float16)
+        path = self.folder / "w.bin"
+        values.tofile(path)
+        dims = ("--dims", 6, 5)
+        np.testing.assert_array_equal(
+            self.convert(path, *dims, "--bin-type", "fp16"), values.astype(np.float32)
+        )
+        result = self.spmmbench("convert", path, self.folder / "x.csr", *dims)
+        self.assert_one_line(result, 1, "expected 120 bytes (6 x 5 values of fp32), got 60")
+        self.assertIn("--bin-type fp16 or bf16", result.stderr)
+        out = self.folder / "out.json"
+        result = self.run_cpu(path, *dims, "--bin-type", "fp16", "-n", 8, "--json", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = read(out)
+        self.assertIn("--bin-type fp16", document["rows"][0]["command"])
+        self.assertEqual(document["context"]["protocol"]["bin_type"], "fp16")
+
+    def test_magnitude_and_random_pruning_leave_the_fraction_asked_for(self):
+        values = self.values(64, 50)
+        path = self.folder / "w.npy"
+        np.save(path, values)
+        pruned = self.convert(path, "--prune", "magnitude:0.6")
+        kept = np.sort(np.abs(values).ravel())[1920:]
+        np.testing.assert_array_equal(np.sort(np.abs(pruned[pruned != 0])), kept)
+        self.assertEqual(np.count_nonzero(self.convert(path, "--prune", "random:0.6")), 1280)
+        result = self.spmmbench("convert", path, self.folder / "x.csr", "--prune", "most")
+        self.assert_one_line(result, 1, "expected magnitude:S, random:S, 2:4, block:RxC:S")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+#include "io/npz.hpp"
+
+#include <fmt/format.h>
+
+#include "io_fixtures.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+template <class T>
+std::string vector_npy(const std::string& type, const std::vector<T>& values) {
+  return npy(type, "False", fmt::format("({},)", values.size()), values);
+}
+
+NpzMembers matrix() {
+  return {{"format", npy("|S3", "False", "()", std::vector<char>{'c', 's', 'r'})},
+          {"shape", vector_npy("<i8", std::vector<std::int64_t>{3, 4})},
+          {"indptr", vector_npy("<i4", std::vector<std::int32_t>{0, 2, 2, 3})},
+          {"indices", vector_npy("<i4", std::vector<std::int32_t>{0, 3, 1})},
+          {"data", vector_npy("<f4", std::vector<float>{1.5F, -2, 4})}};
+}
+
+const CsrMatrix kExpected = csr_of(3, 4, {{{0, 0}, 1.5}, {{0, 3}, -2}, {{2, 1}, 4}});
+
+CsrMatrix with(const std::string& member, const std::string& bytes) {
+  NpzMembers members = matrix();
+  members[member] = bytes;
+  return csr_from_npz(members, "f");
+}
+
+TEST(Npz, arrays_of_every_type_give_the_same_matrix) {
+  EXPECT_EQ(csr_from_npz(matrix(), "f"), kExpected);
+  EXPECT_EQ(with("indices", vector_npy("<i8", std::vector<std::int64_t>{0, 3, 1})), kExpected);
+  EXPECT_EQ(with("indptr", vector_npy("<i8", std::vector<std::int64_t>{0, 2, 2, 3})), kExpected);
+  EXPECT_EQ(with("data", vector_npy("<f8", std::vector<double>{1.5, -2, 4})), kExpected);
+  EXPECT_EQ(with("data", vector_npy("<f2", std::vector<std::uint16_t>{0x3E00, 0xC000, 0x4400})),
+            kExpected);
+  EXPECT_EQ(with("data", vector_npy("|i1", std::vector<std::int8_t>{1, -2, 4})).values,
+            (std::vector<float>{1, -2, 4}));
+  EXPECT_EQ(with("data", vector_npy("|b1", std::vector<std::uint8_t>{1, 0, 1})).values,
+            (std::vector<float>{1, 0, 1}));
+  EXPECT_EQ(with("data", vector_npy("<u8", std::vector<std::uint64_t>{1, 2, 3})).values,
+            (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(with("format", npy("<U3", "False", "()", std::vector<char32_t>{'c', 's', 'r'})),
+            kExpected);
+}
+
+TEST(Npz, columns_are_sorted_and_repeated_ones_added) {
+  EXPECT_EQ(with("indices", vector_npy("<i4", std::vector<std::int32_t>{3, 0, 1})).col_idx,
+            kExpected.col_idx);
+  const CsrMatrix summed = with("indices", vector_npy("<i4", std::vector<std::int32_t>{2, 2, 1}));
+  EXPECT_EQ(summed, csr_of(3, 4, {{{0, 2}, -0.5}, {{2, 1}, 4}}));
+}
+
+TEST(Npz, arrays_that_do_not_fit_together_are_refused) {
+  const auto refusal = [](const std::string& member, const std::string& bytes) {
+    return error_of([&] { with(member, bytes); });
+  };
+  const auto ints = [](const std::vector<std::int32_t>& values) {
+    return vector_npy("<i4", values);
+  };
+  EXPECT_EQ(refusal("format", npy("|S3", "False", "()", std::vector<char>{'c', 's', 'c'})),
+            "f: expected a CSR matrix, got format 'csc': save matrix.tocsr()");
+  EXPECT_EQ(refusal("indptr", ints({0, 2, 3})),
+            "f(indptr.npy): expected 4 offsets for 3 rows, got 3");
+  EXPECT_EQ(refusal("indptr", ints({0, 2, 1, 3})),
+            "f(indptr.npy): expected rising offsets, got 1 after 2");
+  EXPECT_EQ(refusal("indptr", ints({0, 2, 2, 4})),
+            "f(indptr.npy): expected an offset from 0 to 3, got 4 at 3");
+  EXPECT_EQ(refusal("indptr", ints({1, 2, 2, 3})),
+            "f(indptr.npy): expected offsets from 0 to 3, got 1 to 3");
+  EXPECT_EQ(refusal("indices", ints({0, 4, 1})),
+            "f(indices.npy): expected columns from 0 to 3, got 4 at 1");
+  EXPECT_EQ(refusal("indices", ints({0, -1, 1})),
+            "f(indices.npy): expected columns from 0 to 3, got -1 at 1");
+  EXPECT_EQ(refusal("indices", ints({0, 1})), "f: expected as many columns as values, got 2 and 3");
+  EXPECT_EQ(refusal("indices", vector_npy("<f4", std::vector<float>{0, 3, 1})),
+            "f(indices.npy): expected signed integers, got type '<f4'");
+  EXPECT_EQ(refusal("data", vector_npy("<c8", std::vector<double>{0, 3, 1})),
+            "f(data.npy): expected real numbers, got type '<c8'");
+  EXPECT_EQ(refusal("data", npy("<f4", "False", "(3, 1)", std::vector<float>{0, 3, 1})),
+            "f(data.npy): expected a vector as long as its header says, got 12 bytes");
+  EXPECT_EQ(refusal("data", npy("<f4", "False", "(4,)", std::vector<float>{0, 3, 1})),
+            "f(data.npy): expected a vector as long as its header says, got 12 bytes");
+  EXPECT_EQ(refusal("shape", ints({3})), "f(shape.npy): expected rows and columns, got 1 numbers");
+  EXPECT_EQ(refusal("shape", ints({-3, 4})),
+            "f(shape.npy): expected rows and columns from 0 to 2147483647, got -3 at 0");
+  NpzMembers dense = {{"arr_0", matrix().at("data")}};
+  EXPECT_EQ(error_of([&] { csr_from_npz(dense, "f"); }),
+            "f: expected a matrix of scipy.sparse.save_npz, got no 'format'");
+}
+
+}  // namespace
+}  // namespace spmmbench::test
