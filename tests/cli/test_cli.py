@@ -124,7 +124,7 @@ class BadInputTest(CliCase):
     def test_wrong_dims(self):
         values = self.file("a.bin", bytes(4 * 12))
         self.refused("expected --dims ROWS COLS", values)
-        self.refused("expected 60 bytes (3 x 5 values of 4 bytes), got 48", values, "--dims", 3, 5)
+        self.refused("expected 60 bytes (3 x 5 values of fp32), got 48", values, "--dims", 3, 5)
         self.refused("--dims: expected ROWS COLS", values, "--dims", 3)
         self.refused("--dims: expected positive sizes", values, "--dims", 0, 12)
         self.refused("expected as many rows of B as columns of A", SMALL, "--b",
