@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Runs what a paper's table or figure needs on the matrices at hand; prints published and measured.
+
+  reproduce.py rsh-fig13                          on the bundled matrices, needs no GPU
+  reproduce.py rsh-fig16 matrices/ --json fig16.json
+  reproduce.py asyncsparse-bcsr --from results/h200/bcsr-ablation.json --from results/h200/bcsr-fp16-down-n3584.json
+  reproduce.py --list
+
+MATRIX: files, folders, @lists or gen:SPEC as for `spmmbench run`. --from takes recorded runs (for
+rsh-fig13 and rsh-fig14: what `spmmbench inspect --json` printed) instead of measuring.
+
+Exit codes: 0 something was measured; 1 bad arguments, unreadable or damaged input; 2 a result was wrong;
+4 nothing of the figure could be measured here, such as without a GPU.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import asdict
+
+from reproduce_targets import TARGETS, checked_inspection
+from result_data import InputError, load_document, load_json, readable, write_whole
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's
+MEASURED = (0, 2, 4)  # exit codes of the program after which its document is complete
+WIDTH = 100
+
+
+def find_program():
+    for preset in ("release", "host"):
+        if (program := ROOT / "build" / preset / "spmmbench").exists():
+            return str(program)
+    return "spmmbench"
+
+
+def measure(target, program, matrices):
+    """Runs the target; returns (what it read, the command, the program's exit code)."""
+    program = shutil.which(program) or program
+    command = [program, *target.command(matrices)]
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out.json"
+        if not target.inspects:
+            command += ["--json", str(out)]
+        shown = shlex.join(["spmmbench", *target.command(matrices)])
+        print(shown, file=sys.stderr)
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        except OSError as error:
+            text = f"{readable(program)}: {error.strerror} (build first, or give --spmmbench)"
+            raise InputError(text) from None
+        said = readable(done.stderr.decode(errors="surrogateescape").strip().replace("\n", "; "))
+        if done.returncode not in MEASURED or not (target.inspects or out.exists()):
+            raise InputError(said or f"spmmbench stopped with exit code {done.returncode}")
+        if said:
+            print(said, file=sys.stderr)
+        if target.inspects:
+            out.write_bytes(done.stdout)
+        return read(target, [out]), shown, done.returncode
+
+
+def read(target, paths):
+    if target.inspects:
+        return [matrix for path in paths for matrix in checked_inspection(load_json(path), readable(str(path)))]
+    return [load_document(path) for path in paths]
+
+
+def conditions(target, documents):
+    """Where the measured numbers come from; empty without a device."""
+    if target.inspects:
+        return {}
+    contexts = [document["context"] for document in documents]
+
+    def each(values):
+        return ", ".join(dict.fromkeys(map(str, values)))
+
+    return {
+        "device": each(c["device"]["name"] for c in contexts),
+        "started_utc": each(c["started_utc"] for c in contexts),
+        "git_revision": each(c["git_revision"] for c in contexts),
+    }
+
+
+def outcome(name, target, found, commands):
+    lines, differs = target.evaluate(found)
+    where = conditions(target, found)
+    if where:
+        differs = [f"Published on {target.published_on}; measured on {where['device']}.", *differs]
+    return {
+        "target": name,
+        "title": target.title,
+        "source": target.source,
+        "published_on": target.published_on,
+        "measured": where,
+        "commands": commands,
+        "lines": [{**asdict(line), "ratio": ratio(line)} for line in lines],
+        "differs": [text for text in differs if text],
+    }
+
+
+def ratio(line):
+    return line.measured / line.published if line.published and line.measured is not None else None
+
+
+def reasons(documents):
+    """Why rows were not measured, the most frequent first."""
+    counts = {}
+    for document in documents:
+        for row in document["rows"]:
+            if row["status"] != "ok":
+                text = f"{row['status']}: {row['reason']}"
+                counts[text] = counts.get(text, 0) + 1
+    return sorted(counts, key=lambda text: -counts[text])
+
+
+def print_table(result):
+    print(f"{result['title']}: {result['source']}")
+    where = result["measured"]
+    if where:
+        print(f"measured on {where['device']}, {where['started_utc']}, revision {where['git_revision']}")
+    lines = result["lines"]
+    width = max(len(line["what"]) for line in lines)
+
+    def cell(value, digits):
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    print(f"\n{'':{width}} {'published':>10} {'measured':>10} {'ratio':>6} {'cases':>6}")
+    for line in lines:
+        numbers = f"{cell(line['published'], line['digits']):>10} {cell(line['measured'], line['digits']):>10}"
+        print(f"{line['what']:{width}} {numbers} {cell(line['ratio'], 2):>6} {line['cases']:>6}")
+    print("\nwhat differs:")
+    for text in result["differs"]:
+        print(textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("target", nargs="?", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS))
+    parser.add_argument("matrices", nargs="*", metavar="MATRIX", help="default: the bundled matrices")
+    parser.add_argument("--list", action="store_true", help="print the targets and their sources")
+    parser.add_argument("--json", type=pathlib.Path, metavar="OUT", help="write the outcome")
+    parser.add_argument("--from", dest="recorded", action="append", metavar="RUN.json", help="do not measure")
+    parser.add_argument("--spmmbench", default=os.environ.get("SPMMBENCH") or find_program(), metavar="PATH")
+    args = parser.parse_intermixed_args(argv)
+    if args.list:
+        return args
+    if args.target is None:
+        parser.error(f"expected a target: {', '.join(TARGETS)}")
+    if args.recorded and args.matrices:
+        parser.error("--from takes the matrices of its run: leave MATRIX out")
+    if args.matrices and not TARGETS[args.target].matrices:
+        parser.error(f"{args.target} generates its matrices: leave MATRIX out")
+    return args
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    if args.list:
+        for name, target in TARGETS.items():
+            print(f"{name:18} {target.title}; {target.source}")
+        return 0
+    target, code = TARGETS[args.target], 0
+    try:
+        if args.recorded:
+            found = read(target, args.recorded)
+            commands = [shlex.join(map(str, d["context"]["argv"])) for d in found] if not target.inspects else []
+        else:
+            found, command, code = measure(target, args.spmmbench, args.matrices or [str(ROOT / "data")])
+            commands = [command]
+        result = outcome(args.target, target, found, commands)
+        if args.json:
+            write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
+    except InputError as error:
+        print(f"reproduce.py: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"reproduce.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        return 1
+    print_table(result)
+    if all(line["measured"] is None for line in result["lines"]):
+        why = "" if target.inspects else "; ".join(reasons(found)[:3])
+        print(f"reproduce.py: nothing was measured{': ' + why if why else ''}", file=sys.stderr)
+        return NOTHING_MEASURED
+    return WRONG if code == WRONG else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
