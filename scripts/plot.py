@@ -21,7 +21,7 @@ try:
     from figures.style import plt
 except ImportError as error:
     sys.exit(f"{error.name} is missing; on Debian: apt-get install python3-matplotlib")
-from result_data import InputError, load_document, readable, write_whole
+from result_data import InputError, Parser, load_document, readable, write_whole
 from result_series import Results, load_groups
 
 FORMATS = ("png", "svg", "pdf")
@@ -39,9 +39,7 @@ def picture(figure, extension):
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", help="JSON of spmmbench run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("figures"))
     parser.add_argument("--format", default="png,svg", help="of png, svg, pdf; default: png,svg")
@@ -54,7 +52,9 @@ def parse_arguments(argv):
     args.only = [name for name in args.only.split(",") if name]
     args.format = args.format.split(",")
     if unknown := set(args.only) - set(FIGURES):
-        parser.error(f"no figure is called {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+        parser.error(
+            f"no figure is called {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}"
+        )
     if unknown := set(args.format) - set(FORMATS):
         parser.error(f"no format {', '.join(sorted(unknown))}; there are {', '.join(FORMATS)}")
     return args

@@ -11,12 +11,9 @@ was obtained. The page opens without a network and asks for nothing from elsewhe
 """
 
 import argparse
-import json
-import math
 import pathlib
 import re
 import sys
-from collections import defaultdict
 
 try:
     import jinja2
@@ -24,245 +21,27 @@ try:
 
     from figures import draw
     from figures.speedup import BASELINES
-    from figures.style import COLOURS, GREYS, plt, styles
+    from figures.style import plt, styles
     from plot import picture
 except ImportError as error:
-    sys.exit(f"{error.name} is missing; on Debian: apt-get install python3-jinja2 python3-matplotlib")
-from report_text import CAPTIONS, DEFINITIONS
-from result_data import (
-    InputError,
-    STATUSES,
-    cold_us,
-    hot_us,
-    load_document,
-    number,
-    preparation_ms,
-    readable,
-    write_whole,
+    sys.exit(
+        f"{error.name} is missing; on Debian: apt-get install python3-jinja2 python3-matplotlib"
+    )
+from report_rows import facets, script_data
+from report_tables import (
+    VARIABLES,
+    answer_table,
+    cards,
+    context_facts,
+    kernel_table,
+    label_runs,
+    trouble_table,
 )
-from result_series import Results, answers, case_of, load_groups, total_us
+from report_text import CAPTIONS, DEFINITIONS
+from result_data import InputError, Parser, load_document, readable, write_whole
+from result_series import Results, answers, load_groups
 
 TEMPLATES = pathlib.Path(__file__).resolve().parent / "report"
-MANY_CALLS = 1e6  # right end of the strip of an answer
-NARROW = "\u202f"  # no-break space between thousands
-
-# Colours of the figures as the page's variables, so that they follow light and dark.
-INK_VARIABLES = {"#ffffff": "none", "#1b1f24": "var(--ink)", "#5c6670": "var(--soft)", "#dfe3e8": "var(--line)"}
-VARIABLES = {
-    **INK_VARIABLES,
-    "#c9ced4": "var(--faint)",
-    "#8a8f95": "var(--grey2)",
-    **{colour.lower(): f"var(--c{i + 1})" for i, colour in enumerate(COLOURS)},
-    **{colour.lower(): f"var(--grey{i})" for i, colour in enumerate(GREYS) if i},
-}
-
-
-def digits(value, decimals=None):
-    """A number for reading: three significant digits, or so many decimals."""
-    value = number(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if math.isinf(value):
-        return "never"
-    if isinstance(value, int) and decimals is None:
-        return f"{value:,}".replace(",", NARROW)
-    if decimals is not None:
-        least = 0.1**decimals
-        return f"{value:.{decimals}f}" if not 0 < abs(value) < least / 2 else f"< {least:.{decimals}f}"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}".replace(",", NARROW)
-    return f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
-
-
-def duration(us):
-    """A time in the unit that reads best."""
-    for unit, name in ((1e6, "s"), (1e3, "ms")):
-        if us >= unit:
-            return f"{digits(us / unit)} {name}"
-    return f"{digits(float(us))} µs"
-
-
-# ---- tables ------------------------------------------------------------------------------------
-
-
-def cell(text, value=None, kind=""):
-    if value in ("never", "inf", "nan"):
-        value = number(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        value = 1e300 if value > 0 else None  # "never" sorts after every number
-    return {"text": text, "value": value, "kind": kind}
-
-
-def figure_cell(value, decimals=None, kind=""):
-    return cell(digits(value, decimals), value, kind)
-
-
-def table(columns, rows):
-    """columns: (name, kind). A column that is empty in every row is left out."""
-    used = [i for i in range(len(columns)) if not rows or any(r["cells"][i]["text"] != "–" for r in rows)]
-    return {
-        "columns": [{"name": columns[i][0], "kind": columns[i][1]} for i in used],
-        "rows": [{**row, "cells": [row["cells"][i] for i in used]} for row in rows],
-    }
-
-
-def kernel_table(results):
-    columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
-    columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
-    columns += [("× cuBLAS", "n"), ("of the limit", "n"), ("preparation, ms, median", "n")]
-    columns += [("pays at, calls, median", "n")]
-    rows = []
-    for line in results.summary():
-        bad = line["failed"] + line["timeout"]
-        cells = [cell(line["label"]), figure_cell(line["ok"])]
-        cells += [figure_cell(count, kind="bad" if count else "") for count in (line["wrong"], bad)]
-        cells += [figure_cell(line["skipped"]), figure_cell(line["wins"])]
-        for name in ("cusparse_default_fp32", "cusparse_best", "cublas"):
-            text = f"{digits(line[name], 2)} ({line['cases'][name]})" if line[name] else "–"
-            cells.append(cell(text, line[name]))
-        cells += [figure_cell(line["of_bound"], 2), figure_cell(line["preparation_ms"])]
-        cells.append(cell("–") if line["baseline"] else figure_cell(line["break_even"]))
-        rows.append({"kind": "baseline" if line["baseline"] else "", "cells": cells})
-    return table(columns, rows)
-
-
-def step_cost(row, calls, last):
-    if calls == 1:
-        return f"{duration(total_us(row, 1))} in all"
-    text = f"{duration(hot_us(row))} each, {duration(1e3 * preparation_ms(row))} before"
-    share = number(row["of_bound"])
-    return text + (f", {digits(share, 2)} of the limit" if last and share else "")
-
-
-def answer_cell(templates, found, look):
-    """The steps of an answer over the number of calls, in words and as a strip on a logarithmic axis."""
-    steps = []
-    for i, (calls, row) in enumerate(found):
-        until = found[i + 1][0] if i + 1 < len(found) else max(MANY_CALLS, 10 * calls)
-        picked = row["params"].get("picked")
-        colour = look[row["label"]]["color"].lower()
-        steps.append(
-            {
-                "when": "1 call:" if calls == 1 else f"from {digits(calls)} calls:",
-                "label": row["label"] + (f" (picks {picked})" if picked else ""),
-                "cost": step_cost(row, calls, i + 1 == len(found)),
-                "width": math.log10(until / calls),
-                "colour": VARIABLES.get(colour, colour),
-            }
-        )
-    return cell(Markup(templates.get_template("answer.html").render(steps=steps)))
-
-
-def answer_table(results, found, look, templates):
-    fields = ("run", "layout", "c_type", "precision")
-    several = {name: len({steps[-1][1][name] for steps in found.values()}) > 1 for name in fields}
-    columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
-    columns += [("fastest per call", ""), ("its hot time, µs", "n")]
-    columns += [("× cuSPARSE default fp32", "n"), ("of the limit", "n"), ("taken over at, calls", "n")]
-    columns += [("nonzeros", "n")]
-    rows = []
-    for key, case in enumerate(found):
-        steps = found[case]
-        calls, last = steps[-1]
-        matrix = last["matrix"]
-        more = [f"{digits(matrix['rows'])} × {digits(matrix['cols'])}", last["group"]]
-        more += [f"C in {last['c_type']}"] * several["c_type"]
-        more += [f"B and C {last['layout']}-major"] * several["layout"]
-        more += [results.documents[last["run"]]["label"]] * several["run"]
-        named = Markup("{} <small>{}</small>").format(matrix["name"], ", ".join(more))
-        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, look)]
-        cells.append(figure_cell(last["n"]))
-        cells.append(cell(last["precision"] if several["precision"] else "–"))
-        cells += [cell(last["label"]), figure_cell(hot_us(last))]
-        cells += [figure_cell(last["speedup"]["cusparse_default_fp32"], 2), figure_cell(last["of_bound"], 2)]
-        cells += [figure_cell(calls), figure_cell(matrix["nnz"])]
-        rows.append({"kind": "", "key": key, "cells": cells})
-    return table(columns, rows)
-
-
-def trouble_table(results):
-    """Everything without a verified time, by status and reason; the worst first."""
-    groups = defaultdict(list)
-    for row in results.rows:
-        if row["status"] != "ok":
-            groups[row["status"], row["label"], row["reason"]].append(row)
-    order = [status for status in STATUSES if status != "ok"]
-    rows = []
-    for (status, label, reason), group in sorted(
-        groups.items(), key=lambda item: (order.index(item[0][0]), item[0])
-    ):
-        names = list(dict.fromkeys(row["matrix"]["name"] for row in group))
-        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        cells = [cell(label), cell(status, kind="" if status == "skipped" else "bad")]
-        cells += [figure_cell(len(group)), cell(reason), cell(where)]
-        rows.append({"kind": "", "cells": cells})
-    columns = [("kernel", ""), ("status", ""), ("cases", "n"), ("reason", "wide"), ("where", "wide")]
-    return table(columns, rows)
-
-
-# ---- header and context ------------------------------------------------------------------------
-
-
-def cards(results):
-    problems = sum(row["status"] in ("wrong", "failed", "timeout") for row in results.rows)
-    matrices = len({row["matrix"]["name"] for row in results.rows})
-    shown = [(digits(matrices), "matrices", False)]
-    shown.append((digits(len(results.measured())), "verified measurements", False))
-    shown.append((digits(problems), "wrong, failed or timed out", problems > 0))
-    own = [line for line in results.summary() if not line["baseline"]]
-    for key, name in (
-        ("cusparse_default_fp32", "cuSPARSE default fp32"),
-        ("cublas", "dense cuBLAS"),
-    ):
-        compared = [line for line in own if line[key]]
-        if compared:
-            # A kernel that ran on a few matrices only does not speak for the run.
-            most = max(line["cases"][key] for line in compared)
-            best = max((ln for ln in compared if 2 * ln["cases"][key] > most), key=lambda ln: ln[key])
-            what = f"{best['label']} over {name}, geometric mean of {best['cases'][key]}"
-            shown.append((f"{best[key]:.2f}×", what, False))
-    return [{"value": value, "what": what, "bad": bad} for value, what, bad in shown]
-
-
-def context_facts(document):
-    context, device = document["context"], document["context"]["device"]
-    before, after = context["clocks_before"], context["clocks_after"]
-
-    def change(name, unit):
-        return f"{digits(before.get(name))} → {digits(after.get(name))} {unit}"
-
-    def size(value, unit, name):
-        return f"{digits(value / unit)} {name}" if value else ""
-
-    hardware = [f"{device['sm_count']} SMs" if device["sm_count"] else ""]
-    hardware += [size(device["l2_bytes"], 2**20, "MiB L2"), size(device["memory_bytes"], 2**30, "GiB")]
-    versions = [(name, device[f"{key}_version"]) for name, key in (
-        ("driver", "driver"), ("CUDA", "runtime"), ("cuSPARSE", "cusparse"), ("cuBLAS", "cublas"))]  # fmt: skip
-    facts = [
-        ("device", device["name"] + (f" ({device['uuid']})" if device["uuid"] else "")),
-        ("hardware", ", ".join(filter(None, hardware))),
-        ("copy bandwidth, read and written", f"{digits(context['copy_gb_per_s'])} GB/s"),
-        ("timer floor", f"{digits(context['timer_floor_us'])} µs"),
-        ("clock", f"{change('sm_mhz', 'MHz')}, {change('temperature_c', '°C')}, throttle reasons "
-                  f"{digits(before.get('throttle_reasons'))} → {digits(after.get('throttle_reasons'))}"),
-        ("software", ", ".join(f"{name} {version}" for name, version in versions if version)),
-        ("spmmbench", f"{context['tool_version']}, revision {context['git_revision']}, {context['build_flags']}"),
-        ("started", f"{context['started_utc']} on {context['hostname']}"),
-        ("seed", digits(context["seed"])),
-        ("command", " ".join(map(str, context["argv"]))),
-        ("protocol", ", ".join(f"{k} {v}" for k, v in context["protocol"].items() if v != "")),
-        ("complete", "yes" if document["complete"] else "no: the run was interrupted"),
-    ]  # fmt: skip
-    return [(term, text) for term, text in facts if text]
-
-
-def label_runs(documents):
-    """Names of the runs: the files', numbered where they are the same."""
-    names = [document["name"].removesuffix(".json") for document in documents]
-    for i, document in enumerate(documents):
-        again = names.count(names[i]) > 1
-        document["label"] = f"{i + 1}: {names[i]}" if again else names[i]
-
 
 # ---- figures -----------------------------------------------------------------------------------
 
@@ -276,7 +55,9 @@ def inline_svg(svg, prefix):
     svg = re.sub(r' id="([^"]+)"', rf' id="{prefix}-\1"', svg)
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
-    svg = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {VARIABLES.get(m[2], m[2])}", svg)
+    svg = re.sub(
+        r"(fill|stroke): (#[0-9a-f]{6})", lambda m: f"{m[1]}: {VARIABLES.get(m[2], m[2])}", svg
+    )
     return re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
 
 
@@ -291,101 +72,6 @@ def drawn_figures(results, baseline):
         plt.close(figure)
         out.append({"title": title, "caption": caption, "svg": Markup(inline_svg(svg, f"f{i}"))})
     return out, "; ".join(missing)
-
-
-# ---- the rows for the page's script ------------------------------------------------------------
-
-
-def short(value):
-    """Four significant digits: more than a measurement holds."""
-    value = number(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if math.isinf(value):
-        return "never"
-    return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
-def short_timing(timing):
-    if not timing:
-        return None
-    samples = timing["samples_us"]
-    numbers = [short(timing[name]) for name in ("median_us", "q1_us", "q3_us", "min_us")]
-    return [*numbers, timing.get("launches_per_sample", 1), [short(sample) for sample in samples]]
-
-
-def short_format(form):
-    if not form:
-        return None
-    names = ("name", "bytes", "tiles", "windows", "fill", "nnz_per_tile", "window_imbalance")
-    return {name.replace("_", " "): short(form[name]) if name != "name" else str(form[name])
-            for name in names if form.get(name) is not None}  # fmt: skip
-
-
-FIELDS = ("m", "run", "n", "kernel", "label", "precision", "c_type", "order", "layout", "status", "reason",
-          "baseline", "best", "answer", "hot", "cold", "gflops", "of_bound", "x_default", "x_best", "x_cublas",
-          "preparation", "stages", "pays", "params", "format", "error", "bytes", "command")  # fmt: skip
-
-
-def script_data(results, found):
-    """All rows as compact JSON that is safe inside a script element."""
-    best = {id(min(rows, key=hot_us)) for rows in results.contested().values()}
-    answer_of = {case: i for i, case in enumerate(found)}
-    matrices, place, rows = [], {}, []
-    for row in results.rows:
-        matrix = row["matrix"]
-        key = (matrix["name"], matrix["sha256"] or matrix["source"], row["group"])
-        if key not in place:
-            place[key] = len(matrices)
-            names = ("rows", "cols", "nnz")
-            matrices.append(
-                {
-                    "matrix": matrix["name"], "matrix_key": key[1] or key[0], "group": row["group"],
-                    **{name: matrix[name] for name in names}, "mean": short(matrix["mean_row"]),
-                    "longest": matrix["max_row"], "cv": short(matrix["cv_row"]),
-                }
-            )  # fmt: skip
-        speedup = row["speedup"]
-        values = [place[key], row["run"], row["n"], row["kernel"], row["label"], row["precision"]]
-        values += [row["c_type"], row["reorder"], row["layout"], row["status"], row["reason"]]
-        values += [int(row["baseline"]), int(id(row) in best), answer_of.get(case_of(row), -1)]
-        values += [short_timing(row["hot"]), short_timing(row["cold"])]
-        values += [short(row["gflops"]), short(row["of_bound"])]
-        values += [short(speedup[k]) for k in ("cusparse_default_fp32", "cusparse_best", "cublas")]
-        values += [short(float(preparation_ms(row)))]
-        values += [{stage: short(ms) for stage, ms in row["stages_ms"].items()}]
-        values += [None if row["baseline"] else short(row["break_even_calls"])]
-        values += [{key: str(value) for key, value in row["params"].items()}, short_format(row["format"])]
-        values += [short((row["verify"] or {}).get("error_over_bound")), row["device_bytes"], row["command"]]
-        rows.append(values)
-    runs = [document["label"] for document in results.documents]
-    data = {"runs": runs, "fields": FIELDS, "matrices": matrices, "rows": rows}
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
-
-
-def facets(results):
-    """What can be filtered: the choices of each field that has several."""
-    labels = [document["label"] for document in results.documents]
-    out = []
-    for name, title, field, order in (
-        ("kernel", "Kernel", "kernel", str),
-        ("precision", "Precision", "precision", str),
-        ("n", "N", "n", int),
-        ("group", "Group", "group", str),
-        ("status", "Status", "status", STATUSES.index),
-        ("run", "Run", "run", int),
-    ):
-        counts = defaultdict(int)
-        for row in results.rows:
-            counts[row[field]] += 1
-        if len(counts) > 1 or name == "status":
-            choices = [
-                {"value": value, "name": labels[value] if name == "run" else value, "count": digits(count)}
-                for value, count in sorted(counts.items(), key=lambda item: order(item[0]))
-            ]
-            out.append({"name": name, "title": title, "choices": choices})
-    return out
 
 
 # ---- the page ----------------------------------------------------------------------------------
@@ -428,9 +114,7 @@ def page(documents, title, baseline, groups):
 
 
 def main(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", help="JSON of spmmbench run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("report.html"))
     parser.add_argument("--title")

@@ -75,7 +75,8 @@ DEFINITIONS = (
     (
         "the answer",
         "For each number of calls, the verified kernel with the least preparation plus calls times hot "
-        "median. Kernels that read A as zeros and ones do not take part.",
+        "median. One that is less than 1 % faster per call takes over from none: that is noise. Kernels "
+        "that read A as zeros and ones do not take part.",
     ),
     (
         "pays at",

@@ -25,8 +25,9 @@ import tempfile
 import textwrap
 from dataclasses import asdict
 
-from reproduce_targets import TARGETS, checked_inspection
-from result_data import InputError, load_document, load_json, readable, write_whole
+from papers import TARGETS
+from papers.common import checked_inspection
+from result_data import InputError, Parser, load_document, load_json, readable, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's
@@ -41,8 +42,8 @@ def find_program():
     return "spmmbench"
 
 
-def measure(target, program, matrices):
-    """Runs the target; returns (what it read, the command, the program's exit code)."""
+def measure(target, program, matrices, keep):
+    """Runs the target, keeps its run where wanted; returns (what it read, the command, the program's exit code)."""
     program = shutil.which(program) or program
     command = [program, *target.command(matrices)]
     with tempfile.TemporaryDirectory() as folder:
@@ -52,7 +53,9 @@ def measure(target, program, matrices):
         shown = shlex.join(["spmmbench", *target.command(matrices)])
         print(shown, file=sys.stderr)
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+            )
         except OSError as error:
             text = f"{readable(program)}: {error.strerror} (build first, or give --spmmbench)"
             raise InputError(text) from None
@@ -63,12 +66,19 @@ def measure(target, program, matrices):
             print(said, file=sys.stderr)
         if target.inspects:
             out.write_bytes(done.stdout)
-        return read(target, [out]), shown, done.returncode
+        found = read(target, [out])
+        if keep:
+            write_whole(keep, out.read_bytes())
+        return found, shown, done.returncode
 
 
 def read(target, paths):
     if target.inspects:
-        return [matrix for path in paths for matrix in checked_inspection(load_json(path), readable(str(path)))]
+        return [
+            matrix
+            for path in paths
+            for matrix in checked_inspection(load_json(path), readable(str(path)))
+        ]
     return [load_document(path) for path in paths]
 
 
@@ -120,36 +130,70 @@ def reasons(documents):
     return sorted(counts, key=lambda text: -counts[text])
 
 
+def cell(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def cells(line):
+    values = [cell(line[name], line["digits"]) for name in ("published", "measured")]
+    return [*values, cell(line["ratio"], 2), str(line["cases"])]
+
+
+def print_markdown(result):
+    where = result["measured"]
+    print(f"### {result['target']}\n\n{result['title']}. {result['source']}.", end="")
+    print(
+        f" {where['device']}, {where['started_utc'][:10]}, revision {where['git_revision']}.\n"
+        if where
+        else "\n"
+    )
+    print("| | published | measured | ratio | cases |\n|---|---|---|---|---|")
+    for line in result["lines"]:
+        print(f"| {line['what']} | {' | '.join(cells(line))} |")
+    print()
+    for text in result["differs"]:
+        print(f"- {text}")
+
+
 def print_table(result):
     print(f"{result['title']}: {result['source']}")
     where = result["measured"]
     if where:
-        print(f"measured on {where['device']}, {where['started_utc']}, revision {where['git_revision']}")
+        print(
+            f"measured on {where['device']}, {where['started_utc']}, revision {where['git_revision']}"
+        )
     lines = result["lines"]
     width = max(len(line["what"]) for line in lines)
 
-    def cell(value, digits):
-        return "-" if value is None else f"{value:.{digits}f}"
-
     print(f"\n{'':{width}} {'published':>10} {'measured':>10} {'ratio':>6} {'cases':>6}")
     for line in lines:
-        numbers = f"{cell(line['published'], line['digits']):>10} {cell(line['measured'], line['digits']):>10}"
-        print(f"{line['what']:{width}} {numbers} {cell(line['ratio'], 2):>6} {line['cases']:>6}")
+        published, measured, quotient, cases = cells(line)
+        print(f"{line['what']:{width}} {published:>10} {measured:>10} {quotient:>6} {cases:>6}")
     print("\nwhat differs:")
     for text in result["differs"]:
         print(textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def parse_arguments(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "target", nargs="?", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS)
     )
-    parser.add_argument("target", nargs="?", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS))
-    parser.add_argument("matrices", nargs="*", metavar="MATRIX", help="default: the bundled matrices")
+    parser.add_argument(
+        "matrices", nargs="*", metavar="MATRIX", help="default: the bundled matrices"
+    )
     parser.add_argument("--list", action="store_true", help="print the targets and their sources")
     parser.add_argument("--json", type=pathlib.Path, metavar="OUT", help="write the outcome")
-    parser.add_argument("--from", dest="recorded", action="append", metavar="RUN.json", help="do not measure")
-    parser.add_argument("--spmmbench", default=os.environ.get("SPMMBENCH") or find_program(), metavar="PATH")
+    parser.add_argument("--markdown", action="store_true", help="print a section of Markdown")
+    parser.add_argument(
+        "--keep", type=pathlib.Path, metavar="RUN.json", help="keep what was measured, for --from"
+    )
+    parser.add_argument(
+        "--from", dest="recorded", action="append", metavar="RUN.json", help="do not measure"
+    )
+    parser.add_argument(
+        "--spmmbench", default=os.environ.get("SPMMBENCH") or find_program(), metavar="PATH"
+    )
     args = parser.parse_intermixed_args(argv)
     if args.list:
         return args
@@ -172,9 +216,15 @@ def main(argv=None):
     try:
         if args.recorded:
             found = read(target, args.recorded)
-            commands = [shlex.join(map(str, d["context"]["argv"])) for d in found] if not target.inspects else []
+            commands = (
+                [shlex.join(map(str, d["context"]["argv"])) for d in found]
+                if not target.inspects
+                else []
+            )
         else:
-            found, command, code = measure(target, args.spmmbench, args.matrices or [str(ROOT / "data")])
+            found, command, code = measure(
+                target, args.spmmbench, args.matrices or [str(ROOT / "data")], args.keep
+            )
             commands = [command]
         result = outcome(args.target, target, found, commands)
         if args.json:
@@ -185,7 +235,7 @@ def main(argv=None):
     except OSError as error:
         print(f"reproduce.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
         return 1
-    print_table(result)
+    (print_markdown if args.markdown else print_table)(result)
     if all(line["measured"] is None for line in result["lines"]):
         why = "" if target.inspects else "; ".join(reasons(found)[:3])
         print(f"reproduce.py: nothing was measured{': ' + why if why else ''}", file=sys.stderr)

@@ -4,6 +4,7 @@ A document of an older schema is read with what it has: absent fields become Non
 file that is damaged, is refused in one line before anything is drawn or written.
 """
 
+import argparse
 import json
 import math
 import os
@@ -81,6 +82,13 @@ ABSENT_CONTEXT = {
 }
 
 
+class Parser(argparse.ArgumentParser):
+    """Bad arguments end with exit code 1, as in the program: 2 is a wrong result."""
+
+    def error(self, message):
+        self.exit(1, f"{self.prog}: {message}\n")
+
+
 class InputError(Exception):
     """A file that is no result document; the message names it."""
 
@@ -139,7 +147,11 @@ def load_document(path):
         raise InputError(f"{name}: expected a result document of `spmmbench run --json`")
     version = document["schema_version"]
     if type(version) is not int or not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
-        known = f"{OLDEST_SCHEMA} to {NEWEST_SCHEMA}" if OLDEST_SCHEMA < NEWEST_SCHEMA else f"{NEWEST_SCHEMA}"
+        known = (
+            f"{OLDEST_SCHEMA} to {NEWEST_SCHEMA}"
+            if OLDEST_SCHEMA < NEWEST_SCHEMA
+            else f"{NEWEST_SCHEMA}"
+        )
         raise InputError(f"{name}: schema version {version!r}; this script reads version {known}")
     try:
         document = all_readable(document)
@@ -186,7 +198,9 @@ def checked_row(row, place):
     if not isinstance(matrix.get("name"), str) or not isinstance(row.get("kernel"), str):
         raise ValueError(f"{where}: no name of the matrix or the kernel")
     if row.get("status") not in STATUSES:
-        raise ValueError(f"{where}: status {row.get('status')!r}, expected one of {', '.join(STATUSES)}")
+        raise ValueError(
+            f"{where}: status {row.get('status')!r}, expected one of {', '.join(STATUSES)}"
+        )
     if type(row.get("n")) is not int or row["n"] < 1:
         raise ValueError(f"{where}: n is no positive integer")
     for field in ("rows", "cols", "nnz", "mean_row", "max_row", "cv_row"):

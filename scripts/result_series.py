@@ -32,7 +32,12 @@ SKEWED_CV = 2
 def problem_of(row):
     """The product whatever computes it, in whatever precision; runs are kept apart."""
     matrix = row["matrix"]
-    return (row["run"], matrix["sha256"] or matrix["source"] or matrix["name"], row["n"], row["layout"])
+    return (
+        row["run"],
+        matrix["sha256"] or matrix["source"] or matrix["name"],
+        row["n"],
+        row["layout"],
+    )
 
 
 def case_of(row):
@@ -164,23 +169,31 @@ class Results:
 # ---- the answer --------------------------------------------------------------------------------
 
 
+# Samples are taken until the median's noise is under 1 %: a smaller difference is none.
+LEAST_GAIN = 0.01
+
+
 def total_us(row, calls):
     return 1e3 * preparation_ms(row) + calls * hot_us(row)
 
 
 def answer(rows):
     """[(calls, row)]: from so many calls on, the row takes the least time in all, preparation
-    included. The first entry is for one call; each later row is faster per call than those before."""
+    included. The first entry is for one call; each later row is faster per call than those before, by
+    more than the noise of a measurement."""
     best = min(rows, key=lambda r: (total_us(r, 1), hot_us(r)))
     steps = [(1, best)]
     while True:
-        faster = [r for r in rows if hot_us(r) < hot_us(best)]
+        faster = [r for r in rows if hot_us(r) < (1 - LEAST_GAIN) * hot_us(best)]
         if not faster:
             return steps
 
         def overtakes(row, than=best):
             saved = hot_us(than) - hot_us(row)
-            return max(steps[-1][0] + 1, math.ceil(1e3 * (preparation_ms(row) - preparation_ms(than)) / saved))
+            return max(
+                steps[-1][0] + 1,
+                math.ceil(1e3 * (preparation_ms(row) - preparation_ms(than)) / saved),
+            )
 
         best = min(faster, key=lambda r: (overtakes(r), hot_us(r)))
         steps.append((overtakes(best, steps[-1][1]), best))

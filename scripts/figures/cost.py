@@ -1,6 +1,5 @@
 """When preparation pays: time in all over the number of calls, and preparation against what it saves."""
 
-import math
 from collections import defaultdict
 
 from matplotlib import ticker
@@ -59,7 +58,10 @@ def cost_over_calls(results, _):
     axes[1].set_ylim(0.97, DEAREST)
     plain_log(axes[1])
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
-    notes = ["In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.", note]
+    notes = [
+        "In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.",
+        note,
+    ]
     title = "Cost over calls: preparation plus that many products"
     return finish(figure, axes, results, rows, title, notes, columns=3)
 
@@ -88,7 +90,9 @@ def preparation_gain(results, _):
                 nothing[row["label"]] += 1
     if not saved:
         raise Missing("no kernel whose preparation saves time per call")
-    labels, note = choose_series(drawn, {}, lambda group: float(len(saved.get(group[0]["label"], ()))) or None)
+    labels, note = choose_series(
+        drawn, {}, lambda group: float(len(saved.get(group[0]["label"], ()))) or None
+    )
     look = styles(results)
     figure, (axis,) = panels(1, height=4.6)
     for label in labels:
@@ -109,7 +113,12 @@ def preparation_gain(results, _):
                 f"pays at {calls:,} calls".replace(",", "\u202f"), (x, 1e3 * x / calls), xytext=(-6, -4),
                 textcoords="offset points", ha="right", va="top", fontsize=8,
             )  # fmt: skip
-    axis.set(xlim=xlim, ylim=ylim, xlabel="preparation beyond the plain call's, ms", ylabel="saved per call, µs")
+    axis.set(
+        xlim=xlim,
+        ylim=ylim,
+        xlabel="preparation beyond the plain call's, ms",
+        ylabel="saved per call, µs",
+    )
     only_never = [f"{label} ({count})" for label, count in nothing.items() if label not in saved]
     notes = [
         "Against the baseline that is cheapest for a single call. Above a dashed line, preparation is paid "

@@ -5,9 +5,25 @@ from collections import defaultdict
 
 from result_data import density, geomean, hot_us
 
-from .style import INK, MAX_PANELS, Missing, choose_series, finish, panels, plain_log, shown, styles, wins_of
+from .style import (
+    INK,
+    MAX_PANELS,
+    Missing,
+    choose_series,
+    finish,
+    panels,
+    plain_log,
+    shown,
+    styles,
+    wins_of,
+)
 
-VARYING = ("sparsity", "density", "seed", "pattern")  # options of a generator that make no other family
+VARYING = (
+    "sparsity",
+    "density",
+    "seed",
+    "pattern",
+)  # options of a generator that make no other family
 
 
 def shape_of(row):
@@ -20,7 +36,9 @@ def family_of(row):
     if not source.startswith("gen:"):
         return "files"
     name, _, options = source.partition("?")
-    kept = [o for o in options.split("&") if o and o.partition("=")[0] not in (*VARYING, "rows", "cols")]
+    kept = [
+        o for o in options.split("&") if o and o.partition("=")[0] not in (*VARYING, "rows", "cols")
+    ]
     return name.removeprefix("gen:") + ("?" + "&".join(sorted(kept)) if kept else "")
 
 
@@ -42,11 +60,15 @@ def density_curves(results, _):
     sweeps = defaultdict(list)
     for row in results.ranked():
         sweeps[row["run"], family_of(row), *shape_of(row)].append(row)
-    sweeps = {k: rows for k, rows in sweeps.items() if len({round(density(r), 4) for r in rows}) >= 3}
+    sweeps = {
+        k: rows for k, rows in sweeps.items() if len({round(density(r), 4) for r in rows}) >= 3
+    }
     if not sweeps:
         raise Missing("no shape with three densities")
     chosen = sorted(sweeps, key=lambda key: -len({round(density(r), 4) for r in sweeps[key]}))
-    notes = [f"Left out: {len(chosen) - MAX_PANELS} more shapes." if len(chosen) > MAX_PANELS else ""]
+    notes = [
+        f"Left out: {len(chosen) - MAX_PANELS} more shapes." if len(chosen) > MAX_PANELS else ""
+    ]
     chosen = chosen[:MAX_PANELS]
     dense_of = {key: unpruned_dense(results, key) for key in chosen}
     over_dense = all(dense_of.values())
@@ -59,7 +81,9 @@ def density_curves(results, _):
         by_matrix = defaultdict(list)
         for row in rows:
             by_matrix[row["matrix"]["sha256"], row["matrix"]["name"], row["precision"]].append(row)
-        labels, note = choose_series(rows, wins_of(by_matrix), lambda g: 1 / geomean(map(hot_us, g)))
+        labels, note = choose_series(
+            rows, wins_of(by_matrix), lambda g: 1 / geomean(map(hot_us, g))
+        )
         notes.append(note)
         for label in labels:
             values = defaultdict(list)
@@ -78,6 +102,10 @@ def density_curves(results, _):
         axis.set_xlabel("zeros of A, %")
     axes[0].set_ylabel("speed-up over cuBLAS, densest A" if over_dense else "hot time, µs")
     if over_dense:
-        notes.append("Divided by dense cuBLAS of the same precision on the densest matrix of the shape.")
-    title = "Time over density" if not over_dense else "Speed-up over dense multiplication, by density"
+        notes.append(
+            "Divided by dense cuBLAS of the same precision on the densest matrix of the shape."
+        )
+    title = (
+        "Time over density" if not over_dense else "Speed-up over dense multiplication, by density"
+    )
     return finish(figure, axes, results, drawn, title, dict.fromkeys(notes))

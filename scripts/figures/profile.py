@@ -6,7 +6,17 @@ from matplotlib import ticker
 
 from result_data import geomean, hot_us
 
-from .style import MAX_PANELS, Missing, choose_series, finish, panels, plain_log, shown, styles, wins_of
+from .style import (
+    MAX_PANELS,
+    Missing,
+    choose_series,
+    finish,
+    panels,
+    plain_log,
+    shown,
+    styles,
+    wins_of,
+)
 
 LARGEST_FACTOR = 20  # of the axis; slower than that is far behind by any account
 
@@ -42,7 +52,11 @@ def performance_profile(results, _):
         for label in labels:
             steps = sorted(ratios[label])
             heights = [(i + 1) / len(cases) for i in range(len(steps))]
-            name = f"{shown(label)} (fastest in {wins.get(label, 0)})" if len(axes) == 1 else shown(label)
+            name = (
+                f"{shown(label)} (fastest in {wins.get(label, 0)})"
+                if len(axes) == 1
+                else shown(label)
+            )
             axis.step(
                 [1, *steps, 10 * LARGEST_FACTOR], [0, *heights, heights[-1]],
                 where="post", label=name, markevery=(0.03, 0.11), ms=4.5, **look[label],
@@ -52,7 +66,9 @@ def performance_profile(results, _):
         axis.set_title(f"{kind[0]} in, {kind[1]} out: {len(cases)} cases")
         axis.yaxis.set_major_formatter(ticker.PercentFormatter(1))
     if len(types) > MAX_PANELS:
-        notes.append(f"Left out: {', '.join(' in, '.join(t) + ' out' for t in types[MAX_PANELS:])}.")
+        notes.append(
+            f"Left out: {', '.join(' in, '.join(t) + ' out' for t in types[MAX_PANELS:])}."
+        )
     axes[0].set_ylabel("cases within that factor")
     title = "Performance profile: hot time against the fastest verified kernel of each case"
     return finish(figure, axes, results, drawn, title, dict.fromkeys(notes), columns=3)

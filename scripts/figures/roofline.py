@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from result_data import cold_us, hot_us
 
-from .style import INK, MAX_PANELS, SOFT, Missing, finish, listed, panels, plain_log, shown, styles
+from .style import INK, MAX_PANELS, Missing, finish, listed, panels, plain_log, shown, styles
 
 # Floating-point operations of one multiprocessor per clock, dense: tensor cores, CUDA cores for fp32.
 # NVIDIA's white papers on the H100 (989 TFLOP/s in fp16 at 132 SMs, 1.83 GHz) and the A100 (312 at 108, 1.41).
@@ -23,7 +23,10 @@ def compute_roof(context, precision):
     if not rate or not mhz or not device["sm_count"]:
         return None, "No compute roof: the device's rate or clock is not known."
     tflops = rate * device["sm_count"] * mhz / 1e6
-    return tflops, f"Compute roof: {device['sm_count']} SMs × {mhz} MHz × {rate} operations per clock."
+    return (
+        tflops,
+        f"Compute roof: {device['sm_count']} SMs × {mhz} MHz × {rate} operations per clock.",
+    )
 
 
 def points_of(rows, time):
@@ -40,7 +43,10 @@ def roofline(results, _):
     best = defaultdict(dict)
     for case, rows in results.contested().items():
         for row in rows:
-            if row["compulsory_bytes"] and results.documents[row["run"]]["context"]["copy_gb_per_s"]:
+            if (
+                row["compulsory_bytes"]
+                and results.documents[row["run"]]["context"]["copy_gb_per_s"]
+            ):
                 of_precision = best[row["precision"]]
                 key = (case, row["baseline"])
                 if key not in of_precision or hot_us(row) < hot_us(of_precision[key]):

@@ -4,12 +4,25 @@ from collections import defaultdict
 
 from result_data import median
 
-from .style import COLOURS, INK, MARKERS, MAX_PANELS, Missing, finish, listed, panels, plain_log, shown
+from .style import (
+    COLOURS,
+    INK,
+    MARKERS,
+    MAX_PANELS,
+    Missing,
+    finish,
+    listed,
+    panels,
+    plain_log,
+    shown,
+)
 
 
 def format_space(results, _):
     """Bytes of A per nonzero that each kernel reads, values and padding included; matrices by row length."""
-    rows = [r for r in results.rows if r["format"] and r["matrix"]["nnz"] and r["format"].get("bytes")]
+    rows = [
+        r for r in results.rows if r["format"] and r["matrix"]["nnz"] and r["format"].get("bytes")
+    ]
     if not rows:
         raise Missing("no format statistics")
     precisions = sorted({r["precision"] for r in rows})

@@ -9,6 +9,7 @@ from .style import (
     INK,
     MAX_PANELS,
     NAME_LENGTH,
+    SHORT_NAME,
     SOFT,
     WIDTH,
     Missing,
@@ -60,14 +61,20 @@ def speedup_distribution(results, baseline):
     figure, axes = panels(len(ns), sharey=True)
     wins = wins_of(results.contested())
     rows = [row for row in rows if row["n"] in ns]
-    labels, left_out = choose_series(rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g))
+    labels, left_out = choose_series(
+        rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g)
+    )
     means = {}
     for axis, n in zip(axes, ns):
         for label in labels:
-            values = sorted(r["speedup"][baseline] for r in rows if r["label"] == label and r["n"] == n)
+            values = sorted(
+                r["speedup"][baseline] for r in rows if r["label"] == label and r["n"] == n
+            )
             if not values:
                 continue
-            means.setdefault(label, geomean(r["speedup"][baseline] for r in rows if r["label"] == label))
+            means.setdefault(
+                label, geomean(r["speedup"][baseline] for r in rows if r["label"] == label)
+            )
             places = [100 * (i + 0.5) / len(values) for i in range(len(values))]
             axis.plot(
                 places, values, label=f"{shown(label)} ({means[label]:.2f}×)", ms=4.5,
@@ -113,7 +120,9 @@ def speedup_by_matrix(results, baseline):
     ns, note = chosen_ns(rows)
     rows = [row for row in rows if row["n"] in ns]
     wins = wins_of(results.contested())
-    labels, left_out = choose_series(rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g))
+    labels, left_out = choose_series(
+        rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g)
+    )
     groups = by_group_then_best(rows, baseline)
     count = sum(len(names) for _, names in groups)
     by_name = count <= MOST_NAMED
@@ -122,12 +131,14 @@ def speedup_by_matrix(results, baseline):
     for group, names in groups:
         for name in names if by_name else [group]:
             place[name] = height
-            ticks.append((height, shown(name, NAME_LENGTH)))
+            ticks.append((height, shown(name, NAME_LENGTH.get(len(ns), SHORT_NAME))))
             height += 1
         if by_name:
             headings.append((height - 0.15, shown(f"{group}: {len(names)}")))
             height += 1.4
-    figure, axes = panels(len(ns), height=max(3.0, 1.1 + ROW_INCHES * height), width=WIDTH, sharey=True)
+    figure, axes = panels(
+        len(ns), height=max(3.0, 1.1 + ROW_INCHES * height), width=WIDTH, sharey=True
+    )
     look = styles(results)
     for axis, n in zip(axes, ns):
         for over, label in enumerate(labels):
@@ -144,7 +155,11 @@ def speedup_by_matrix(results, baseline):
         axis.axvline(1, color=INK, lw=1)
         axis.set_xlim(max(LEAST, axis.get_xlim()[0]), None)
         plain_log(axis, "x")
-        axis.set(title=f"N = {n}", xlabel="speed-up, hot", ylim=(-0.8, height - 0.4 if by_name else height))
+        axis.set(
+            title=f"N = {n}",
+            xlabel="speed-up, hot",
+            ylim=(-0.8, height - 0.4 if by_name else height),
+        )
         axis.grid(axis="y", color=GRID, lw=0.4)
         for at, _ in headings:
             axis.axhline(at - 0.45, color=SOFT, lw=0.4)

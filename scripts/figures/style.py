@@ -23,7 +23,8 @@ INK, SOFT, GRID = "#1B1F24", "#5C6670", "#DFE3E8"
 MAX_SERIES = 12  # curves that can still be told apart; what is left out is named below the figure
 MAX_PANELS = 4
 WIDTH = 9.6  # inches: of a figure; a page of a paper shrinks it to three quarters
-NAME_LENGTH = 34  # letters of a matrix's name
+NAME_LENGTH = {1: 62, 2: 46}  # letters of a matrix's name beside so many panels
+SHORT_NAME = 34  # beside more
 TEXT_COLUMNS = 132  # letters of a line of facts at that width
 UP_TO = 8  # things left out that are named one by one
 
@@ -118,7 +119,9 @@ def choose_series(rows, wins, score, most=MAX_SERIES):
     scores = {label: score(group) for label, group in series.items()}
     usable = [label for label in series if scores[label] is not None]
     usable.sort(key=lambda label: (-wins.get(label, 0), -scores[label], label))
-    left_out = [f"{label} (won {wins[label]})" if wins.get(label) else label for label in usable[most:]]
+    left_out = [
+        f"{label} (won {wins[label]})" if wins.get(label) else label for label in usable[most:]
+    ]
     note = f"Left out: {listed(left_out)}, slowest of those that won fewest." if left_out else ""
     kept = usable[:most]
     return sorted(kept, key=lambda label: (series[label][0]["baseline"], usable.index(label))), note
@@ -164,7 +167,10 @@ def facts(results, rows):
     def each(values):
         return ", ".join(dict.fromkeys(str(value) for value in values))
 
-    types = each(f"{r['precision']} in, {r['c_type']} out" for r in sorted(rows, key=lambda r: r["precision"]))
+    types = each(
+        f"{r['precision']} in, {r['c_type']} out"
+        for r in sorted(rows, key=lambda r: r["precision"])
+    )
     matrices = len({row["matrix"]["name"] for row in rows})
     parts = [
         each(c["device"]["name"] for c in contexts),

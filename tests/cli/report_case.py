@@ -67,7 +67,11 @@ def row(matrix, kernel, us, n=128, density=0.01, **changes):
         "reorder": "none",
         "status": "ok",
         "reason": "",
-        "stages_ms": {"load": 500.0, "upload": 0.1} if baseline else {"load": 500.0, "build": 3.0, "upload": 1.0},
+        "stages_ms": (
+            {"load": 500.0, "upload": 0.1}
+            if baseline
+            else {"load": 500.0, "build": 3.0, "upload": 1.0}
+        ),
         "format": None,
         "device_bytes": 1000,
         "verify": {

@@ -4,7 +4,7 @@
 import re
 import sys
 
-from report_case import PYTHON, SOURCE, ReportCase, document, main, many_rows, row
+from report_case import SOURCE, ReportCase, document, main, many_rows, row
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 NAMES = ("performance_profile", "speedup_distribution", "speedup_by_matrix", "roofline")
@@ -30,7 +30,9 @@ class PlotTest(ReportCase):
         out = self.folder / "figures"
         result = self.run_script("plot.py", self.write(many_rows()), "--out", out)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertEqual({p.name for p in out.iterdir()}, {f"{n}.{e}" for n in NAMES for e in ("png", "svg")})
+        self.assertEqual(
+            {p.name for p in out.iterdir()}, {f"{n}.{e}" for n in NAMES for e in ("png", "svg")}
+        )
         for picture in out.glob("*.svg"):
             self.assertTrue(picture.read_text(encoding="utf-8").rstrip().endswith("</svg>"))
 
@@ -40,7 +42,13 @@ class PlotTest(ReportCase):
             made["reorder"] = "none"
         for name in NAMES:
             text = words(rows, name)
-            for fact in ("NVIDIA H200", "2026-11-20", "0123abcd", "N = 64, 128", "fp16 in, fp32 out"):
+            for fact in (
+                "NVIDIA H200",
+                "2026-11-20",
+                "0123abcd",
+                "N = 64, 128",
+                "fp16 in, fp32 out",
+            ):
                 self.assertIn(fact, text, name)
 
     def test_every_kernel_that_won_a_case_is_in_the_profile(self):
@@ -77,7 +85,9 @@ class PlotTest(ReportCase):
         for made in rows:
             if made["kernel"].startswith("cusparse"):
                 made["stages_ms"] = {"load": 500.0}
-        self.assertIn("Not drawn, never save: cublas_dense (8), late (1).", words(rows, "preparation_gain"))
+        self.assertIn(
+            "Not drawn, never save: cublas_dense (8), late (1).", words(rows, "preparation_gain")
+        )
 
     def test_many_matrices_are_drawn_by_group(self):
         rows = []
@@ -100,7 +110,10 @@ class PlotTest(ReportCase):
         self.assertIn("block=128\n", text)
 
     def test_names_are_not_read_as_formulas_and_an_underscore_does_not_hide_one(self):
-        rows = [row("$\\frac{$", kernel, us) for kernel, us in (("_mine", 8.0), ("cusparse_csr_default", 18.0))]
+        rows = [
+            row("$\\frac{$", kernel, us)
+            for kernel, us in (("_mine", 8.0), ("cusparse_csr_default", 18.0))
+        ]
         out = self.folder / "figures"
         result = self.run_script("plot.py", self.write(rows), "--out", out, "--format", "svg")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -129,8 +142,12 @@ class PlotTest(ReportCase):
     def test_figures_of_the_same_run_are_the_same_bytes(self):
         path = self.write(many_rows())
         for out in ("a", "b"):
-            self.run_script("plot.py", path, "--out", self.folder / out, "--only", "roofline", "--format", "svg")
-        one, two = ((self.folder / out / "roofline.svg").read_text(encoding="utf-8") for out in ("a", "b"))
+            self.run_script(
+                "plot.py", path, "--out", self.folder / out, "--only", "roofline", "--format", "svg"
+            )
+        one, two = (
+            (self.folder / out / "roofline.svg").read_text(encoding="utf-8") for out in ("a", "b")
+        )
         self.assertEqual(re.sub(r"<dc:date>.*?</dc:date>", "", one), two)
 
 

@@ -60,7 +60,10 @@ class AnswerTest(unittest.TestCase):
             timed("cusparse_csr_alg1", 500.0, 0.1),
         ]
         steps = answer(rows)
-        self.assertEqual([(calls, r["kernel"]) for calls, r in steps], [(1, "cublas_dense"), (10, "async_wcsr"), (200, "rsh")])
+        self.assertEqual(
+            [(calls, r["kernel"]) for calls, r in steps],
+            [(1, "cublas_dense"), (10, "async_wcsr"), (200, "rsh")],
+        )
         for (calls, kernel), (_, before) in zip(steps[1:], steps):
             self.assertLessEqual(total_us(kernel, calls), total_us(before, calls))
             self.assertGreater(total_us(kernel, calls - 1), total_us(before, calls - 1))
@@ -72,6 +75,10 @@ class AnswerTest(unittest.TestCase):
             row_then = [r for start, r in steps if start <= calls][-1]
             cheapest = min(total_us(r, calls) for r in rows)
             self.assertAlmostEqual(total_us(row_then, calls), cheapest, places=6)
+
+    def test_a_difference_within_the_noise_takes_over_from_nothing(self):
+        steps = answer([timed("a", 100.0, 1.0), timed("b", 99.5, 2.0), timed("c", 98.0, 3.0)])
+        self.assertEqual([r["kernel"] for _, r in steps], ["a", "c"])
 
     def test_wrong_binary_and_lone_baseline_rows_take_no_part_in_an_answer(self):
         rows = [
@@ -134,7 +141,9 @@ class ReportTest(ReportCase):
             "from 390 calls: rsh_spmm?window=16 [rsh] 8.00 µs each, 4.00 ms before, 0.25 of the limit",
         )
         self.assertEqual(troubles[1][:4], ["async_wcsr", "wrong", "1", HOSTILE])
-        self.assertEqual(troubles[2][:4], ["async_bcsr", "skipped", "8", "needs compute capability 9.0"])
+        self.assertEqual(
+            troubles[2][:4], ["async_bcsr", "skipped", "8", "needs compute capability 9.0"]
+        )
 
     def test_a_document_without_a_single_measurement_still_makes_a_page(self):
         source = self.report(self.write([row("m", "async_bcsr", None)])).read_text(encoding="utf-8")
@@ -202,7 +211,9 @@ class ReportTest(ReportCase):
                     result = self.run_script(script, path, "--out", out)
                     self.assert_one_line(result, f"{name}.json")
                     self.assertFalse(out.exists())
-        self.assert_one_line(self.run_script("report.py", self.folder / "absent.json"), "absent.json")
+        self.assert_one_line(
+            self.run_script("report.py", self.folder / "absent.json"), "absent.json"
+        )
 
     def test_another_schema_version_is_refused_with_the_one_that_is_read(self):
         for version in (0, NEWEST_SCHEMA + 1, "1", True, []):
@@ -218,7 +229,9 @@ class ReportTest(ReportCase):
         broken.write_text("{")
         self.assertEqual(self.run_script("report.py", broken, "--out", out).returncode, 1)
         self.assertEqual(out.read_text(), "before")
-        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["broken.json", "report.html"])
+        self.assertEqual(
+            sorted(p.name for p in self.folder.iterdir()), ["broken.json", "report.html"]
+        )
 
     def test_an_output_that_cannot_be_written_is_one_line(self):
         path = self.write(many_rows()[:2])
@@ -237,14 +250,21 @@ class ReportTest(ReportCase):
         self.assertEqual(stat.S_IMODE(target.stat().st_mode), 0o640)
 
     def test_names_of_any_bytes_are_shown(self):
-        rows = [row("_a$b^{<\ud800-\udcff中", kernel, us) for kernel, us in (("rsh", 8.0), ("cusparse_csr_default", 18.0))]
+        rows = [
+            row("_a$b^{<\ud800-\udcff中", kernel, us)
+            for kernel, us in (("rsh", 8.0), ("cusparse_csr_default", 18.0))
+        ]
         path = pathlib.Path(os.fsdecode(bytes(self.folder) + b"/r\xff.json"))
         path.write_text(json.dumps(document(rows)))
         source = self.report(path).read_text(encoding="utf-8")
         self.assert_holds(source, "_a$b^{&lt;\\ud800-\\xff中")
         self.assert_holds(source, "r\\xff")
-        result = self.run_script("plot.py", path, "--out", self.folder / "figures", "--format", "svg")
-        self.assertEqual((result.returncode, result.stderr.count("Traceback")), (0, 0), result.stderr)
+        result = self.run_script(
+            "plot.py", path, "--out", self.folder / "figures", "--format", "svg"
+        )
+        self.assertEqual(
+            (result.returncode, result.stderr.count("Traceback")), (0, 0), result.stderr
+        )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,9 @@ class PageTest(ReportCase):
         self.browser.wait(f"document.documentElement.dataset.theme === '{scheme}'")
 
     def place(self, name, table="row-table"):
-        heads = self.browser.run(f"[...document.querySelectorAll('#{table} thead th')].map(h => h.textContent)")
+        heads = self.browser.run(
+            f"[...document.querySelectorAll('#{table} thead th')].map(h => h.textContent)"
+        )
         return heads.index(name)
 
     def head(self, name, table="row-table"):
@@ -103,15 +105,22 @@ class PageTest(ReportCase):
         self.assertEqual(page.run("document.activeElement.className"), "open")
 
     def test_filters_by_name_kernel_precision_n_group_and_status_combine(self):
-        rows = many_rows() + [row("other", "rsh", 7.0, precision="tf32"), row("other", "auto", 9.0, density=0.5)]
+        rows = many_rows() + [
+            row("other", "rsh", 7.0, precision="tf32"),
+            row("other", "auto", 9.0, density=0.5),
+        ]
         page = self.open(self.write(rows))
         everything = len(rows)
 
         def shown():
-            return page.run("new Promise(done => setTimeout(() => done(byId('count').textContent), 150))")
+            return page.run(
+                "new Promise(done => setTimeout(() => done(byId('count').textContent), 150))"
+            )
 
         def tick(facet, value):
-            page.run(f"document.querySelector('[data-facet={facet}] input[value={json.dumps(value)}]').click()")
+            page.run(
+                f"document.querySelector('[data-facet={facet}] input[value={json.dumps(value)}]').click()"
+            )
 
         self.assertTrue(shown().startswith(f"{everything} of {everything} rows"))
         for facet, value, expected in (
@@ -121,12 +130,20 @@ class PageTest(ReportCase):
         ):
             tick(facet, value)
             self.assertTrue(shown().startswith(f"{expected} of"), f"{facet}: {shown()}")
-        self.assertEqual(page.run("document.querySelector('[data-facet=kernel] .chosen').textContent"), ": async_wcsr")
+        self.assertEqual(
+            page.run("document.querySelector('[data-facet=kernel] .chosen').textContent"),
+            ": async_wcsr",
+        )
         page.run("document.querySelector('#find').focus()")
         page.type("M3")
         self.assertTrue(shown().startswith("1 of"), shown())
         self.assertEqual(page.run(column("row-table", 0)), ["m3"])
-        self.assertEqual(page.run("[...document.querySelectorAll('#answers tbody tr')].filter(r => !r.hidden).length"), 1)
+        self.assertEqual(
+            page.run(
+                "[...document.querySelectorAll('#answers tbody tr')].filter(r => !r.hidden).length"
+            ),
+            1,
+        )
         page.point("#filters button[type=reset]", click=True)
         self.assertTrue(shown().startswith(f"{everything} of"))
         tick("precision", "tf32")
@@ -137,7 +154,11 @@ class PageTest(ReportCase):
         self.assertLess(int(shown().split()[0]), everything)
 
     def test_pointing_at_a_row_shows_its_samples_or_why_it_was_skipped_or_picked(self):
-        rows = [row("m", "auto", 8.0), row("m", "async_bcsr", None), row("m", "cusparse_csr_default", 18.0)]
+        rows = [
+            row("m", "auto", 8.0),
+            row("m", "async_bcsr", None),
+            row("m", "cusparse_csr_default", 18.0),
+        ]
         page = self.open(self.write(rows))
         tip = "document.querySelector('#tip')"
         page.point("#row-table tbody tr:nth-child(1) td:nth-child(4)")
@@ -146,7 +167,9 @@ class PageTest(ReportCase):
         for part in ("picked", "rsh", "<short> rows", "3 samples", "quartiles"):
             self.assertIn(part, text)
         self.assertEqual(page.run(f"{tip}.querySelectorAll('circle').length"), 6)  # 3 hot, 3 cold
-        box = page.run(f"(r => [r.left, r.top, innerWidth - r.right, innerHeight - r.bottom])({tip}.getBoundingClientRect())")
+        box = page.run(
+            f"(r => [r.left, r.top, innerWidth - r.right, innerHeight - r.bottom])({tip}.getBoundingClientRect())"
+        )
         self.assertGreaterEqual(min(box), 0, "the tooltip leaves the window")
         page.point("#row-table tbody tr:nth-child(2) td:nth-child(4)")
         self.assertIn("needs compute capability 9.0", page.run(f"{tip}.textContent"))
@@ -156,7 +179,9 @@ class PageTest(ReportCase):
     def test_two_runs_are_compared_case_by_case(self):
         before, after = many_rows(), many_rows()
         after[3] = row("m0", "rsh_spmm?window=16", 12.0, 64, 0.01, reorder="rsh")
-        after[1] = row("m0", "cublas_dense", 40.0, 64, 0.01, status="wrong", reason="off", hot=None, cold=None)
+        after[1] = row(
+            "m0", "cublas_dense", 40.0, 64, 0.01, status="wrong", reason="off", hot=None, cold=None
+        )
         page = self.open(self.write(before, "before.json"), self.write(after, "after.json"))
         text = page.run("document.querySelector('#compared').textContent")
         self.assertIn("41 cases in both runs", text)
@@ -168,11 +193,19 @@ class PageTest(ReportCase):
         self.assertIn("0 less, 0 more", page.run("document.querySelector('#compared').textContent"))
 
     def test_runs_without_a_case_in_common_say_so(self):
-        page = self.open(self.write([row("m", "rsh", 8.0)], "a.json"), self.write([row("x", "rsh", 8.0)], "b.json"))
-        self.assertEqual(page.run("document.querySelector('#compared').textContent"), "No case is in both runs.")
+        page = self.open(
+            self.write([row("m", "rsh", 8.0)], "a.json"),
+            self.write([row("x", "rsh", 8.0)], "b.json"),
+        )
+        self.assertEqual(
+            page.run("document.querySelector('#compared').textContent"), "No case is in both runs."
+        )
 
     def test_nothing_overflows_at_any_width(self):
-        rows = many_rows() + [row("a" * 120, "k?" + "x" * 150, 7.0), row("a" * 120, "cusparse_csr_default", 9.0)]
+        rows = many_rows() + [
+            row("a" * 120, "k?" + "x" * 150, 7.0),
+            row("a" * 120, "cusparse_csr_default", 9.0),
+        ]
         page = self.open(self.write(rows))
         for width in WIDTHS:
             page.size(width)
@@ -188,7 +221,9 @@ class PageTest(ReportCase):
         for width in WIDTHS:
             page.size(width)
             for table in ("answers", "kernel-table", "trouble-table"):
-                sizes = page.run(f"(s => [s.scrollWidth, s.clientWidth])(document.querySelector('#{table}').parentElement)")
+                sizes = page.run(
+                    f"(s => [s.scrollWidth, s.clientWidth])(document.querySelector('#{table}').parentElement)"
+                )
                 self.assertLessEqual(sizes[0], sizes[1], f"{table} at {width}")
 
     def test_dark_colours_follow_the_system_and_the_button(self):
@@ -200,7 +235,9 @@ class PageTest(ReportCase):
         self.wish("dark")
         self.assertEqual(page.run(paper), "rgb(20, 24, 29)")
         self.assertNotEqual(page.run(ink), light, "the figures keep the light colours")
-        self.assertEqual(page.run("document.querySelector('#theme').getAttribute('aria-pressed')"), "true")
+        self.assertEqual(
+            page.run("document.querySelector('#theme').getAttribute('aria-pressed')"), "true"
+        )
         page.point("#theme", click=True)
         self.assertEqual(page.run(paper), "rgb(255, 255, 255)")
 
@@ -211,26 +248,49 @@ class PageTest(ReportCase):
             self.wish(scheme)
             self.assertEqual(page.run(script), [], scheme)
 
-    @unittest.skipIf(shutil.which("pdftotext") is None, "no pdftotext (on Debian: apt-get install poppler-utils)")
+    @unittest.skipIf(
+        shutil.which("pdftotext") is None, "no pdftotext (on Debian: apt-get install poppler-utils)"
+    )
     def test_print_holds_every_column_and_row_and_repeats_the_headings(self):
-        rows = [row(f"m{i}", kernel, us) for i in range(60) for kernel, us in (("auto", 8.0), ("cusparse_csr_default", 18.0))]
+        rows = [
+            row(f"m{i}", kernel, us)
+            for i in range(60)
+            for kernel, us in (("auto", 8.0), ("cusparse_csr_default", 18.0))
+        ]
         rows += [row(f"m{i}", "async_bcsr", None) for i in range(60)]
         page = self.open(self.write(rows))
         self.wish("dark")
         pdf = self.folder / "page.pdf"
         page.pdf(pdf)
         self.assertEqual(page.run("document.documentElement.dataset.theme"), "dark")
-        boxes = subprocess.run(["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True).stdout
+        boxes = subprocess.run(
+            ["pdftotext", "-bbox", pdf, "-"], capture_output=True, text=True, check=True
+        ).stdout
         width = float(boxes.split('<page width="')[1].split('"')[0])
         self.assertGreater(width, 800)  # A4, landscape
         for right in (float(part.split('"')[0]) for part in boxes.split('xMax="')[1:]):
             self.assertLess(right, width)
-        text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True).stdout
-        measurements = [page for page in text.split("\f") if "async_bcsr" in page and "needs compute" in page]
+        text = subprocess.run(
+            ["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True
+        ).stdout
+        measurements = [
+            page for page in text.split("\f") if "async_bcsr" in page and "needs compute" in page
+        ]
         self.assertGreater(len(measurements), 1)
-        self.assertEqual(sum(page.count("async_bcsr") for page in text.split("\f")), 60 + 2)  # kernels, troubles
+        self.assertEqual(
+            sum(page.count("async_bcsr") for page in text.split("\f")), 60 + 2
+        )  # kernels, troubles
         for words in measurements[:-1]:
-            for heading in ("matrix", "kernel", "hot", "cold", "GFLOP/s", "preparation", "group", "picked"):
+            for heading in (
+                "matrix",
+                "kernel",
+                "hot",
+                "cold",
+                "GFLOP/s",
+                "preparation",
+                "group",
+                "picked",
+            ):
                 self.assertIn(heading, words)
 
     def test_a_screen_reader_finds_names_for_all_controls_and_tables(self):
@@ -249,13 +309,18 @@ class PageTest(ReportCase):
         rows = []
         for i, n in itertools.product(range(125), (32, 64, 128, 256)):
             rows += [row(f"m{i}", "rsh", 8.0 + i, n), row(f"m{i}", "async_wcsr", 9.0, n)]
-            rows += [row(f"m{i}", "cusparse_csr_default", 18.0, n), row(f"m{i}", "async_bcsr", None, n)]
+            rows += [
+                row(f"m{i}", "cusparse_csr_default", 18.0, n),
+                row(f"m{i}", "async_bcsr", None, n),
+            ]
         self.assertEqual(len(rows), 2000)
         page = self.open(self.write(rows))
         self.assertLess(page.run("document.querySelectorAll('#row-table tbody tr').length"), 400)
         # In one task each, so that a busy machine counts little: what the page itself takes.
         for action in ("filter()", f"document.querySelector({self.head('hot, µs')!r}).click()"):
-            took = page.run(f"(() => {{ const t = performance.now(); {action}; return performance.now() - t; }})()")
+            took = page.run(
+                f"(() => {{ const t = performance.now(); {action}; return performance.now() - t; }})()"
+            )
             self.assertLess(took, 1000, action)
         page.run("document.querySelector('#more').scrollIntoView()")
         page.wait("document.querySelectorAll('#row-table tbody tr').length >= 300")

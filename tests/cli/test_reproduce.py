@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""scripts/reproduce.py: published beside measured, from the program or from recorded runs."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from report_case import SOURCE, document, row
+
+sys.path.insert(0, str(SOURCE / "scripts"))
+from papers import TARGETS
+from papers.asyncsparse import STEPS, kernel_name, weights
+from papers.esmm import ESMM_TABLE, esmm_source
+from reproduce import print_markdown
+
+PROGRAM = os.environ.get("SPMMBENCH")
+RECORDED = SOURCE / "results" / "h200"
+
+
+class ReproduceTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def reproduce(self, *args):
+        command = [sys.executable, str(SOURCE / "scripts" / "reproduce.py"), *map(str, args)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+    def outcome(self, target, *args):
+        """({what: line}, the whole outcome) of a target."""
+        out = self.folder / "out.json"
+        result = self.reproduce(target, *args, "--json", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        made = json.loads(out.read_text())
+        for line in made["lines"]:
+            self.assertIn(line["what"], result.stdout)
+        return {line["what"]: line for line in made["lines"]}, made
+
+    def recorded(self, rows, name="run.json"):
+        path = self.folder / name
+        path.write_text(json.dumps(document(rows)))
+        return path
+
+    def test_reorderings_are_geometric_means_over_the_natural_order(self):
+        rows = []
+        for i in range(2):
+            for order, us in (
+                ("none", 12.0),
+                ("tca", 6.0 * 4**i),
+                ("rsh?two_opt=0&isolation=0", 8.0),
+                ("rsh", 3.0),
+            ):
+                rows.append(row(f"m{i}", "rsh?order=natural", us, reorder=order))
+        rows.append(row("m2", "rsh?order=natural", 1.0, reorder="tca"))  # without the natural order
+        lines, made = self.outcome("rsh-fig16", "--from", self.recorded(rows))
+        tca = lines["kernel time without / with: TCA"]
+        self.assertAlmostEqual(tca["measured"], (2 * 0.5) ** 0.5)
+        self.assertEqual((tca["published"], tca["cases"]), (1.15, 2))
+        self.assertAlmostEqual(tca["ratio"], 1 / 1.15)
+        self.assertAlmostEqual(
+            lines["kernel time without / with: ours, spanning forest"]["measured"], 1.5
+        )
+        self.assertIsNone(lines["kernel time without / with: Rabbit order"]["measured"])
+        self.assertIn("NVIDIA H200", made["differs"][0])
+        self.assertIn("nine graphs 0 at hand", made["differs"][1])
+
+    def test_the_esmm_table_is_over_cublas_at_each_density(self):
+        rows = []
+        for i, pattern in enumerate(ESMM_TABLE):
+            for kernel, us in (("esmm", 100.0), ("esmm_skip", 200.0), ("cublas_dense", 400.0 + i)):
+                made = row(pattern, kernel, us, n=4096, precision="fp32")
+                made["matrix"]["source"] = esmm_source(pattern)
+                rows.append(made)
+        lines, _ = self.outcome("esmm-table", "--from", self.recorded(rows))
+        self.assertAlmostEqual(lines["12.5 %: esmm over cuBLAS"]["measured"], 4.03)
+        self.assertAlmostEqual(lines["100 %: published scheme (esmm_skip), ms"]["measured"], 0.2)
+        self.assertIsNone(lines["12.5 %: esmm with both patterns over cuBLAS"]["measured"])
+
+    def test_the_ablation_is_a_share_of_the_time_saved(self):
+        rows = []
+        times = (80.0, 90.0, 100.0, 150.0, 110.0, 280.0, 82.0, 81.0)
+        for sparsity in (0, 0.5, 0.9):
+            kernels = [("cublas_dense", 560.0), ("async_bcsr", 80.0)]
+            kernels += (
+                [(kernel_name(options), us) for (_, options), us in zip(STEPS, times)]
+                if sparsity
+                else []
+            )
+            for kernel, us in kernels:
+                made = row(str(sparsity), kernel, us, n=3584)
+                made["matrix"]["source"] = weights(sparsity)
+                rows.append(made)
+        lines, _ = self.outcome("asyncsparse-bcsr", "--from", self.recorded(rows))
+        self.assertAlmostEqual(lines["90 % zeros: over cuBLAS, unpruned A"]["measured"], 7.0)
+        share = lines["50 % zeros: share of the gain by TMA, specialisation, 3 stages"]["measured"]
+        self.assertAlmostEqual(share, (280 - 90) / (280 - 80))
+
+    def test_counters_are_the_medians_and_means_of_the_kernel_asked_for(self):
+        rows = []
+        for i, (sm, tensor) in enumerate(((10.0, 2.0), (20.0, 4.0), (60.0, 12.0))):
+            metrics = {"profile_sm_throughput_pct": sm, "profile_tensor_pipe_pct": tensor}
+            rows += [row(f"m{i}", "rsh", 8.0, metrics=metrics)]
+            rows += [row(f"m{i}", "auto", 8.0, metrics={"profile_sm_throughput_pct": 99.0})]
+        lines, _ = self.outcome("rsh-fig15", "--from", self.recorded(rows))
+        self.assertEqual(lines["SM throughput, median, %"]["measured"], 20.0)
+        self.assertEqual(lines["tensor pipe utilisation, mean, %"]["measured"], 6.0)
+
+    def test_the_recorded_runs_hold_every_figure_of_the_device(self):
+        for target, files in (
+            ("rsh-fig15", ["profile-auto-n128"]),
+            ("rsh-fig16", ["reorder-fp16-n128"]),
+            ("rsh-fig17", ["irregular-fp16"]),
+            ("asyncsparse-bcsr", ["bcsr-ablation", "bcsr-fp16-down-n3584"]),
+            ("asyncsparse-qwen", ["llm-block128"]),
+        ):
+            with self.subTest(target):
+                options = [part for name in files for part in ("--from", RECORDED / f"{name}.json")]
+                lines, made = self.outcome(target, *options)
+                self.assertTrue(any(line["ratio"] for line in lines.values()))
+                self.assertEqual(made["measured"]["device"], "NVIDIA H200")
+
+    @unittest.skipIf(PROGRAM is None, "SPMMBENCH is not set")
+    def test_structure_is_measured_with_the_program_on_the_bundled_or_given_matrices(self):
+        lines, made = self.outcome("rsh-fig13", "--spmmbench", PROGRAM)
+        self.assertEqual(lines["space with fp16 values / COO: rs_tile"]["cases"], 4)
+        self.assertIn("spmmbench inspect", made["commands"][0])
+        matrix = "gen:uniform?rows=200&cols=200&density=0.05"
+        saved = self.folder / "inspected.json"
+        measured, _ = self.outcome("rsh-fig14", matrix, "--spmmbench", PROGRAM, "--keep", saved)
+        read, _ = self.outcome("rsh-fig14", "--from", saved)
+        self.assertEqual(measured, read)
+        self.assertEqual(measured["threshold 4: nonzeros per TC block"]["published"], 19.5)
+
+    @unittest.skipIf(PROGRAM is None, "SPMMBENCH is not set")
+    def test_without_the_kernel_or_a_gpu_it_says_so(self):
+        out = self.folder / "out.json"
+        result = self.reproduce(
+            "rsh-fig17", "gen:uniform?rows=50&cols=50", "--spmmbench", PROGRAM, "--json", out
+        )
+        if result.returncode == 0:
+            self.skipTest("there is a GPU")
+        self.assertIn(result.returncode, (1, 4))
+        self.assertIn("kernel", result.stderr)
+
+    def test_a_program_that_is_absent_or_stops_is_one_line(self):
+        result = self.reproduce("rsh-fig13", "--spmmbench", self.folder / "absent")
+        self.assertEqual(
+            (result.returncode, result.stderr.count("\n")), (1, 2), result.stderr
+        )  # and the command
+        self.assertIn("give --spmmbench", result.stderr)
+        result = self.reproduce("rsh-fig13", "--spmmbench", "false")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("exit code 1", result.stderr)
+
+    def test_a_run_that_holds_nothing_of_the_figure_ends_with_4(self):
+        result = self.reproduce("rsh-fig16", "--from", self.recorded([row("m", "rsh", None)]))
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("nothing was measured: skipped: needs compute capability 9.0", result.stderr)
+
+    def test_a_damaged_recorded_run_is_one_line_and_writes_nothing(self):
+        broken, out = self.folder / "broken.json", self.folder / "out.json"
+        for content in ("{", "[1]", "[]x", '{"schema_version": 99, "context": {}, "rows": []}'):
+            broken.write_text(content)
+            for target in ("rsh-fig13", "rsh-fig16"):
+                result = self.reproduce(target, "--from", broken, "--json", out)
+                self.assertEqual(
+                    (result.returncode, result.stderr.count("\n")), (1, 1), result.stderr
+                )
+                self.assertIn("broken.json", result.stderr)
+                self.assertFalse(out.exists())
+
+    def test_arguments_that_do_not_go_together_are_refused(self):
+        for args in (
+            ["no-such"],
+            [],
+            ["rsh-fig16", "m.mtx", "--from", "x.json"],
+            ["esmm-table", "m.mtx"],
+        ):
+            self.assertEqual(self.reproduce(*args).returncode, 1, args)
+        listed = self.reproduce("--list")
+        self.assertEqual(listed.returncode, 0)
+        for target in TARGETS:
+            self.assertIn(target, listed.stdout)
+
+    def test_the_results_page_says_what_the_recorded_outcomes_say(self):
+        text = (SOURCE / "docs" / "results.md").read_text(encoding="utf-8")
+        for target in TARGETS:
+            with self.subTest(target):
+                made = json.loads((SOURCE / "results" / "reproduce" / f"{target}.json").read_text())
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    print_markdown(made)
+                self.assertTrue(printed.getvalue().strip() in text, f"{target}: assemble it anew")
+
+
+if __name__ == "__main__":
+    unittest.main()
