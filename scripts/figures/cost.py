@@ -54,7 +54,7 @@ def cost_over_calls(results, _):
         axis.set(xlim=(1, CALLS[-1]), xlabel="calls with the same A")
         plain_log(axis, "x")
     axes[0].set(ylim=(0, None), ylabel="cases", title="cheapest in all, preparation included")
-    axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1))
+    axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
     axes[1].set_ylim(0.97, DEAREST)
     plain_log(axes[1])
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")

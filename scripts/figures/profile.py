@@ -64,7 +64,7 @@ def performance_profile(results, _):
         axis.set(xlim=(1, LARGEST_FACTOR), ylim=(0, 1.02), xlabel="time / time of the fastest")
         plain_log(axis, "x")
         axis.set_title(f"{kind[0]} in, {kind[1]} out: {len(cases)} cases")
-        axis.yaxis.set_major_formatter(ticker.PercentFormatter(1))
+        axis.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
     if len(types) > MAX_PANELS:
         notes.append(
             f"Left out: {', '.join(' in, '.join(t) + ' out' for t in types[MAX_PANELS:])}."
