@@ -1,15 +1,25 @@
 #!/usr/bin/env python3
-"""Prefill of Qwen2.5-7B with block-sparse weights: what each linear layer, one FFN and all 28 layers
-take with sparse and with dense (cuBLAS) weights.
+"""The linear layers of language models with sparse and with dense (cuBLAS) weights: each weight, one
+layer, all layers.
 
-  llm_sweep.py --out sweep.json
-  llm_sweep.py --out sweep.json --tokens 1024,4096 --sparsity 0.9 --block 64 --b-layout col
+  llm_sweep.py --out prefill.json                          prefill of Qwen2.5-7B, block-sparse weights
+  llm_sweep.py --out prefill.json --tokens 1024,4096 --sparsity 0.9 --block 64 --b-layout col
+  llm_sweep.py --mode decode --out decode.json --plot decode.svg
+  llm_sweep.py --mode decode --out d.json --model llama3-70b --zeros magnitude,2:4 --tokens 1,8
 
 Measures with `spmmbench run --resume`, so that an interrupted sweep continues where it stopped. Times
-are hot medians of the linear layers alone: no attention scores, norms or activation functions.
+are medians of verified products alone: no attention scores, norms or activation functions. Prefill is
+timed back to back. Decode reads every weight once per step, so its time is the cold one, with the L2
+cache flushed before each launch, less the time of the two events around it (`timer_floor_us`).
+
+The sparse side of a weight is the fastest of the sparse kernels (--kernel); by default those of
+async_bcsr, bitmap* and cusparselt* that this build has.
 """
 
 import argparse
+import dataclasses
+import fnmatch
+import json
 import os
 import pathlib
 import shutil
@@ -18,109 +28,298 @@ import sys
 
 from result_data import InputError, hot_us, load_document
 
-LAYERS = 28
-# Weights of one layer that share a shape are measured once: (generator, how many).
+# Weights of one layer that share a shape are measured once: (generator, how many of them).
 FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down
 ATTENTION = (("attn_q", 2), ("attn_k", 2))  # q and o; k and v
+LAYERS = {"qwen2.5-7b": 28, "llama3-70b": 80}
 DENSE = "cublas_dense"
+SPARSE = ("async_bcsr", "bitmap*", "cusparselt*")
+DEFAULTS = {  # mode -> what is swept unless asked otherwise
+    "prefill": {
+        "model": ["qwen2.5-7b"],
+        "zeros": ["block"],
+        "tokens": [2**i for i in range(10, 17)],
+        "sparsity": [0.5, 0.6, 0.7, 0.8, 0.9, 0.95],
+        "b_layout": "row",
+    },
+    "decode": {
+        "model": list(LAYERS),
+        "zeros": ["random", "magnitude", "block"],
+        "tokens": [1, 2, 4, 8, 16, 32, 64],
+        "sparsity": [0.5, 0.6, 0.7, 0.8, 0.9],
+        "b_layout": "col",  # token by token
+    },
+}
 
 
 def number_list(kind):
     return lambda text: [kind(part) for part in text.split(",")]
 
 
-def source(weight, block, sparsity):
-    return f"gen:qwen2.5-7b/{weight}?block={block}&sparsity={sparsity:g}"
+@dataclasses.dataclass(frozen=True)
+class Zeros:
+    """Where a model's zeros are: anywhere, in 2:4 groups, or in blocks of one size."""
+
+    model: str
+    kind: str
+    block: int = 0
+
+    def source(self, weight, sparsity):
+        if self.kind == "block":
+            return f"gen:{self.model}/{weight}?block={self.block}&sparsity={sparsity:g}"
+        if self.kind == "2:4":
+            return f"gen:{self.model}/{weight}?zeros=2:4"
+        return f"gen:{self.model}/{weight}?zeros={self.kind}&sparsity={sparsity:g}"
+
+    def sparsities(self, asked):
+        return [0.5] if self.kind == "2:4" else asked
+
+    def label(self):
+        kind = f"{self.block} x {self.block} blocks" if self.kind == "block" else self.kind
+        return f"{self.model}, zeros: {kind}"
+
+
+def patterns(args):
+    return [
+        Zeros(model, kind, block)
+        for model in args.model
+        for kind in args.zeros
+        for block in (args.block if kind == "block" else [0])
+    ]
+
+
+def run(command, **options):
+    try:
+        return subprocess.run(command, check=False, **options)
+    except OSError as error:
+        raise InputError(
+            f"{command[0]}: {error.strerror} (build first, or give --spmmbench)"
+        ) from None
+
+
+def sparse_kernels(binary):
+    """The default kernels that this build has."""
+    listed = run([binary, "list", "kernels", "--json"], capture_output=True, text=True)
+    if listed.returncode != 0:
+        raise InputError(f"{binary} list: {listed.stderr.strip()}")
+    names = [kernel["name"] for kernel in json.loads(listed.stdout)["kernels"]]
+    found = [glob for glob in SPARSE if any(fnmatch.fnmatch(name, glob) for name in names)]
+    if not found:
+        raise InputError(f"{binary} has none of {', '.join(SPARSE)}: say which with --kernel")
+    return found
 
 
 def measure(args):
     binary = shutil.which(args.spmmbench) or args.spmmbench
     inputs = [
-        source(weight, block, sparsity)
-        for block in args.block
-        for sparsity in args.sparsity
+        zeros.source(weight, sparsity)
+        for zeros in patterns(args)
+        for sparsity in zeros.sparsities(args.sparsity)
         for weight, _ in FFN + ATTENTION
     ]
+    kernels = args.kernel or ",".join(sparse_kernels(binary))
     command = [binary, "run", *inputs, "-n", ",".join(map(str, args.tokens))]
-    command += ["-k", f"{args.kernel},{DENSE}", "--no-baselines", "--resume"]
+    command += ["-k", f"{kernels},{DENSE}", "--no-baselines", "--resume"]
     command += ["--precision", args.precision, "--c-type", args.c_type]
     command += ["--b-layout", args.b_layout, "--json", str(args.out), "--quiet"]
     command += ["--max-seconds", f"{args.max_seconds:g}"]
-    try:
-        return subprocess.run(command, check=False).returncode
-    except OSError as error:
-        raise InputError(f"{binary}: {error.strerror} (build first, or give --spmmbench)") from None
+    return run(command).returncode
 
 
-def times(document):
-    """(source, tokens) -> {"dense" or "sparse": microseconds} of verified rows."""
+def cold_us(row, floor):
+    """Microseconds of a launch that finds its weights in memory, without the events around it."""
+    return row["cold"]["median_us"] - floor if row["cold"] else None
+
+
+def times(document, mode):
+    """(source, tokens) -> {"dense" or "sparse": microseconds} of verified rows, the fastest of each."""
+    floor = document["context"].get("timer_floor_us") or 0
     out = {}
     for row in document["rows"]:
-        if row["status"] == "ok" and (us := hot_us(row)):
+        us = cold_us(row, floor) if mode == "decode" else hot_us(row)
+        if row["status"] == "ok" and us:
             side = "dense" if row["kernel"] == DENSE else "sparse"
-            out.setdefault((row["matrix"]["source"], row["n"]), {})[side] = us
+            case = out.setdefault((row["matrix"]["source"], row["n"]), {})
+            case[side] = min(us, case.get(side, us))
     return out
 
 
-def total(measured, weights, block, sparsity, tokens, side):
-    """Microseconds of all weights of one layer; None when one is missing."""
+def total(measured, weights, zeros, sparsity, tokens, side):
+    """Microseconds of these weights of one layer; None when one is missing."""
     parts = [
-        (measured.get((source(weight, block, sparsity), tokens), {}).get(side), count)
+        (measured.get((zeros.source(weight, sparsity), tokens), {}).get(side), count)
         for weight, count in weights
     ]
     return None if any(us is None for us, _ in parts) else sum(us * count for us, count in parts)
+
+
+def ratio_of(measured, weights, zeros, sparsity, tokens):
+    dense, sparse = (
+        total(measured, weights, zeros, sparsity, tokens, side) for side in ("dense", "sparse")
+    )
+    return dense / sparse if dense and sparse else None
 
 
 def cell(value, width, digits):
     return f"{value:{width}.{digits}f}" if value is not None else "-".rjust(width)
 
 
-def print_table(args, measured):
-    head = f"{'block':>5} {'zeros':>5} {'tokens':>6} | {'FFN dense':>10} {'sparse':>9} {'x':>5} |"
-    print(f"{head} {f'{LAYERS} layers dense':>15} {'sparse':>9} {'x':>5}")
-    print(f"{'':>5} {'':>5} {'':>6} | {'us':>10} {'us':>9} {'':>5} | {'ms':>15} {'ms':>9}")
-    for block in args.block:
-        for sparsity in args.sparsity:
-            for tokens in args.tokens:
-                line = f"{block:>5} {100 * sparsity:>4.0f}% {tokens:>6} |"
-                for weights, scale, widths in ((FFN, 1, (10, 9)), (FFN + ATTENTION, LAYERS, (15, 9))):
-                    dense, sparse = (
-                        total(measured, weights, block, sparsity, tokens, side)
-                        for side in ("dense", "sparse")
-                    )
-                    ratio = dense / sparse if dense and sparse else None
-                    unit = scale / 1000 if scale > 1 else 1
-                    digits = 2 if scale > 1 else 1
-                    line += f" {cell(dense and dense * unit, widths[0], digits)}"
-                    line += f" {cell(sparse and sparse * unit, widths[1], digits)}"
-                    line += f" {cell(ratio, 5, 2)} |"
-                print(line.rstrip(" |"))
+def print_prefill(args, measured):
+    for model in args.model:
+        layers = LAYERS[model]
+        head = f"{'block':>5} {'zeros':>5} {'tokens':>6} | {'FFN dense':>10} {'sparse':>9} {'x':>5} |"
+        print(f"{head} {f'{layers} layers dense':>15} {'sparse':>9} {'x':>5}")
+        print(f"{'':>5} {'':>5} {'':>6} | {'us':>10} {'us':>9} {'':>5} | {'ms':>15} {'ms':>9}")
+        for zeros in (zeros for zeros in patterns(args) if zeros.model == model):
+            for sparsity in zeros.sparsities(args.sparsity):
+                for tokens in args.tokens:
+                    line = f"{zeros.block or zeros.kind:>5} {100 * sparsity:>4.0f}% {tokens:>6} |"
+                    for weights, scale, widths in (
+                        (FFN, 1, (10, 9)),
+                        (FFN + ATTENTION, layers, (15, 9)),
+                    ):
+                        dense, sparse = (
+                            total(measured, weights, zeros, sparsity, tokens, side)
+                            for side in ("dense", "sparse")
+                        )
+                        unit = scale / 1000 if scale > 1 else 1
+                        digits = 2 if scale > 1 else 1
+                        line += f" {cell(dense and dense * unit, widths[0], digits)}"
+                        line += f" {cell(sparse and sparse * unit, widths[1], digits)}"
+                        ratio = ratio_of(measured, weights, zeros, sparsity, tokens)
+                        line += f" {cell(ratio, 5, 2)} |"
+                    print(line.rstrip(" |"))
 
 
-def main(argv=None):
+def print_rows(title, args, rows, digits):
+    """One row per entry of `rows`, (label, one value per N); nothing when all are missing."""
+    if all(value is None for _, values in rows for value in values):
+        return
+    print(f"  {title:<26}" + "".join(f"{f'N = {n}':>9}" for n in args.tokens))
+    for label, values in rows:
+        print(f"  {label:>26}" + "".join(cell(value, 9, digits) for value in values))
+
+
+def print_decode(args, measured):
+    for zeros in patterns(args):
+        sparsities = zeros.sparsities(args.sparsity)
+        print(f"{zeros.label()}, weights from memory")
+        for weight, count in FFN + ATTENTION:
+            rows = [
+                (
+                    f"{100 * sparsity:.0f} %",
+                    [ratio_of(measured, ((weight, 1),), zeros, sparsity, n) for n in args.tokens],
+                )
+                for sparsity in sparsities
+            ]
+            print_rows(f"{count} x {weight}: dense / sparse", args, rows, 2)
+        whole, layers = FFN + ATTENTION, LAYERS[zeros.model]
+        rows = [
+            (
+                f"{100 * sparsity:.0f} %",
+                [ratio_of(measured, whole, zeros, sparsity, n) for n in args.tokens],
+            )
+            for sparsity in sparsities
+        ]
+        print_rows("one layer: dense / sparse", args, rows, 2)
+        rows = []
+        for side in ("dense", "sparse"):
+            for sparsity in sparsities[:1] if side == "dense" else sparsities:
+                label = side if side == "dense" else f"sparse, {100 * sparsity:.0f} %"
+                sums = [total(measured, whole, zeros, sparsity, n, side) for n in args.tokens]
+                rows.append((label, [us and us * layers / 1000 for us in sums]))
+        print_rows(f"{layers} layers, ms", args, rows, 2)
+        print()
+
+
+def draw(args, measured):
+    """Dense over sparse time of a layer by sparsity and N, one panel per pattern; a line at 1."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import TwoSlopeNorm
+
+    panels = [zeros for zeros in patterns(args) if len(zeros.sparsities(args.sparsity)) > 1]
+    grids = {}
+    for zeros in panels:
+        grid = [
+            [ratio_of(measured, FFN + ATTENTION, zeros, sparsity, n) for n in args.tokens]
+            for sparsity in args.sparsity
+        ]
+        if any(value is not None for line in grid for value in line):
+            grids[zeros] = [[value or float("nan") for value in line] for line in grid]
+    if not grids:
+        raise InputError("--plot: no layer has all of its weights measured")
+    columns = min(3, len(grids))
+    lines = -(-len(grids) // columns)
+    figure, axes = plt.subplots(
+        lines, columns, squeeze=False, figsize=(4.2 * columns, 3.2 * lines), layout="constrained"
+    )
+    values = [v for grid in grids.values() for line in grid for v in line if v == v]
+    norm = TwoSlopeNorm(1, min(0.5, *values), max(2, *values))
+    image = None
+    for axis, (zeros, grid) in zip(axes.flat, grids.items()):
+        image = axis.imshow(grid, cmap="RdYlGn", norm=norm, aspect="auto", origin="lower")
+        if len(args.tokens) > 1 and min(map(min, grid)) < 1 < max(map(max, grid)):
+            axis.contour(grid, levels=[1], colors="black")
+        for i, line in enumerate(grid):
+            for j, value in enumerate(line):
+                axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7)
+        axis.set_xticks(range(len(args.tokens)), args.tokens)
+        axis.set_yticks(range(len(args.sparsity)), [f"{100 * s:.0f} %" for s in args.sparsity])
+        axis.set_xlabel("columns of B (sequences)")
+        axis.set_ylabel("zeros")
+        axis.set_title(zeros.label(), fontsize=9)
+    for axis in list(axes.flat)[len(grids) :]:
+        axis.set_visible(False)
+    bar = figure.colorbar(image, ax=axes)
+    bar.set_label("dense / sparse time of one layer; sparse is faster above 1")
+    figure.savefig(args.plot)
+    plt.close(figure)
+
+
+def parse(argv):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     build = pathlib.Path(__file__).resolve().parents[1] / "build" / "release" / "spmmbench"
     parser.add_argument("--spmmbench", default=os.environ.get("SPMMBENCH", str(build)))
     parser.add_argument("--out", type=pathlib.Path, required=True, help="result document")
-    parser.add_argument("--tokens", type=number_list(int), default=[2**i for i in range(10, 17)])
-    parser.add_argument(
-        "--sparsity", type=number_list(float), default=[0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
-    )
+    parser.add_argument("--mode", choices=sorted(DEFAULTS), default="prefill")
+    parser.add_argument("--model", type=number_list(str), help="of " + ", ".join(LAYERS))
+    parser.add_argument("--zeros", type=number_list(str), help="block, random, magnitude, 2:4")
+    parser.add_argument("--tokens", type=number_list(int), help="columns of B")
+    parser.add_argument("--sparsity", type=number_list(float))
     parser.add_argument("--block", type=number_list(int), default=[64, 128])
-    parser.add_argument("--kernel", default="async_bcsr", help="NAME or NAME?key=value")
+    parser.add_argument("--kernel", help="sparse kernels: NAME, NAME?key=value or globs")
     parser.add_argument("--precision", default="fp16", choices=["fp16", "bf16", "tf32"])
     parser.add_argument("--c-type", default="fp32", choices=["fp32", "fp16", "bf16"])
-    parser.add_argument("--b-layout", default="row", choices=["row", "col"])
+    parser.add_argument("--b-layout", choices=["row", "col"], help="default: row; decode: col")
     parser.add_argument("--max-seconds", type=float, default=0.3, help="of sampling per case")
     parser.add_argument("--no-run", action="store_true", help="print an existing document")
+    parser.add_argument("--plot", type=pathlib.Path, help="sparsity x N of dense / sparse, one layer")
     args = parser.parse_args(argv)
+    for name, value in DEFAULTS[args.mode].items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    for name, known in (("model", list(LAYERS)), ("zeros", ["block", "random", "magnitude", "2:4"])):
+        for value in getattr(args, name):
+            if value not in known:
+                parser.error(f"--{name} {value}: expected {', '.join(known)}")
+    return args
+
+
+def main(argv=None):
+    args = parse(argv)
     try:
         code = 0 if args.no_run else measure(args)
         if code == 1:
             return code
-        print_table(args, times(load_document(args.out)))
+        measured = times(load_document(args.out), args.mode)
+        (print_decode if args.mode == "decode" else print_prefill)(args, measured)
+        if args.plot:
+            draw(args, measured)
         return code
     except InputError as error:
         print(f"llm_sweep.py: {error}", file=sys.stderr)

@@ -15,7 +15,7 @@ SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file
 def row(weight, kernel, us, status="ok"):
     source = f"gen:qwen2.5-7b/{weight}?block=64&sparsity=0.9"
     return {
-        "matrix": {"source": source},
+        "matrix": {"name": weight, "source": source},
         "n": 1024,
         "kernel": kernel,
         "status": status,
@@ -58,6 +58,87 @@ class LlmSweep(unittest.TestCase):
         rows += [row("ffn_gate", "async_bcsr", 50), row("ffn_down", "async_bcsr", 50, "wrong")]
         cells = self.table(document(rows)).stdout.splitlines()[-1].replace("|", " ").split()
         self.assertEqual(cells[3:6], ["600.0", "-", "-"])
+
+    def decode(self, rows, *options, timer_floor=5.0):
+        content = document(rows)
+        content["context"]["timer_floor_us"] = timer_floor
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "sweep.json"
+            path.write_text(json.dumps(content))
+            command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--no-run", "--out", path]
+            command += ["--mode", "decode", "--model", "llama3-70b", "--zeros", "magnitude"]
+            command += ["--tokens", "1,8", "--sparsity", "0.5,0.9", *options]
+            return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+    def decode_rows(self):
+        """Cold times 5 us above 100 (dense), 50 and 20 us of each weight; N = 8 lacks ffn_down."""
+        rows = []
+        for weight in ("ffn_gate", "ffn_down", "attn_q", "attn_k"):
+            for sparsity, sparse in ((0.5, 50), (0.9, 20)):
+                for n in (1, 8):
+                    for kernel, us in (("cublas_dense", 100), ("a", sparse), ("b", sparse + 10)):
+                        source = f"gen:llama3-70b/{weight}?zeros=magnitude&sparsity={sparsity:g}"
+                        wrong = (weight, n, kernel) == ("ffn_down", 8, "cublas_dense")
+                        rows.append(
+                            {
+                                "matrix": {"name": weight, "source": source},
+                                "n": n,
+                                "kernel": kernel,
+                                "status": "wrong" if wrong else "ok",
+                                "hot": {"median_us": 1},
+                                "cold": {"median_us": us + 5},
+                            }
+                        )
+        return rows
+
+    def test_decode_counts_cold_times_of_the_fastest_kernel_less_the_timers_floor(self):
+        result = self.decode(self.decode_rows())
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split() for line in result.stdout.splitlines()]
+        at = lines.index("one layer: dense / sparse N = 1 N = 8".split())
+        self.assertEqual(lines[at + 1], ["50", "%", "2.00", "-"])
+        self.assertEqual(lines[at + 2], ["90", "%", "5.00", "-"])
+        at = lines.index("80 layers, ms N = 1 N = 8".split())
+        # 80 layers of seven weights
+        self.assertEqual(lines[at + 1], ["dense", "56.00", "-"])
+        self.assertEqual(lines[at + 2], ["sparse,", "50", "%", "28.00", "28.00"])
+        self.assertEqual(lines[at + 3], ["sparse,", "90", "%", "11.20", "11.20"])
+        at = lines.index("1 x ffn_down: dense / sparse N = 1 N = 8".split())
+        self.assertEqual(lines[at + 1], ["50", "%", "2.00", "-"])
+
+    def test_decode_is_drawn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder) / "decode.svg"
+            result = self.decode(self.decode_rows(), "--plot", picture)
+            if "matplotlib" in result.stderr:
+                self.skipTest("no matplotlib")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("<svg", picture.read_text())
+
+    def test_it_measures_the_kernels_that_the_build_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stub = pathlib.Path(folder) / "spmmbench"
+            stub.write_text(
+                f"#!{sys.executable}\n"
+                "import json, sys\n"
+                "if sys.argv[1] == 'list':\n"
+                "    print(json.dumps({'kernels': [{'name': 'bitmap_x'}, {'name': 'csr'}]}))\n"
+                "else:\n"
+                "    out = sys.argv[sys.argv.index('--json') + 1]\n"
+                "    document = {'schema_version': 1, 'context': {'argv': sys.argv}, 'rows': []}\n"
+                "    json.dump(document, open(out, 'w'))\n"
+            )
+            stub.chmod(0o755)
+            out = pathlib.Path(folder) / "out.json"
+            command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--mode", "decode"]
+            command += ["--spmmbench", stub, "--out", out, "--zeros", "2:4", "--tokens", "1,4"]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            argv = json.loads(out.read_text())["context"]["argv"]
+            self.assertEqual(argv[argv.index("-k") + 1], "bitmap*,cublas_dense")
+            self.assertEqual(argv[argv.index("--b-layout") + 1], "col")
+            self.assertIn("gen:llama3-70b/ffn_gate?zeros=2:4", argv)
+            self.assertEqual(sum(word.startswith("gen:") for word in argv), 8)
 
     def test_a_file_that_is_no_document_is_one_line(self):
         result = self.table({"rows": []})

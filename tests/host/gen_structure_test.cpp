@@ -117,6 +117,43 @@ TEST(Blocks, KeepExactlyTheDeclaredFractionSpreadOverTheRows) {
   }
 }
 
+TEST(LayerWeights, UnstructuredZerosAreTheFractionAskedFor) {
+  for (const char* const zeros : {"random", "magnitude"})
+    for (const double sparsity : {0.0, 0.5, 0.9, 1.0}) {
+      const Generated made = generate("qwen2.5-7b/attn_k?zeros=" + std::string(zeros) +
+                                      "&sparsity=" + std::to_string(sparsity));
+      const double density = static_cast<double>(made.csr.nnz()) / (512.0 * 3584);
+      EXPECT_NEAR(density, 1 - sparsity, sparsity == 0 || sparsity == 1 ? 0 : 0.003)
+          << zeros << " " << sparsity;
+    }
+}
+
+TEST(LayerWeights, TwoOfEveryFourNeighboursStay) {
+  const CsrMatrix matrix = generate("qwen2.5-7b/attn_k?zeros=2:4").csr;
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    ASSERT_EQ(matrix.row_length(row), matrix.cols / 2);
+    for (std::int64_t i = 0; i < matrix.row_length(row); ++i)
+      ASSERT_EQ(matrix.col_idx[matrix.row_ptr[row] + i] / 4, i / 2);
+  }
+}
+
+// A row's length varies by sqrt(cols * p * (1 - p)) when positions are drawn alike.
+TEST(LayerWeights, RowsPrunedByMagnitudeDifferMoreThanByChance) {
+  const auto spread = [](const char* zeros) {
+    const CsrMatrix m =
+        generate(std::string("qwen2.5-7b/attn_q?sparsity=0.8&zeros=") + zeros).csr;
+    double sum = 0;
+    for (std::int64_t row = 0; row < m.rows; ++row) {
+      const double off = static_cast<double>(m.row_length(row)) / (0.2 * 3584) - 1;
+      sum += off * off;
+    }
+    return std::sqrt(sum / static_cast<double>(m.rows));
+  };
+  EXPECT_NEAR(spread("random"), std::sqrt(0.8 / 0.2 / 3584), 0.002);
+  EXPECT_GT(spread("magnitude"), 0.15);
+  EXPECT_LT(spread("magnitude"), 0.35);
+}
+
 TEST(BlockWeights, HaveValuesAndExactSparsity) {
   const Generated made = generate("qwen2.5-7b/attn_q?block=64&sparsity=0.9");
   EXPECT_FALSE(made.pattern);
