@@ -93,7 +93,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
 class LongTable {
   // columns: {name, kind, value(item), cell(item) -> nodes}; the first is the heading of the row.
   constructor(table, columns, decorate) {
-    Object.assign(this, { table, columns, decorate, items: [], drawn: 0, sorted: null });
+    const more = element("button", { type: "button", class: "more" }, "Show more rows");
+    Object.assign(this, { table, columns, decorate, more, items: [], drawn: 0, sorted: null });
     const heading = element("tr");
     for (const column of columns) heading.append(element("th", { scope: "col", class: column.kind }, column.name));
     table.append(element("thead", {}, heading), element("tbody"));
@@ -101,6 +102,11 @@ class LongTable {
       this.sorted = [this.columns[column].value, down];
       this.show(this.items);
     });
+    table.parentElement.after(more);
+    more.addEventListener("click", () => this.draw(CHUNK));
+    const near = (entries) => entries.some((entry) => entry.isIntersecting) && this.draw(CHUNK);
+    new IntersectionObserver(near, { rootMargin: "600px" }).observe(more);
+    addEventListener("beforeprint", () => this.draw(Infinity));
   }
   show(items) {
     this.items = [...items];
@@ -129,10 +135,7 @@ class LongTable {
       part.append(line);
     }
     this.table.tBodies[0].append(part);
-    this.onDraw?.();
-  }
-  get complete() {
-    return this.drawn >= this.items.length;
+    this.more.hidden = this.drawn >= this.items.length;
   }
 }
 
@@ -176,14 +179,6 @@ const rowTable = new LongTable(byId("row-table"), COLUMNS, (line, row) => {
   line.dataset.row = row.place;
   line.className = [row.best ? "best" : "", row.baseline ? "baseline" : ""].join(" ").trim();
 });
-const more = byId("more");
-rowTable.onDraw = () => (more.hidden = rowTable.complete);
-more.addEventListener("click", () => rowTable.draw(CHUNK));
-new IntersectionObserver(
-  (entries) => entries.some((entry) => entry.isIntersecting) && !rowTable.complete && rowTable.draw(CHUNK),
-  { rootMargin: "600px" },
-).observe(more);
-addEventListener("beforeprint", () => rowTable.draw(Infinity));
 
 // ---- what a row is made of ---------------------------------------------------------------------
 
@@ -375,7 +370,6 @@ function compareRuns(visible) {
     : "No case is in both runs.";
   byId("ratios").replaceChildren(ratioChart(both));
   compareTable.show(both);
-  compareTable.draw(Infinity);
 }
 
 // ---- filters -----------------------------------------------------------------------------------

@@ -322,7 +322,7 @@ class PageTest(ReportCase):
                 f"(() => {{ const t = performance.now(); {action}; return performance.now() - t; }})()"
             )
             self.assertLess(took, 1000, action)
-        page.run("document.querySelector('#more').scrollIntoView()")
+        page.run("document.querySelector('#rows .more').scrollIntoView()")
         page.wait("document.querySelectorAll('#row-table tbody tr').length >= 300")
 
     def test_hostile_names_stay_text(self):
