@@ -96,7 +96,7 @@ def roofline(results, _):
         )  # fmt: skip
         middle = (ends[0] * right) ** 0.5
         axis.annotate(
-            f"{bandwidth:.2f} TB/s", (middle, middle * bandwidth), xytext=(-4, 5),
+            f"{bandwidth:.2f} TB/s" if bandwidth >= 1 else f"{1e3 * bandwidth:.3g} GB/s", (middle, middle * bandwidth), xytext=(-4, 5),
             textcoords="offset points", ha="right", fontsize=8,
         )  # fmt: skip
         axis.set_xlim(*ends)

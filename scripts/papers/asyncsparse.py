@@ -103,30 +103,27 @@ def bcsr(documents):
     return lines, differs
 
 
-QWEN_BLOCK, QWEN_SPARSITY, QWEN_TOKENS = 128, 0.9, 65536
+QWEN = llm_sweep.Zeros("qwen2.5-7b", "block", 128)
+QWEN_SPARSITY, QWEN_TOKENS = 0.9, 65536
 
 
 def qwen(documents):
     measured = {}
     for document in documents:
-        for case, sides in llm_sweep.times(document).items():
+        for case, sides in llm_sweep.times(document, "prefill").items():
             measured.setdefault(case, {}).update(sides)
     lines = []
     for what, parts, published in (
         ("all 28 layers' linear parts: dense / sparse", llm_sweep.FFN + llm_sweep.ATTENTION, 2.66),
         ("FFN alone: dense / sparse", llm_sweep.FFN, None),
     ):
-        dense, sparse = (
-            llm_sweep.total(measured, parts, QWEN_BLOCK, QWEN_SPARSITY, QWEN_TOKENS, side)
-            for side in ("dense", "sparse")
-        )
-        value = dense / sparse if dense and sparse else None
+        value = llm_sweep.ratio_of(measured, parts, QWEN, QWEN_SPARSITY, QWEN_TOKENS)
         lines.append(Line(what, published, value, len(parts) if value else 0))
     differs = [
         "The paper times prefill end to end, attention scores and all; measured are the linear layers alone, all "
         "pruned, so the ratio bounds the end-to-end one from above.",
         "Dense is cuBLAS on the pruned weights with their zeros stored, fp16 inputs and fp32 results.",
-        f"{QWEN_BLOCK} × {QWEN_BLOCK} blocks; the abstract does not name its block size.",
+        f"{QWEN.block} × {QWEN.block} blocks; the abstract does not name its block size.",
     ]
     return lines, differs
 
@@ -140,7 +137,7 @@ TARGETS = {
     "asyncsparse-qwen": Target(
         f"Qwen2.5-7B prefill, {QWEN_SPARSITY:.0%} zeros, {QWEN_TOKENS // 1024}K tokens", ASYNC,
         "NVIDIA GPU with TMA (Hopper)",
-        lambda _: run_command(*(llm_sweep.source(w, QWEN_BLOCK, QWEN_SPARSITY)
+        lambda _: run_command(*(QWEN.source(w, QWEN_SPARSITY)
                                 for w, _ in llm_sweep.FFN + llm_sweep.ATTENTION), "-n", str(QWEN_TOKENS),
                               "-k", "async_bcsr,cublas_dense", "--no-baselines"), qwen, matrices=False),
 }  # fmt: skip
