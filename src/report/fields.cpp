@@ -84,12 +84,36 @@ const FieldTable<Verdict>& verdict_fields() {
   error.read = [read = error.read](V& verdict, const Json& json, const std::string& path) {
     read(verdict, json, path);
     verdict.ok = verdict.error_over_bound <= 1;
+    verdict.error_over_typical = std::numeric_limits<double>::quiet_NaN();  // until it is read
   };
   static const FieldTable<V> table = {
       error,
       field("worst_row", &V::worst_row, "where the largest error is"),
       field("worst_col", &V::worst_col, ""),
+      field(
+          "error_over_typical", &V::error_over_typical,
+          "largest |C - Cref| / what random rounding errors of a sum of k terms stay below "
+          "(8 sqrt(k) instead of k roundings); more is no proof of a fault; nan in rows taken over "
+          "from before it was known")
+          .added_later(),
+      field("incomparable", &V::incomparable,
+            "elements of which nothing can be said: the order of the sums decides whether they "
+            "overflow")
+          .added_later(),
       field("relative_frobenius", &V::relative_frobenius, "||C - Cref|| / ||Cref||"),
+  };
+  return table;
+}
+
+const FieldTable<ExactTest>& exact_fields() {
+  using E = ExactTest;
+  static const FieldTable<E> table = {
+      field("passed", &E::passed, "every element of C was equal to the reference"),
+      field("not_made", &E::not_made, "why there was no test; empty when there was"),
+      field("worst_row", &E::worst_row, "the first element that differs, 0 without one"),
+      field("worst_col", &E::worst_col, ""),
+      field("ms", &E::ms, "what the test took, its own preparation included; in no other figure",
+            kNotNegative),
   };
   return table;
 }
@@ -174,6 +198,11 @@ const FieldTable<ResultRow>& row_fields() {
       group("format", &R::format, format_fields(), "what A was stored as", "format_"),
       field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),
       group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),
+      group("exact", &R::exact, exact_fields(),
+            "the same structure with values for which every product and sum is exact; null when "
+            "the case ended before",
+            "exact_")
+          .added_later(),
       group("hot", &R::hot, timing_fields(), "back-to-back launches", "hot_"),
       group("cold", &R::cold, timing_fields(), "the L2 cache flushed before each launch", "cold_"),
       field("gflops", &R::gflops, "2 nonzeros N / hot median, 1e9 per second"),

@@ -8,34 +8,22 @@
 #include "gpu/backend.hpp"
 #include "process/interrupt.hpp"
 #include "run/counters.hpp"
+#include "run/exact_test.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/random.hpp"
 #include "stats/sampler.hpp"
 #include "verify/bound.hpp"
 
 namespace spmmbench {
 namespace {
 
-constexpr unsigned char kPoison = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
-
-void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
-                    Device& device) {
-  std::vector<unsigned char> image(view.bytes(), kPoison);
-  const std::size_t pitch = static_cast<std::size_t>(view.ld) * bytes_of(view.type);
-#pragma omp parallel for schedule(static)
-  for (std::int64_t line = 0; line < view.lines(); ++line)
-    for (std::int64_t at = 0; at < view.line_length(); ++at) {
-      const std::int64_t i = view.layout == Layout::row_major ? line : at;
-      const std::int64_t j = view.layout == Layout::row_major ? at : line;
-      store_element(view.type, image.data() + line * pitch, at,
-                    round_to(precision, host.values[i * host.cols + j]));
-    }
-  device.upload(view.data, image.data(), image.size());
-}
-
 std::string describe(const Verdict& verdict) {
   return fmt::format("error {:.3g} x bound at C({}, {})", verdict.error_over_bound,
                      verdict.worst_row, verdict.worst_col);
+}
+
+std::string describe(const ExactTest& test) {
+  return fmt::format("exact test: C({}, {}) differs from the reference", test.worst_row,
+                     test.worst_col);
 }
 
 std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / (1 << 30)); }
@@ -77,6 +65,11 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   const KernelInfo& info = input.choice->kernel->info();
 
   const std::unique_ptr<Plan> plan = make_plan(input, row);
+  if (input.exact != nullptr) {
+    row.exact = run_exact_test(*input.choice->kernel, input.problem, *input.exact,
+                               input.prepared->exact_a, operands.c, device);
+    poll_interrupt();
+  }
   const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
   const ErrorBound bound = error_bound(info, input.problem.precision, input.problem.c_type);
   const auto verify = [&] {
@@ -98,6 +91,18 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   }
   fill_from_plan(*plan, input.problem, row);
   if (row.verify && !row.verify->ok) return;
+  if (row.verify && row.verify->incomparable > 0) {
+    row.status = Status::failed;
+    row.reason = fmt::format(
+        "cannot be verified: whether {} elements of C overflow depends on the order of the sums",
+        row.verify->incomparable);
+    return;
+  }
+  if (row.exact && !row.exact->passed && row.exact->not_made.empty()) {
+    row.status = Status::wrong;
+    row.reason = describe(*row.exact);
+    return;
+  }
 
   if (input.one_launch) {
     const bool on_gpu = device.info().kind == DeviceKind::cuda;
@@ -107,6 +112,8 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     if (verify()) row.status = Status::ok;
     return;
   }
+  // What the last check sees was written by the timed launches.
+  device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
   const NoiseLimit rule(limits);
   const Timing hot = sample_hot(device, launch, rule, {}, poll_interrupt);
   const Timing cold = sample_cold(device, launch, rule, poll_interrupt);
@@ -122,22 +129,6 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
 }
 
 }  // namespace
-
-Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
-                       Device& device) {
-  Operands operands;
-  operands.b = make_dense_view(a.cols, n, layout, storage_type(precision));
-  operands.c = make_dense_view(a.rows, n, layout, c_type);
-  operands.b_memory = device.allocate(operands.b.bytes());
-  operands.c_memory = device.allocate(operands.c.bytes());
-  operands.b.data = operands.b_memory.data();
-  operands.c.data = operands.c_memory.data();
-  if (host_b != nullptr) upload_rounded(*host_b, operands.b, precision, device);
-  else device.fill_uniform(operands.b, stream_seed(seed, kStreamB), precision);
-  device.synchronize();
-  return operands;
-}
 
 bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row) {
   const auto fail = [&row](const std::string& reason) {

@@ -1,32 +1,23 @@
 #pragma once
-// One case: prepare a kernel's plan, verify two poisoned launches, time it hot and cold, verify
-// what the timed launches left. Every exception becomes the row's status and reason.
+// One case: prepare a kernel's plan, test it exactly, verify two poisoned launches, time it hot and
+// cold, verify what the timed launches left. Every exception becomes the row's status and reason.
 
 #include <functional>
 #include <memory>
 
+#include "run/exact_test.hpp"
+#include "run/operands.hpp"
 #include "run/plan.hpp"
 #include "spmmbench/result.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
 
-// B and C of one (device, K, M, N, precision, layout, C type), and the reference for one A. Shared
-// by the cases of a group.
-struct Operands {
-  Buffer b_memory, c_memory;
-  DenseView b, c;
-};
-
-// `host_b` is uploaded, rounded to the precision, when not null; else B is drawn from the seed.
-Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
-                       Device& device);
-
 // A as one kernel prepared it: made by the first case that needs it, shared by those of other N.
 struct PreparedA {
   std::unique_ptr<Prepared> kernel_a;
-  StageTimer stages;  // what making it took
+  StageTimer stages;                  // what making it took
+  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
 };
 
 struct CaseInput {
@@ -38,6 +29,7 @@ struct CaseInput {
       nullptr;  // null when they could not be made: `operands_error` says why
   std::string operands_error;
   ReferenceChecker* reference = nullptr;
+  ExactOperands* exact = nullptr;     // null: without the exact test
   std::function<void()> free_memory;  // gives back what the device holds only to be faster
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;

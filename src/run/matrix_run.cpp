@@ -31,10 +31,12 @@ void MatrixRun::select(const PlannedCase& planned) {
   current_ = planned;
   if (!new_a) return;
   operands_.clear();
+  exact_.reset();
   compulsory_.clear();
   a_error_.clear();
   try {
     a_.select(*planned.reorder, planned.group->precision);
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed);
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }
@@ -65,6 +67,7 @@ void MatrixRun::free_memory(const OnDevice& needed) {
   prepared_ = {};
   std::erase_if(operands_, [&](const auto& entry) { return &entry.second != &needed; });
   if (needed.reference) needed.reference->release_memory();
+  if (exact_) exact_->release_memory();
 }
 
 void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
@@ -85,6 +88,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     if (!a_error_.empty()) return fail(a_error_);
     if (!a_.row_ids().empty()) row.stages_ms["reorder"] = a_.reorder_ms();
     if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
+    if (a_.rounded_to_zero() != 0)
+      row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());
     input.choice = planned.choice;
     input.device = &device;
     input.problem.a = &a_.csr();
@@ -97,6 +102,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
     input.one_launch = options_.one_launch;
+    if (!options_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
     if (is_new)
       bytes->second =

@@ -2,22 +2,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace spmmbench {
 namespace {
 
+// Values too large for sums of many products, or too small to be normal numbers although none is
+// large, are scaled so that the largest lies in [1, 2).
 int scale_for(const std::vector<float>& values, Precision precision) {
-  if (precision != Precision::fp16) return 0;
+  const ElementType type = storage_type(precision);
+  // 2^10 for fp16, whose sums of products end at 2^16; 2^90 for fp32's range, so that a sum of 2^31
+  // products stays below 2^127.
+  const double most = std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, 90));
   float largest = 0;
-  for (const float value : values)
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  constexpr float kLargestUnscaled = 1024;  // leaves a row of products far below 65504
-  return largest > kLargestUnscaled ? -std::ilogb(largest) : 0;
+  float smallest = std::numeric_limits<float>::infinity();  // but zero
+  for (const float value : values) {
+    const float magnitude = std::abs(value);
+    if (!std::isfinite(value) || magnitude == 0) continue;
+    largest = std::max(largest, magnitude);
+    smallest = std::min(smallest, magnitude);
+  }
+  const bool too_large = largest > most;
+  const bool too_small = largest > 0 && largest < 1 && smallest < smallest_normal(type);
+  return too_large || too_small ? -std::ilogb(largest) : 0;
 }
 
-void round_values(std::vector<float>& values, Precision precision, int log2_scale) {
-  for (float& value : values) value = round_to(precision, std::ldexp(value, log2_scale));
+// Returns how many values became zero.
+std::int64_t round_values(std::vector<float>& values, Precision precision, int log2_scale) {
+  std::int64_t zeros = 0;
+  for (float& value : values) {
+    const bool was_zero = value == 0;
+    value = round_to(precision, std::ldexp(value, log2_scale));
+    zeros += value == 0 && !was_zero ? 1 : 0;
+  }
+  return zeros;
 }
 
 }  // namespace
@@ -26,6 +45,7 @@ void OperandA::restore() {
   if (!unrounded_.empty()) original_.values = std::exchange(unrounded_, {});
   reordered_.reset();
   log2_scale_ = 0;
+  rounded_to_zero_ = 0;
 }
 
 void OperandA::select(const Spec& reorder, Precision precision) {
@@ -45,9 +65,11 @@ void OperandA::select(const Spec& reorder, Precision precision) {
     reordered_ = permute_rows(original_, *order_);
     if (!orders_of_reordered_) orders_of_reordered_ = make_row_orders(*reordered_, reorder);
   }
-  if (!reordered_ && precision != Precision::fp32) unrounded_ = original_.values;
-  if (precision != Precision::fp32)
-    round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
+  if (precision != Precision::fp32 || scale != 0) {
+    if (!reordered_) unrounded_ = original_.values;
+    rounded_to_zero_ =
+        round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
+  }
   log2_scale_ = scale;
 }
 

@@ -29,9 +29,10 @@ class OperandA {
   std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order
   double reorder_ms() const { return reorder_ms_; }
   RowOrders& orders() { return reordered_ ? *orders_of_reordered_ : *orders_; }  // of csr()
-  // Values beyond fp16's range were scaled by this power of two, which changes no timing and no
-  // relative error.
+  // Values too large or too small for the precision were scaled by this power of two, which changes
+  // no timing and no relative error.
   int log2_scale() const { return log2_scale_; }
+  std::int64_t rounded_to_zero() const { return rounded_to_zero_; }  // nonzeros that became 0
 
  private:
   void restore();
@@ -44,6 +45,7 @@ class OperandA {
   std::optional<CsrMatrix> reordered_;
   double reorder_ms_ = 0;
   int log2_scale_ = 0;
+  std::int64_t rounded_to_zero_ = 0;
 };
 
 }  // namespace spmmbench

@@ -26,39 +26,43 @@ class HostReference final : public ReferenceChecker {
     });
   }
 
+  void release_memory() override {
+    kept_ = {};
+    known_ = false;
+  }
+
  private:
+  struct Sums {
+    double sum = 0, magnitude = 0;  // Cref, and |A||B| over the finite products
+  };
+
   // `judge_element`: the ElementVerdict on (C, Cref, (|A||B|) of finite products, nonzeros).
   template <class Judge>
-  Verdict compare(const DenseView& c, const Judge& judge_element) const {
+  Verdict compare(const DenseView& c, const Judge& judge_element) {
+    constexpr std::int64_t kMostKept = (std::int64_t{256} << 20) / sizeof(Sums);
     const std::int64_t n = c.cols;
+    const bool keep = a_.rows * n <= kMostKept;
+    if (keep) kept_.resize(a_.rows * n);
     Verdict verdict;
     std::int64_t incomparable = 0;
     double typical = 0;
     double error_squares = 0, reference_squares = 0;
 #pragma omp parallel
     {
-      std::vector<double> sum(n), abs_sum(n);
+      std::vector<Sums> own(n);
       Verdict worst;
 #pragma omp for schedule(dynamic, 64) reduction(+ : error_squares, reference_squares, \
                                                     incomparable) reduction(max : typical)
       for (std::int64_t row = 0; row < a_.rows; ++row) {
-        std::fill(sum.begin(), sum.end(), 0.0);
-        std::fill(abs_sum.begin(), abs_sum.end(), 0.0);
-        for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
-          const double value = a_.values[e];
-          for (std::int64_t j = 0; j < n; ++j) {
-            const double product = value * element_at(b_, a_.col_idx[e], j);
-            sum[j] += product;
-            if (std::isfinite(product)) abs_sum[j] += std::abs(product);
-          }
-        }
+        Sums* const sums = keep ? kept_.data() + row * n : own.data();
+        if (!known_) compute_row(row, n, sums);
         const std::int64_t c_row = row_ids_.empty() ? row : row_ids_[row];
         const auto k = static_cast<double>(a_.row_length(row));
         for (std::int64_t j = 0; j < n; ++j) {
           const ElementVerdict element =
-              judge_element(element_at(c, c_row, j), sum[j], abs_sum[j], k);
+              judge_element(element_at(c, c_row, j), sums[j].sum, sums[j].magnitude, k);
           error_squares += element.error * element.error;
-          if (std::isfinite(sum[j])) reference_squares += sum[j] * sum[j];
+          if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
           typical = std::max(typical, element.over_typical);
           incomparable += element.comparable ? 0 : 1;
           if (element.over_bound > worst.error_over_bound) {
@@ -75,6 +79,7 @@ class HostReference final : public ReferenceChecker {
            worst.worst_row < verdict.worst_row))
         verdict = worst;
     }
+    known_ = keep;
     verdict.ok = verdict.error_over_bound <= 1;
     verdict.error_over_typical = typical;
     verdict.incomparable = incomparable;
@@ -85,6 +90,20 @@ class HostReference final : public ReferenceChecker {
     return verdict;
   }
 
+  void compute_row(std::int64_t row, std::int64_t n, Sums* sums) const {
+    std::fill(sums, sums + n, Sums{});
+    for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
+      const double value = a_.values[e];
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double product = value * element_at(b_, a_.col_idx[e], j);
+        sums[j].sum += product;
+        if (std::isfinite(product)) sums[j].magnitude += std::abs(product);
+      }
+    }
+  }
+
+  std::vector<Sums> kept_;  // of all rows, where they are not too many
+  bool known_ = false;      // kept_ holds them
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
   DenseView b_;

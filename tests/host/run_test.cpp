@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "fake_device.hpp"
 #include "process/interrupt.hpp"
@@ -21,7 +22,9 @@ enum class Fault {
   leaves_a_row,
   throws,
   loses_the_device,
-  wrong_when_timed
+  wrong_when_timed,
+  leaves_a_column_when_timed,
+  drops_a_nonzero
 };
 
 class PlantedKernel final : public Kernel {
@@ -54,9 +57,11 @@ class PlantedKernel final : public Kernel {
       ++launches_;
       for (std::int64_t i = 0; i < a_.rows; ++i) {
         if (fault_ == Fault::leaves_a_row && i == 1) continue;
-        for (std::int64_t j = 0; j < c.cols; ++j) {
+        const bool stale = fault_ == Fault::leaves_a_column_when_timed && launches_ > 2;
+        for (std::int64_t j = 0; j < c.cols - (stale ? 1 : 0); ++j) {
           float sum = 0;
-          for (std::int64_t e = a_.row_ptr[i]; e < a_.row_ptr[i + 1]; ++e)
+          const std::int64_t dropped = fault_ == Fault::drops_a_nonzero && i == 0 ? 1 : 0;
+          for (std::int64_t e = a_.row_ptr[i] + dropped; e < a_.row_ptr[i + 1]; ++e)
             sum += a_.values[e] * static_cast<const float*>(b.data)[a_.col_idx[e] * b.ld + j];
           if (fault_ == Fault::off_by_a_little) sum *= 1 + 0x1p-18F;
           if (fault_ == Fault::wrong_when_timed && launches_ > 2) sum += 1;
@@ -115,6 +120,8 @@ class RunCase : public ::testing::Test {
     input.operands = &operands;
     input.reference = other_reference != nullptr ? other_reference : reference.get();
     input.bound_us = 5;
+    ExactOperands exact(a_, {}, nullptr, 1);
+    if (exactly_) input.exact = &exact;
     input.free_memory = [&] { input.reference->release_memory(); };
     row_ = {};
     return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},
@@ -123,6 +130,7 @@ class RunCase : public ::testing::Test {
 
   FakeDevice device_;
   Options options_;
+  bool exactly_ = false;  // with the exact test
   CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
   ResultRow row_;
 };
@@ -150,14 +158,58 @@ TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
 }
 
 TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {
-  for (const Fault fault :
-       {Fault::off_by_a_little, Fault::adds_to_c, Fault::leaves_a_row, Fault::wrong_when_timed}) {
+  for (const Fault fault : {Fault::off_by_a_little, Fault::adds_to_c, Fault::leaves_a_row,
+                            Fault::wrong_when_timed, Fault::leaves_a_column_when_timed}) {
     EXPECT_TRUE(run(fault));
     EXPECT_EQ(row_.status, Status::wrong);
     EXPECT_FALSE(row_.hot) << "a wrong result has no time";
     EXPECT_GT(row_.verify->error_over_bound, 1);
     EXPECT_FALSE(row_.reason.empty());
   }
+}
+
+TEST_F(RunCase, TheExactTestFindsTheNonzeroThatTheBoundOfALongRowHides) {
+  constexpr std::int64_t kLong = 100'000;
+  a_ = {1, kLong, {0, kLong}, std::vector<std::int32_t>(kLong), std::vector<float>(kLong, 0.5F)};
+  std::iota(a_.col_idx.begin(), a_.col_idx.end(), 0);
+  exactly_ = true;
+  run(Fault::none, 2);
+  EXPECT_EQ(row_.status, Status::ok);
+  EXPECT_TRUE(row_.exact->passed);
+  run(Fault::drops_a_nonzero, 2);
+  EXPECT_EQ(row_.status, Status::wrong);
+  EXPECT_FALSE(row_.exact->passed);
+  EXPECT_TRUE(row_.verify->ok) << "the bound alone says " << row_.verify->error_over_bound;
+  EXPECT_EQ(row_.reason, "exact test: C(0, 0) differs from the reference");
+  EXPECT_FALSE(row_.hot);
+}
+
+TEST_F(RunCase, TheExactTestIsInNoStage) {
+  exactly_ = true;
+  const PlantedKernel kernel(Fault::none);
+  PreparedA prepared;
+  run(kernel, prepared, 2);
+  EXPECT_EQ(kernel.prepared(), 2);
+  EXPECT_EQ(prepared.stages.stages_ms().size(), 1U);
+  EXPECT_GT(row_.exact->ms, 0);
+}
+
+TEST_F(RunCase, ARowTooLongToBeExactIsVerifiedByTheBoundAlone) {
+  constexpr std::int64_t kLong = std::int64_t{1} << 24;
+  a_ = {1, 1, {0, kLong}, std::vector<std::int32_t>(kLong, 0), std::vector<float>(kLong, 0)};
+  exactly_ = true;
+  run(Fault::none, 1);
+  EXPECT_EQ(row_.status, Status::ok);
+  EXPECT_EQ(row_.exact->not_made, "a row of 16777216 nonzeros is too long to be exact");
+}
+
+TEST_F(RunCase, WhatCannotBeComparedIsNeitherRightNorRanked) {
+  a_ = {1, 1, {0, 4}, {0, 0, 0, 0}, {3e38F, 3e38F, -3e38F, -3e38F}};
+  run(Fault::none);
+  EXPECT_GT(row_.verify->incomparable, 0) << "infinity instead of 0, in this order of the sums";
+  EXPECT_EQ(row_.status, Status::failed);
+  EXPECT_NE(row_.reason.find("cannot be verified"), std::string::npos);
+  EXPECT_FALSE(row_.hot);
 }
 
 TEST_F(RunCase, AnExceptionEndsOneCaseOnly) {

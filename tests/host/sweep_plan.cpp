@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include <set>
 
 #include "run/operand_a.hpp"
@@ -86,6 +88,42 @@ TEST(OperandA, LargeValuesAreScaledIntoTheRangeOfFp16) {
   a.select({"none", {}}, Precision::tf32);
   EXPECT_EQ(a.log2_scale(), 0);
   EXPECT_EQ(a.csr().values[1], 3000.0F);
+}
+
+TEST(OperandA, SmallValuesAreScaledIntoTheRangeOfThePrecisionAndZerosAreCounted) {
+  CsrMatrix tiny = sample_matrix();
+  for (float& value : tiny.values) value = std::ldexp(value, -60);
+  OperandA a(tiny);
+  a.select({"none", {}}, Precision::fp16);
+  EXPECT_EQ(a.log2_scale(), 49);  // 3000 * 2^-60 becomes 1.46
+  EXPECT_EQ(a.csr().values[1], round_to(Precision::fp16, 3000.0F / 2048));
+  EXPECT_EQ(a.rounded_to_zero(), 0);
+  a.select({"none", {}}, Precision::fp32);
+  EXPECT_EQ(a.log2_scale(), 0) << "normal numbers of fp32";
+  EXPECT_EQ(a.csr(), tiny);
+
+  tiny.values.assign(tiny.values.size(), 1);
+  tiny.values[0] = 1e-9F;
+  OperandA mixed(tiny);
+  mixed.select({"none", {}}, Precision::fp16);
+  EXPECT_EQ(mixed.log2_scale(), 0);
+  EXPECT_EQ(mixed.rounded_to_zero(), 1);
+  mixed.select({"none", {}}, Precision::bf16);
+  EXPECT_EQ(mixed.rounded_to_zero(), 0);
+}
+
+TEST(OperandA, SubnormalAndHugeValuesOfFp32AreScaledExactly) {
+  CsrMatrix matrix = sample_matrix();
+  for (const double extreme : {1e-42, 3e38}) {
+    matrix.values.assign(matrix.values.size(), static_cast<float>(extreme));
+    OperandA a(matrix);
+    a.select({"none", {}}, Precision::fp32);
+    EXPECT_GE(a.csr().values[0], 1);
+    EXPECT_LT(a.csr().values[0], 2);
+    EXPECT_EQ(std::ldexp(a.csr().values[0], -a.log2_scale()), matrix.values[0]);
+    a.select({"degree", {}}, Precision::tf32);
+    EXPECT_GE(a.csr().values[0], 1);
+  }
 }
 
 TEST(OperandA, ReorderedRowsKeepTheirIdsAndTheOriginalStays) {

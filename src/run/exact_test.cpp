@@ -1,0 +1,77 @@
+#include "run/exact_test.hpp"
+
+#include <fmt/format.h>
+
+#include <new>
+
+#include "run/operands.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+#include "stats/sampler.hpp"
+#include "verify/exact.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench {
+
+const CsrMatrix& ExactOperands::a() {
+  if (a_) return *a_;
+  const std::int64_t longest = longest_row(original_);
+  const std::optional<int> top = lattice_top(longest);
+  if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
+  top_ = *top;
+  a_ = with_lattice_values(original_, row_ids_, stream_seed(seed_, kStreamA), top_);
+  return *a_;
+}
+
+const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device) {
+  OnDevice& made = on_device_[{device.info().kind, problem.n}];
+  if (made.reference) return made;
+  const CsrMatrix& lattice_a = a();
+  made.b =
+      make_dense_view(lattice_a.cols, problem.n, problem.layout, storage_type(problem.precision));
+  made.b_memory = device.allocate(made.b.bytes());
+  made.b.data = made.b_memory.data();
+  const std::uint64_t seed = stream_seed(seed_, kStreamB);
+  if (given_b_ != nullptr)
+    upload_rounded(with_lattice_values(*given_b_, seed, top_), made.b, problem.precision, device);
+  else device.fill_lattice(made.b, seed, top_);
+  made.reference = make_reference(lattice_a, row_ids_, made.b, device);
+  return made;
+}
+
+ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
+                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device) {
+  const double start = steady_seconds();
+  ExactTest test;
+  try {
+    problem.a = &operands.a();
+    const ExactOperands::OnDevice& made = operands.on_device(problem, device);
+    StageTimer not_counted;
+    if (!prepared)
+      prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
+    const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), not_counted);
+    plan->inspect_b(made.b, not_counted);
+    device.fill_bytes(c.data, kPoison, c.bytes());
+    plan->launch(made.b, c, device.stream());
+    device.synchronize();
+    const Verdict verdict = made.reference->check_equal(c);
+    test.passed = verdict.ok;
+    if (!verdict.ok) {
+      test.worst_row = verdict.worst_row;
+      test.worst_col = verdict.worst_col;
+    }
+  } catch (const DeviceError& error) {
+    if (error.device_lost()) throw;
+    test.not_made = error.what();
+    prepared.reset();
+    operands.release_memory();
+  } catch (const std::bad_alloc&) {
+    test.not_made = "out of host memory";
+  } catch (const std::exception& error) {
+    test.not_made = error.what();
+  }
+  test.ms = (steady_seconds() - start) * 1e3;
+  return test;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,52 @@
+#pragma once
+// The exact test of a case: the kernel prepares A's structure with values for which every product
+// and sum is exact (verify/exact.hpp), and its C must equal the reference. It stands apart from the
+// case's own data and is neither timed nor counted in any stage.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+// A and B with such values, and the reference of their product: each is made when a case first
+// needs it. `a`, `row_ids` and `given_b` (null: none) outlive it.
+class ExactOperands {
+ public:
+  ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                const DenseMatrix* given_b, std::uint64_t seed)
+      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed) {}
+
+  const CsrMatrix& a();  // throws Error where rows are too long for values to be exact
+
+  struct OnDevice {
+    Buffer b_memory;
+    DenseView b;
+    std::unique_ptr<ReferenceChecker> reference;
+  };
+  const OnDevice& on_device(const Problem& problem, Device& device);
+  void release_memory() { on_device_.clear(); }  // of all devices
+
+ private:
+  const CsrMatrix& original_;
+  std::span<const std::int32_t> row_ids_;
+  const DenseMatrix* given_b_;
+  std::uint64_t seed_;
+  int top_ = 0;
+  std::optional<CsrMatrix> a_;
+  std::map<std::pair<DeviceKind, std::int64_t>, OnDevice> on_device_;  // by N
+};
+
+// `prepared` is made by the first case of a kernel and shared with those of other N; `c` is the
+// case's own. Throws only what ends the case or the run; whatever else prevents the test is what
+// it says.
+ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
+                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
+
+}  // namespace spmmbench
