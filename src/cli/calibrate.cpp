@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -20,9 +22,16 @@ namespace {
 
 constexpr int kFewestRepetitions = 3;  // two may lie close together by luck
 
-ResultDocument measure(const ResultRow& row, const RunContext& context) {
+// How the document's cases were measured.
+RunOptions options_of_document(const std::string& path, const ResultDocument& document) try {
+  return options_of(document.context);
+} catch (const Error& error) {
+  throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+}
+
+ResultDocument measure(const ResultRow& row, const RunOptions& options) {
   const TemporaryFolder folder;
-  RunOptions work = case_work(options_of(context), row);
+  RunOptions work = case_work(options, row);
   work.jsonl = false;
   work.json = folder.file("run.json");
   Child child(kThisProgram, {"worker"}, describe_work(work));
@@ -32,6 +41,13 @@ ResultDocument measure(const ResultRow& row, const RunContext& context) {
   }
   if (child.exit_code() != 0) throw Error(fmt::format("{}: {}", row.command, child.ending()));
   return read_document(work.json);
+}
+
+// An unwritable place is found before the first run, not after the last.
+void require_writable(const std::string& path) {
+  const bool there = std::filesystem::exists(path);
+  if (!std::ofstream(path, std::ios::app)) throw Error(fmt::format("{}: cannot be written", path));
+  if (!there) std::filesystem::remove(path);
 }
 
 }  // namespace
@@ -44,6 +60,8 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   for (const ResultRow& row : document.rows)
     if (row.status == Status::ok) cases.push_back(&row);
   if (cases.empty()) throw Error(fmt::format("{}: no case is ok", path));
+  const RunOptions options = options_of_document(path, document);
+  require_writable(out);
 
   install_interrupt_handler(true);
   const std::size_t runs = cases.size() * static_cast<std::size_t>(repeat);
@@ -52,23 +70,21 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   for (int repetition = 0; repetition < repeat; ++repetition)
     for (const ResultRow* row : cases) {
       progress.start(fmt::format("{} n={} {}", row->matrix.name, row->n, row->kernel));
-      const ResultDocument again = measure(*row, document.context);
+      const ResultDocument again = measure(*row, options);
       const std::string other = difference(document.context, again.context);
       if (!other.empty() && !force)
         throw Error(fmt::format("{} and this machine: {}", path, other), ExitCode::not_comparable);
-      if (!calibration) {
-        calibration.emplace(again.context);
-        calibration->write(out);  // an unwritable place is found now, not after the last run
-      }
+      if (!calibration) calibration.emplace(again.context);
       for (const ResultRow& measured : again.rows)
         if (comparison_key(measured) == comparison_key(*row) && measured.hot)
           calibration->add(comparison_key(*row), measured.hot->median_us);
       progress.done();
     }
   progress.clear();
+  calibration->require_usable(out);
   calibration->write(out);
   fmt::print("{} runs of {} cases: one run against another resolves {:.1f} %\n", repeat,
-             cases.size(), calibration->min_effect() * 100);
+             cases.size(), calibration->resolution() * 100);
   return ExitCode::ok;
 } catch (const Interrupted&) {
   return ExitCode::interrupted;

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,17 +18,56 @@
 namespace spmmbench {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Arguments {
   std::string base, fresh, calibration, json, junit, calibrate;
-  double min_effect = 0;
-  int repeat = 5;
+  double resolve_case = 0;
+  int repeat = 10;
   bool all = false;
   ComparisonOptions options;
 };
 
+// A list at commas. A name that holds commas itself is taken whole where there is such a file.
+std::vector<std::string> split_paths(const std::string& list) {
+  if (list.find(',') == std::string::npos || fs::exists(list)) return {list};
+  std::vector<std::string> paths;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    std::size_t end = list.size();
+    while (end != std::string::npos && !fs::exists(list.substr(begin, end - begin)))
+      end = end > begin ? list.rfind(',', end - 1) : std::string::npos;
+    if (end == std::string::npos || end <= begin)
+      end = std::min(list.find(',', begin), list.size());
+    paths.push_back(list.substr(begin, end - begin));
+    if (paths.back().empty())
+      throw Error(fmt::format("{}: expected a comma-separated list without empty items", list));
+    begin = end + 1;
+  }
+  return paths;
+}
+
+bool same_bytes(const std::string& a, const std::string& b) {
+  if (fs::file_size(a) != fs::file_size(b)) return false;
+  std::ifstream one(a, std::ios::binary), other(b, std::ios::binary);
+  return std::equal(std::istreambuf_iterator<char>(one), std::istreambuf_iterator<char>(),
+                    std::istreambuf_iterator<char>(other), std::istreambuf_iterator<char>());
+}
+
+// A run that counts twice would show less spread than there is.
+void require_distinct(const std::vector<std::string>& paths) {
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    for (std::size_t j = i + 1; j < paths.size(); ++j)
+      if (fs::is_regular_file(paths[i]) && fs::is_regular_file(paths[j]) &&
+          (fs::equivalent(paths[i], paths[j]) || same_bytes(paths[i], paths[j])))
+        throw Error(fmt::format("{} and {}: expected different runs of a side, got the same twice",
+                                paths[i], paths[j]));
+}
+
 std::vector<InputDocument> read_all(const std::string& list) {
+  const std::vector<std::string> paths = split_paths(list);
+  require_distinct(paths);
   std::vector<InputDocument> documents;
-  for (const std::string& path : split_list(list)) documents.push_back({path, read_document(path)});
+  for (const std::string& path : paths) documents.push_back({path, read_document(path)});
   return documents;
 }
 
@@ -44,14 +86,18 @@ ExitCode compare(Arguments in) {
     return calibrate(in.base, in.repeat, in.options.force, in.calibrate);
   }
   if (in.fresh.empty()) throw Error("expected two result documents: BASE NEW");
-  if (in.min_effect > 0) in.options.min_effect = in.min_effect;
-  if (!in.calibration.empty()) in.options.calibration = Calibration::read(in.calibration);
+  if (in.resolve_case > 0) in.options.resolve_case = in.resolve_case;
+  if (!in.calibration.empty()) {
+    in.options.calibration = Calibration::read(in.calibration);
+    in.options.calibration->require_usable(in.calibration);
+    in.options.calibration_path = in.calibration;
+  }
   const Comparison comparison =
       compare_documents(read_all(in.base), read_all(in.fresh), in.options);
   write_text(in.json, dump_line(to_json(comparison)) + "\n");
   write_text(in.junit, format_junit(comparison));
   fmt::print("{}", format_comparison(comparison, in.all));
-  return comparison.regression() ? ExitCode::regression : ExitCode::ok;
+  return comparison.exit_code();
 }
 
 }  // namespace
@@ -59,28 +105,44 @@ ExitCode compare(Arguments in) {
 void add_compare(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand(
-      "compare", "Is NEW slower or newly wrong? SAME, FASTER, SLOWER or UNCLEAR per case");
+      "compare",
+      "Is NEW slower, newly wrong or incomplete? A verdict per case, per kernel and over all");
   command
       ->add_option("BASE", in->base,
                    "Result document, or several runs of the same build: A.json,B.json")
       ->required();
   command->add_option("NEW", in->fresh, "The same for the other build");
   command
-      ->add_option(
-          "--min-effect", in->min_effect,
-          "Smallest change that counts, as a fraction; default: from --calibration, or 0.02")
-      ->check(require_positive);
-  command->add_option("--calibration", in->calibration, "What --calibrate wrote on this machine");
-  command
-      ->add_option("--alpha", in->options.alpha,
-                   "Probability of any false SLOWER among all cases, and of any false FASTER")
+      ->add_option("--min-effect", in->options.min_effect,
+                   "Smallest change that counts, as a fraction")
       ->capture_default_str()
       ->check(require_positive);
-  command->add_flag("--cold", in->options.cold, "Compare cold times instead of hot ones");
+  command
+      ->add_option("--resolve", in->options.resolve,
+                   "A slowdown of this fraction must not go unseen, of a geometric mean or of a "
+                   "case: else NOT ABLE TO TELL")
+      ->capture_default_str()
+      ->check(require_positive);
+  command
+      ->add_option("--resolve-case", in->resolve_case,
+                   "The same for single cases only; default: as --resolve")
+      ->check(require_positive);
+  CLI::Option* calibration = command->add_option("--calibration", in->calibration,
+                                                 "What --calibrate wrote on this machine");
+  command
+      ->add_option("--alpha", in->options.alpha,
+                   "Probability of any false SLOWER when nothing changed, and of any false FASTER")
+      ->capture_default_str()
+      ->check(CLI::Range(1e-6, 0.5));
+  command->add_flag("--cold", in->options.cold, "Compare cold times instead of hot ones")
+      ->excludes(calibration);  // which holds hot times
+  command->add_flag("--allow-missing", in->options.allow_missing,
+                    "Cases that NEW lost (no row, newly skipped) or that fail on both sides are no "
+                    "regression");
   command->add_flag("--force", in->options.force,
                     "Compare runs of different device, seed, protocol or precisions");
-  command->add_flag("--all", in->all, "Show the cases that are SAME, too");
-  command->add_option("--json", in->json, "Write every case with its p-values");
+  command->add_flag("--all", in->all, "Show every case");
+  command->add_option("--json", in->json, "Write every case and geometric mean with its p-values");
   command->add_option("--junit", in->junit, "Write JUnit XML: a failed test per regression");
   command->add_option("--calibrate", in->calibrate,
                       "Measure BASE's cases again and again, and write how far runs differ");

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr double kDeviations = 4;
-constexpr double kSmallest = 0.005;
+constexpr double kCoarsest = 0.5;
 
 // Squared deviations of the logarithms from their mean, and degrees of freedom.
 struct Spread {
@@ -41,21 +41,34 @@ std::string comparison_key(const ResultRow& row) {
                      row.kernel, row.precision, row.c_type, row.layout, row.reorder);
 }
 
-double Calibration::min_effect(const std::string& key, int runs) const {
-  Spread all, own;
+std::vector<double> Calibration::medians_us(const std::string& key) const {
+  const auto it = medians_us_.find(key);
+  return it == medians_us_.end() ? std::vector<double>{} : it->second;
+}
+
+double Calibration::resolution() const {
+  Spread all;
   for (const auto& [name, medians] : medians_us_) all.add(medians);
-  if (const auto it = medians_us_.find(key); it != medians_us_.end()) own.add(it->second);
-  const double deviation = std::max(all.deviation(), own.deviation());
-  return std::max(kSmallest, std::expm1(kDeviations * std::sqrt(2.0 / runs) * deviation));
+  return std::expm1(kDeviations * std::sqrt(2.0) * all.deviation());
+}
+
+void Calibration::require_usable(const std::string& path) const {
+  if (resolution() <= kCoarsest) return;
+  throw Error(
+      fmt::format("{}: one run against another resolves {:.0f} % only, and more than {:.0f} "
+                  "% cannot guard anything: stop what else the machine does, fix its "
+                  "clocks, or measure larger cases for longer (--max-seconds)",
+                  path, resolution() * 100, kCoarsest * 100),
+      ExitCode::not_able_to_tell);
 }
 
 void Calibration::write(const std::string& path) const {
   Json cases = Json::array();
   for (const auto& [key, medians] : medians_us_)
-    cases.push_back({{"case", key}, {"min_effect", min_effect(key, 1)}, {"medians_us", medians}});
-  const Json json = {{"calibration_version", 1},
+    cases.push_back({{"case", key}, {"medians_us", medians}});
+  const Json json = {{"calibration_version", 2},
                      {"context", to_json(context_)},
-                     {"min_effect", min_effect()},
+                     {"resolution", resolution()},
                      {"cases", cases}};
   std::ofstream file(path);
   file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -71,7 +84,10 @@ Calibration Calibration::read(const std::string& path) try {
     throw Error(fmt::format("{}: expected the output of `spmmbench compare --calibrate`", path));
   Calibration calibration(context_from_json(json.at("context")));
   for (const Json& one : json.at("cases"))
-    for (const double median : one.at("medians_us")) calibration.add(one.at("case"), median);
+    for (const double median : one.at("medians_us")) {
+      if (!(median > 0)) throw Error(fmt::format("{}: medians_us: expected positive times", path));
+      calibration.add(one.at("case"), median);
+    }
   return calibration;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("{}: {}", path, error.what()));

@@ -1,6 +1,6 @@
 #pragma once
-// What a machine's own unsteadiness is worth: how far the medians of repeated runs of the same case
-// lie apart, and the smallest change that a comparison can therefore tell from it.
+// How far runs of one build differ on a machine: the medians of every case, measured again and
+// again.
 
 #include <map>
 #include <string>
@@ -20,10 +20,15 @@ class Calibration {
 
   void add(const std::string& key, double median_us) { medians_us_[key].push_back(median_us); }
 
-  // Four standard deviations of the difference between `runs` runs and as many others, from the
-  // larger of the case's own spread and all cases' together; at least 0.5 %. A fraction: 0.02.
-  double min_effect(const std::string& key, int runs) const;
-  double min_effect() const { return min_effect({}, 1); }  // of cases together, one run per side
+  // In the order measured; empty for a case that was not.
+  std::vector<double> medians_us(const std::string& key) const;
+
+  // Four standard deviations of the difference between two runs of a case, all cases together. A
+  // fraction: 0.02.
+  double resolution() const;
+  // Throws Error(not_able_to_tell) with advice when the resolution is coarser than 50 %: nothing
+  // that is worth finding shows through runs that differ so much. `path` begins the message.
+  void require_usable(const std::string& path) const;
 
   const RunContext& context() const { return context_; }
 

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
-#include <set>
-
-#include "spmmbench/error.hpp"
-#include "stats/quantiles.hpp"
+#include <numeric>
 
 namespace spmmbench {
 namespace {
@@ -17,35 +15,10 @@ struct Rows {
   std::vector<ResultRow> base, fresh;
 };
 
-void require(bool holds, const std::string& message, bool force) {
-  if (!holds && !force) throw Error(message, ExitCode::not_comparable);
-}
-
-void require_comparable(const std::vector<InputDocument>& base,
-                        const std::vector<InputDocument>& fresh, const ComparisonOptions& options) {
-  const InputDocument& first = base.front();
-  const auto check = [&](const RunContext& context, const std::string& path) {
-    const std::string what = difference(first.document.context, context);
-    require(what.empty(), fmt::format("{} and {}: {}", first.path, path, what), options.force);
-  };
-  for (const auto* side : {&base, &fresh})
-    for (const InputDocument& input : *side) check(input.document.context, input.path);
-  if (options.calibration) check(options.calibration->context(), "the calibration");
-
-  const auto precisions = [](const std::vector<InputDocument>& side) {
-    std::set<std::string> found;
-    for (const InputDocument& input : side)
-      for (const ResultRow& row : input.document.rows) found.insert(row.precision);
-    return found;
-  };
-  const std::set<std::string> before = precisions(base), after = precisions(fresh);
-  for (const std::string& precision : before)
-    require(after.contains(precision), fmt::format("precision {} is in BASE only", precision),
-            options.force);
-  for (const std::string& precision : after)
-    require(before.contains(precision), fmt::format("precision {} is in NEW only", precision),
-            options.force);
-}
+// How many runs of each side hold a case, at most.
+struct RunCounts {
+  std::size_t base = 0, fresh = 0;
+};
 
 const Timing* timing(const ResultRow& row, bool cold) {
   const std::optional<Timing>& chosen = cold ? row.cold : row.hot;
@@ -62,47 +35,86 @@ bool broken(const ResultRow& row) {
   return row.status != Status::ok && row.status != Status::skipped;
 }
 
+bool timed(const ResultRow& row, bool cold) {
+  const Timing* times = timing(row, cold);
+  return row.status == Status::ok && times != nullptr && !times->samples_us.empty() &&
+         std::all_of(times->samples_us.begin(), times->samples_us.end(),
+                     [](double us) { return us > 0 && std::isfinite(us); });
+}
+
 bool all_timed(const std::vector<ResultRow>& runs, bool cold) {
-  return std::all_of(runs.begin(), runs.end(), [&](const ResultRow& row) {
-    const Timing* timed = timing(row, cold);
-    return row.status == Status::ok && timed != nullptr && !timed->samples_us.empty();
+  return !runs.empty() && std::all_of(runs.begin(), runs.end(),
+                                      [&](const ResultRow& row) { return timed(row, cold); });
+}
+
+std::string status_and_reason(const ResultRow& row) {
+  return fmt::format("{}: {}", to_string(row.status), row.reason);
+}
+
+double geometric_mean_us(const std::vector<double>& logarithms) {
+  return std::exp(std::accumulate(logarithms.begin(), logarithms.end(), 0.0) /
+                  static_cast<double>(logarithms.size()));
+}
+
+CaseTimes compare_times(const std::string& key, const Rows& rows, const ComparisonOptions& options,
+                        bool on_cpu) {
+  const std::vector<RunTimes> base = times_of(rows.base, options.cold);
+  const std::vector<RunTimes> fresh = times_of(rows.fresh, options.cold);
+  CaseTimes out;
+  out.levels = levels_of(base, fresh);
+  if (options.calibration)
+    for (const double us : options.calibration->medians_us(key))
+      out.levels.repeats.push_back(std::log(us));
+  out.base_us = geometric_mean_us(out.levels.base);
+  out.new_us = geometric_mean_us(out.levels.fresh);
+  out.shift = shift_of_runs(out.levels, options.min_effect);
+  const bool single_runs = base.size() == 1 && fresh.size() == 1 && out.shift.freedom == 0;
+  if (single_runs && !on_cpu)  // what else a machine does moves a CPU's times by any amount
+    out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
+  return out;
+}
+
+// Where NEW lacks what BASE has: why.
+std::string missing_reason(const Rows& rows, const RunCounts& usual, bool cold) {
+  if (rows.fresh.empty()) return "no row in NEW";
+  const auto skipped = std::find_if(rows.fresh.begin(), rows.fresh.end(), [](const ResultRow& row) {
+    return row.status == Status::skipped;
   });
+  if (skipped != rows.fresh.end()) return status_and_reason(*skipped);
+  if (!all_timed(rows.fresh, cold)) return "no times in NEW";
+  if (rows.fresh.size() < usual.fresh && rows.base.size() == usual.base)
+    return fmt::format("in {} of {} runs of NEW", rows.fresh.size(), usual.fresh);
+  return {};
 }
 
-double min_effect_of(const ComparisonOptions& options, const std::string& key, int runs) {
-  if (options.min_effect) return *options.min_effect;
-  return options.calibration ? options.calibration->min_effect(key, runs) : kDefaultMinEffect;
-}
-
-ComparedCase compare_case(const std::string& key, const Rows& rows,
-                          const ComparisonOptions& options) {
-  ComparedCase out;
-  out.row = rows.fresh.empty() ? rows.base.front() : rows.fresh.front();
-  for (std::optional<Timing>* timed : {&out.row.hot, &out.row.cold})
-    if (*timed) (*timed)->samples_us.clear();
-  out.base_runs = static_cast<int>(rows.base.size());
-  out.new_runs = static_cast<int>(rows.fresh.size());
-  out.min_effect = min_effect_of(options, key, std::max(1, std::min(out.base_runs, out.new_runs)));
-
+// Before the times are judged.
+void classify(ComparedCase& out, const Rows& rows, const RunCounts& usual, bool cold) {
   const auto bad = std::find_if(rows.fresh.begin(), rows.fresh.end(), broken);
-  const bool base_ok = !rows.base.empty() && all_timed(rows.base, options.cold);
-  const bool new_ok = !rows.fresh.empty() && all_timed(rows.fresh, options.cold);
-  if (base_ok && bad != rows.fresh.end()) {
-    out.verdict = CaseVerdict::newly_wrong;
-    out.reason = fmt::format("{}: {}", to_string(bad->status), bad->reason);
-  } else if (base_ok && new_ok) {
-    out.times = compare_times(times_of(rows.base, options.cold), times_of(rows.fresh, options.cold),
-                              out.min_effect);
+  const bool base_ok = all_timed(rows.base, cold);
+  if (bad != rows.fresh.end()) {
+    out.verdict = base_ok ? CaseVerdict::newly_wrong : CaseVerdict::not_ok;
+    out.reason = status_and_reason(*bad);
   } else if (base_ok) {
-    out.verdict = CaseVerdict::missing;
-  } else if (new_ok) {
+    out.reason = missing_reason(rows, usual, cold);
+    out.verdict = out.reason.empty() ? CaseVerdict::unclear : CaseVerdict::missing;
+  } else if (all_timed(rows.fresh, cold)) {
     const bool was_broken = std::any_of(rows.base.begin(), rows.base.end(), broken);
     out.verdict = was_broken ? CaseVerdict::fixed : CaseVerdict::added;
   } else {
-    const bool any_broken = std::any_of(rows.base.begin(), rows.base.end(), broken) ||
-                            std::any_of(rows.fresh.begin(), rows.fresh.end(), broken);
-    out.verdict = any_broken ? CaseVerdict::not_ok : CaseVerdict::skipped;
+    out.verdict = CaseVerdict::skipped;
   }
+}
+
+ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCounts& usual,
+                          const ComparisonOptions& options, bool on_cpu) {
+  ComparedCase out;
+  out.row = rows.fresh.empty() ? rows.base.front() : rows.fresh.front();
+  for (std::optional<Timing>* times : {&out.row.hot, &out.row.cold})
+    if (*times) (*times)->samples_us.clear();
+  out.base_runs = static_cast<int>(rows.base.size());
+  out.new_runs = static_cast<int>(rows.fresh.size());
+  classify(out, rows, usual, options.cold);
+  if (out.verdict == CaseVerdict::unclear) out.times = compare_times(key, rows, options, on_cpu);
   return out;
 }
 
@@ -112,23 +124,25 @@ CaseVerdict verdict_of(Change change) {
     case Change::faster: return CaseVerdict::faster;
     case Change::slower: return CaseVerdict::slower;
     case Change::unclear: return CaseVerdict::unclear;
+    case Change::not_able_to_tell: return CaseVerdict::not_able_to_tell;
   }
   return CaseVerdict::unclear;
 }
 
-void judge_times(Comparison& comparison) {
-  std::vector<TimeComparison> times;
-  std::vector<double> ratios;
+void judge_times(Comparison& comparison, bool on_cpu) {
+  std::vector<Shift> shifts;
   for (const ComparedCase& one : comparison.cases)
-    if (one.times) {
-      times.push_back(*one.times);
-      ratios.push_back(one.times->ratio);
-    }
-  const std::vector<Change> changes = decide(times, comparison.options.alpha);
-  auto change = changes.begin();
+    if (one.times) shifts.push_back(one.times->shift);
+  const std::vector<Decision> decisions =
+      decide(shifts, alpha_share(comparison.options), comparison.limit_of_cases(),
+             Procedure::benjamini_hochberg);
+  auto decision = decisions.begin();
   for (ComparedCase& one : comparison.cases)
-    if (one.times) one.verdict = verdict_of(*change++);
-  if (!ratios.empty()) comparison.geometric_mean = geometric_mean(ratios);
+    if (one.times) {
+      one.times->decision = *decision++;
+      one.verdict = verdict_of(one.times->decision.change);
+    }
+  comparison.groups = compare_groups(comparison.cases, comparison.options, on_cpu);
 }
 
 void describe_side(const std::vector<InputDocument>& side, std::vector<std::string>& files,
@@ -148,39 +162,54 @@ std::string_view to_string(CaseVerdict verdict) {
   switch (verdict) {
     case CaseVerdict::newly_wrong: return "NEWLY WRONG";
     case CaseVerdict::slower: return "SLOWER";
+    case CaseVerdict::missing: return "MISSING";
+    case CaseVerdict::not_ok: return "NOT OK";
     case CaseVerdict::faster: return "FASTER";
     case CaseVerdict::fixed: return "fixed";
+    case CaseVerdict::not_able_to_tell: return "NOT ABLE TO TELL";
     case CaseVerdict::unclear: return "UNCLEAR";
-    case CaseVerdict::missing: return "missing";
     case CaseVerdict::added: return "new";
-    case CaseVerdict::not_ok: return "not ok";
     case CaseVerdict::same: return "SAME";
     case CaseVerdict::skipped: return "skipped";
   }
   return "?";
 }
 
+std::string_view to_string(Change change) { return to_string(verdict_of(change)); }
+
 int Comparison::count(CaseVerdict verdict) const {
   return static_cast<int>(std::count_if(
       cases.begin(), cases.end(), [&](const ComparedCase& one) { return one.verdict == verdict; }));
 }
 
-bool Comparison::regression() const {
-  return count(CaseVerdict::slower) + count(CaseVerdict::newly_wrong) > 0;
+int Comparison::count_groups(Change change) const {
+  return static_cast<int>(
+      std::count_if(groups.begin(), groups.end(),
+                    [&](const ComparedGroup& one) { return one.decision.change == change; }));
 }
 
-std::string difference(const RunContext& a, const RunContext& b) {
-  if (a.device.name != b.device.name || a.device.sm_count != b.device.sm_count)
-    return fmt::format("devices differ: '{}' with {} processors and '{}' with {}", a.device.name,
-                       a.device.sm_count, b.device.name, b.device.sm_count);
-  if (a.seed != b.seed) return fmt::format("seeds differ: {} and {}", a.seed, b.seed);
-  for (const auto& [key, value] : a.protocol) {
-    const auto other = b.protocol.find(key);
-    const bool sampling = key != "isolated";  // that is where a case runs, not how it is sampled
-    if (sampling && other != b.protocol.end() && other->second != value)
-      return fmt::format("{} differs: '{}' and '{}'", key, value, other->second);
-  }
-  return {};
+bool Comparison::fails(CaseVerdict verdict) const {
+  if (verdict == CaseVerdict::missing || verdict == CaseVerdict::not_ok)
+    return !options.allow_missing;
+  return verdict == CaseVerdict::slower || verdict == CaseVerdict::newly_wrong;
+}
+
+bool Comparison::regression() const {
+  return count_groups(Change::slower) > 0 ||
+         std::any_of(cases.begin(), cases.end(),
+                     [&](const ComparedCase& one) { return fails(one.verdict); });
+}
+
+bool Comparison::able_to_tell() const {
+  const bool any_timed = std::any_of(cases.begin(), cases.end(),
+                                     [](const ComparedCase& one) { return one.times.has_value(); });
+  return any_timed && count(CaseVerdict::not_able_to_tell) == 0 &&
+         count_groups(Change::not_able_to_tell) == 0;
+}
+
+ExitCode Comparison::exit_code() const {
+  if (regression()) return ExitCode::regression;
+  return able_to_tell() ? ExitCode::ok : ExitCode::not_able_to_tell;
 }
 
 Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputDocument> fresh,
@@ -190,40 +219,40 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   comparison.options = options;
   describe_side(base, comparison.base_files, comparison.base_revision, comparison.notes);
   describe_side(fresh, comparison.new_files, comparison.new_revision, comparison.notes);
-  const bool blind =
-      std::min(base.size(), fresh.size()) == 1 && !options.calibration && !options.min_effect;
   const bool on_cpu = base.front().document.context.device.kind == DeviceKind::host;
-  if (blind)
+  if (std::max(base.size(), fresh.size()) == 1 && !options.calibration)
     comparison.notes.push_back(
-        fmt::format("one run of a side {}; give several, or a --calibration",
-                    on_cpu ? "says nothing on a CPU" : "does not show how far runs differ"));
+        fmt::format("one run of each side {}: give several, or a --calibration",
+                    on_cpu ? "says nothing on a CPU" : "shows only large changes"));
 
   std::map<std::string, Rows> cases;
-  const auto collect = [&cases](std::vector<InputDocument>& side,
-                                std::vector<ResultRow> Rows::*to) {
+  RunCounts usual;
+  const auto collect = [&cases](std::vector<InputDocument>& side, std::vector<ResultRow> Rows::*to,
+                                std::size_t& most) {
     for (InputDocument& input : side)
-      for (ResultRow& row : input.document.rows)
-        (cases[comparison_key(row)].*to).push_back(std::move(row));
+      for (ResultRow& row : input.document.rows) {
+        std::vector<ResultRow>& rows = cases[comparison_key(row)].*to;
+        rows.push_back(std::move(row));
+        most = std::max(most, rows.size());
+      }
   };
-  collect(base, &Rows::base);
-  collect(fresh, &Rows::fresh);
+  collect(base, &Rows::base, usual.base);
+  collect(fresh, &Rows::fresh, usual.fresh);
   for (const auto& [key, rows] : cases)
-    comparison.cases.push_back(compare_case(key, rows, options));
+    comparison.cases.push_back(compare_case(key, rows, usual, options, on_cpu));
   const bool any_common =
       std::any_of(comparison.cases.begin(), comparison.cases.end(),
                   [](const ComparedCase& one) { return one.base_runs > 0 && one.new_runs > 0; });
-  require(any_common || cases.empty(), "BASE and NEW have no case in common", false);
+  if (!any_common && !cases.empty())
+    throw Error(fmt::format("{} and {} have no case in common", comparison.base_files.front(),
+                            comparison.new_files.front()),
+                ExitCode::not_comparable);
 
-  judge_times(comparison);
-  // What else a machine does moves a CPU's times by any amount between runs.
-  for (ComparedCase& one : comparison.cases)
-    if (blind && on_cpu &&
-        (one.verdict == CaseVerdict::slower || one.verdict == CaseVerdict::faster))
-      one.verdict = CaseVerdict::unclear;
+  judge_times(comparison, on_cpu);
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),
                    [](const ComparedCase& a, const ComparedCase& b) {
                      const auto key = [](const ComparedCase& one) {
-                       return std::pair(one.verdict, one.times ? -one.times->ratio : 0.0);
+                       return std::pair(one.verdict, one.times ? -one.times->shift.log_ratio : 0.0);
                      };
                      return key(a) < key(b);
                    });

@@ -1,6 +1,6 @@
 #pragma once
-// Two sets of result documents against each other, case by case: the verdicts, and how they are
-// shown.
+// Two sets of result documents against each other, case by case and kernel by kernel: the verdicts,
+// and how they are shown.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -8,43 +8,68 @@
 #include <vector>
 
 #include "report/calibration.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/result.hpp"
 #include "stats/compare.hpp"
 
 namespace spmmbench {
 
-// In the order shown. Only the first two are regressions.
+// In the order shown.
 enum class CaseVerdict {
   newly_wrong,  // ok in BASE; wrong, failed or timed out in NEW
   slower,
+  missing,  // ok in BASE; without a row in NEW, skipped there, or only in some of its runs
+  not_ok,   // wrong, failed or timed out in NEW, and not ok in BASE either
   faster,
-  fixed,    // the reverse of newly wrong
-  unclear,  // too few or too noisy samples to tell
-  missing,  // no row in NEW, or skipped there
-  added,    // no row in BASE, or skipped there
-  not_ok,   // on neither side
+  fixed,             // the reverse of newly wrong
+  not_able_to_tell,  // a slowdown that should be seen could have gone unseen
+  unclear,           // no such slowdown, and yet not shown to be the same
+  added,             // ok in NEW; no row in BASE, or skipped there
   same,
-  skipped,  // on both sides
+  skipped,  // ok on neither side, and not broken in NEW
 };
 std::string_view to_string(CaseVerdict);
+std::string_view to_string(Change);
+
+struct CaseTimes {
+  RunLevels levels;
+  double base_us = 0, new_us = 0;  // geometric means of the runs' medians
+  Shift shift;
+  Decision decision;
+};
 
 struct ComparedCase {
   ResultRow row;  // of NEW, else of BASE; without samples
   CaseVerdict verdict = CaseVerdict::unclear;
-  std::string reason;     // of newly wrong ones
-  double min_effect = 0;  // a fraction
+  std::string reason;  // of what is wrong or missing
   int base_runs = 0, new_runs = 0;
-  std::optional<TimeComparison> times;  // when ok on both sides
+  std::optional<CaseTimes> times;  // when ok on both sides
+};
+
+// The geometric mean over all cases, over those of a family of kernels ("cusparse"), or over one
+// kernel's at one precision ("fp16 rsh"). Groups of one case are left out, and of those that hold
+// the same cases the smaller kind is kept.
+struct ComparedGroup {
+  std::string kind, name;  // "all", "family", "kernel"
+  int cases = 0;
+  Shift shift;
+  Decision decision;
 };
 
 struct ComparisonOptions {
   bool cold = false;    // compare cold times instead of hot ones
-  double alpha = 0.01;  // probability of any false SLOWER, and of any false FASTER
-  std::optional<double> min_effect = {};  // else from the calibration, else kDefaultMinEffect
+  double alpha = 0.01;  // probability of any false SLOWER when nothing changed; of FASTER too
+  double min_effect = kDefaultMinEffect;
+  double resolve = kDefaultResolve;         // the slowdown that must not go unseen
+  std::optional<double> resolve_case = {};  // the same for single cases, when it differs
   std::optional<Calibration> calibration = {};
-  bool force = false;  // compare what is not comparable
+  std::string calibration_path = {};
+  bool allow_missing = false;  // lost and broken cases are no regression
+  bool force = false;          // compare what is not comparable
+
+  static constexpr double kDefaultMinEffect = 0.02;
+  static constexpr double kDefaultResolve = 0.05;
 };
-inline constexpr double kDefaultMinEffect = 0.02;
 
 struct InputDocument {
   std::string path;
@@ -55,21 +80,37 @@ struct Comparison {
   ComparisonOptions options;
   std::vector<std::string> base_files, new_files;
   std::string base_revision, new_revision;
-  std::vector<ComparedCase> cases;       // sorted by verdict, then by ratio, largest first
-  std::optional<double> geometric_mean;  // of new / base
-  std::vector<std::string> notes;        // what weakens the verdicts, each with its remedy
+  std::vector<ComparedCase> cases;    // sorted by verdict, then by ratio, largest first
+  std::vector<ComparedGroup> groups;  // all, then families, then kernels
+  std::vector<std::string> notes;     // what weakens the verdicts, each with its remedy
 
   int count(CaseVerdict verdict) const;
+  int count_groups(Change change) const;
+  bool fails(CaseVerdict verdict) const;  // whether a case with this verdict is a regression
   bool regression() const;
+  bool able_to_tell() const;  // no case and no group is NOT ABLE TO TELL, and something was timed
+  ExitCode exit_code() const;
+  double limit_of_cases() const { return options.resolve_case.value_or(options.resolve); }
 };
 
-// What keeps two runs from being compared or merged: device, seed or protocol. Empty when nothing.
+// The first field that keeps two runs from being compared or merged, with both values:
+// "device.name differs: 'A' and 'B'". Empty when none does.
 std::string difference(const RunContext& a, const RunContext& b);
 
 // Several documents of a side are repeated runs of the same build. Throws Error(not_comparable) for
 // another device, seed, protocol or set of precisions, and when no case is common.
 Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputDocument> fresh,
                              const ComparisonOptions& options);
+
+// Throws Error(not_comparable), naming files and field, unless forced. No side is empty.
+void require_comparable(const std::vector<InputDocument>& base,
+                        const std::vector<InputDocument>& fresh, const ComparisonOptions& options);
+
+// The share of alpha that each of the two families of hypotheses gets: groups, and single cases.
+double alpha_share(const ComparisonOptions& options);
+// The groups of the cases that have times, judged.
+std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases,
+                                          const ComparisonOptions& options, bool on_cpu);
 
 // At most 100 columns; cases that are SAME or skipped only with `all`.
 std::string format_comparison(const Comparison& comparison, bool all);

@@ -4,25 +4,28 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/table.hpp"
-#include "stats/quantiles.hpp"
 
 namespace spmmbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kLabelWidth = 50;
+constexpr std::size_t kLabelWidth = 43;
+// Of the UNCLEAR cases and of those that are NOT ABLE TO TELL, without --all.
+constexpr int kMostShown = 10;
 
 constexpr CaseVerdict kVerdicts[] = {
-    CaseVerdict::newly_wrong, CaseVerdict::slower,  CaseVerdict::faster, CaseVerdict::same,
-    CaseVerdict::unclear,     CaseVerdict::missing, CaseVerdict::added,  CaseVerdict::fixed,
-    CaseVerdict::not_ok,      CaseVerdict::skipped};
+    CaseVerdict::newly_wrong, CaseVerdict::slower,           CaseVerdict::missing,
+    CaseVerdict::not_ok,      CaseVerdict::faster,           CaseVerdict::fixed,
+    CaseVerdict::unclear,     CaseVerdict::not_able_to_tell, CaseVerdict::added,
+    CaseVerdict::same,        CaseVerdict::skipped};
 
 std::string clip(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
@@ -39,55 +42,142 @@ std::string label_of(const ResultRow& row) {
   return clip(clip(row.matrix.name, room) + rest, kLabelWidth);
 }
 
+// The smallest slowdown that would have been found.
+std::string percent_seen(double resolution) {
+  if (resolution > 9.99) return ">999";
+  return fmt::format("{:.{}f}", resolution * 100, resolution < 0.995 ? 1 : 0);
+}
+
 std::string line_of(const ComparedCase& one) {
   std::string line = fmt::format("{:<{}} ", label_of(one.row), kLabelWidth);
-  if (one.times)
-    line += fmt::format("{:>10.2f} {:>10.2f} {:>8.3f}  {:<5.1f} ", one.times->base_us,
-                        one.times->new_us, one.times->ratio, one.min_effect * 100);
-  else line += fmt::format("{:>10} {:>10} {:>8}  {:<5} ", "-", "-", "-", "");
+  if (const auto& times = one.times)
+    line += fmt::format("{:>10.2f} {:>10.2f} {:>8.3f} {:>6} ", times->base_us, times->new_us,
+                        times->shift.ratio(), percent_seen(times->decision.resolution));
+  else line += fmt::format("{:>10} {:>10} {:>8} {:>6} ", "-", "-", "-", "");
   line += to_string(one.verdict);
   if (!one.reason.empty()) line += fmt::format("\n    {}", clip(one.reason, kTableWidth - 4));
   return line + "\n";
 }
 
-// new / base, per kernel where there are several.
-std::string geometric_means(const Comparison& comparison) {
-  std::map<std::string, std::vector<double>> ratios;
-  for (const ComparedCase& one : comparison.cases)
-    if (one.times) ratios[one.row.precision + " " + one.row.kernel].push_back(one.times->ratio);
-  if (!comparison.geometric_mean) return {};
-  std::size_t cases = 0;
-  for (const auto& [kernel, own] : ratios) cases += own.size();
-  std::string text = fmt::format("new / base, geometric mean over {} cases: {:.4f}\n", cases,
-                                 *comparison.geometric_mean);
-  if (ratios.size() > 1)
-    for (const auto& [kernel, own] : ratios)
-      text += fmt::format("  {:<{}} {:>5} cases {:>8.4f}\n", clip(kernel, kLabelWidth - 2),
-                          kLabelWidth - 2, own.size(), geometric_mean(own));
-  return text;
+std::string case_lines(const Comparison& comparison, bool all) {
+  std::string lines;
+  std::map<CaseVerdict, int> shown;
+  for (const ComparedCase& one : comparison.cases) {
+    const bool dull = one.verdict == CaseVerdict::same || one.verdict == CaseVerdict::skipped;
+    const bool limited =
+        one.verdict == CaseVerdict::unclear || one.verdict == CaseVerdict::not_able_to_tell;
+    if (!all && (dull || (limited && ++shown[one.verdict] > kMostShown))) continue;
+    lines += line_of(one);
+  }
+  for (const auto& [verdict, count] : shown)
+    if (count > kMostShown)
+      lines += fmt::format("... and {} more that are {}: --all shows them\n", count - kMostShown,
+                           to_string(verdict));
+  if (lines.empty()) return lines;
+  return fmt::format("{:<{}} {:>10} {:>10} {:>8} {:>6} verdict\n",
+                     comparison.options.cold ? "case (cold times)" : "case (hot times)",
+                     kLabelWidth, "base us", "new us", "new/base", "seen %") +
+         lines + "\n";
+}
+
+std::string group_lines(const Comparison& comparison) {
+  if (comparison.groups.empty()) return {};
+  constexpr std::size_t kNameWidth = kLabelWidth + 11;
+  std::string lines = fmt::format("{:<{}} {:>10} {:>8} {:>6} verdict\n", "geometric mean",
+                                  kNameWidth, "cases", "new/base", "seen %");
+  for (const ComparedGroup& group : comparison.groups)
+    lines += fmt::format(
+        "{:<{}} {:>10} {:>8.4f} {:>6} {}\n",
+        clip(group.kind == "family" ? group.name + " (family)" : group.name, kNameWidth),
+        kNameWidth, group.cases, group.shift.ratio(), percent_seen(group.decision.resolution),
+        to_string(group.decision.change));
+  return lines + "\n";
 }
 
 std::string runs(std::size_t count) { return count == 1 ? "1 run" : fmt::format("{} runs", count); }
 
-std::string where_min_effect_is_from(const ComparisonOptions& options) {
-  if (options.min_effect) return "as given";
-  return options.calibration ? "calibrated" : "default";
+// "0.31" for 0.3042: what --resolve would have to be.
+std::string rounded_up(double fraction) {
+  return fmt::format("{:.2f}", std::ceil(fraction * 100) / 100);
+}
+
+// What more runs, or a coarser limit, would make of what could not be told.
+std::string remedy(const Comparison& comparison) {
+  int runs = 0;
+  bool runs_help = true;
+  double coarsest_group = 0, coarsest_case = 0;
+  const auto add = [&](const Shift& shift, double resolution, std::size_t hypotheses, double limit,
+                       double& coarsest) {
+    const std::optional<int> needed =
+        runs_needed(shift, alpha_share(comparison.options), hypotheses, limit);
+    runs_help &= needed.has_value();
+    runs = std::max(runs, needed.value_or(0));
+    coarsest = std::max(coarsest, resolution);
+  };
+  std::size_t timed = 0;
+  for (const ComparedCase& one : comparison.cases) timed += one.times.has_value();
+  for (const ComparedGroup& one : comparison.groups)
+    if (one.decision.change == Change::not_able_to_tell)
+      add(one.shift, one.decision.resolution, comparison.groups.size(), comparison.options.resolve,
+          coarsest_group);
+  for (const ComparedCase& one : comparison.cases)
+    if (one.verdict == CaseVerdict::not_able_to_tell)
+      add(one.times->shift, one.times->decision.resolution, timed, comparison.limit_of_cases(),
+          coarsest_case);
+  std::vector<std::string> ways;
+  if (runs_help) ways.push_back(fmt::format("about {} runs of each side", runs));
+  else ways.emplace_back("more runs of each side, as scripts/perf_gate takes");
+  std::string coarser;
+  if (coarsest_group > 0) coarser += " --resolve " + rounded_up(coarsest_group);
+  if (coarsest_case > 0) coarser += " --resolve-case " + rounded_up(coarsest_case);
+  if (std::isfinite(coarsest_group + coarsest_case)) ways.push_back(coarser.substr(1));
+  return fmt::format("  remedy: {}\n", fmt::join(ways, ", or "));
+}
+
+// The verdict over everything, which the exit code repeats.
+std::string conclusion(const Comparison& comparison) {
+  const auto cases = [&](CaseVerdict verdict) { return comparison.count(verdict); };
+  if (comparison.regression()) {
+    std::vector<std::string> what;
+    if (const int groups = comparison.count_groups(Change::slower); groups > 0)
+      what.push_back(fmt::format("{} SLOWER geometric means", groups));
+    for (const CaseVerdict verdict : kVerdicts)
+      if (comparison.fails(verdict) && cases(verdict) > 0)
+        what.push_back(fmt::format("{} {} cases", cases(verdict), to_string(verdict)));
+    return fmt::format("REGRESSION: {}\n", fmt::join(what, ", "));
+  }
+  if (comparison.able_to_tell())
+    return fmt::format(
+        "no regression; slowdowns of {:g} % of a geometric mean, {:g} % of a case "
+        "would have been seen\n",
+        comparison.options.resolve * 100, comparison.limit_of_cases() * 100);
+  const int groups = comparison.count_groups(Change::not_able_to_tell);
+  const int unseen = cases(CaseVerdict::not_able_to_tell);
+  if (groups + unseen == 0) return "NOT ABLE TO TELL: no case was timed on both sides\n";
+  return fmt::format(
+             "NOT ABLE TO TELL: in {} geometric means and {} cases a slowdown of {:g} % could "
+             "go unseen\n",
+             groups, unseen,
+             (groups > 0 ? comparison.options.resolve : comparison.limit_of_cases()) * 100) +
+         remedy(comparison);
+}
+
+Json json_of(const Shift& shift, const Decision& decision) {
+  const auto finite = [](double value) { return std::isfinite(value) ? Json(value) : Json(); };
+  return {{"ratio", shift.ratio()},
+          {"standard_error", finite(shift.standard_error)},
+          {"degrees_of_freedom", shift.freedom},
+          {"min_effect", shift.margin},
+          {"p_slower", shift.p_slower()},
+          {"p_faster", shift.p_faster()},
+          {"p_same", shift.p_same()},
+          {"smallest_seen", finite(decision.resolution)}};
 }
 
 }  // namespace
 
 std::string format_comparison(const Comparison& comparison, bool all) {
-  std::string lines;
-  for (const ComparedCase& one : comparison.cases)
-    if (all || (one.verdict != CaseVerdict::same && one.verdict != CaseVerdict::skipped))
-      lines += line_of(one);
-  std::string text;
-  if (!lines.empty())
-    text = fmt::format("{:<{}} {:>10} {:>10} {:>8}  {:<5} verdict\n",
-                       comparison.options.cold ? "case (cold times)" : "case (hot times)",
-                       kLabelWidth, "base us", "new us", "new/base", "min %") +
-           lines + "\n";
-  text += geometric_means(comparison);
+  std::string text = case_lines(comparison, all) + group_lines(comparison);
   std::vector<std::string> counts;
   for (const CaseVerdict verdict : kVerdicts)
     if (const int count = comparison.count(verdict); count > 0)
@@ -96,15 +186,15 @@ std::string format_comparison(const Comparison& comparison, bool all) {
   text += fmt::format("BASE: {} of {}; NEW: {} of {}\n", runs(comparison.base_files.size()),
                       clip(comparison.base_revision, 30), runs(comparison.new_files.size()),
                       clip(comparison.new_revision, 30));
-  text += fmt::format("minimum effect {}, significance {}\n",
-                      where_min_effect_is_from(comparison.options), comparison.options.alpha);
+  text += fmt::format("minimum effect {:g} %, significance {:g}\n",
+                      comparison.options.min_effect * 100, comparison.options.alpha);
   for (const std::string& note : comparison.notes)
     text += clip(fmt::format("note: {}", note), kTableWidth) + "\n";
-  return text;
+  return text + conclusion(comparison);
 }
 
 Json to_json(const Comparison& comparison) {
-  Json cases = Json::array();
+  Json cases = Json::array(), groups = Json::array();
   for (const ComparedCase& one : comparison.cases) {
     const ResultRow& row = one.row;
     Json json = {{"matrix", {{"name", row.matrix.name}, {"sha256", row.matrix.sha256}}},
@@ -116,34 +206,38 @@ Json to_json(const Comparison& comparison) {
                  {"reorder", row.reorder},
                  {"verdict", to_string(one.verdict)},
                  {"reason", one.reason},
-                 {"min_effect", one.min_effect},
                  {"base_runs", one.base_runs},
                  {"new_runs", one.new_runs},
                  {"times", nullptr}};
-    if (const auto& t = one.times)
-      json["times"] = {{"base_us", t->base_us},
-                       {"new_us", t->new_us},
-                       {"ratio", t->ratio},
-                       {"p_slower", t->p_slower},
-                       {"p_faster", t->p_faster},
-                       {"p_same", t->p_same},
-                       {"base_effective_samples", t->base_effective},
-                       {"new_effective_samples", t->new_effective}};
+    if (const auto& times = one.times) {
+      json["times"] = {{"base_us", times->base_us}, {"new_us", times->new_us}};
+      json["times"].update(json_of(times->shift, times->decision));
+    }
     cases.push_back(std::move(json));
+  }
+  for (const ComparedGroup& group : comparison.groups) {
+    groups.push_back({{"kind", group.kind},
+                      {"name", group.name},
+                      {"cases", group.cases},
+                      {"verdict", to_string(group.decision.change)}});
+    groups.back().update(json_of(group.shift, group.decision));
   }
   Json counts = Json::object();
   for (const CaseVerdict verdict : kVerdicts)
     counts[std::string(to_string(verdict))] = comparison.count(verdict);
-  return {{"comparison_version", 1},
+  return {{"comparison_version", 2},
           {"base", {{"files", comparison.base_files}, {"git_revision", comparison.base_revision}}},
           {"new", {{"files", comparison.new_files}, {"git_revision", comparison.new_revision}}},
           {"times", comparison.options.cold ? "cold" : "hot"},
           {"alpha", comparison.options.alpha},
-          {"min_effect_from", where_min_effect_is_from(comparison.options)},
+          {"min_effect", comparison.options.min_effect},
+          {"resolve", comparison.options.resolve},
+          {"resolve_case", comparison.limit_of_cases()},
           {"regression", comparison.regression()},
-          {"geometric_mean", comparison.geometric_mean ? Json(*comparison.geometric_mean) : Json()},
+          {"able_to_tell", comparison.able_to_tell()},
           {"counts", counts},
           {"notes", comparison.notes},
+          {"groups", groups},
           {"cases", cases}};
 }
 

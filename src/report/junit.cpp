@@ -18,54 +18,90 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string message_of(const ComparedCase& one) {
-  if (!one.reason.empty()) return one.reason;
-  if (!one.times) return std::string(to_string(one.verdict));
-  return fmt::format(
-      "{:.3f} times the old time: {:.2f} us, was {:.2f} us (minimum effect {:.1f} %)",
-      one.times->ratio, one.times->new_us, one.times->base_us, one.min_effect * 100);
-}
+// How loudly a CI service shows a test.
+enum class Outcome { passed, failure, error, skipped };
 
-std::string outcome_of(const ComparedCase& one) {
-  switch (one.verdict) {
-    case CaseVerdict::newly_wrong:
-    case CaseVerdict::slower:
-      return fmt::format("<failure type=\"{}\" message=\"{}\"/>", to_string(one.verdict),
-                         escaped(message_of(one)));
+Outcome outcome_of(const Comparison& comparison, CaseVerdict verdict) {
+  if (comparison.fails(verdict)) return Outcome::failure;
+  switch (verdict) {
+    case CaseVerdict::not_able_to_tell: return Outcome::error;
     case CaseVerdict::unclear:
     case CaseVerdict::missing:
     case CaseVerdict::not_ok:
-    case CaseVerdict::skipped:
-      return fmt::format("<skipped message=\"{}\"/>", escaped(message_of(one)));
-    case CaseVerdict::faster:
-    case CaseVerdict::fixed:
-    case CaseVerdict::added:
-    case CaseVerdict::same: return {};
+    case CaseVerdict::skipped: return Outcome::skipped;
+    default: return Outcome::passed;
   }
-  return {};
 }
+
+Outcome outcome_of(Change change) {
+  switch (change) {
+    case Change::slower: return Outcome::failure;
+    case Change::not_able_to_tell: return Outcome::error;
+    case Change::unclear: return Outcome::skipped;
+    default: return Outcome::passed;
+  }
+}
+
+std::string message_of(const Shift& shift, const Decision& decision) {
+  const std::string seen = decision.resolution < 10
+                               ? fmt::format("the smallest slowdown that would be seen is {:.1f} %",
+                                             decision.resolution * 100)
+                               : "no slowdown below a factor of 11 would be seen";
+  return fmt::format("{:.3f} times the old time; {}", shift.ratio(), seen);
+}
+
+std::string message_of(const ComparedCase& one) {
+  if (!one.reason.empty()) return one.reason;
+  if (!one.times) return std::string(to_string(one.verdict));
+  return fmt::format("{}: {:.2f} us, was {:.2f} us",
+                     message_of(one.times->shift, one.times->decision), one.times->new_us,
+                     one.times->base_us);
+}
+
+// The tests so far, and how many of them did not pass.
+struct Suite {
+  std::string tests;
+  int all = 0, failures = 0, errors = 0, skipped = 0;
+
+  void add(const std::string& type, const std::string& name, double seconds, Outcome outcome,
+           std::string_view verdict, const std::string& message) {
+    ++all;
+    std::string inside;
+    const std::string attributes =
+        fmt::format("type=\"{}\" message=\"{}\"", verdict, escaped(message));
+    switch (outcome) {
+      case Outcome::passed: break;
+      case Outcome::failure: ++failures, inside = fmt::format("<failure {}/>", attributes); break;
+      case Outcome::error: ++errors, inside = fmt::format("<error {}/>", attributes); break;
+      case Outcome::skipped:
+        ++skipped, inside = fmt::format("<skipped message=\"{}\"/>", escaped(message));
+        break;
+    }
+    tests += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\">{}</testcase>\n",
+                         escaped(type), escaped(name), seconds, inside);
+  }
+};
 
 }  // namespace
 
 std::string format_junit(const Comparison& comparison) {
-  int failures = 0, skipped = 0;
-  std::string tests;
+  Suite suite;
+  for (const ComparedGroup& group : comparison.groups)
+    suite.add("geometric mean", group.kind + " " + group.name, 0, outcome_of(group.decision.change),
+              to_string(group.decision.change), message_of(group.shift, group.decision));
   for (const ComparedCase& one : comparison.cases) {
     const ResultRow& row = one.row;
-    const std::string outcome = outcome_of(one);
-    failures += outcome.starts_with("<failure");
-    skipped += outcome.starts_with("<skipped");
-    tests += fmt::format("  <testcase classname=\"{}\" name=\"{}\" time=\"{:.9f}\">{}</testcase>\n",
-                         escaped(row.kernel),
-                         escaped(fmt::format("{} n={} {} C {} {} {}", row.matrix.name, row.n,
-                                             row.precision, row.c_type, row.layout, row.reorder)),
-                         one.times ? one.times->new_us * 1e-6 : 0.0, outcome);
+    suite.add(row.kernel,
+              fmt::format("{} n={} {} C {} {} {}", row.matrix.name, row.n, row.precision,
+                          row.c_type, row.layout, row.reorder),
+              one.times ? one.times->new_us * 1e-6 : 0, outcome_of(comparison, one.verdict),
+              to_string(one.verdict), message_of(one));
   }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"spmmbench compare\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
+      "<testsuite name=\"spmmbench compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
       "skipped=\"{}\">\n{}</testsuite>\n",
-      comparison.cases.size(), failures, skipped, tests);
+      suite.all, suite.failures, suite.errors, suite.skipped, suite.tests);
 }
 
 }  // namespace spmmbench

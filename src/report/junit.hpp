@@ -1,6 +1,7 @@
 #pragma once
-// A comparison as JUnit XML, which CI services show: one test per case; SLOWER and newly wrong ones
-// fail, what could not be judged is skipped.
+// A comparison as JUnit XML, which CI services show: one test per geometric mean and per case.
+// Regressions are failures (SLOWER, newly wrong, and lost coverage unless allowed), NOT ABLE TO
+// TELL is an error, UNCLEAR and allowed losses are skipped.
 
 #include <string>
 

@@ -1,133 +1,189 @@
 #include "stats/compare.hpp"
 
 #include <algorithm>
-#include <initializer_list>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
+#include "stats/multiple.hpp"
 #include "stats/quantiles.hpp"
 #include "stats/rank_test.hpp"
+#include "stats/students_t.hpp"
 
 namespace spmmbench {
 namespace {
 
-constexpr double kRunLevel = 0.01;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRunLevel = 0.01;  // of the rank test over runs
+constexpr double kPower = 0.9;
+constexpr int kMostRuns = 100;
 
-RunTimes joined(std::span<const RunTimes> runs) {
-  RunTimes all;
-  for (const RunTimes& run : runs) all.insert(all.end(), run.begin(), run.end());
-  return all;
+// Standard deviation of a run's level, relative. A smaller one is a timer's resolution, or luck.
+constexpr double kLeastDeviation = 0.001;
+
+// How far a case's level moved between two runs of one build on one H200: at most 10.3 % in 923
+// pairs (hot times of the cases that the runs of results/h200 have in common); times 2.4.
+constexpr double kUnseenCaseChange = 0.25;
+// The same of a kernel's geometric mean over its cases: at most 1.2 %; times 1.7.
+constexpr double kUnseenMeanChange = 0.02;
+
+double mean_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// The share of the variance of ranks that lies between the runs of a side, from a one-way analysis
-// of variance over both sides. 0 where no side has two runs, or no run two samples.
-double intraclass_correlation(std::initializer_list<std::span<const RunTimes>> sides) {
-  double between = 0, within = 0, samples = 0, runs = 0;
-  for (const std::span<const RunTimes> side : sides) {
-    const std::vector<double> ranks = ranks_of(joined(side));
-    const double centre = (static_cast<double>(ranks.size()) + 1) / 2;
-    auto rank = ranks.begin();
-    for (const RunTimes& run : side) {
-      const auto end = rank + static_cast<std::ptrdiff_t>(run.size());
-      const auto size = static_cast<double>(run.size());
-      const double mean = std::accumulate(rank, end, 0.0) / size;
-      between += size * (mean - centre) * (mean - centre);
-      for (; rank != end; ++rank) within += (*rank - mean) * (*rank - mean);
-    }
-    samples += static_cast<double>(ranks.size());
-    runs += static_cast<double>(side.size());
-  }
-  const double degrees_between = runs - static_cast<double>(sides.size());
-  const double degrees_within = samples - runs;
-  if (degrees_between <= 0 || degrees_within <= 0 || between == 0) return 0;
-  const double mean_between = between / degrees_between, mean_within = within / degrees_within;
-  const double correlation =
-      (mean_between - mean_within) / (mean_between + (samples / runs - 1) * mean_within);
-  return std::max(0.0, correlation);
+double squares_about_mean(std::span<const double> values) {
+  if (values.empty()) return 0;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return squares;
 }
 
-double effective_samples(std::span<const RunTimes> runs, const RunTimes& all, double correlation) {
-  const auto n = static_cast<double>(all.size());
-  const double per_run = n / static_cast<double>(runs.size());
-  return std::max(1.0, std::min(effective_size(all), n / (1 + (per_run - 1) * correlation)));
+double freedom_of(std::span<const double> values) {
+  return values.empty() ? 0 : static_cast<double>(values.size()) - 1;
 }
 
-std::vector<double> medians(std::span<const RunTimes> runs) {
-  std::vector<double> all;
-  for (const RunTimes& run : runs) all.push_back(quantile(run, 0.5));
-  return all;
-}
-
-std::vector<double> scaled(std::span<const double> values, double factor) {
-  std::vector<double> out(values.begin(), values.end());
-  for (double& value : out) value *= factor;
-  return out;
-}
-
-// Is `other` larger than `base`, one value per run?
-bool runs_exceed(const std::vector<double>& base, const std::vector<double>& other) {
-  const auto n = static_cast<double>(base.size()), m = static_cast<double>(other.size());
-  const RankTest test = rank_test(base, other, n, m);
+// Is `other` larger than `base` by more than `margin`, one value per run?
+bool runs_exceed(std::span<const double> base, std::span<const double> other, double margin) {
+  std::vector<double> shifted(base.begin(), base.end());
+  for (double& value : shifted) value += std::log1p(margin);
+  const RankTest test = rank_test(shifted, other);
   return test.greater == 1 || test.p < kRunLevel;
 }
 
-// Which hypotheses Holm's step-down procedure rejects.
-std::vector<bool> holm(const std::vector<double>& p, double alpha) {
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p[a] < p[b]; });
-  std::vector<bool> rejected(p.size(), false);
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (p[order[i]] >= alpha / static_cast<double>(order.size() - i)) break;
-    rejected[order[i]] = true;
-  }
-  return rejected;
+// Of the logarithm of a run's median, as far as its own samples tell.
+struct MedianVariance {
+  double variance = kInfinity;
+  double effective_samples = 0;
+};
+
+MedianVariance variance_of_median(const RunTimes& times) {
+  const double effective = effective_size(times);
+  const double noise = relative_noise(times);  // of as many independent samples
+  return {noise * noise * static_cast<double>(times.size()) / effective, effective};
+}
+
+double combined(double margin, double unseen) { return (1 + margin) * (1 + unseen) - 1; }
+
+double resolution_of(const Shift& shift, double p) {
+  if (!std::isfinite(shift.standard_error)) return kInfinity;
+  const double deviations =
+      t_upper_quantile(p, shift.freedom) + t_upper_quantile(1 - kPower, shift.freedom);
+  return std::expm1(std::log1p(shift.margin) + deviations * shift.standard_error);
+}
+
+Change change_of(const Shift& shift, bool slower, bool faster, double resolution, double alpha,
+                 double limit) {
+  if (slower && shift.runs_slower) return Change::slower;
+  if (faster && shift.runs_faster) return Change::faster;
+  if (!(resolution <= limit)) return Change::not_able_to_tell;
+  return shift.p_same() < alpha ? Change::same : Change::unclear;
 }
 
 }  // namespace
 
-TimeComparison compare_times(std::span<const RunTimes> base, std::span<const RunTimes> fresh,
-                             double margin) {
-  const RunTimes base_us = joined(base), new_us = joined(fresh);
-  const double correlation = intraclass_correlation({base, fresh});
-  TimeComparison result;
-  result.base_us = quantile(base_us, 0.5);
-  result.new_us = quantile(new_us, 0.5);
-  result.ratio = result.new_us / result.base_us;
-  result.base_effective = effective_samples(base, base_us, correlation);
-  result.new_effective = effective_samples(fresh, new_us, correlation);
-  const std::vector<double> upper = scaled(base_us, 1 + margin);
-  const std::vector<double> lower = scaled(base_us, 1 / (1 + margin));
-  const auto exceeds = [&](const RunTimes& base_times) {
-    return rank_test(base_times, new_us, result.base_effective, result.new_effective).p;
-  };
-  const auto below = [&](const RunTimes& base_times) {
-    return rank_test(new_us, base_times, result.new_effective, result.base_effective).p;
-  };
-  result.p_slower = exceeds(upper);
-  result.p_faster = below(lower);
-  result.p_same = std::max(below(upper), exceeds(lower));
-  const std::vector<double> base_runs = medians(base), new_runs = medians(fresh);
-  if (base.size() + fresh.size() > 2) {
-    result.runs_slower = runs_exceed(scaled(base_runs, 1 + margin), new_runs);
-    result.runs_faster = runs_exceed(new_runs, scaled(base_runs, 1 / (1 + margin)));
-  }
-  return result;
+RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fresh) {
+  RunLevels levels;
+  for (const RunTimes& run : base) levels.base.push_back(std::log(quantile(run, 0.5)));
+  for (const RunTimes& run : fresh) levels.fresh.push_back(std::log(quantile(run, 0.5)));
+  return levels;
 }
 
-std::vector<Change> decide(std::span<const TimeComparison> cases, double alpha) {
-  std::vector<double> slower, faster;
-  for (const TimeComparison& one : cases) {
-    slower.push_back(one.p_slower);
-    faster.push_back(one.p_faster);
+double Shift::ratio() const { return std::exp(log_ratio); }
+
+double Shift::p_slower() const {
+  if (!std::isfinite(standard_error)) return 1;
+  return t_upper_tail((log_ratio - std::log1p(margin)) / standard_error, freedom);
+}
+
+double Shift::p_faster() const {
+  if (!std::isfinite(standard_error)) return 1;
+  return t_upper_tail((-log_ratio - std::log1p(margin)) / standard_error, freedom);
+}
+
+double Shift::p_same() const {
+  if (!std::isfinite(standard_error)) return 1;
+  return std::max(1 - p_slower(), 1 - p_faster());
+}
+
+Shift shift_of_runs(const RunLevels& levels, double min_effect) {
+  Shift shift;
+  shift.log_ratio = mean_of(levels.fresh) - mean_of(levels.base);
+  shift.margin = min_effect;
+  double squares = 0;
+  for (const std::vector<double>* runs : {&levels.base, &levels.fresh, &levels.repeats}) {
+    squares += squares_about_mean(*runs);
+    shift.freedom += freedom_of(*runs);
   }
-  const std::vector<bool> is_slower = holm(slower, alpha), is_faster = holm(faster, alpha);
-  std::vector<Change> changes;
-  for (std::size_t i = 0; i < cases.size(); ++i)
-    changes.push_back(is_slower[i] && cases[i].runs_slower   ? Change::slower
-                      : is_faster[i] && cases[i].runs_faster ? Change::faster
-                      : cases[i].p_same < alpha              ? Change::same
-                                                             : Change::unclear);
-  return changes;
+  if (shift.freedom == 0) return unknown_shift(shift.log_ratio);
+  shift.run_deviation = std::max(std::sqrt(squares / shift.freedom), kLeastDeviation);
+  const auto base = static_cast<double>(levels.base.size());
+  const auto fresh = static_cast<double>(levels.fresh.size());
+  shift.standard_error = shift.run_deviation * std::sqrt(1 / base + 1 / fresh);
+  shift.runs_slower = runs_exceed(levels.base, levels.fresh, min_effect);
+  shift.runs_faster = runs_exceed(levels.fresh, levels.base, min_effect);
+  return shift;
+}
+
+Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect) {
+  Shift shift;
+  shift.log_ratio = std::log(quantile(fresh, 0.5) / quantile(base, 0.5));
+  shift.margin = combined(min_effect, kUnseenCaseChange);
+  const MedianVariance before = variance_of_median(base), after = variance_of_median(fresh);
+  shift.freedom = before.effective_samples + after.effective_samples - 2;
+  if (!std::isfinite(before.variance + after.variance) || shift.freedom < 1)
+    return unknown_shift(shift.log_ratio);
+  shift.standard_error = std::max(std::sqrt(before.variance + after.variance), kLeastDeviation);
+  return shift;
+}
+
+Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect) {
+  Shift shift;
+  shift.log_ratio = mean_of(log_ratios);
+  shift.margin = combined(min_effect, kUnseenMeanChange);
+  shift.freedom = freedom_of(log_ratios);
+  if (shift.freedom == 0) return unknown_shift(shift.log_ratio);
+  const double deviation = std::sqrt(squares_about_mean(log_ratios) / shift.freedom);
+  shift.standard_error =
+      std::max(deviation, kLeastDeviation) / std::sqrt(static_cast<double>(log_ratios.size()));
+  return shift;
+}
+
+Shift unknown_shift(double log_ratio) {
+  Shift shift;
+  shift.log_ratio = log_ratio;
+  shift.standard_error = kInfinity;
+  shift.runs_slower = shift.runs_faster = false;
+  return shift;
+}
+
+std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
+                             Procedure procedure) {
+  const auto rejected = [&](double (Shift::*p_of)() const) {
+    std::vector<double> p;
+    for (const Shift& shift : shifts) p.push_back((shift.*p_of)());
+    return procedure == Procedure::holm ? holm(p, alpha) : benjamini_hochberg(p, alpha);
+  };
+  const std::vector<bool> slower = rejected(&Shift::p_slower), faster = rejected(&Shift::p_faster);
+  std::vector<Decision> decisions;
+  for (std::size_t i = 0; i < shifts.size(); ++i) {
+    const double resolution = resolution_of(shifts[i], alpha / static_cast<double>(shifts.size()));
+    decisions.push_back(
+        {change_of(shifts[i], slower[i], faster[i], resolution, alpha, limit), resolution});
+  }
+  return decisions;
+}
+
+std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
+                               double limit) {
+  if (shift.run_deviation == 0) return std::nullopt;
+  for (int runs = 2; runs <= kMostRuns; ++runs) {
+    Shift more = shift;
+    more.freedom = 2.0 * (runs - 1);
+    more.standard_error = shift.run_deviation * std::sqrt(2.0 / runs);
+    if (resolution_of(more, alpha / static_cast<double>(hypotheses)) <= limit) return runs;
+  }
+  return std::nullopt;
 }
 
 }  // namespace spmmbench

@@ -1,42 +1,74 @@
 #pragma once
-// Old against new times of one case, and the verdicts over many cases.
+// Is NEW slower than BASE? One case, or many cases pooled, and the verdicts over all of them.
+// docs/methodology.md, "Comparing two runs", derives what is here.
 //
-// A rank test asks whether the new times are longer than the old ones by more than a margin,
-// shorter by more than it, or within it. It counts effective samples, fewer than were taken:
-// samples of a run depend on one another, and runs differ as a whole (rank_test.hpp; design effect
-// of Kish 1965 with the intraclass correlation of the runs of both sides). With one run on either
-// side the second cannot be seen, and only the margin covers it.
+// A run counts once, by its median: samples of a run share its memory addresses, clocks and
+// neighbours, so that a thousand of them say no more of the next run than ten do.
 
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace spmmbench {
 
-enum class Change { same, faster, slower, unclear };
-
-struct TimeComparison {
-  double base_us = 0, new_us = 0;  // medians of all samples
-  double ratio = 1;                // new / base
-  double p_slower = 1;             // new > base * (1 + margin)
-  double p_faster = 1;             // new < base / (1 + margin)
-  double p_same = 1;               // the larger p of: new < base * (1 + margin), new > base / ...
-  double base_effective = 0, new_effective = 0;  // samples
-  // Whether the runs, each counting once by its median, say the same: exact p below 0.01, or as
-  // small as so few runs allow (one run per side always agrees). Holds whatever the distribution of
-  // runs.
-  bool runs_slower = true, runs_faster = true;
-};
-
 // The positive times of one run, in microseconds, in the order measured.
 using RunTimes = std::vector<double>;
 
-// At least one run per side, none empty.
-TimeComparison compare_times(std::span<const RunTimes> base, std::span<const RunTimes> fresh,
-                             double margin);
+// Natural logarithms of the medians of runs.
+struct RunLevels {
+  std::vector<double> base, fresh;  // at least one each
+  std::vector<double> repeats;      // of one build, from a calibration: only their spread counts
+};
+RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fresh);
 
-// Slower and faster: p below alpha after Holm's correction over all the cases, so that the
-// probability of even one false SLOWER among them stays below alpha, and the runs agree. Same:
-// p_same below alpha.
-std::vector<Change> decide(std::span<const TimeComparison> cases, double alpha);
+// Between the two sides: an estimate and what it is worth.
+struct Shift {
+  double log_ratio = 0;       // of new / base
+  double standard_error = 0;  // of log_ratio; infinite when nothing shows it
+  double freedom = 0;         // degrees of freedom of standard_error
+  double margin = 0;          // a ratio within 1 + margin is no change
+  double run_deviation = 0;   // of one run's level; 0 when it was not measured
+  // Whether the ranks of the runs agree: exact p below 0.01, or as small as so few runs allow.
+  // Holds whatever the distribution of runs.
+  bool runs_slower = true, runs_faster = true;
+
+  double ratio() const;
+  double p_slower() const;  // that ratio <= 1 + margin, and yet this was measured
+  double p_faster() const;  // that ratio >= 1 / (1 + margin)
+  double p_same() const;    // that the ratio lies outside both
+};
+
+// From the spread of repeated runs: two or more of a side, or of a calibration.
+Shift shift_of_runs(const RunLevels& levels, double min_effect);
+
+// From one run of each side, which does not show how far runs differ. The margin therefore covers
+// what runs of one build on one GPU were seen to differ by.
+Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect);
+// The same for many cases together: their log ratios.
+Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect);
+// When nothing can be said, as of one run of each side on a CPU.
+Shift unknown_shift(double log_ratio);
+
+enum class Change { same, faster, slower, unclear, not_able_to_tell };
+
+struct Decision {
+  Change change = Change::unclear;
+  // The smallest slowdown, as a fraction, that would have been found with a probability of 90 % had
+  // it been the only one; infinity when none.
+  double resolution = 0;
+};
+
+// How the hypotheses of a family share alpha (multiple.hpp).
+enum class Procedure { holm, benjamini_hochberg };
+
+// Slower and faster: what the procedure rejects, where the runs agree. Not able to tell: neither,
+// and a slowdown of `limit` could have gone unseen. Same: p_same below alpha.
+std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
+                             Procedure procedure);
+
+// How many runs of each side would resolve `limit` among `hypotheses`; none when the run's own
+// spread was not measured, or when more than a hundred are needed.
+std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
+                               double limit);
 
 }  // namespace spmmbench

@@ -9,7 +9,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr double kLargestExact = 20;
+constexpr std::size_t kLargestExact = 20;
 
 struct Ranks {
   std::vector<double> of;  // from 1; ties share their mean
@@ -55,8 +55,6 @@ double normal_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
 }  // namespace
 
-std::vector<double> ranks_of(std::span<const double> values) { return rank(values).of; }
-
 double effective_size(std::span<const double> series) {
   const auto n = static_cast<double>(series.size());
   if (series.size() < 4) return n;
@@ -81,25 +79,24 @@ double effective_size(std::span<const double> series) {
   return std::clamp(n / (1 + 2 * sum), 1.0, n);
 }
 
-RankTest rank_test(std::span<const double> base, std::span<const double> other,
-                   double base_effective, double other_effective) {
+RankTest rank_test(std::span<const double> base, std::span<const double> other) {
   std::vector<double> all(base.begin(), base.end());
   all.insert(all.end(), other.begin(), other.end());
   const Ranks ranks = rank(all);
-  const auto m = static_cast<double>(other.size()), total = static_cast<double>(all.size());
+  const auto n = static_cast<double>(base.size()), m = static_cast<double>(other.size());
   const double rank_sum = std::accumulate(
       ranks.of.begin() + static_cast<std::ptrdiff_t>(base.size()), ranks.of.end(), 0.0);
+  const double u = rank_sum - m * (m + 1) / 2;
   RankTest test;
-  test.greater = (rank_sum - m * (m + 1) / 2) / (static_cast<double>(base.size()) * m);
-  const double pairs = base_effective * other_effective;
-  if (base_effective <= kLargestExact && other_effective <= kLargestExact) {
-    const int n = static_cast<int>(base_effective), k = static_cast<int>(other_effective);
-    test.p = exact_tail(n, k, test.greater * n * k);
+  test.greater = u / (n * m);
+  if (base.size() <= kLargestExact && other.size() <= kLargestExact) {
+    test.p = exact_tail(static_cast<int>(n), static_cast<int>(m), u);
     return test;
   }
+  const double total = n + m;
   const double ties = 1 - ranks.tie_sum / (total * total * total - total);
-  const double deviation = std::sqrt((base_effective + other_effective + 1) / (12 * pairs) * ties);
-  if (deviation > 0) test.p = normal_tail((test.greater - 0.5 - 0.5 / pairs) / deviation);
+  const double deviation = std::sqrt(n * m * (total + 1) / 12 * ties);
+  if (deviation > 0) test.p = normal_tail((u - n * m / 2 - 0.5) / deviation);
   return test;
 }
 

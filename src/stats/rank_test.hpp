@@ -1,13 +1,9 @@
 #pragma once
-// Mann-Whitney rank test of two series of times whose samples may depend on one another.
+// Mann-Whitney rank test, and how much a series of dependent samples tells.
 
 #include <span>
-#include <vector>
 
 namespace spmmbench {
-
-// From 1; equal values share their mean rank.
-std::vector<double> ranks_of(std::span<const double> values);
 
 // How many independent samples tell as much as this series: n / (1 + 2 sum of the autocorrelations
 // of its ranks), summed over pairs of lags (Geyer 1992, initial sequence) up to the first pair that
@@ -20,10 +16,9 @@ struct RankTest {
   double p = 1;          // one-sided: how likely `greater` is this large when the two are alike
 };
 
-// Is `other` larger than `base`? The p-value counts effective samples: exact distribution of U when
-// neither side has more than 20 of them (ties not corrected, which errs to the larger p), else the
-// normal approximation with tie and continuity correction. Neither series is empty.
-RankTest rank_test(std::span<const double> base, std::span<const double> other,
-                   double base_effective, double other_effective);
+// Is `other` larger than `base`? Exact distribution of U when neither side has more than 20 values
+// (ties not corrected, which errs to the larger p), else the normal approximation with tie and
+// continuity correction. Neither series is empty.
+RankTest rank_test(std::span<const double> base, std::span<const double> other);
 
 }  // namespace spmmbench

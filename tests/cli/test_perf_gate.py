@@ -51,9 +51,20 @@ class PerfGateTest(CliCase):
         path.chmod(0o755)
         return path
 
+    def timed(self, name, us, spread=0.002):
+        """A program whose runs take `us` and differ by `spread`, whatever the machine does."""
+        return self.planted(
+            f"""import random
+    for row in document["rows"]:
+        level = ({us}) * random.gauss(1, {spread})
+        row["hot"]["samples_us"] = [level + 0.01 * (i % 3) for i in range(10)]""",
+            name,
+        )
+
     def test_a_program_against_itself(self):
         keep = self.folder / "runs"
-        result = self.gate("--binaries", PROGRAM, PROGRAM, "-N", 3, "--keep", keep)
+        program = self.timed("program", "100")
+        result = self.gate("--binaries", program, program, "-N", 3, "--keep", keep, "--compare=--resolve=0.5")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"BASE: 3 runs of .+; NEW: 3 runs of ")
         self.assertNotIn("SLOWER", result.stdout)
@@ -64,16 +75,48 @@ class PerfGateTest(CliCase):
         self.assertLessEqual(started["new-2"], started["base-2"])
 
     def test_a_slower_program_is_found(self):
-        # Both sides' times are planted: what a busy machine does to real ones is not the question.
-        base, slower = (
-            self.planted(f'row["hot"]["samples_us"] = [{us} + i % 3 for i in range(10)]', name)
-            for us, name in ((100, "base"), (130, "slower"))
-        )
+        base = self.timed("base", "100")
+        slower = self.timed("slower", '130 if row["n"] == 4 else 100')
         junit = self.folder / "gate.xml"
         result = self.gate("--binaries", base, slower, "-N", 6, f"--compare=--junit={junit}")
         self.assertEqual(result.returncode, 3, result.stdout + result.stderr)
-        self.assertEqual(result.stdout.count(" SLOWER\n"), 1, result.stdout)
-        self.assertIn('failures="1"', junit.read_text())
+        self.assertRegex(result.stdout, r" n=4 fp16 cpu_csr .* SLOWER\n")
+        self.assertNotRegex(result.stdout, r" n=8 fp16 cpu_csr .* SLOWER\n")
+        self.assertIn("<failure", junit.read_text())
+
+    def test_more_turns_are_taken_while_the_runs_cannot_tell(self):
+        keep = self.folder / "a,b"
+        program = self.timed("program", "100", 0.006)
+        args = ("--binaries", program, program, "-N", 2, "--most-turns", 12, "--keep", keep)
+        result = self.gate(*args)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        runs = len(list(keep.glob("base-*")))
+        self.assertGreater(runs, 2)
+        self.assertIn(f"BASE: {runs} runs of ", result.stdout)
+        self.assertIn("significance 0.00166667", result.stdout, "six looks share 1 %")
+        self.assertEqual(result.stdout.count("BASE: "), 1, "only the last look is shown")
+        result = self.gate("--binaries", program, program, "-N", 2)
+        self.assertEqual(result.returncode, 6, result.stdout + result.stderr)
+        self.assertIn("NOT ABLE TO TELL", result.stdout)
+
+    def test_a_calibration_is_measured_once_and_kept(self):
+        calibration = self.folder / "calibration.json"
+        stand_in = self.folder / "calibrating"  # times nothing, so that a busy machine decides nothing
+        stand_in.write_text(f"""#!{sys.executable}
+import json, pathlib, subprocess, sys
+if sys.argv[1:3] == ["compare", "--calibrate"]:
+    context = json.load(open(sys.argv[4]))["context"]
+    pathlib.Path(sys.argv[3]).write_text(json.dumps(
+        {{"calibration_version": 2, "context": context, "cases": []}}))
+    sys.exit(0)
+sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).returncode)
+""")
+        stand_in.chmod(0o755)
+        args = ("--binaries", stand_in, stand_in, "-N", 4, "--calibration", calibration)
+        first, second = self.gate(*args), self.gate(*args)
+        self.assertEqual((first.returncode, second.returncode), (0, 0), first.stdout + first.stderr)
+        self.assertIn("measuring how far runs differ", first.stderr)
+        self.assertNotIn("measuring how far runs differ", second.stderr)
 
     def test_a_newly_wrong_row_is_found(self):
         wrong = self.planted('row.update(status="wrong", reason="planted", hot=None, cold=None)')
@@ -104,7 +147,7 @@ class PerfGateTest(CliCase):
         command = [sys.executable, self.folder / "scripts" / "perf_gate", "--preset", "host", "-N", "1",
                    "HEAD~1", "HEAD", *CASES]
         result = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, 6, "one run of each side on a CPU: " + result.stdout + result.stderr)
         self.assertIn("building HEAD~1 (host)", result.stderr)
         self.assertIn("BASE: 1 run of ", result.stdout)
         self.assertEqual(git("worktree", "list").count("\n"), 1)
@@ -114,6 +157,7 @@ class PerfGateTest(CliCase):
             ((), "expected two revisions"),
             (("main",), "expected two revisions"),
             (("--binaries", PROGRAM, PROGRAM, "-N", 0), "expected at least 1"),
+            (("--binaries", PROGRAM, PROGRAM, "--most-turns", 3), "expected at least --turns 7"),
         ):
             result = self.gate(*args)
             self.assert_one_line(result, 1, expected)

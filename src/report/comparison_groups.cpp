@@ -1,0 +1,113 @@
+// Cases pooled by kernel, by family of kernels, and all together.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "report/comparison.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Members = std::vector<const CaseTimes*>;
+
+struct Pool {
+  std::string kind, name;
+  Members members;
+};
+
+// "cusparse" of "cusparse_csr_alg2", "async" of "async_bcsr?stages=2".
+std::string family_of(const std::string& kernel) {
+  return kernel.substr(0, kernel.find_first_of("_?"));
+}
+
+std::vector<Pool> pools_of(const std::vector<ComparedCase>& cases) {
+  Pool all{"all", "all cases", {}};
+  std::map<std::string, Pool> families, kernels;
+  for (const ComparedCase& one : cases) {
+    if (!one.times) continue;
+    const std::string family = family_of(one.row.kernel);
+    const std::string kernel = one.row.precision + " " + one.row.kernel;
+    all.members.push_back(&*one.times);
+    families.try_emplace(family, Pool{"family", family, {}})
+        .first->second.members.push_back(&*one.times);
+    kernels.try_emplace(kernel, Pool{"kernel", kernel, {}})
+        .first->second.members.push_back(&*one.times);
+  }
+  std::vector<Pool> smallest_first;
+  for (auto* pools : {&kernels, &families})
+    for (auto& [name, pool] : *pools) smallest_first.push_back(std::move(pool));
+  smallest_first.push_back(std::move(all));
+
+  std::vector<Pool> kept;
+  std::set<Members> seen;
+  for (Pool& pool : smallest_first)
+    if (pool.members.size() > 1 && seen.insert(pool.members).second)
+      kept.push_back(std::move(pool));
+  const std::vector<std::string> order = {"all", "family", "kernel"};
+  std::stable_sort(kept.begin(), kept.end(), [&](const Pool& a, const Pool& b) {
+    return std::find(order.begin(), order.end(), a.kind) <
+           std::find(order.begin(), order.end(), b.kind);
+  });
+  return kept;
+}
+
+// Only cases that have the same number of runs can be averaged run by run: those of the most common
+// numbers.
+Members with_most_common_runs(const Members& members) {
+  std::map<std::pair<std::size_t, std::size_t>, Members> by_runs;
+  for (const CaseTimes* one : members)
+    by_runs[{one->levels.base.size(), one->levels.fresh.size()}].push_back(one);
+  const auto most = std::max_element(by_runs.begin(), by_runs.end(), [](auto& a, auto& b) {
+    return a.second.size() < b.second.size();
+  });
+  return most->second;
+}
+
+// Run by run; empty when the cases do not have the same number of values.
+std::vector<double> mean_levels(const Members& members, std::vector<double> RunLevels::*side) {
+  std::vector<double> mean((members.front()->levels.*side).size(), 0);
+  for (const CaseTimes* one : members) {
+    const std::vector<double>& own = one->levels.*side;
+    if (own.size() != mean.size()) return {};
+    for (std::size_t run = 0; run < own.size(); ++run)
+      mean[run] += own[run] / static_cast<double>(members.size());
+  }
+  return mean;
+}
+
+Shift shift_of(const Members& members, double min_effect, bool on_cpu) {
+  const RunLevels levels = {mean_levels(members, &RunLevels::base),
+                            mean_levels(members, &RunLevels::fresh),
+                            mean_levels(members, &RunLevels::repeats)};
+  const Shift shift = shift_of_runs(levels, min_effect);
+  const bool single_runs = levels.base.size() + levels.fresh.size() == 2 && shift.freedom == 0;
+  if (!single_runs || on_cpu) return shift;
+  std::vector<double> log_ratios;
+  for (const CaseTimes* one : members) log_ratios.push_back(one->shift.log_ratio);
+  return mean_shift_of_single_runs(log_ratios, min_effect);
+}
+
+}  // namespace
+
+double alpha_share(const ComparisonOptions& options) { return options.alpha / 2; }
+
+std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases,
+                                          const ComparisonOptions& options, bool on_cpu) {
+  std::vector<ComparedGroup> groups;
+  std::vector<Shift> shifts;
+  for (const Pool& pool : pools_of(cases)) {
+    const Members members = with_most_common_runs(pool.members);
+    shifts.push_back(shift_of(members, options.min_effect, on_cpu));
+    groups.push_back(
+        {pool.kind, pool.name, static_cast<int>(members.size()), shifts.back(), Decision{}});
+  }
+  const std::vector<Decision> decisions =
+      decide(shifts, alpha_share(options), options.resolve, Procedure::holm);
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].decision = decisions[i];
+  return groups;
+}
+
+}  // namespace spmmbench
