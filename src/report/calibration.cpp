@@ -78,19 +78,21 @@ void Calibration::write(const std::string& path) const {
 
 Calibration Calibration::read(const std::string& path) try {
   std::ifstream file(path);
-  if (!file) throw Error(fmt::format("{}: cannot be opened", path));
+  if (!file) throw Error("cannot be opened");
   const Json json = Json::parse(file);
   if (!json.is_object() || !json.contains("calibration_version"))
-    throw Error(fmt::format("{}: expected the output of `spmmbench compare --calibrate`", path));
+    throw Error("expected the output of `spmmbench compare --calibrate`");
   Calibration calibration(context_from_json(json.at("context")));
   for (const Json& one : json.at("cases"))
     for (const double median : one.at("medians_us")) {
-      if (!(median > 0)) throw Error(fmt::format("{}: medians_us: expected positive times", path));
+      if (!(median > 0)) throw Error("medians_us: expected positive times");
       calibration.add(one.at("case"), median);
     }
   return calibration;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("{}: {}", path, error.what()));
+} catch (const Error& error) {
+  throw Error(fmt::format("{}: {}", path, error.what()), error.code());
 }
 
 }  // namespace spmmbench

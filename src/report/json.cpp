@@ -24,6 +24,11 @@ std::optional<ResultRow> row_from_line(const std::string& line) {
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("{}: cannot be opened", path));
+  const auto parsed_from = [&path](const auto& parse, const Json& json) try {
+    return parse(json);
+  } catch (const Error& error) {  // which names the field only
+    throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+  };
   // The parser's depth is 1 for the document's own keys and 2 for the end of a row in `rows`.
   std::string key;
   const auto take_rows = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -33,7 +38,7 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
       throw Error(
           fmt::format("{}: schema version {}, expected {}", path, parsed.dump(), kSchemaVersion));
     if (depth != 2 || event != Json::parse_event_t::object_end || key != "rows") return true;
-    visit(row_from_json(parsed));
+    visit(parsed_from(row_from_json, parsed));
     return false;
   };
   try {
@@ -41,7 +46,7 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
     if (!json.is_object() || !json.contains("schema_version") || !json.contains("rows"))
       throw Error(fmt::format("{}: expected a result document of `spmmbench run --json`", path));
     ResultDocument document;
-    document.context = context_from_json(json.at("context"));
+    document.context = parsed_from(context_from_json, json.at("context"));
     document.complete = json.at("complete");
     return document;
   } catch (const nlohmann::json::exception& error) {

@@ -21,10 +21,11 @@ constexpr int kMostRuns = 100;
 // Standard deviation of a run's level, relative. A smaller one is a timer's resolution, or luck.
 constexpr double kLeastDeviation = 0.001;
 
-// How far a case's level moved between two runs of one build on one H200: at most 10.3 % in 923
-// pairs (hot times of the cases that the runs of results/h200 have in common); times 2.4.
+// How far a case's level moved between two runs of one build on an H200: at most 12.6 % in 14,256
+// pairs (216 cases of results/h200/repeated-runs.csv, all pairs of 12 runs); twice that.
 constexpr double kUnseenCaseChange = 0.25;
-// The same of a kernel's geometric mean over its cases: at most 1.2 %; times 1.7.
+// The same of a kernel's geometric mean over its cases: at most 1.2 % (the runs of results/h200
+// that have cases in common); times 1.7.
 constexpr double kUnseenMeanChange = 0.02;
 
 double mean_of(std::span<const double> values) {

@@ -1,0 +1,137 @@
+// How often does `compare` call something SLOWER when nothing changed? `spmmbench_gate_simulation
+// REPETITIONS CASES` draws that many comparisons of as many cases for every kind of noise below,
+// and prints the share with any false SLOWER, of a case or of a geometric mean.
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <random>
+
+#include "report/comparison.hpp"
+
+namespace {
+
+using namespace spmmbench;
+
+// Draws the deviation of one run's level of one case from the case's own.
+using Deviation = std::function<double(std::size_t case_number, std::mt19937& random)>;
+
+struct Noise {
+  const char* what;
+  int runs;       // of each side
+  double common;  // standard deviation of what all cases of a run share
+  Deviation own;
+};
+
+double normal(std::mt19937& random, double deviation) {
+  return std::normal_distribution<double>(0, deviation)(random);
+}
+
+// Every tenth case jumps between two levels, `step` apart.
+double two_levels(std::size_t case_number, std::mt19937& random, double step) {
+  const bool jumps = case_number % 10 == 0;
+  return normal(random, 0.002) + (jumps && random() % 2 == 0 ? step : 0);
+}
+
+const Noise kNoises[] = {
+    {"runs scatter by 0.3 %, 7 runs", 7, 0,
+     [](std::size_t, std::mt19937& random) { return normal(random, 0.003); }},
+    {"the same, and runs drift as a whole by 0.5 %", 7, 0.005,
+     [](std::size_t, std::mt19937& random) { return normal(random, 0.003); }},
+    {"one case in ten scatters by 3 %, the others by 0.2 %", 7, 0.002,
+     [](std::size_t i, std::mt19937& random) {
+       return normal(random, i % 10 == 0 ? 0.03 : 0.002);
+     }},
+    {"scatter without a variance (t with 2 degrees)", 7, 0.002,
+     [](std::size_t, std::mt19937& random) {
+       return 0.003 * std::student_t_distribution<double>(2)(random);
+     }},
+    {"one case in ten has two levels 4 % apart, 7 runs", 7, 0.002,
+     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.04); }},
+    {"one case in ten has two levels 4 % apart, 12 runs", 12, 0.002,
+     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.04); }},
+    {"three runs that scatter by 1 %", 3, 0.002,
+     [](std::size_t, std::mt19937& random) { return normal(random, 0.01); }},
+    {"one run: two levels 7 % apart, 0.3 % otherwise", 1, 0.003,
+     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.07); }},
+};
+
+// As many kernels as in a recorded sweep, in families of one, two and more.
+std::vector<ComparedCase> cases_of(std::size_t count) {
+  const char* kernels[] = {"auto",
+                           "async_wcsr",
+                           "async_bcsr",
+                           "rsh",
+                           "csr_row_split",
+                           "cusparse_csr_default",
+                           "cusparse_csr_alg1",
+                           "cusparse_csr_alg2",
+                           "cusparse_csr_alg3",
+                           "cublas_dense"};
+  std::vector<ComparedCase> cases(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    cases[i].row.kernel = kernels[i % std::size(kernels)];
+    cases[i].row.precision = "fp16";
+  }
+  return cases;
+}
+
+std::vector<double> common_levels(const Noise& noise, std::mt19937& random) {
+  std::vector<double> levels;
+  for (int run = 0; run < noise.runs; ++run) levels.push_back(normal(random, noise.common));
+  return levels;
+}
+
+CaseTimes single_runs(double base, double fresh, double min_effect, std::mt19937& random) {
+  std::vector<RunTimes> sides(2);
+  for (int i = 0; i < 10; ++i) {
+    sides[0].push_back(100 * std::exp(base + normal(random, 0.002)));
+    sides[1].push_back(100 * std::exp(fresh + normal(random, 0.002)));
+  }
+  CaseTimes times;
+  times.levels = levels_of(std::span(sides).first(1), std::span(sides).last(1));
+  times.shift = shift_of_single_runs(sides[0], sides[1], min_effect);
+  return times;
+}
+
+// Whether a comparison of two sides that are alike calls anything SLOWER.
+bool any_false_slower(const Noise& noise, std::vector<ComparedCase>& cases, std::mt19937& random) {
+  const ComparisonOptions options;
+  const std::vector<double> base = common_levels(noise, random),
+                            fresh = common_levels(noise, random);
+  std::vector<Shift> shifts;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CaseTimes times;
+    for (const double level : base) times.levels.base.push_back(level + noise.own(i, random));
+    for (const double level : fresh) times.levels.fresh.push_back(level + noise.own(i, random));
+    if (noise.runs == 1)
+      times = single_runs(times.levels.base[0], times.levels.fresh[0], options.min_effect, random);
+    else times.shift = shift_of_runs(times.levels, options.min_effect);
+    shifts.push_back(times.shift);
+    cases[i].times = std::move(times);
+  }
+  for (const Decision& one :
+       decide(shifts, alpha_share(options), options.resolve, Procedure::benjamini_hochberg))
+    if (one.change == Change::slower) return true;
+  for (const ComparedGroup& group : compare_groups(cases, options, false))
+    if (group.decision.change == Change::slower) return true;
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int repetitions = argc > 1 ? std::atoi(argv[1]) : 1000;
+  const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1928;
+  std::vector<ComparedCase> cases = cases_of(count);
+  std::mt19937 random(1);
+  for (const Noise& noise : kNoises) {
+    int wrong = 0;
+    for (int i = 0; i < repetitions; ++i) wrong += any_false_slower(noise, cases, random);
+    fmt::print("{:<56} {:>5} of {} comparisons of {} cases\n", noise.what, wrong, repetitions,
+               count);
+    std::fflush(stdout);
+  }
+}
