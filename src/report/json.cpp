@@ -24,10 +24,12 @@ std::optional<ResultRow> row_from_line(const std::string& line) {
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
   std::ifstream file(path);
   if (!file) throw Error(fmt::format("{}: cannot be opened", path));
-  const auto parsed_from = [&path](const auto& parse, const Json& json) try {
-    return parse(json);
-  } catch (const Error& error) {  // which names the field only
-    throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+  const auto parsed_from = [&path](const auto& parse, const Json& json) {
+    try {
+      return parse(json);
+    } catch (const Error& error) {  // which names the field only
+      throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+    }
   };
   // The parser's depth is 1 for the document's own keys and 2 for the end of a row in `rows`.
   std::string key;
