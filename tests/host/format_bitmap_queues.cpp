@@ -1,0 +1,177 @@
+#include "format/bitmap_queues.hpp"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "matrices.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Queues = BitmapQueues;
+constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
+
+CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
+  for (float& value : matrix.values) {
+    value = round_to(precision, value);
+    if (value == 0) value = 1;
+  }
+  return matrix;
+}
+
+// Every panel cut into runs of `groups` groups of steps.
+std::vector<Queues::Range> cut(const CsrMatrix& matrix, int panel_fragments, int groups) {
+  std::vector<Queues::Range> out;
+  for (const Queues::Range& whole : Queues::whole_panels(matrix.rows, matrix.cols, panel_fragments))
+    for (int step = 0; step < whole.steps; step += groups * Queues::kGroupSteps)
+      out.push_back(
+          {whole.panel, step, std::min(whole.steps - step, groups * Queues::kGroupSteps)});
+  return out;
+}
+
+// One row in 64 is full, all others are empty.
+CsrMatrix lonely_rows(int rows, int cols) {
+  std::vector<std::vector<std::int32_t>> lists(rows);
+  for (int row = 5; row < rows; row += 64)
+    for (int col = 0; col < cols; ++col) lists[row].push_back(col);
+  return testing::from_rows(cols, lists);
+}
+
+std::vector<std::pair<std::string, CsrMatrix>> matrices() {
+  auto out = testing::adversarial_matrices();
+  out.emplace_back("full rows among empty ones", lonely_rows(130, 1000));
+  std::vector<std::vector<std::int32_t>> half(200), full(65);
+  for (int row = 0; row < 200; ++row)
+    for (int col = 0; col < 777; ++col)
+      if (hash_position(3, row, col) % 2 == 0) half[row].push_back(col);
+  for (auto& row : full)
+    for (int col = 0; col < 130; ++col) row.push_back(col);
+  out.emplace_back("half full", testing::from_rows(777, half));
+  out.emplace_back("full", testing::from_rows(130, full));
+  std::erase_if(out, [](const auto& named) {
+    return named.second.rows * named.second.cols > kMostPositions;
+  });
+  return out;
+}
+
+TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
+  for (const auto& [name, drawn] : matrices())
+    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+      const CsrMatrix matrix = rounded(drawn, precision);
+      for (const int fragments : {1, 2, 4})
+        for (const int groups : {1, 3, 1000}) {
+          const Queues queues = Queues::build(matrix, storage_type(precision), fragments,
+                                              cut(matrix, fragments, groups));
+          EXPECT_TRUE(queues.unpack() == matrix) << name << " " << fragments << " " << groups;
+        }
+    }
+}
+
+// Walks every segment as the kernel does: a unit is there once a step was flagged for it, and gone
+// once a step was flagged as the last that needs it.
+TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
+  for (const auto& [name, drawn] : matrices()) {
+    const CsrMatrix matrix = rounded(drawn, Precision::fp16);
+    const Queues queues = Queues::build(matrix, ElementType::f16, 4, cut(matrix, 4, 1000));
+    for (const Queues::Segment& segment : queues.segments) {
+      std::array<std::array<int, 32>, 2> level{};
+      int announced = 0, released = 0;
+      for (int step = 0; step < segment.steps; ++step) {
+        const std::int64_t block = segment.first_block + step / Queues::kBlockSteps;
+        const std::uint16_t* const over = queues.hand_over.data() + block * 32;
+        const int in_block = step % Queues::kBlockSteps;
+        if (in_block == 0) {
+          const auto old = level;
+          for (int lane = 0; lane < 32; ++lane) {
+            level[0][lane] = old[0][over[lane] % 32];
+            level[1][lane] = old[1][over[lane] / 32 % 32];
+          }
+        }
+        announced += over[in_block] >> 10 & 1;
+        ASSERT_LE(announced - released, Queues::kRingUnits) << name;
+        int least = segment.levels;
+        for (int lane = 0; lane < 32; ++lane) {
+          const std::uint32_t word =
+              queues.bits[block * Queues::kBlockSteps * 32 +
+                          (in_block / Queues::kGroupSteps * 32 + lane) * Queues::kGroupSteps +
+                          in_block % Queues::kGroupSteps];
+          for (int half = 0; half < 2; ++half) {
+            const int taken = std::popcount(word >> (16 * half) & 0xFFFFU);
+            if (taken > 0) {
+              ASSERT_GE(level[half][lane], released * Queues::kUnitLevels) << name;
+            }
+            level[half][lane] += taken;
+            ASSERT_LE(level[half][lane], announced * Queues::kUnitLevels) << name;
+            ASSERT_LE(level[half][lane], segment.levels) << name;
+            least = std::min(least, level[half][lane]);
+          }
+        }
+        released += over[Queues::kBlockSteps + in_block] >> 10 & 1;
+        ASSERT_LE(released * Queues::kUnitLevels, least) << name;
+      }
+      EXPECT_EQ(announced, (segment.levels + Queues::kUnitLevels - 1) / Queues::kUnitLevels);
+    }
+  }
+}
+
+TEST(BitmapQueues, EvenlyDrawnZerosAreStoredWithUnderTwoPercentOfPadding) {
+  std::vector<std::vector<std::int32_t>> rows(64);
+  for (int row = 0; row < 64; ++row)
+    for (int col = 0; col < 4096; ++col)
+      if (hash_position(5, row, col) % 10 < 3) rows[row].push_back(col);
+  const CsrMatrix matrix = rounded(testing::from_rows(4096, rows), Precision::fp16);
+  const Queues queues =
+      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 4096, 4));
+  EXPECT_LT(queues.values.size(), 1.02 * static_cast<double>(matrix.nnz()));
+}
+
+TEST(BitmapQueues, AFullRowAmongEmptyOnesTakesNoMoreThanADenseMatrix) {
+  const CsrMatrix matrix = lonely_rows(64, 2048);
+  const Queues queues =
+      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 2048, 4));
+  EXPECT_LE(queues.values.size(), std::size_t{64} * 2048);
+}
+
+TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
+  const CsrMatrix matrix = testing::random_matrix(700, 1700, 300, 1, 11);
+  const int threads = omp_get_max_threads();
+  const auto ranges = cut(matrix, 2, 4);
+  omp_set_num_threads(1);
+  const Queues one = Queues::build(matrix, ElementType::bf16, 2, ranges);
+  omp_set_num_threads(7);
+  const Queues seven = Queues::build(matrix, ElementType::bf16, 2, ranges);
+  omp_set_num_threads(threads);
+  EXPECT_EQ(one.bits, seven.bits);
+  EXPECT_EQ(one.hand_over, seven.hand_over);
+  EXPECT_EQ(one.values, seven.values);
+  EXPECT_EQ(one.segments, seven.segments);
+}
+
+TEST(BitmapQueues, InspectCountsWhatIsBuilt) {
+  const CsrMatrix matrix = testing::random_matrix(300, 500, 100, 0, 3);
+  const FormatStats shown = Registry<Format>::instance().at("bitmap_queues").analyze(matrix, {});
+  EXPECT_EQ(shown.bytes, Queues::build(rounded(matrix, Precision::fp16), ElementType::f16, 4,
+                                       Queues::whole_panels(300, 500, 4))
+                             .stats()
+                             .bytes);
+}
+
+TEST(BitmapQueues, StatsCountBitsHandOversAndValues) {
+  const CsrMatrix matrix = lonely_rows(64, 256);
+  const Queues queues =
+      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 256, 4));
+  const FormatStats stats = queues.stats();
+  EXPECT_EQ(stats.tiles, 16);
+  EXPECT_EQ(stats.windows, 1);
+  EXPECT_EQ(stats.index_bytes, 16 * 128 + 2 * 64 + std::int64_t{sizeof(Queues::Segment)});
+  EXPECT_EQ(stats.bytes, stats.index_bytes + 2 * stats.stored);
+  EXPECT_DOUBLE_EQ(stats.fill, 1.0 / 64);
+}
+
+}  // namespace
+}  // namespace spmmbench
