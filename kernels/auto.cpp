@@ -1,6 +1,6 @@
 // auto: looks at the structure of A, predicts the time of each kernel that could suit it, and runs
 // the one with the least. What it picked and why is in the result's params. The models are short on
-// purpose, sums of terms whose factors were fitted to an H200 (results/NOTES.md, WCSR); what they
+// purpose, sums of terms whose factors were fitted to an H200 (docs/log/irregular-windows.md); what they
 // must get right is the order of the kernels, not their times.
 
 #include <fmt/format.h>

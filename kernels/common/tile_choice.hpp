@@ -1,6 +1,6 @@
 #pragma once
 // Which windows and which cut of the work a matrix gets. The constants are measured on an H200
-// (results/NOTES.md, WCSR).
+// (docs/log/irregular-windows.md).
 
 #include <algorithm>
 #include <array>
