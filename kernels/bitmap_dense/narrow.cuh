@@ -1,0 +1,269 @@
+#pragma once
+// Few columns (N <= 32): a warp multiplies 64 rows with mma.m16n8k16, A decoded into its registers.
+//
+//   block: kWarps panels of 64 rows, the same steps of k
+//     B: a chunk of k x all columns in shared memory, in the order of the fragments
+//     warp w: ring of panel w's queues -> 4 fragments per step -> 4 x kTilesN mma
+//   sums: to C where one block has the whole row, else a part in the workspace; the last part to
+//   arrive adds them all up in their order, so the result does not depend on it
+
+#include "bitmap_dense/queue_reader.cuh"
+#include "common/async_copy.cuh"
+#include "common/mma.cuh"
+#include "gpu/element.cuh"
+
+namespace spmmbench::bitmap_dense {
+
+inline constexpr int kFragments = BitmapQueues::kStepFragments;
+
+// B in the order of the fragments, zeros past its edges: of step s and column tile j at
+// [s][j][lane], two words. One word per thread, K's pairs side by side where B's columns are.
+template <class T>
+__global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, int tiles,
+                       std::uint32_t* to) {
+  constexpr int kPairs = BitmapQueues::kFragment / 2;  // of k in a step
+  release_successor();
+  const auto* const from = static_cast<const std::uint16_t*>(b.data);
+  const std::int64_t pairs = steps * kPairs, columns = tiles * std::int64_t{8};
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= pairs * columns) return;
+  const bool by_column = b.layout == Layout::col_major;
+  const std::int64_t n = by_column ? i / pairs : i % columns;
+  const std::int64_t pair = by_column ? i % pairs : i / columns;
+  const std::int64_t k = pair * 2;
+  wait_for_predecessor();
+  std::uint32_t word = 0;
+  if (n < b.cols && k < b.rows) {
+    if (by_column) {
+      word = *reinterpret_cast<const std::uint32_t*>(from + n * b.ld + k);
+      if (k + 1 == b.rows) word &= 0xFFFFU;
+    } else {
+      word = from[k * b.ld + n];
+      if (k + 1 < b.rows) word |= static_cast<std::uint32_t>(from[(k + 1) * b.ld + n]) << 16;
+    }
+  }
+  const std::int64_t step = pair / kPairs;
+  const auto t = pair % 4, half = pair % kPairs / 4;
+  to[((step * tiles + n / 8) * 32 + n % 8 * 4 + t) * 2 + half] = word;
+}
+
+// Sums of 16 rows from `row` on, as mma and wgmma leave them, to C. The type and the layout are
+// settled outside of the loop: an unrolled choice among them is more code than the cache holds.
+template <class T, Layout kLayout, int kCount>
+__device__ void store_rows_as(const DenseView& c, std::int64_t row, std::int64_t column,
+                              const float (&sums)[kCount]) {
+  const int lane = threadIdx.x % 32;
+  row += lane / 4;
+  column += 2 * (lane % 4);
+  const std::int64_t rows = c.rows - row, columns = c.cols - column;  // left from here
+  const std::int64_t down = kLayout == Layout::row_major ? c.ld : 1;
+  const std::int64_t right = kLayout == Layout::row_major ? 1 : c.ld;
+  T* const to = static_cast<T*>(c.data) + row * down + column * right;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i) {
+    const int r = 8 * (i % 4 / 2), j = i / 4 * 8 + i % 2;
+    if (r < rows && j < columns) to[r * down + j * right] = from_float<T>(sums[i]);
+  }
+}
+template <class T, int kCount>
+__device__ void store_rows_in(const DenseView& c, std::int64_t row, std::int64_t column,
+                              const float (&sums)[kCount]) {
+  if (c.layout == Layout::row_major) store_rows_as<T, Layout::row_major>(c, row, column, sums);
+  else store_rows_as<T, Layout::col_major>(c, row, column, sums);
+}
+template <int kCount>
+__device__ void store_rows(const DenseView& c, std::int64_t row, std::int64_t column,
+                           const float (&sums)[kCount]) {
+  switch (c.type) {
+    case ElementType::f32: store_rows_in<float>(c, row, column, sums); break;
+    case ElementType::f16: store_rows_in<__half>(c, row, column, sums); break;
+    case ElementType::bf16: store_rows_in<__nv_bfloat16>(c, row, column, sums); break;
+  }
+}
+
+// A warp's sums of its panel: in `kFragmentRows` times 16 rows.
+template <int kFragmentRows, int kCount>
+__device__ void store_panel(const DenseView& c, const Piece& piece, int warp,
+                            const float (&acc)[kFragmentRows][kCount]) {
+#pragma unroll
+  for (int f = 0; f < kFragmentRows; ++f)
+    store_rows(c, (std::int64_t{piece.first_panel + warp} * kFragmentRows + f) * 16, piece.column,
+               acc[f]);
+}
+
+// Leaves this part's sums in the workspace. True in the warp that comes last, which then has the
+// sums of all parts.
+template <int kFragmentRows, int kCount>
+__device__ bool join_parts(const Arguments& args, const Piece& piece, int warp,
+                           float (&acc)[kFragmentRows][kCount]) {
+  constexpr int kVectors = kCount / 4;  // of 16 bytes, a lane's of one fragment
+  constexpr int kTile = kFragmentRows * kVectors * 32;
+  const int lane = threadIdx.x % 32;
+  float4* const tiles =
+      args.partial + (std::int64_t{piece.tile} + warp * piece.parts) * kTile + lane;
+  float4* const own = tiles + std::int64_t{piece.part} * kTile;
+#pragma unroll
+  for (int f = 0; f < kFragmentRows; ++f)
+#pragma unroll
+    for (int i = 0; i < kVectors; ++i)
+      __stcg(own + (f * kVectors + i) * 32,
+             make_float4(acc[f][4 * i], acc[f][4 * i + 1], acc[f][4 * i + 2], acc[f][4 * i + 3]));
+  __threadfence();
+  __syncwarp();
+  unsigned* const arrivals = args.arrivals + piece.arrival + warp;
+  unsigned before = 0;
+  if (lane == 0) before = atomicAdd(arrivals, 1U);
+  before = __shfl_sync(kFullWarp, before, 0);
+  if (before + 1 != static_cast<unsigned>(piece.parts)) return false;
+  __threadfence();
+  if (lane == 0) *arrivals = 0;
+#pragma unroll
+  for (int f = 0; f < kFragmentRows; ++f)
+#pragma unroll
+    for (float& sum : acc[f]) sum = 0;
+  for (int part = 0; part < piece.parts; ++part)
+#pragma unroll
+    for (int f = 0; f < kFragmentRows; ++f)
+#pragma unroll
+      for (int i = 0; i < kVectors; ++i) {
+        const float4 x = __ldcg(tiles + std::int64_t{part} * kTile + (f * kVectors + i) * 32);
+        acc[f][4 * i] += x.x;
+        acc[f][4 * i + 1] += x.y;
+        acc[f][4 * i + 2] += x.z;
+        acc[f][4 * i + 3] += x.w;
+      }
+  return true;
+}
+
+template <int kTilesN, int kWarps>
+struct NarrowShape {
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kBarrierBytes = 1024;  // keeps the rings aligned
+  static constexpr int kBuffers = 2;          // of B's chunks
+  static constexpr int kChunkSteps = kTilesN == 4 ? 8 : 16;
+  static constexpr int kStepBytes = kTilesN * 32 * 8;
+  static constexpr int kChunkBytes = kChunkSteps * kStepBytes;
+  static constexpr int kRingsAt = kBarrierBytes + kBuffers * kChunkBytes;
+  static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
+  static_assert(kChunkSteps % BitmapQueues::kBlockSteps == 0);
+};
+
+// The chunks of B of one piece, two at a time in shared memory. Thread 0 asks for them.
+template <class Shape>
+class ChunkReader {
+ public:
+  __device__ ChunkReader(char* shared, std::uint64_t* full, const char* b)
+      : shared_(shared), full_(full), b_(b) {}
+  __device__ void begin(const Piece& piece) {
+    from_ = b_ + std::int64_t{piece.first_step} * Shape::kStepBytes;
+    bytes_left_ = piece.steps * Shape::kStepBytes;
+    __syncthreads();  // the last piece's chunks were read
+    request();
+  }
+  // The next chunk. All threads of the block; the one before it is no longer read.
+  __device__ const char* next() {
+    if (bytes_left_ > 0) {
+      __syncthreads();
+      request();
+    }
+    mbarrier::wait(full_ + buffer_, parity_ >> buffer_ & 1U);
+    parity_ ^= 1U << buffer_;
+    const char* const chunk = shared_ + buffer_ * Shape::kChunkBytes;
+    buffer_ ^= 1;
+    return chunk;
+  }
+
+ private:
+  __device__ void request() {
+    namespace ptx = cuda::ptx;
+    if (threadIdx.x == 0) {
+      const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, Shape::kChunkBytes));
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
+                                     full_ + filled_, bytes);
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global,
+                         shared_ + filled_ * Shape::kChunkBytes, from_, bytes, full_ + filled_);
+    }
+    filled_ ^= 1;
+    from_ += Shape::kChunkBytes;
+    bytes_left_ -= Shape::kChunkBytes;
+  }
+
+  char* shared_;
+  std::uint64_t* full_;
+  const char* b_;
+  const char* from_ = nullptr;
+  int bytes_left_ = 0;
+  int filled_ = 0, buffer_ = 0;
+  std::uint32_t parity_ = 0;
+};
+
+template <class T, int kTilesN>
+__device__ void multiply_step(float (&acc)[kFragments][4 * kTilesN], const std::uint32_t (&a)[16],
+                              const uint2* b) {
+  uint2 fragments[kTilesN];
+#pragma unroll
+  for (int j = 0; j < kTilesN; ++j) fragments[j] = b[j * 32];
+#pragma unroll
+  for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+    for (int f = 0; f < kFragments; ++f)
+      mma::multiply_add(T{}, reinterpret_cast<float(&)[4]>(acc[f][4 * j]), a[4 * f], a[4 * f + 1],
+                        a[4 * f + 2], a[4 * f + 3], fragments[j].x, fragments[j].y);
+}
+
+template <class T, int kTilesN, int kWarps, int kBlocksPerSm>
+__global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
+    narrow_kernel(const __grid_constant__ Arguments args, const char* b,
+                  const __grid_constant__ DenseView c) {
+  using Shape = NarrowShape<kTilesN, kWarps>;
+  extern __shared__ __align__(1024) char shared[];
+  auto* const barriers = reinterpret_cast<std::uint64_t*>(shared);
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Shape::kBuffers + kWarps * BitmapQueues::kRingUnits; ++i)
+      cuda::ptx::mbarrier_init(barriers + i, 1);
+    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+  }
+  const std::uint32_t one = opaque_one(reinterpret_cast<std::uint32_t*>(
+      barriers + Shape::kBuffers + kWarps * BitmapQueues::kRingUnits));
+  release_successor();
+  ChunkReader<Shape> chunks(shared + Shape::kBarrierBytes, barriers, b);
+  QueueReader reader(shared + Shape::kRingsAt + warp * kWarpRingBytes,
+                     barriers + Shape::kBuffers + warp * BitmapQueues::kRingUnits, one);
+  const int last_piece = args.piece_ptr[blockIdx.x + 1];
+  bool waited = false;
+  for (int p = args.piece_ptr[blockIdx.x]; p < last_piece; ++p) {
+    const Piece piece = args.pieces[p];
+    reader.begin(args, args.segments[piece.first_segment + warp]);
+    if (!waited) wait_for_predecessor();
+    waited = true;
+    chunks.begin(piece);
+    float acc[kFragments][4 * kTilesN] = {};
+    const uint2* b_step = nullptr;
+    for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
+      if (step % Shape::kChunkSteps == 0)
+        b_step = reinterpret_cast<const uint2*>(chunks.next()) + lane;
+      const uint4 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
+      const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+      std::uint32_t a[16];
+#pragma unroll
+      for (int s = 0; s <= BitmapQueues::kGroupSteps; ++s) {
+        // The step before is multiplied while this one's values are on their way.
+        Values values;
+        if (s < BitmapQueues::kGroupSteps)
+          reader.fetch(words[s % BitmapQueues::kGroupSteps], values);
+        if (s > 0) {
+          multiply_step<T, kTilesN>(acc, a, b_step);
+          b_step += kTilesN * 32;
+        }
+        if (s < BitmapQueues::kGroupSteps) {
+          join_halves(values, a);
+          reader.release();
+        }
+      }
+    }
+    if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);
+  }
+}
+
+}  // namespace spmmbench::bitmap_dense

@@ -1,0 +1,173 @@
+#pragma once
+// One warp's view of a segment of bitmap queues (format/bitmap_queues.hpp): it copies the levels
+// into a ring in shared memory, unit by unit, and decodes step after step into A fragments.
+//
+//   ring, 96 levels of 32 words                       a lane's two read positions
+//   level  0  [queue 0][queue 1] ... [queue 31]       low:  16-bit load,  low half of the word
+//   level  1  [queue 0][queue 1] ... [queue 31]       high: 32-bit load, high half of the word
+//   ...                                               both advance by one level per value
+//   level 96..103: levels 0..7 again, so that half a step needs no wrap-around
+
+#include <cstdint>
+#include <cuda/ptx>
+#include <utility>
+
+#include "bitmap_dense/work.hpp"
+#include "common/mbarrier.cuh"
+#include "common/take_if_bit.cuh"
+
+namespace spmmbench::bitmap_dense {
+
+inline constexpr int kLevelBytes = 128;
+inline constexpr int kUnitBytes = BitmapQueues::kUnitLevels * kLevelBytes;
+inline constexpr int kRingBytes = BitmapQueues::kRingUnits * kUnitBytes;
+inline constexpr int kHalfStepLevels = 8;  // most that half a step takes from one queue
+inline constexpr int kMirrorBytes = kHalfStepLevels * kLevelBytes;
+inline constexpr int kWarpRingBytes = kRingBytes + kMirrorBytes;
+inline constexpr unsigned kFullWarp = 0xFFFFFFFFU;
+
+// 1, by way of shared memory: the compiler cannot know it, nor fetch it anew for every use.
+__device__ inline std::uint32_t opaque_one(std::uint32_t* place) {
+  if (threadIdx.x == 0) *place = 1;
+  __syncthreads();
+  return *static_cast<volatile std::uint32_t*>(place);
+}
+
+// The values of one step by register: in the low half of `low` and in the high half of `high`.
+struct Values {
+  std::uint32_t low[16], high[16];
+};
+// The registers of four A fragments.
+__device__ inline void join_halves(const Values& values, std::uint32_t (&a)[16]) {
+#pragma unroll
+  for (int q = 0; q < 16; ++q) a[q] = __byte_perm(values.low[q], values.high[q], 0x7610);
+}
+
+class QueueReader {
+ public:
+  // `ring`: kWarpRingBytes; `full`: kRingUnits barriers, each expecting one arrival; `one`: 1.
+  __device__ QueueReader(char* ring, std::uint64_t* full, std::uint32_t one)
+      : ring_bytes_(ring),
+        ring_(static_cast<std::uint32_t>(__cvta_generic_to_shared(ring))),
+        full_(full),
+        lane_(threadIdx.x % 32),
+        one_(one) {}
+
+  __device__ void begin(const Arguments& args, const BitmapQueues::Segment& segment) {
+    const std::int64_t words = segment.first_block * BitmapQueues::kBlockSteps * 32;
+    bits_ = reinterpret_cast<const uint4*>(args.bits + words) + lane_;
+    hand_over_ = args.hand_over + segment.first_block * 32 + lane_;
+    values_ = reinterpret_cast<const char*>(args.values) + segment.first_level * kLevelBytes;
+    bytes_left_ = segment.levels * kLevelBytes;
+    groups_left_ = segment.steps / BitmapQueues::kGroupSteps;
+    low_ = high_ = ring_ + lane_ * 4;
+    fill_slot_ = wait_slot_ = 0;
+    __syncwarp();  // the last segment's values were read
+    for (int unit = 0; unit < BitmapQueues::kRingUnits; ++unit) request_unit();
+    next_hand_over_ = *hand_over_;
+    next_ = load_group();
+    after_ = load_group();
+  }
+
+  // The words of the next four steps; at a block's start the queues change hands.
+  __device__ uint4 next_group(bool block_start) {
+    if (block_start) {
+      const std::uint32_t from = next_hand_over_;
+      hand_over_ += 32;
+      if (groups_left_ > 0) next_hand_over_ = *hand_over_;
+      low_ = __shfl_sync(kFullWarp, low_, static_cast<int>(from));
+      high_ = __shfl_sync(kFullWarp, high_, static_cast<int>(from >> 5));
+      flags_ = __ballot_sync(kFullWarp, (from & 1U << 10) != 0);
+    }
+    const uint4 words = next_;
+    next_ = after_;
+    after_ = load_group();
+    return words;
+  }
+
+  // Fetches the values of one step. They are joined apart from it, so that all loads are under way
+  // before the first is waited for.
+  __device__ void fetch(std::uint32_t word, Values& values) {
+    if ((flags_ & 1U) != 0) wait_unit();
+#pragma unroll
+    for (int q = 0; q < 16; ++q) values.low[q] = values.high[q] = 0;
+    wrap();
+    take<0>(word, values, std::make_integer_sequence<int, kHalfStepLevels>());
+    wrap();
+    take<kHalfStepLevels>(word, values, std::make_integer_sequence<int, kHalfStepLevels>());
+  }
+  // After the step's values have arrived.
+  __device__ void release() {
+    if ((flags_ & 1U << BitmapQueues::kBlockSteps) != 0) {
+      __syncwarp();
+      request_unit();
+    }
+    flags_ >>= 1;
+  }
+
+ private:
+  template <int kFirst, int... kIndex>
+  __device__ void take(std::uint32_t word, Values& values, std::integer_sequence<int, kIndex...>) {
+    ((take_low_if_bit<kFirst + kIndex, kLevelBytes>(values.low[kFirst + kIndex], low_, word, one_),
+      take_word_if_bit<16 + kFirst + kIndex, kLevelBytes>(values.high[kFirst + kIndex], high_, word,
+                                                          one_)),
+     ...);
+  }
+  __device__ void wrap() {
+    if (low_ >= ring_ + kRingBytes) low_ -= kRingBytes;
+    if (high_ >= ring_ + kRingBytes) high_ -= kRingBytes;
+  }
+  __device__ uint4 load_group() {
+    uint4 words = make_uint4(0, 0, 0, 0);
+    if (groups_left_ > 0) words = __ldcs(bits_);
+    --groups_left_;
+    bits_ += 32;
+    return words;
+  }
+  __device__ void request_unit() {
+    namespace ptx = cuda::ptx;
+    if (bytes_left_ > 0) {
+      if (lane_ == 0) {
+        const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, kUnitBytes));
+        const std::uint32_t mirrored =
+            fill_slot_ == 0 ? min(bytes, static_cast<std::uint32_t>(kMirrorBytes)) : 0;
+        std::uint64_t* const full = full_ + fill_slot_;
+        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
+                                       bytes + mirrored);
+        char* const to = ring_bytes_;
+        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + fill_slot_ * kUnitBytes,
+                           values_, bytes, full);
+        if (mirrored > 0)
+          ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + kRingBytes, values_,
+                             mirrored, full);
+      }
+      values_ += kUnitBytes;
+      bytes_left_ -= kUnitBytes;
+    }
+    fill_slot_ = fill_slot_ + 1 == BitmapQueues::kRingUnits ? 0 : fill_slot_ + 1;
+  }
+  __device__ void wait_unit() {
+    mbarrier::wait(full_ + wait_slot_, parity_ >> wait_slot_ & 1U);
+    parity_ ^= 1U << wait_slot_;
+    wait_slot_ = wait_slot_ + 1 == BitmapQueues::kRingUnits ? 0 : wait_slot_ + 1;
+  }
+
+  char* ring_bytes_;
+  std::uint32_t ring_;  // its address in shared memory
+  std::uint64_t* full_;
+  int lane_;
+  std::uint32_t one_;
+  const uint4* bits_ = nullptr;
+  const std::uint16_t* hand_over_ = nullptr;
+  const char* values_ = nullptr;
+  int bytes_left_ = 0;
+  int groups_left_ = 0;
+  std::uint32_t low_ = 0, high_ = 0;  // addresses in shared memory
+  int fill_slot_ = 0, wait_slot_ = 0;
+  std::uint32_t parity_ = 0;  // bit s: of the next wait for slot s
+  std::uint32_t flags_ = 0;
+  std::uint32_t next_hand_over_ = 0;
+  uint4 next_{}, after_{};
+};
+
+}  // namespace spmmbench::bitmap_dense

@@ -1,0 +1,174 @@
+#pragma once
+// Many columns: two warpgroups multiply with wgmma, A decoded into registers, B by TMA.
+//
+//   producer warp                 ring of stages            warp w of warpgroup 0, 1
+//   B tile, 64 of k x kTileN  ->  [B][B][B]...              own ring of queues: decode a step
+//   in the 128-byte swizzle                                 (16R rows x 64/R of k) while the step
+//                                                           before it is multiplied
+//
+// A warpgroup's R slices of 64 rows are four 16-row fragments each, one of every warp, so a warp
+// decodes and stores 16R consecutive rows, one panel.
+
+#include <cuda.h>
+
+#include "bitmap_dense/narrow.cuh"
+#include "common/wgmma_register_a.cuh"
+
+namespace spmmbench::bitmap_dense {
+
+inline constexpr int kWarpgroup = 128;
+inline constexpr int kWideWarps = 8;  // that multiply
+inline constexpr int kWideThreads = 3 * kWarpgroup;
+inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
+inline constexpr int kLineBytes = 128;
+inline constexpr int kProducerRegisters = 24;
+inline constexpr int kConsumerRegisters = 240;
+
+template <class T, Layout kLayout, int kTileColumns>
+struct WideShape {
+  using Element = T;
+  static constexpr Layout kLayoutB = kLayout;
+  static constexpr int kTileN = kTileColumns;
+  static constexpr int kSlices = 256 / kTileN > 4 ? 4 : 256 / kTileN;  // fills 128 accumulators
+  static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments / kSlices;
+  static constexpr int kStageSteps = kStageK / 16 / kStepFragmentsK;
+  static constexpr int kStageBytes = kTileN * kLineBytes;
+  static constexpr int kStages = kTileN == 256 ? 3 : kTileN == 128 ? 6 : 8;
+  static constexpr int kBarrierBytes = 1024;
+  static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
+  static constexpr int kSharedBytes = kRingsAt + kWideWarps * kWarpRingBytes;
+  static constexpr auto kMajor = kLayout == Layout::col_major ? wgmma::Major::k : wgmma::Major::mn;
+  static constexpr int kAccumulators = kTileN / 2;
+  static_assert(kSharedBytes <= 232448, "227 KB a block");
+};
+
+template <class S>
+__device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
+                        std::uint64_t* full, std::uint64_t* empty) {
+  namespace ptx = cuda::ptx;
+  mbarrier::Cursor at;
+  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
+    const Piece piece = args.pieces[p];
+    const int first_k = piece.first_step * S::kStepFragmentsK * 16;
+    const int count = piece.steps / S::kStageSteps;
+    for (int i = 0; i < count; ++i) {
+      mbarrier::wait(empty + at.stage, at.parity ^ 1);
+      char* const to = stages + at.stage * S::kStageBytes;
+      std::uint64_t* const barrier = full + at.stage;
+      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
+                                     S::kStageBytes);
+      const int k = first_k + i * kStageK;
+      if constexpr (S::kLayoutB == Layout::col_major) {
+        const std::int32_t from[2] = {k, piece.column};
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map_b, from, barrier);
+      } else {
+        for (int j = 0; j < S::kTileN / kStageK; ++j) {
+          const std::int32_t from[2] = {piece.column + j * kStageK, k};
+          ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                    to + j * kStageK * kLineBytes, &map_b, from, barrier);
+        }
+      }
+      at.advance(S::kStages);
+    }
+  }
+}
+
+// One decoded step: every slice's rows times the columns of the tile.
+template <class S>
+__device__ void multiply(float (&acc)[S::kSlices][S::kAccumulators], const std::uint32_t (&a)[16],
+                         const char* tile, int k_fragment) {
+  constexpr int kGroup = 8 * kLineBytes;
+  constexpr int kAdvance = S::kMajor == wgmma::Major::k ? 32 : 16 * kLineBytes;
+  const std::uint64_t b = wgmma::descriptor(tile, kStageK * kLineBytes, kGroup);
+  wgmma::fence();
+#pragma unroll
+  for (int k = 0; k < S::kStepFragmentsK; ++k)
+#pragma unroll
+    for (int slice = 0; slice < S::kSlices; ++slice) {
+      const int f = 4 * (k * S::kSlices + slice);
+      wgmma::MmaRegisterA<typename S::Element, S::kMajor, S::kTileN>::run(
+          acc[slice], a[f], a[f + 1], a[f + 2], a[f + 3],
+          wgmma::advance(b, (k_fragment + k) * kAdvance));
+    }
+  wgmma::commit();
+}
+
+template <class S>
+__device__ void consume(const Arguments& args, const DenseView& c, char* shared, char* stages,
+                        std::uint64_t* full, std::uint64_t* empty, std::uint64_t* ring_full,
+                        std::uint32_t one) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  QueueReader reader(shared + S::kRingsAt + warp * kWarpRingBytes,
+                     ring_full + warp * BitmapQueues::kRingUnits, one);
+  mbarrier::Cursor at;
+  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
+    const Piece piece = args.pieces[p];
+    reader.begin(args, args.segments[piece.first_segment + warp]);
+    float acc[S::kSlices][S::kAccumulators];
+#pragma unroll
+    for (int slice = 0; slice < S::kSlices; ++slice)
+#pragma unroll
+      for (float& x : acc[slice]) x = 0;
+    std::uint32_t a[2][16];
+    int finished = -1;  // the stage that the step before ended
+    for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
+      const uint4 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
+      const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+      for (int s = 0; s < BitmapQueues::kGroupSteps; ++s) {
+        Values values;
+        reader.fetch(words[s], values);
+        join_halves(values, a[s % 2]);
+        reader.release();
+        if (s % S::kStageSteps == 0) mbarrier::wait(full + at.stage, at.parity);
+        multiply<S>(acc, a[s % 2], stages + at.stage * S::kStageBytes,
+                    s % S::kStageSteps * S::kStepFragmentsK);
+        wgmma::wait<1>();  // the step before: its registers and its stage are free
+        if (finished >= 0 && lane == 0) cuda::ptx::mbarrier_arrive(empty + finished);
+        finished = -1;
+        if (s % S::kStageSteps == S::kStageSteps - 1) {
+          finished = at.stage;
+          at.advance(S::kStages);
+        }
+      }
+    }
+    wgmma::wait<0>();
+#pragma unroll
+    for (int slice = 0; slice < S::kSlices; ++slice) wgmma::fence_registers(acc[slice]);
+    if (finished >= 0 && lane == 0) cuda::ptx::mbarrier_arrive(empty + finished);
+    if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);
+  }
+}
+
+template <class S>
+__global__ void __launch_bounds__(kWideThreads, 1)
+    wide_kernel(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_b,
+                const __grid_constant__ DenseView c) {
+  extern __shared__ __align__(1024) char shared[];
+  auto* const full = reinterpret_cast<std::uint64_t*>(shared);
+  std::uint64_t* const empty = full + S::kStages;
+  std::uint64_t* const ring_full = empty + S::kStages;
+  char* const stages = shared + S::kBarrierBytes;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < S::kStages; ++i) {
+      cuda::ptx::mbarrier_init(full + i, 1);
+      cuda::ptx::mbarrier_init(empty + i, kWideWarps);
+    }
+    for (int i = 0; i < kWideWarps * BitmapQueues::kRingUnits; ++i)
+      cuda::ptx::mbarrier_init(ring_full + i, 1);
+    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+  }
+  const std::uint32_t one = opaque_one(
+      reinterpret_cast<std::uint32_t*>(ring_full + kWideWarps * BitmapQueues::kRingUnits));
+  release_successor();
+  wait_for_predecessor();
+  if (threadIdx.x >= 2 * kWarpgroup) {
+    wgmma::give_registers<kProducerRegisters>();
+    if (threadIdx.x == 2 * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
+  } else {
+    wgmma::take_registers<kConsumerRegisters>();
+    consume<S>(args, c, shared, stages, full, empty, ring_full, one);
+  }
+}
+
+}  // namespace spmmbench::bitmap_dense

@@ -1,0 +1,279 @@
+// bitmap_dense: unstructured pruned weights, loaded as bits and nonzeros, multiplied as a dense
+// matrix on the tensor cores ("load as sparse, compute as dense", Flash-LLM, VLDB 2024; SpInfer,
+// EuroSys 2025). The format and the decoder are our own (format/bitmap_queues.hpp): values wait in
+// one queue per shared-memory bank, so that a warp decodes into its A fragments without conflicts.
+//
+// Up to 32 columns mma.m16n8k16 multiplies (bitmap_dense/narrow.cuh), above wgmma with A in
+// registers and B by TMA (bitmap_dense/wide.cuh). docs/kernels/bitmap_dense.md has the pictures.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "bitmap_dense/schedule.hpp"
+#include "bitmap_dense/wide.cuh"
+#include "common/dependent_launch.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/tensor_map.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+namespace bitmap = bitmap_dense;
+using bitmap::Tiling;
+
+// Below this share of nonzeros a bit per position is most of what is read, and index formats win.
+constexpr double kMinFill = 0.01;
+constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refused for fill
+
+// ---- Variants ----------------------------------------------------------------------------------
+
+constexpr int kNarrowWarps = 4;
+constexpr int kNarrowBlocksPerSm = 3;  // as many as the rings leave room for
+
+struct Variant {
+  ElementType type;
+  Layout layout_b;  // of the wide ones; the narrow ones read a packed copy
+  bool narrow;
+  Tiling tiling;
+  int threads, shared_bytes, blocks_per_sm;
+  int partial_vectors;  // of 16 bytes, a lane's sums
+  void (*narrow_kernel)(bitmap::Arguments, const char*, DenseView);
+  void (*wide_kernel)(bitmap::Arguments, CUtensorMap, DenseView);
+  void (*pack)(DenseView, std::int64_t, int, std::uint32_t*);
+
+  const void* kernel() const {
+    return narrow ? reinterpret_cast<const void*>(narrow_kernel)
+                  : reinterpret_cast<const void*>(wide_kernel);
+  }
+};
+
+template <class T, int kTilesN>
+Variant narrow_variant(ElementType type) {
+  using Shape = bitmap::NarrowShape<kTilesN, kNarrowWarps>;
+  return {type,
+          Layout::row_major,
+          true,
+          {BitmapQueues::kStepFragments, kNarrowWarps, 8 * kTilesN},
+          Shape::kThreads,
+          Shape::kSharedBytes,
+          kNarrowBlocksPerSm,
+          bitmap::kFragments * kTilesN,
+          bitmap::narrow_kernel<T, kTilesN, kNarrowWarps, kNarrowBlocksPerSm>,
+          nullptr,
+          bitmap::pack_b<T>};
+}
+template <class T, Layout kLayout, int kTileN>
+Variant wide_variant(ElementType type) {
+  using Shape = bitmap::WideShape<T, kLayout, kTileN>;
+  return {type,
+          kLayout,
+          false,
+          {Shape::kSlices, bitmap::kWideWarps, kTileN},
+          bitmap::kWideThreads,
+          Shape::kSharedBytes,
+          1,
+          Shape::kSlices * Shape::kAccumulators / 4,
+          nullptr,
+          bitmap::wide_kernel<Shape>,
+          nullptr};
+}
+
+// Narrowest first.
+template <class T>
+void add_variants(std::vector<Variant>& out, ElementType type) {
+  out.push_back(narrow_variant<T, 1>(type));
+  out.push_back(narrow_variant<T, 2>(type));
+  out.push_back(narrow_variant<T, 4>(type));
+  out.push_back(wide_variant<T, Layout::row_major, 64>(type));
+  out.push_back(wide_variant<T, Layout::col_major, 64>(type));
+  out.push_back(wide_variant<T, Layout::row_major, 128>(type));
+  out.push_back(wide_variant<T, Layout::col_major, 128>(type));
+  out.push_back(wide_variant<T, Layout::row_major, 256>(type));
+  out.push_back(wide_variant<T, Layout::col_major, 256>(type));
+}
+
+// The narrowest tile that covers N, or the widest.
+const Variant& choose_variant(const Problem& problem) {
+  static const std::vector<Variant> all = [] {
+    std::vector<Variant> out;
+    add_variants<__half>(out, ElementType::f16);
+    add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    return out;
+  }();
+  const Variant* widest = nullptr;
+  for (const Variant& v : all) {
+    if (v.type != storage_type(problem.precision)) continue;
+    if (!v.narrow && v.layout_b != problem.layout) continue;
+    widest = &v;
+    if (problem.n <= v.tiling.tile_columns) break;
+  }
+  return *widest;
+}
+
+// ---- Plan --------------------------------------------------------------------------------------
+
+class BitmapDensePlan final : public Plan {
+ public:
+  BitmapDensePlan(const Problem& problem, Device& device, StageTimer& stages)
+      : variant_(choose_variant(problem)) {
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(
+        variant_.kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
+    const Tiling& tiling = variant_.tiling;
+    bitmap::Schedule schedule;
+    BitmapQueues queues;
+    {
+      const auto timed = stages.scope("build");
+      schedule =
+          bitmap::make_schedule(tiling, problem.m(), problem.k(), problem.n,
+                                std::int64_t{variant_.blocks_per_sm} * device.info().sm_count);
+      queues =
+          BitmapQueues::build(*problem.a, variant_.type, tiling.panel_fragments, schedule.ranges);
+    }
+    blocks_ = schedule.blocks();
+    const auto timed = stages.scope("upload");
+    pieces_ = device.upload(schedule.pieces);
+    piece_ptr_ = device.upload(schedule.piece_ptr);
+    segments_ = device.upload(queues.segments);
+    bits_ = device.upload(queues.bits);
+    hand_over_ = device.upload(queues.hand_over);
+    values_ = device.upload(queues.values);
+    partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
+                               sizeof(float4));
+    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    if (variant_.narrow) {
+      steps_ = BitmapQueues::panel_steps(problem.k(), tiling.panel_fragments);
+      packed_words_ = steps_ * tiling.tile_columns * (BitmapQueues::kFragment / 2);
+      packed_ = device.allocate(packed_words_ * sizeof(std::uint32_t));
+    }
+    device.synchronize();
+    arguments_ = {.pieces = pieces_.as<bitmap::Piece>(),
+                  .piece_ptr = piece_ptr_.as<std::int32_t>(),
+                  .segments = segments_.as<BitmapQueues::Segment>(),
+                  .bits = bits_.as<std::uint32_t>(),
+                  .hand_over = hand_over_.as<std::uint16_t>(),
+                  .values = values_.as<std::uint16_t>(),
+                  .partial = partial_.as<float4>(),
+                  .arrivals = arrivals_.as<unsigned>()};
+    describe(problem, queues, schedule);
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (blocks_ == 0) {  // A has no columns, or C no elements
+      SPMMBENCH_CUDA(
+          cudaMemsetAsync(c.data, 0, c.bytes(), static_cast<cudaStream_t>(stream.handle)));
+      return;
+    }
+    const dim3 grid(static_cast<unsigned>(blocks_)), block(static_cast<unsigned>(variant_.threads));
+    if (variant_.narrow) {
+      constexpr std::int64_t kPackThreads = 256;
+      launch_dependent(
+          variant_.pack,
+          dim3(static_cast<unsigned>((packed_words_ + kPackThreads - 1) / kPackThreads)),
+          dim3(kPackThreads), 0, stream, true, b, steps_, variant_.tiling.tile_columns / 8,
+          packed_.as<std::uint32_t>());
+      launch_dependent(variant_.narrow_kernel, grid, block, variant_.shared_bytes, stream, true,
+                       arguments_, packed_.as<char>(), c);
+      return;
+    }
+    if (b.data != b_.data || b.ld != b_.ld) {
+      const auto lines = static_cast<std::uint32_t>(
+          b.layout == Layout::col_major ? variant_.tiling.tile_columns : bitmap::kStageK);
+      map_b_ = make_tensor_map(b, lines, bitmap::kStageK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      b_ = b;
+    }
+    launch_dependent(variant_.wide_kernel, grid, block, variant_.shared_bytes, stream, true,
+                     arguments_, map_b_, c);
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  void describe(const Problem& problem, const BitmapQueues& queues,
+                const bitmap::Schedule& schedule) {
+    report_.format = queues.stats();
+    report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)},
+                      {"multiply", variant_.narrow ? "mma" : "wgmma"}};
+    const std::int64_t column_tiles =
+        (problem.n + variant_.tiling.tile_columns - 1) / variant_.tiling.tile_columns;
+    report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) * BitmapQueues::kLanes *
+                           32 * static_cast<double>(column_tiles * variant_.tiling.tile_columns);
+    report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
+    for (const Buffer* buffer : {&pieces_, &piece_ptr_, &segments_, &bits_, &hand_over_, &values_,
+                                 &partial_, &arrivals_, &packed_})
+      report_.device_bytes += buffer->bytes();
+  }
+
+  const Variant& variant_;
+  int blocks_ = 0;
+  std::int64_t steps_ = 0;         // of a panel
+  std::int64_t packed_words_ = 0;  // of B
+  PlanReport report_;
+  Buffer pieces_, piece_ptr_, segments_, bits_, hand_over_, values_, partial_, arrivals_, packed_;
+  DenseView b_;  // of map_b_
+  CUtensorMap map_b_{};
+  bitmap::Arguments arguments_{};
+};
+
+// ---- Kernel ------------------------------------------------------------------------------------
+
+class BitmapDense final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const Variant& variant = choose_variant(problem);
+    const Tiling& tiling = variant.tiling;
+    const std::int64_t panels = BitmapQueues::panels(problem.m(), tiling.panel_fragments);
+    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), tiling.panel_fragments);
+    const std::int64_t positions =
+        (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) * BitmapQueues::kLanes * 32;
+    const double fill =
+        static_cast<double>(problem.nnz()) / std::max(1.0, static_cast<double>(positions));
+    const double least = problem.options.get_double("min_fill", kMinFill);
+    if (positions > kSmallPositions && fill < least)
+      return Support::no(
+          fmt::format("{:.2g} % nonzeros, less than min_fill: a bit per position "
+                      "is more than an index per nonzero",
+                      100 * fill));
+    // Padding for queues that lag: at most every position is stored, a tenth more where rows are
+    // alike. Sums: every block ends at most two shared panels; tiles of columns at most 8 parts.
+    const std::int64_t values = std::min(positions, problem.nnz() + positions / 8);
+    const std::int64_t warps =
+        std::int64_t{2} * variant.blocks_per_sm * device.sm_count * tiling.warps;
+    const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
+    const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
+    const std::int64_t bytes =
+        positions / 8 + 2 * values +
+        sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4)) +
+        (variant.narrow ? steps * tiling.tile_columns * 32 : 0);
+    return Support::yes(static_cast<std::size_t>(bytes));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<PreparedPerShape<BitmapDensePlan>>(a, options, device);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "bitmap_dense",
+      .summary = "pruned weights: bits and nonzeros, decoded into tensor-core fragments",
+      .source = "spmmbench, after Flash-LLM and SpInfer",
+      .min_compute_capability = 90,
+      .exact_architecture = true,
+      .precisions = {Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .options = {{"min_fill", "0.01", "least share of nonzeros in large matrices"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(BitmapDense);
+
+}  // namespace
+}  // namespace spmmbench
