@@ -101,21 +101,21 @@ def cuda_release(entry):
 
 
 def compare(recorded, current):
-    """One line per difference."""
-    lines = []
+    """A line per recorded kernel that changed, and one per kernel that is not recorded yet."""
+    lines, unrecorded = [], []
     for file in sorted(recorded.keys() | current.keys()):
         old, new = recorded.get(file, {}), current.get(file, {})
         for kernel in sorted(old.keys() | new.keys()):
             if kernel not in new:
                 lines.append(f"{file}: {kernel}: recorded, but no longer there")
             elif kernel not in old:
-                lines.append(f"{file}: {kernel}: not recorded: {new[kernel]}")
+                unrecorded.append(f"{file}: {kernel}: not recorded: {new[kernel]}")
             else:
                 for key in sorted(old[kernel].keys() | new[kernel].keys()):
                     before, after = old[kernel].get(key), new[kernel].get(key)
                     if before != after:
                         lines.append(f"{file}: {kernel}: {key} {before} -> {after}")
-    return lines
+    return lines, unrecorded
 
 
 def to_json(release, files):
@@ -163,8 +163,8 @@ def main():
         options.file.write_text(to_json(release, current))
         print(f"{options.file}: {sum(map(len, current.values()))} kernels recorded")
         return 0
-    differences = compare(recorded["kernels"], current)
-    for line in differences:
+    differences, unrecorded = compare(recorded["kernels"], current)
+    for line in unrecorded + differences:
         print(line)
     if differences:
         print(f"{len(differences)} differences; if they are meant, record them: "

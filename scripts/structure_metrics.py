@@ -5,7 +5,7 @@ ordering, compared with results/structure.json.
 They decide how many bytes a kernel moves, and need no GPU: a change to a format or an ordering that
 costs time on the device shows here first. All are deterministic, so any difference is a change.
 
-  scripts/structure_metrics.py [--program build/host/spmmbench]            compare; exit 1 on a difference
+  scripts/structure_metrics.py [--program build/host/spmmbench]            compare; exit 1 on a change
   scripts/structure_metrics.py [--program build/host/spmmbench] --record   write the recorded values anew
 """
 
@@ -70,17 +70,20 @@ def equal(old, new):
 
 
 def differences(old, new):
-    """One line per metric that changed, appeared or went away."""
-    lines = []
+    """A line per metric that changed or went away, and one per case that is not recorded yet."""
+    lines, unrecorded = [], []
     for case in {**old, **new}:
-        if case not in new or case not in old:
-            lines.append(f"{case}: {'no longer there' if case in old else 'not recorded'}")
+        if case not in old:
+            unrecorded.append(f"{case}: not recorded")
+            continue
+        if case not in new:
+            lines.append(f"{case}: no longer there")
             continue
         for key in {**old[case], **new[case]}:
             before, after = old[case].get(key), new[case].get(key)
             if not equal(before, after):
                 lines.append(f"{case}: {key} was {before}, is {after}")
-    return lines
+    return lines, unrecorded
 
 
 def write(path, found):
@@ -103,8 +106,8 @@ def main():
         return 0
     if not options.file.exists():
         sys.exit(f"{options.file}: not recorded yet; --record writes it")
-    lines = differences(json.loads(options.file.read_text()), found)
-    for line in lines:
+    lines, unrecorded = differences(json.loads(options.file.read_text()), found)
+    for line in unrecorded + lines:
         print(line)
     if lines:
         print(f"{len(lines)} differences. If they are meant: scripts/structure_metrics.py --record")

@@ -49,14 +49,20 @@ class KernelResources(unittest.TestCase):
 
     def test_a_change_is_one_line_and_none_is_silence(self):
         recorded = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 0}}}
-        self.assertEqual(kernel_resources.compare(recorded, recorded), [])
+        self.assertEqual(kernel_resources.compare(recorded, recorded), ([], []))
         spilling = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 16}}}
         self.assertEqual(
             kernel_resources.compare(recorded, spilling),
-            ["kernels/a.cu: scan: spill_bytes 0 -> 16"],
+            (["kernels/a.cu: scan: spill_bytes 0 -> 16"], []),
         )
-        self.assertEqual(len(kernel_resources.compare(recorded, {})), 1)
-        self.assertEqual(len(kernel_resources.compare({}, recorded)), 1)
+        gone, _ = kernel_resources.compare(recorded, {})
+        self.assertEqual(len(gone), 1)
+
+    def test_a_new_kernel_is_named_and_no_failure(self):
+        new = {"kernels/a.cu": {"scan": {"registers": 40, "spill_bytes": 0}}}
+        changed, unrecorded = kernel_resources.compare({}, new)
+        self.assertEqual(changed, [])
+        self.assertEqual(len(unrecorded), 1)
 
     def test_what_is_written_reads_back(self):
         files = {"kernels/a.cu": {"scan<float>": {"registers": 40}, "copy": {"registers": 16}}}

@@ -1,0 +1,99 @@
+// csr_naive: the smallest complete kernel. Copy this file to begin one of your own; read
+// csr_row_split.cu next, which is the same product made fast.
+//
+// One thread computes one element of C: thread (i, j) walks the nonzeros of row i of A and adds
+// value * B[column][j]. Neighbouring threads have neighbouring j, so that they read neighbouring
+// elements of a row of B.
+
+#include <cuda_runtime.h>
+
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+__global__ void csr_naive_kernel(const std::int64_t* row_ptr, const std::int32_t* col_idx,
+                                 const float* values, std::int64_t rows, DenseView b, DenseView c) {
+  const std::int64_t element = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t i = element / c.cols, j = element % c.cols;
+  if (i >= rows) return;
+  float sum = 0;
+  for (std::int64_t e = row_ptr[i]; e < row_ptr[i + 1]; ++e)
+    sum += values[e] * static_cast<const float*>(b.data)[col_idx[e] * b.ld + j];
+  static_cast<float*>(c.data)[i * c.ld + j] = sum;
+}
+
+// A on the device. `prepare` makes it once; every plan bound to it uses it.
+struct Matrix {
+  std::int64_t rows;
+  Buffer row_ptr, col_idx, values;
+};
+
+// Bound to one N: launch is all that is timed. It allocates nothing and writes all of C.
+class CsrNaivePlan final : public Plan {
+ public:
+  explicit CsrNaivePlan(const Matrix& a) : a_(a) {}
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    constexpr int kThreads = 256;
+    const auto blocks = static_cast<unsigned>((a_.rows * c.cols + kThreads - 1) / kThreads);
+    csr_naive_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        a_.row_ptr.as<std::int64_t>(), a_.col_idx.as<std::int32_t>(), a_.values.as<float>(),
+        a_.rows, b, c);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+  PlanReport report() const override {
+    PlanReport report;
+    report.device_bytes = a_.row_ptr.bytes() + a_.col_idx.bytes() + a_.values.bytes();
+    return report;
+  }
+
+ private:
+  const Matrix& a_;
+};
+
+class CsrNaivePrepared final : public Prepared {
+ public:
+  CsrNaivePrepared(const CsrMatrix& a, Device& device)
+      : a_{a.rows, device.upload(a.row_ptr), device.upload(a.col_idx), device.upload(a.values)} {}
+  std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<CsrNaivePlan>(a_);
+  }
+
+ private:
+  Matrix a_;
+};
+
+class CsrNaive final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  // The reason of a refusal is shown to the user; the bytes are what the plan will hold.
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // 2^30 blocks of 256 threads
+    if (problem.m() * problem.n > kMostElements)
+      return Support::no("C has more than 2^38 elements");
+    return Support::yes(static_cast<std::size_t>((problem.m() + 1 + problem.nnz()) * 8));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    const auto timed = stages.scope("upload");  // until the end of the block
+    auto prepared = std::make_unique<CsrNaivePrepared>(*a.a, device);
+    device.synchronize();
+    return prepared;
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "csr_naive",
+      .summary = "CSR, one thread per element of C: the model to copy",
+      .source = "spmmbench",
+      .precisions = {Precision::fp32, Precision::tf32},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CsrNaive);  // listed, verified, timed, reported and tested from here on
+
+}  // namespace
+}  // namespace spmmbench
