@@ -1,5 +1,8 @@
 #include "devices.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 namespace spmmbench::test {
 namespace {
 
@@ -15,6 +18,11 @@ Device* find_device(DeviceKind kind) {
 }
 
 std::string why_no_device() { return probe_cuda().reason; }
+
+bool gpu_required() {
+  const char* text = std::getenv("SPMMBENCH_REQUIRE_GPU");
+  return text != nullptr && std::string_view(text) == "1";
+}
 
 void mark_device_lost(const DeviceError& error) { lost = lost || error.device_lost(); }
 
