@@ -94,7 +94,7 @@ class MergeTest(CliCase):
     def test_other_devices_are_refused_unless_forced(self):
         first = self.shard("a.json", INPUTS[0])
         other = self.edited(first, "b.json", lambda d: d["context"]["device"].update(name="another"))
-        self.assert_one_line(self.spmmbench("merge", self.out, first, other), 5, "devices differ")
+        self.assert_one_line(self.spmmbench("merge", self.out, first, other), 5, "device.name differs")
         self.assertFalse(self.out.exists())
         self.merge(first, other, "--force")
 
