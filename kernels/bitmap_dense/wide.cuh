@@ -12,7 +12,7 @@
 #include <cuda.h>
 
 #include "bitmap_dense/narrow.cuh"
-#include "common/wgmma_register_a.cuh"
+#include "common/wgmma.cuh"
 
 namespace spmmbench::bitmap_dense {
 

@@ -112,6 +112,37 @@ SPMMBENCH_WGMMA_N(64, "n64", 32, "%32", "%33", "%34")
 SPMMBENCH_WGMMA_N(128, "n128", 64, "%64", "%65", "%66")
 SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")
 
+// The same with A in registers: each warp of the warpgroup gives its own 16 rows of A as the
+// fragment of mma.m16n8k16 (common/mma.cuh). They must stay as they are until the group has ended.
+template <class Input, Major kMajorB, int kColumns>
+struct MmaRegisterA;
+
+// clang-format off
+#define SPMMBENCH_WGMMA_RA(Input, kMajorB, kColumns, shape, types, kCount, A, B, transposed)       \
+  template <>                                                                                   \
+  struct MmaRegisterA<Input, kMajorB, kColumns> {                                               \
+    __device__ static void run(float (&d)[kCount], std::uint32_t a0, std::uint32_t a1,          \
+                               std::uint32_t a2, std::uint32_t a3, std::uint64_t b) {           \
+      asm volatile("wgmma.mma_async.sync.aligned." shape ".f32." types                          \
+                   " {" SPMMBENCH_REGS_##kCount "}, {" A "}, " B ", 1, 1, 1, " transposed ";\n" \
+                   : SPMMBENCH_D##kCount(0)                                                     \
+                   : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b));                               \
+    }                                                                                           \
+  };
+#define SPMMBENCH_WGMMA_RA_N(kColumns, n, kCount, A, B)                                           \
+  SPMMBENCH_WGMMA_RA(__half, Major::k, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, "0")     \
+  SPMMBENCH_WGMMA_RA(__half, Major::mn, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, "1")    \
+  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, \
+                  "0")                                                                         \
+  SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, "1")
+// clang-format on
+
+SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36")
+SPMMBENCH_WGMMA_RA_N(128, "n128", 64, "%64, %65, %66, %67", "%68")
+SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")
+
+#undef SPMMBENCH_WGMMA_RA_N
+#undef SPMMBENCH_WGMMA_RA
 #undef SPMMBENCH_WGMMA_N
 #undef SPMMBENCH_WGMMA
 #undef SPMMBENCH_D128
