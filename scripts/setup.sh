@@ -18,7 +18,7 @@ require() {
 }
 
 require_build_tools() {
-  require g++ cmake ninja-build git ca-certificates libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libminizip-dev libgtest-dev python3
+  require g++ cmake ninja-build git ca-certificates libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libminizip-dev libeigen3-dev libgtest-dev python3
 }
 
 # preset: `release` with a CUDA toolkit on PATH or in /usr/local/cuda, else `host`.

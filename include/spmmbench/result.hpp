@@ -28,9 +28,10 @@ struct MatrixSummary {
 };
 
 // Times of one case against the baselines of the same matrix, N and layout; null where the baseline
-// has no correct row.
+// has no correct row. Those of CPU kernels stand in for cuSPARSE in runs without a GPU.
 struct Speedups {
   std::optional<double> cusparse_default_fp32, cusparse_best, cublas;
+  std::optional<double> eigen_fp32, eigen;
 };
 
 struct ResultRow {
@@ -54,7 +55,8 @@ struct ResultRow {
   std::optional<double> issued_flops;  // with padding
   std::optional<double> compulsory_bytes, bound_us, of_bound;
   Speedups speedup;
-  // Preprocessing over the time saved per call against cusparse_csr_default at the same precision.
+  // Preprocessing over the time saved per call against cusparse_csr_default at the same precision,
+  // on the CPU against eigen_csr.
   // Null when there is no such baseline; infinity ("never" in JSON) when nothing is saved.
   std::optional<double> break_even_calls;
   std::map<std::string, double> metrics;

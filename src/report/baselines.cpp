@@ -7,6 +7,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::string_view kDefault = "cusparse_csr_default";
+constexpr std::string_view kCpuDefault = "eigen_csr";
 
 void keep_smaller(std::optional<double>& best, double value) {
   best = best ? std::min(*best, value) : value;
@@ -24,6 +25,7 @@ void Baselines::add(const ResultRow& row) {
   Best& best = best_[key_of(row, row.precision, row.c_type)];
   if (row.kernel == kDefault) keep_smaller(best.cusparse_default, row.hot->median_us);
   if (row.kernel.starts_with("cusparse_")) keep_smaller(best.cusparse, row.hot->median_us);
+  if (row.kernel == kCpuDefault) keep_smaller(best.eigen, row.hot->median_us);
   if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, row.hot->median_us);
 }
 
@@ -43,7 +45,10 @@ void Baselines::fill(ResultRow& row) const {
   };
   const Best* fp32 = find(row, "fp32", "fp32");
   const Best* same = find(row, row.precision, row.c_type);
-  if (fp32) row.speedup.cusparse_default_fp32 = ratio(fp32->cusparse_default);
+  if (fp32) {
+    row.speedup.cusparse_default_fp32 = ratio(fp32->cusparse_default);
+    row.speedup.eigen_fp32 = ratio(fp32->eigen);
+  }
   Best best = same ? *same : Best{};
   // tf32 inputs lie in memory as fp32, so the fp32 algorithms are open to the same caller.
   if (row.precision == "tf32" && fp32) {
@@ -52,8 +57,10 @@ void Baselines::fill(ResultRow& row) const {
   }
   row.speedup.cusparse_best = ratio(best.cusparse);
   row.speedup.cublas = ratio(best.cublas);
-  if (best.cusparse_default && row.kernel != kDefault) {
-    const double saved_ms = (*best.cusparse_default - mine) / 1e3;
+  row.speedup.eigen = ratio(best.eigen);
+  const std::optional<double>& plain = best.cusparse_default ? best.cusparse_default : best.eigen;
+  if (plain && row.kernel != kDefault && row.kernel != kCpuDefault) {
+    const double saved_ms = (*plain - mine) / 1e3;
     row.break_even_calls =
         saved_ms > 0 ? preprocessing_ms(row) / saved_ms : std::numeric_limits<double>::infinity();
   }

@@ -143,6 +143,9 @@ const FieldTable<Speedups>& speedup_fields() {
       field("cusparse_best", &S::cusparse_best,
             "over the fastest correct cuSPARSE at the same input precision"),
       field("cublas", &S::cublas, "over cuBLAS on the dense A at the same input precision"),
+      field("eigen_fp32", &S::eigen_fp32, "over eigen_csr at fp32, of CPU kernels").added_later(),
+      field("eigen", &S::eigen, "over eigen_csr at the same input precision, of CPU kernels")
+          .added_later(),
   };
   return table;
 }
@@ -151,8 +154,9 @@ const FieldTable<Speedups>& speedup_fields() {
 Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
       field("break_even_calls", &ResultRow::break_even_calls,
-            "calls after which the preprocessing is paid back against cusparse_csr_default at the "
-            "same precision; never: nothing is saved; null: there is no such baseline");
+            "calls after which the preprocessing is paid back against cusparse_csr_default (on the "
+            "CPU eigen_csr) at the same precision; never: nothing is saved; null: there is no such "
+            "baseline");
   result.schema = {
       {"anyOf", {{{"type", "number"}, {"minimum", 0}}, {{"enum", {"never", nullptr}}}}}};
   result.write = [write = result.write](const ResultRow& row) {

@@ -47,14 +47,32 @@ std::vector<std::vector<const ResultRow*>> by_n(std::span<const ResultRow> rows)
   return ordered;
 }
 
+// Without a GPU Eigen is what speed-ups are told over.
+bool over_eigen(const std::vector<const ResultRow*>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const ResultRow* row) {
+    return row->speedup.eigen_fp32 || row->speedup.eigen;
+  });
+}
+
+const std::optional<double>& over_default(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  return s.eigen_fp32 ? s.eigen_fp32 : s.cusparse_default_fp32;
+}
+
+const std::optional<double>& over_best(const ResultRow& row) {
+  return row.speedup.eigen ? row.speedup.eigen : row.speedup.cusparse_best;
+}
+
 std::string block(std::vector<const ResultRow*> rows) {
   const ResultRow& any = *rows.front();
   std::string text = clip(fmt::format("{}: {} x {}, {} nonzeros, N = {}{}", any.matrix.name,
                                       any.matrix.rows, any.matrix.cols, any.matrix.nnz, any.n,
                                       any.layout == "row" ? "" : ", column-major"),
                           kTableWidth);
+  const bool cpu = over_eigen(rows);
   text += fmt::format("\n  {:<32} {:<5}{:>9} {:>9} {:>8} {:>6} {:>7} {:>7} {:>8}\n", "kernel", "in",
-                      "hot us", "cold us", "GFLOP/s", "bound", "x dflt", "x best", "pays at");
+                      "hot us", "cold us", "GFLOP/s", "bound", cpu ? "x Eig32" : "x dflt",
+                      cpu ? "x Eigen" : "x best", "pays at");
   const auto best = winners(rows);
   std::stable_sort(rows.begin(), rows.end(), [](const ResultRow* a, const ResultRow* b) {
     const double inf = INFINITY;
@@ -80,8 +98,8 @@ std::string block(std::vector<const ResultRow*> rows) {
     text += fmt::format("{} {:<32} {:<5}{} {} {} {} {} {} {}\n", mark, name, row->precision,
                         cell(row->hot->median_us, 9, 1), cell(row->cold->median_us, 9, 1),
                         cell(row->gflops, 8, 0), cell(row->of_bound, 6, 2),
-                        cell(row->speedup.cusparse_default_fp32, 7, 2),
-                        cell(row->speedup.cusparse_best, 7, 2), cell(row->break_even_calls, 8, 0));
+                        cell(over_default(*row), 7, 2), cell(over_best(*row), 7, 2),
+                        cell(row->break_even_calls, 8, 0));
   }
   for (const auto& [reason, names] : skipped)
     text += clip(fmt::format("  skipped ({}): {}", reason, names), kTableWidth) + "\n";
@@ -100,6 +118,7 @@ void Summary::add(std::span<const ResultRow> rows) {
   ++matrices_;
   for (const auto& group : by_n(rows)) {
     const auto best = winners(group);
+    over_eigen_ |= over_eigen(group);
     for (const ResultRow* row : group) {
       Sums& sums = kernels_[row->precision + " " + label_of(*row)];
       sums.wrong += row->status == Status::wrong;
@@ -112,8 +131,8 @@ void Summary::add(std::span<const ResultRow> rows) {
         log_sum += std::log(*value);
         ++n;
       };
-      accumulate(row->speedup.cusparse_default_fp32, sums.log_default, sums.n_default);
-      accumulate(row->speedup.cusparse_best, sums.log_best, sums.n_best);
+      accumulate(over_default(*row), sums.log_default, sums.n_default);
+      accumulate(over_best(*row), sums.log_best, sums.n_best);
       accumulate(row->of_bound, sums.log_bound, sums.n_bound);
     }
   }
@@ -123,7 +142,8 @@ std::string Summary::format() const {
   if (matrices_ < 2) return {};
   std::string text = fmt::format(
       "geometric means over {} matrices\n  {:<40} {:>6} {:>5} {:>5} {:>8} {:>8} {:>8}\n", matrices_,
-      "precision kernel", "cases", "wins", "wrong", "x dflt", "x best", "bound");
+      "precision kernel", "cases", "wins", "wrong", over_eigen_ ? "x Eig32" : "x dflt",
+      over_eigen_ ? "x Eigen" : "x best", "bound");
   for (const auto& [name, sums] : kernels_) {
     if (sums.cases == 0 && sums.wrong == 0) continue;
     const auto mean = [](double log_sum, int n) {

@@ -29,6 +29,7 @@ class Summary {
     int n_default = 0, n_best = 0, n_bound = 0;
   };
   int matrices_ = 0;
+  bool over_eigen_ = false;              // what the speed-ups are over: Eigen in runs without a GPU
   std::map<std::string, Sums> kernels_;  // key: precision and kernel
 };
 

@@ -71,7 +71,7 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
   std::vector<PrecisionGroup> groups;
   for (const Precision precision : options.precisions)
     groups.push_back({precision, options.c_type, false, chosen});
-  if (!options.baselines || device != DeviceKind::cuda) return groups;
+  if (!options.baselines) return groups;
 
   const auto in_group = [&](const Kernel* kernel, Precision precision, ElementType c_type) {
     return std::any_of(groups.begin(), groups.end(), [&](const PrecisionGroup& group) {
@@ -85,7 +85,8 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
   const auto imply = [&](Precision precision, ElementType c_type, std::string_view glob) {
     PrecisionGroup group{precision, c_type, true, {}};
     for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
-      if (kernel->info().baseline && glob_match(glob, kernel->info().name) &&
+      if (kernel->info().baseline && kernel->info().device == device &&
+          glob_match(glob, kernel->info().name) &&
           !excluded(kernel->info().name, options.exclude) && offers(*kernel, precision, c_type) &&
           !in_group(kernel, precision, c_type))
         group.kernels.push_back({kernel, {}});
@@ -98,7 +99,9 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
   // tf32 callers hold fp32 values, so every fp32 algorithm is their baseline too.
   const bool has_tf32 = std::find(options.precisions.begin(), options.precisions.end(),
                                   Precision::tf32) != options.precisions.end();
-  if (!has_fp32)
+  if (!has_fp32 && device == DeviceKind::host)
+    imply(Precision::fp32, ElementType::f32, "eigen_csr");
+  else if (!has_fp32)
     imply(Precision::fp32, ElementType::f32, has_tf32 ? "cusparse_csr_*" : "cusparse_csr_default");
   groups.insert(groups.begin(), implied.begin(), implied.end());
   return groups;

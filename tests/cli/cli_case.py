@@ -11,9 +11,10 @@ import unittest
 PROGRAM = os.environ.get("SPMMBENCH")
 SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 SMALL = "gen:uniform?rows=50&cols=40&density=0.1"
-# One thread and few samples: what is tested is not the speed.
+# One thread, few samples and no baselines: what is tested is not the speed.
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
-QUICK = ("--device", "-1", "--min-samples", "4", "--max-samples", "5", "--max-seconds", "0.05")
+QUICK = ("--device", "-1", "--min-samples", "4", "--max-samples", "5", "--max-seconds", "0.05",
+         "--no-baselines")
 
 
 class CliCase(unittest.TestCase):

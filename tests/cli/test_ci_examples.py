@@ -18,7 +18,8 @@ except ImportError:
 # What this machine can do in seconds; the limits are so coarse that a busy machine decides nothing.
 SETTINGS = {
     "PRESET": "host", "BASE": "HEAD~1", "NEW": "HEAD", "TURNS": "2", "MOST_TURNS": "4",
-    "CASES": f"{SMALL} -n 4,8 -k cpu_csr --device -1 --min-samples 4 --max-samples 5",
+    "CASES": f"{SMALL} -n 4,8 -k cpu_csr --no-baselines --device -1 --min-samples 4 "
+             "--max-samples 5",
     "RESOLVE": "--compare=--resolve=1e9",
 }  # fmt: skip
 

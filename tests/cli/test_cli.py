@@ -215,7 +215,7 @@ class InterruptionTest(CliCase):
     """Eight cases of about 0.3 s each, disturbed."""
 
     cases = (SMALL, "-n", "1:8:1")
-    slowly = ("-k", "cpu_csr", "--device", "-1", "--noise", "0", "--max-samples", "1000000",
+    slowly = ("-k", "cpu_csr", "--no-baselines", "--device", "-1", "--noise", "0", "--max-samples", "1000000",
               "--max-seconds", "0.15")
 
     def setUp(self):

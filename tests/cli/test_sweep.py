@@ -15,7 +15,7 @@ import unittest
 PROGRAM = os.environ.get("SPMMBENCH")
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 DATA = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", ".")) / "data"
-QUICK = ["--min-samples", "2", "--max-samples", "2"]
+QUICK = ["--min-samples", "2", "--max-samples", "2", "--no-baselines"]
 ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1")
 
 

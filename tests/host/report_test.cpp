@@ -105,7 +105,7 @@ ResultRow full_row() {
   row.format = FormatStats{};
   row.device_bytes = 1;
   row.issued_flops = row.compulsory_bytes = 1;
-  row.speedup = {1, 2, 3};
+  row.speedup = {1, 2, 3, 4, 5};
   row.break_even_calls = 4;
   return row;
 }
@@ -156,6 +156,28 @@ TEST(Json, ReadsBackWhatItWrites) {
   context.clocks_before.power_w = 700;
   context.device.kind = DeviceKind::cuda;
   EXPECT_EQ(to_json(context_from_json(to_json(context))), to_json(context));
+}
+
+TEST(Baselines, WithoutAGpuEigenIsWhatSpeedupsAreOverAndTheTableSaysSo) {
+  std::vector<ResultRow> rows = {row_of("eigen_csr", "fp32", 60, true),
+                                 row_of("eigen_csr", "fp16", 90, true),
+                                 row_of("cpu_csr", "fp16", 30)};
+  Baselines baselines;
+  for (const ResultRow& row : rows) baselines.add(row);
+  for (ResultRow& row : rows) baselines.fill(row);
+  const ResultRow& mine = rows[2];
+  EXPECT_DOUBLE_EQ(*mine.speedup.eigen_fp32, 2);
+  EXPECT_DOUBLE_EQ(*mine.speedup.eigen, 3);
+  EXPECT_FALSE(mine.speedup.cusparse_best);
+  EXPECT_DOUBLE_EQ(*mine.break_even_calls, 3 / 0.06);  // 3 ms before, 60 us saved per call
+  EXPECT_FALSE(rows[1].break_even_calls);
+  const std::string table = format_table(rows);
+  EXPECT_NE(table.find("x Eig32 x Eigen"), std::string::npos) << table;
+  EXPECT_EQ(table.find("x best"), std::string::npos);
+  Summary summary;
+  summary.add(rows);
+  summary.add(rows);
+  EXPECT_NE(summary.format().find("x Eigen"), std::string::npos);
 }
 
 TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {

@@ -291,8 +291,9 @@ TEST(Plan, AMatchedKernelMustHaveTheOption) {
   EXPECT_THROW(plan_groups(options, DeviceKind::host), Error);
 }
 
-TEST(Plan, OneGroupPerPrecisionWithoutGpuBaselines) {
+TEST(Plan, OneGroupPerPrecisionWithoutBaselines) {
   RunOptions options;
+  options.baselines = false;
   options.kernels = {"cpu*"};
   options.precisions = {Precision::fp16, Precision::fp32};
   const auto groups = plan_groups(options, DeviceKind::host);
@@ -300,6 +301,23 @@ TEST(Plan, OneGroupPerPrecisionWithoutGpuBaselines) {
   EXPECT_FALSE(groups[0].implied);
   ASSERT_FALSE(groups[0].kernels.empty());
   EXPECT_EQ(groups[0].kernels[0].label(), "cpu_csr");
+}
+
+TEST(Plan, ARunWithoutAGpuGetsEigenInFp32AndInItsOwnPrecisionAsBaselines) {
+  if (Registry<Kernel>::instance().find("eigen_csr") == nullptr) GTEST_SKIP() << "built without";
+  RunOptions options;
+  options.kernels = {"cpu_csr"};
+  options.precisions = {Precision::fp16};
+  const auto groups = plan_groups(options, DeviceKind::host);
+  ASSERT_EQ(groups.size(), 3U);
+  for (const auto& [group, precision] :
+       {std::pair(groups[0], Precision::fp16), {groups[1], Precision::fp32}}) {
+    EXPECT_TRUE(group.implied);
+    EXPECT_EQ(group.precision, precision);
+    ASSERT_EQ(group.kernels.size(), 1U);
+    EXPECT_EQ(group.kernels[0].label(), "eigen_csr");
+  }
+  EXPECT_EQ(groups[2].kernels[0].label(), "cpu_csr");
 }
 
 TEST(Plan, ExcludingEverythingIsAnError) {

@@ -31,6 +31,7 @@ TEST(Shard, OnlyIndicesOfTheCountAreTaken) {
 RunOptions cpu_options() {
   RunOptions options;
   options.kernels = {"cpu_csr"};
+  options.baselines = false;
   options.ns = {8, 16};
   options.precisions = {Precision::fp16, Precision::fp32};
   options.reorderings = {Spec{"none", {}}, Spec{"degree", {}}};

@@ -1,0 +1,157 @@
+// C = A * B by Eigen: its product of a row-major sparse matrix and a dense one, whose own OpenMP
+// loop spreads the rows over the threads. What a CPU kernel has to beat.
+//
+// Eigen multiplies fp32 by fp32 here, since its 16-bit types would also add in 16 bits. A 16-bit B
+// is widened and a 16-bit C is rounded in every launch, by loops that are faster than Eigen's
+// casts.
+
+#include <fmt/format.h>
+
+#include <Eigen/SparseCore>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// Eigen's indices are of one type, so the row pointers are copied to A's 32-bit columns.
+using SparseRows = Eigen::Map<const Eigen::SparseMatrix<float, Eigen::RowMajor, std::int32_t>>;
+
+template <int kOrder>
+using Dense = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, kOrder>;
+
+template <int kOrder>
+Eigen::Map<Dense<kOrder>, Eigen::Unaligned, Eigen::OuterStride<>> view_of(const DenseView& view) {
+  return {static_cast<float*>(view.data), view.rows, view.cols, Eigen::OuterStride<>(view.ld)};
+}
+
+// The elements of a matrix in memory of any type to fp32 without padding, and back.
+void widen(const DenseView& from, float* to) {
+  visit_element(from.type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t line = 0; line < from.lines(); ++line) {
+      const Bits* const in = static_cast<const Bits*>(from.data) + line * from.ld;
+      float* const out = to + line * from.line_length();
+      for (std::int64_t i = 0; i < from.line_length(); ++i) out[i] = element.decode(in[i]);
+    }
+  });
+}
+
+void narrow(const float* from, const DenseView& to) {
+  visit_element(to.type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+#pragma omp parallel for schedule(static)
+    for (std::int64_t line = 0; line < to.lines(); ++line) {
+      Bits* const out = static_cast<Bits*>(to.data) + line * to.ld;
+      const float* const in = from + line * to.line_length();
+      for (std::int64_t i = 0; i < to.line_length(); ++i) out[i] = element.encode(in[i]);
+    }
+  });
+}
+
+template <int kOrder>
+class EigenPlan final : public Plan {
+ public:
+  EigenPlan(const SparseRows& a, const SparseOperand& operand, const Shape& shape) : a_(a) {
+    if (storage_type(operand.precision) != ElementType::f32) b_.resize(operand.k(), shape.n);
+    if (shape.c_type != ElementType::f32) c_.resize(operand.m(), shape.n);
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (b_.size() == 0) return multiply(view_of<kOrder>(b), c);
+    widen(b, b_.data());
+    multiply(b_, c);
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.device_bytes = static_cast<std::size_t>(a_.rows() + 1) * sizeof(std::int32_t) +
+                          static_cast<std::size_t>(a_.nonZeros()) * 2 * sizeof(float) +
+                          static_cast<std::size_t>(b_.size() + c_.size()) * sizeof(float);
+    report.params["threads"] = fmt::format("{}", Eigen::nbThreads());
+    return report;
+  }
+
+ private:
+  template <class B>
+  void multiply(const B& b, const DenseView& c) {
+    if (c_.size() == 0) {
+      view_of<kOrder>(c).noalias() = a_ * b;
+      return;
+    }
+    c_.noalias() = a_ * b;
+    narrow(c_.data(), c);
+  }
+
+  const SparseRows& a_;
+  Dense<kOrder> b_, c_;  // empty where B and C are used as they lie
+};
+
+class EigenPrepared final : public Prepared {
+ public:
+  EigenPrepared(const SparseOperand& a, StageTimer& stages)
+      : operand_(a),
+        row_ptr_(copy(*a.a, stages)),
+        a_(a.m(), a.k(), a.nnz(), row_ptr_.data(), a.a->col_idx.data(), a.a->values.data()) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const auto timed = stages.scope("build");
+    if (shape.layout == Layout::row_major)
+      return std::make_unique<EigenPlan<Eigen::RowMajor>>(a_, operand_, shape);
+    return std::make_unique<EigenPlan<Eigen::ColMajor>>(a_, operand_, shape);
+  }
+
+ private:
+  static std::vector<std::int32_t> copy(const CsrMatrix& a, StageTimer& stages) {
+    const auto timed = stages.scope("build");
+    return {a.row_ptr.begin(), a.row_ptr.end()};
+  }
+
+  SparseOperand operand_;
+  std::vector<std::int32_t> row_ptr_;
+  SparseRows a_;
+};
+
+class EigenCsr final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (problem.nnz() > std::numeric_limits<std::int32_t>::max())
+      return Support::no("needs fewer than 2^31 nonzeros");
+    const bool widens = storage_type(problem.precision) != ElementType::f32;
+    const bool rounds = problem.c_type != ElementType::f32;
+    return Support::yes(
+        static_cast<std::size_t>((widens ? problem.k() : 0) + (rounds ? problem.m() : 0)) *
+            problem.n * sizeof(float) +
+        problem.a->row_ptr.size() * sizeof(std::int32_t));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer& stages) const override {
+    return std::make_unique<EigenPrepared>(a, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "eigen_csr",
+      .summary = "Eigen's sparse times dense product on the CPU, rows spread by OpenMP",
+      .source = fmt::format("Eigen {}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION,
+                            EIGEN_MINOR_VERSION),
+      .device = DeviceKind::host,
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_fma,
+      .baseline = true,
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(EigenCsr);
+
+}  // namespace
+}  // namespace spmmbench
