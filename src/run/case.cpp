@@ -166,6 +166,16 @@ bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRo
   return true;
 }
 
+std::string error_warning(const ResultRow& row) {
+  if (row.status != Status::ok || !row.verify || !(row.verify->error_over_typical > 1)) return {};
+  return fmt::format(
+      "{} n={} {} {}: the error is {:.2g} x what random rounding leaves and {:.2g} x the bound: "
+      "sums "
+      "that round to one side, or a fault that the bound hides",
+      row.matrix.name, row.n, row.kernel, row.precision, row.verify->error_over_typical,
+      row.verify->error_over_bound);
+}
+
 double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
                         ElementType c_type) {
   std::vector<bool> referenced(a.cols, false);

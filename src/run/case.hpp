@@ -40,6 +40,9 @@ struct CaseInput {
 // Throws only Interrupted.
 bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row);
 
+// One line where a correct result errs by more than random rounding leaves; else empty.
+std::string error_warning(const ResultRow& row);
+
 // Bytes that any method moves: A in CSR (4-byte columns, 4-byte row pointers while nnz < 2^31),
 // every referenced row of B once, C once.
 double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,

@@ -152,6 +152,10 @@ class Run {
       else measure_isolated(row);
       if (options_.after_case) options_.after_case(row);
       ledger_.progress().done();
+      if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
+        ledger_.progress().clear();
+        fmt::print(stderr, "spmmbench: {}\n", warning);
+      }
       ledger_.add(std::move(row), rows_);
     }
     ledger_.print_matrix(rows_);

@@ -212,6 +212,15 @@ TEST_F(RunCase, WhatCannotBeComparedIsNeitherRightNorRanked) {
   EXPECT_FALSE(row_.hot);
 }
 
+TEST_F(RunCase, AnErrorBeyondTheTypicalOneIsAWarningAndNoFault) {
+  run(Fault::none);
+  EXPECT_EQ(error_warning(row_), "");
+  row_.verify->error_over_typical = 1.5;
+  EXPECT_NE(error_warning(row_).find("1.5 x what random rounding leaves"), std::string::npos);
+  row_.status = Status::wrong;
+  EXPECT_EQ(error_warning(row_), "") << "its reason says more";
+}
+
 TEST_F(RunCase, AnExceptionEndsOneCaseOnly) {
   EXPECT_TRUE(run(Fault::throws));
   EXPECT_EQ(row_.status, Status::failed);
