@@ -11,48 +11,11 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-#include <vector>
-
 #include "common/cusparse.hpp"
-#include "common/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
-
-bool fits_32_bits(const SparseOperand& a) {
-  return a.nnz() < std::numeric_limits<std::int32_t>::max();
-}
-
-// 32-bit indices while the nonzeros can be counted in them, as every caller would; else 64-bit ones
-// throughout, since cuSPARSE does not mix.
-SparseOnDevice upload_csr(const SparseOperand& operand, Device& device) {
-  const CsrMatrix& a = *operand.a;
-  const ElementType type = storage_type(operand.precision);
-  const bool narrow = fits_32_bits(operand);
-  SparseOnDevice out;
-  if (narrow) {
-    out.memory.push_back(
-        device.upload(std::vector<std::int32_t>(a.row_ptr.begin(), a.row_ptr.end())));
-    out.memory.push_back(device.upload(a.col_idx));
-  } else {
-    out.memory.push_back(device.upload(a.row_ptr));
-    out.memory.push_back(
-        device.upload(std::vector<std::int64_t>(a.col_idx.begin(), a.col_idx.end())));
-  }
-  out.memory.push_back(upload_values(device, a.values, type));
-  out.stored = a.nnz();
-  const cusparseIndexType_t index = narrow ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
-  out.describe = [&a, index, type, row_ptr = out.memory[0].data(), col_idx = out.memory[1].data(),
-                  values = out.memory[2].data()] {
-    cusparseSpMatDescr_t matrix = nullptr;
-    SPMMBENCH_CUSPARSE(cusparseCreateCsr(&matrix, a.rows, a.cols, a.nnz(), row_ptr, col_idx, values,
-                                         index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
-    return SparseDescriptor(matrix);
-  };
-  return out;
-}
 
 class CusparseCsr final : public Kernel {
  public:
@@ -74,10 +37,7 @@ class CusparseCsr final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
-    const std::int64_t index_bytes = fits_32_bits(problem) ? 4 : 8;
-    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    return Support::yes(static_cast<std::size_t>((problem.m() + 1) * index_bytes +
-                                                 problem.nnz() * (index_bytes + value_bytes)));
+    return Support::yes(csr_bytes(problem));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,

@@ -100,6 +100,11 @@ class Kernel {
                                             Device& device, StageTimer& stages) const = 0;
 };
 
+// The layout of B and C in which a kernel is given a problem whose caller asked for `asked`. One
+// column is the same matrix in both; a vector is contiguous only as a column-major one, so kernels
+// that take that get it.
+Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
+
 // The whole question: KernelInfo's limits, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
 

@@ -56,6 +56,11 @@ struct SparseOnDevice {
   PlanReport report;  // of what does not depend on the shape; plans add the rest
 };
 
+// A in CSR, with 32-bit indices while the nonzeros can be counted in them, as every caller would;
+// else with 64-bit ones throughout, since cuSPARSE does not mix.
+SparseOnDevice upload_csr(const SparseOperand& a, Device& device);
+std::size_t csr_bytes(const SparseOperand& a);
+
 // Plans around an uploaded A: workspace, and cusparseSpMM_preprocess when asked, both in the stage
 // "tune".
 std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,

@@ -21,6 +21,10 @@ DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, E
   return view;
 }
 
+Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {
+  return n == 1 && contains(info.layouts, Layout::col_major) ? Layout::col_major : asked;
+}
+
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device) {
   const KernelInfo& info = kernel.info();
   problem.options.require_known(info.options, info.name);

@@ -7,6 +7,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::string_view kDefault = "cusparse_csr_default";
+constexpr std::string_view kDefaultVector = "cusparse_spmv";  // the same for N = 1
 constexpr std::string_view kCpuDefault = "eigen_csr";
 
 void keep_smaller(std::optional<double>& best, double value) {
@@ -24,6 +25,8 @@ void Baselines::add(const ResultRow& row) {
   if (!row.baseline || row.status != Status::ok || !row.hot || row.reorder != "none") return;
   Best& best = best_[key_of(row, row.precision, row.c_type)];
   if (row.kernel == kDefault) keep_smaller(best.cusparse_default, row.hot->median_us);
+  if (row.kernel == kDefault || row.kernel == kDefaultVector)
+    keep_smaller(best.cusparse_plain, row.hot->median_us);
   if (row.kernel.starts_with("cusparse_")) keep_smaller(best.cusparse, row.hot->median_us);
   if (row.kernel == kCpuDefault) keep_smaller(best.eigen, row.hot->median_us);
   if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, row.hot->median_us);
@@ -53,13 +56,14 @@ void Baselines::fill(ResultRow& row) const {
   // tf32 inputs lie in memory as fp32, so the fp32 algorithms are open to the same caller.
   if (row.precision == "tf32" && fp32) {
     if (fp32->cusparse) keep_smaller(best.cusparse, *fp32->cusparse);
-    if (!best.cusparse_default) best.cusparse_default = fp32->cusparse_default;
+    if (!best.cusparse_plain) best.cusparse_plain = fp32->cusparse_plain;
   }
   row.speedup.cusparse_best = ratio(best.cusparse);
   row.speedup.cublas = ratio(best.cublas);
   row.speedup.eigen = ratio(best.eigen);
-  const std::optional<double>& plain = best.cusparse_default ? best.cusparse_default : best.eigen;
-  if (plain && row.kernel != kDefault && row.kernel != kCpuDefault) {
+  const std::optional<double>& plain = best.cusparse_plain ? best.cusparse_plain : best.eigen;
+  if (plain && row.kernel != kDefault && row.kernel != kDefaultVector &&
+      row.kernel != kCpuDefault) {
     const double saved_ms = (*plain - mine) / 1e3;
     row.break_even_calls =
         saved_ms > 0 ? preprocessing_ms(row) / saved_ms : std::numeric_limits<double>::infinity();

@@ -154,9 +154,9 @@ const FieldTable<Speedups>& speedup_fields() {
 Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
       field("break_even_calls", &ResultRow::break_even_calls,
-            "calls after which the preprocessing is paid back against cusparse_csr_default (on the "
-            "CPU eigen_csr) at the same precision; never: nothing is saved; null: there is no such "
-            "baseline");
+            "calls after which the preprocessing is paid back against cusparse_csr_default (for a "
+            "vector cusparse_spmv too, on the CPU eigen_csr) at the same precision; never: nothing "
+            "is saved; null: there is no such baseline");
   result.schema = {
       {"anyOf", {{{"type", "number"}, {"minimum", 0}}, {{"enum", {"never", nullptr}}}}}};
   result.write = [write = result.write](const ResultRow& row) {

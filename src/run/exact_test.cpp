@@ -24,7 +24,7 @@ const CsrMatrix& ExactOperands::a() {
 }
 
 const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, Device& device) {
-  OnDevice& made = on_device_[{device.info().kind, problem.n}];
+  OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
   if (made.reference) return made;
   const CsrMatrix& lattice_a = a();
   made.b =

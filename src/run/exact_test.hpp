@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/verdict.hpp"
@@ -40,7 +40,7 @@ class ExactOperands {
   std::uint64_t seed_;
   int top_ = 0;
   std::optional<CsrMatrix> a_;
-  std::map<std::pair<DeviceKind, std::int64_t>, OnDevice> on_device_;  // by N
+  std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
 };
 
 // `prepared` is made by the first case of a kernel and shared with those of other N; `c` is the

@@ -42,13 +42,14 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
 }
 
-MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Device& device) {
-  OnDevice& made = operands_[{device.info().kind, planned.n}];
+MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout layout,
+                                          Device& device) {
+  OnDevice& made = operands_[{device.info().kind, planned.n, layout}];
   if (made.reference) return made;
   const auto make = [&] {
     made.operands =
-        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type,
-                      options_.layout, host_b_, options_.load.seed, device);
+        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type, layout,
+                      host_b_, options_.load.seed, device);
     made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
   };
   try {
@@ -97,7 +98,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.n = planned.n;
     input.problem.precision = planned.group->precision;
     input.problem.c_type = planned.group->c_type;
-    input.problem.layout = options_.layout;
+    input.problem.layout = layout_for(planned.choice->kernel->info(), options_.layout, planned.n);
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
@@ -111,7 +112,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.bound_us = bytes->second / device.copy_bytes_per_second() * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
-      OnDevice& made = on_device(planned, device);
+      OnDevice& made = on_device(planned, input.problem.layout, device);
       input.operands = &made.operands;
       input.reference = made.reference.get();
       input.free_memory = [this, &made] { free_memory(made); };

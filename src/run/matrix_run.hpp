@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "run/case.hpp"
 #include "run/operand_a.hpp"
@@ -35,7 +36,7 @@ class MatrixRun {
     Operands operands;
     std::unique_ptr<ReferenceChecker> reference;
   };
-  OnDevice& on_device(const PlannedCase& planned, Device& device);
+  OnDevice& on_device(const PlannedCase& planned, Layout layout, Device& device);
   void free_memory(const OnDevice& needed);
 
   const RunOptions& options_;
@@ -45,9 +46,9 @@ class MatrixRun {
   std::optional<ExactOperands> exact_;  // of the current A
   std::string a_error_;                 // why A could not be put in the current order
   std::optional<PlannedCase> current_;
-  PreparedA prepared_;                                                // by the current kernel
-  std::map<std::int64_t, double> compulsory_;                         // bytes, by N
-  std::map<std::pair<DeviceKind, std::int64_t>, OnDevice> operands_;  // by N
+  PreparedA prepared_;                         // by the current kernel
+  std::map<std::int64_t, double> compulsory_;  // bytes, by N
+  std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> operands_;  // by N and layout
 };
 
 MatrixSummary summarise_matrix(const NamedMatrix& matrix);

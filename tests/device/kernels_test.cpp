@@ -34,6 +34,8 @@ struct Case {
 const char* const kVariants[] = {
     "csr_row_split?split=1",
     "csr_row_split?split=100000",
+    "jagged_slices?steps=1",
+    "jagged_slices?steps=64",
     "cusparse_blocked_ell?block=16",
     "cusparse_blocked_ell?block=32",
     "cusparse_bsr?block=16",

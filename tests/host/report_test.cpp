@@ -218,6 +218,17 @@ TEST(Baselines, SpeedUpsNameTheirBaseline) {
   EXPECT_DOUBLE_EQ(*mine.break_even_calls, 3.0 / 0.060) << "build + upload over 60 us saved";
 }
 
+TEST(Baselines, AVectorsPreprocessingPaysAgainstAPlainCallOfSpmvToo) {
+  Baselines baselines;
+  baselines.add(row_of("cusparse_csr_default", "fp16", 100, true));
+  baselines.add(row_of("cusparse_spmv", "fp16", 80, true));
+  baselines.add(row_of("cusparse_spmv_alg1", "fp16", 40, true));
+  ResultRow mine = row_of("jagged_slices", "fp16", 20);
+  baselines.fill(mine);
+  EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 2);
+  EXPECT_DOUBLE_EQ(*mine.break_even_calls, 3.0 / 0.060) << "build + upload over 60 us saved";
+}
+
 TEST(Baselines, NoSavingNeverPays) {
   Baselines baselines;
   baselines.add(row_of("cusparse_csr_default", "fp16", 10, true));

@@ -1,0 +1,291 @@
+// jagged_slices: products of at most 32 columns, N = 1 (a matrix by a vector) included, on CUDA
+// cores. docs/kernels/jagged_slices.md has the pictures and what was measured.
+//
+// A row of B is 2 to 128 bytes, so a warp works at many rows of B at a time, and what counts is how
+// A's entries are dealt to its lanes. A is stored in slices (format/jagged_slices.hpp), one for
+// each warp: every lane has a row of A, or its share of a long one, and each step of the warp reads
+// 32 entries that lie side by side. Neighbouring rows mostly name neighbouring rows of B, which
+// then share sectors and lines.
+//
+// BYTES. A once, whole lines: 6 bytes per nonzero in fp16. A row of B up to 32 bytes is one sector
+// of the L2 cache, whatever N; where lanes of a step ask for the same sector it moves once. C once.
+//
+// LONG ROWS get as many lanes as keep each at most `steps` entries. Longer ones than a warp takes
+// alone go to a block, the longest to several, whose sums lie in a workspace until the one that
+// ends last adds them up in their order. So results agree bit for bit from launch to launch.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <utility>
+
+#include "common/dependent_launch.hpp"
+#include "common/upload_values.hpp"
+#include "format/jagged_slices.hpp"
+#include "gpu/cuda_check.hpp"
+#include "jagged_slices/device.cuh"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/shared_parts.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kMostColumns = 32;
+constexpr int kWarpLanes = 32;
+
+// How the columns of a row of B are shared out.
+struct Tiling {
+  int columns;  // of a lane: 1, 4 or 8
+  int lanes;    // of a row of B, a power of two
+};
+
+Tiling tile_columns(std::int64_t n, ElementType b_type) {
+  if (n == 1) return {1, 1};
+  const int most = 16 / static_cast<int>(bytes_of(b_type));  // 16 bytes at a time
+  if (n <= 4) return {4, 1};
+  int lanes = 1;
+  while (lanes * most < n) lanes *= 2;
+  return {most, lanes};
+}
+
+bool packs_entries(std::int64_t n, Precision precision) {
+  return n == 1 && bytes_of(storage_type(precision)) == 2;
+}
+
+// Short shares end sooner and keep more warps busy; long ones leave fewer sums to exchange, which
+// pays once the device is full and rows are long enough to fill them. Measured
+// (docs/log/narrow.md).
+JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector,
+                         const Options& options) {
+  constexpr int kMostSteps = 64;
+  const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
+  const std::int64_t many = is_vector ? 2'000'000 : 450'000;
+  const int steps = row >= 20 && a.nnz() > 4'000'000 ? 32 : row >= 12 && a.nnz() > many ? 16 : 8;
+  JaggedShape shape;
+  shape.places = places;
+  shape.most_steps = static_cast<int>(options.get_int("steps", steps, 1, kMostSteps));
+  shape.whole_steps = std::max(a.nnz() > 1'200'000 ? 32 : 16, shape.most_steps);
+  return shape;
+}
+
+// Whether a lane keeps four loads of B in flight in more warps rather than eight in fewer: better
+// for many short rows, and for wider B once the device is full.
+bool prefers_many_warps(const SparseOperand& a, int lanes_per_row) {
+  const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
+  const std::int64_t entries = a.nnz() * lanes_per_row;
+  if (lanes_per_row == 1) return entries > 1'200'000 && row < 12;
+  const std::int64_t full = lanes_per_row == 2 ? 2'900'000 : 1'300'000;
+  return entries > full || (entries > 300'000 && row < 9);
+}
+
+// A on the device, for one number of places per slice, packed or not.
+struct Matrix {
+  Matrix(const SparseOperand& a, const JaggedShape& jagged_shape, bool packs, Device& device,
+         StageTimer& stages)
+      : shape(jagged_shape) {
+    const ElementType type = storage_type(a.precision);
+    JaggedSlices host;
+    PackedEntries packed_host;
+    packed_host.all = false;
+    {
+      const auto timed = stages.scope("build");
+      host = JaggedSlices::build(*a.a, a.row_ids, shape);
+      if (packs)
+        visit_element(type, [&](auto element) {
+          if constexpr (sizeof(typename decltype(element)::Bits) == 2)
+            packed_host = pack(host, encode_values(host.values, element));
+        });
+    }
+    const auto timed = stages.scope("upload");
+    slice_count = static_cast<std::int64_t>(host.slices.size());
+    parts = static_cast<std::int64_t>(host.part_of.size());
+    long_row_count = static_cast<std::int64_t>(host.long_rows.size());
+    slices = device.upload(host.slices);
+    row_lengths = device.upload(host.row_lengths);
+    row_ids = device.upload(host.row_ids);
+    part_of = device.upload(host.part_of);
+    long_rows = device.upload(host.long_rows);
+    packed = device.upload(packed_host.entries);
+    first_columns = device.upload(packed_host.first_columns);
+    if (!packed_host.all) {
+      col_idx = device.upload(host.col_idx);
+      values = upload_values(device, host.values, type);
+    }
+    device.synchronize();
+  }
+
+  JaggedShape shape;
+  std::int64_t slice_count = 0, parts = 0, long_row_count = 0;
+  Buffer slices, row_lengths, row_ids, part_of, long_rows, packed, first_columns, col_idx, values;
+};
+
+class JaggedSlicesPlan final : public Plan {
+ public:
+  JaggedSlicesPlan(const Matrix& a, const Tiling& tiling, std::int64_t n, bool many_warps,
+                   Device& device, StageTimer& stages)
+      : a_(a),
+        tiling_(tiling),
+        n_(n),
+        many_warps_(many_warps),
+        overlap_(device.info().compute_capability >= 90) {
+    const auto timed = stages.scope("upload");
+    const std::int64_t row = tiling.columns * tiling.lanes;
+    partial_sums_ = device.allocate(a.parts * row * sizeof(float));
+    arrivals_ = device.allocate(a.long_row_count * sizeof(unsigned));
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    device.synchronize();
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (a_.slice_count == 0) return;
+    visit_element_type(b.type, [&](auto* b_tag) {
+      using TB = std::remove_pointer_t<decltype(b_tag)>;
+      visit_element_type(c.type, [&](auto* c_tag) {
+        using TC = std::remove_pointer_t<decltype(c_tag)>;
+        constexpr int kMost = kPerVector<TB>;
+        if (tiling_.columns == 1) return launch_as<TB, TC, 1, 1, 8, 12>(b, c, stream);
+        if (tiling_.columns < kMost) return launch_as<TB, TC, 4, 1, 8, 8>(b, c, stream);
+        switch (tiling_.lanes) {
+          case 1: return launch_vectors<TB, TC, 1>(b, c, stream);
+          case 2: return launch_vectors<TB, TC, 2>(b, c, stream);
+          case 4: return launch_vectors<TB, TC, 4>(b, c, stream);
+          default:
+            if constexpr (kMost == 4) return launch_vectors<TB, TC, 8>(b, c, stream);
+        }
+      });
+    });
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
+             &a_.slices, &a_.row_lengths, &a_.row_ids, &a_.part_of, &a_.long_rows, &a_.packed,
+             &a_.first_columns, &a_.col_idx, &a_.values, &partial_sums_, &arrivals_})
+      report.device_bytes += buffer->bytes();
+    report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
+    report.metrics["slices"] = static_cast<double>(a_.slice_count);
+    report.metrics["long_rows"] = static_cast<double>(a_.long_row_count);
+    return report;
+  }
+
+ private:
+  // Lanes that read 16 bytes of B at a time.
+  template <class TB, class TC, int kLanesPerRow>
+  void launch_vectors(const DenseView& b, const DenseView& c, Stream stream) {
+    constexpr int kColumns = kPerVector<TB>;
+    if (many_warps_) launch_as<TB, TC, kColumns, kLanesPerRow, 4, 10>(b, c, stream);
+    else launch_as<TB, TC, kColumns, kLanesPerRow, 8, 6>(b, c, stream);
+  }
+
+  template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int kMinBlocksPerSm>
+  void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
+    constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
+    // A matrix of one column is the same in both layouts but for the distance of its elements.
+    const auto stride = [](const DenseView& view) {
+      return view.layout == Layout::row_major ? view.ld : 1;
+    };
+    const jagged::Arguments in{.slices = a_.slices.as<JaggedSlices::Slice>(),
+                               .slice_count = static_cast<std::uint32_t>(a_.slice_count),
+                               .row_lengths = a_.row_lengths.as<std::uint16_t>(),
+                               .row_ids = a_.row_ids.as<std::int32_t>(),
+                               .part_of = a_.part_of.as<std::int32_t>(),
+                               .long_rows = a_.long_rows.as<JaggedSlices::LongRow>(),
+                               .col_idx = a_.col_idx.as<std::int32_t>(),
+                               .values = a_.values.data(),
+                               .packed = a_.packed.as<std::uint32_t>(),
+                               .first_columns = a_.first_columns.as<std::int32_t>(),
+                               .partial_sums = partial_sums_.as<float>(),
+                               .arrivals = arrivals_.as<unsigned>()};
+    const jagged::Dense dense{.b = b.data,
+                              .b_row_bytes = static_cast<std::uint32_t>(stride(b) * sizeof(TB)),
+                              .c = c.data,
+                              .c_stride = stride(c),
+                              .columns = static_cast<int>(n_)};
+    const dim3 grid(static_cast<unsigned>((a_.slice_count + kWarps - 1) / kWarps));
+    launch_dependent(jagged::multiply<TB, TC, kColumns, kLanesPerRow, kUnroll, kMinBlocksPerSm>,
+                     grid, dim3(jagged::kThreads), 0, stream, overlap_, in, dense);
+  }
+
+  const Matrix& a_;
+  Tiling tiling_;
+  std::int64_t n_;
+  bool many_warps_;
+  bool overlap_;
+  Buffer partial_sums_, arrivals_;
+};
+
+class JaggedSlicesPrepared final : public Prepared {
+ public:
+  JaggedSlicesPrepared(const SparseOperand& a, const Options& options, Device& device)
+      : a_(a), options_(options), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
+    const int places = kWarpLanes / tiling.lanes;
+    const bool packs = packs_entries(shape.n, a_.precision);
+    const auto& matrix = matrices_.get({places, packs}, [&](StageTimer& cost) {
+      return std::make_unique<Matrix>(a_, choose_shape(a_, places, tiling.columns == 1, options_),
+                                      packs, device_, cost);
+    });
+    stages.add(matrix.cost);
+    return std::make_unique<JaggedSlicesPlan>(
+        *matrix.part, tiling, shape.n, prefers_many_warps(a_, tiling.lanes), device_, stages);
+  }
+
+ private:
+  SparseOperand a_;
+  Options options_;
+  Device& device_;
+  SharedParts<std::pair<int, bool>, std::unique_ptr<Matrix>> matrices_;  // by places, packed
+};
+
+class JaggedSlicesKernel final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.layout == Layout::col_major && problem.n > 1)
+      return Support::no("column-major with more than one column");
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
+    const int places = kWarpLanes / tiling.lanes;
+    const JaggedShape shape = choose_shape(problem, places, tiling.columns == 1, problem.options);
+    // At worst every row has a slice of its own, and half of an A that packs is not packed.
+    const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
+    const std::int64_t slices = problem.m() + JaggedShape::kTeam * parts + places;
+    const std::int64_t entry_bytes =
+        4 + value_bytes + (packs_entries(problem.n, problem.precision) ? 4 : 0);
+    const std::int64_t bytes = problem.nnz() * entry_bytes +
+                               slices * static_cast<std::int64_t>(sizeof(JaggedSlices::Slice) + 4) +
+                               (problem.m() + places) * 6 +
+                               parts * (tiling.columns * tiling.lanes + 4) * 4;
+    return Support::yes(static_cast<std::size_t>(bytes));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer&) const override {
+    return std::make_unique<JaggedSlicesPrepared>(a, options, device);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "jagged_slices",
+      .summary = "At most 32 columns: a warp per slice of rows, entries stored step by step",
+      .source = "spmmbench",
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_fma,
+      .writes_row_ids = true,
+      .options = {{"steps", "auto", "most entries per lane of rows that take part of a warp"}},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(JaggedSlicesKernel);
+
+}  // namespace
+}  // namespace spmmbench

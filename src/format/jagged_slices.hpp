@@ -1,0 +1,89 @@
+#pragma once
+// Rows of A as the lanes of a warp walk them: slices of jagged diagonals (after JDS and
+// SELL-C-sigma, without padding), long rows dealt to several lanes.
+//
+// A slice is the work of one warp. It has `places`, one for each lane that walks entries, and in
+// every step each place that still has entries takes one. The entries of a step lie side by side,
+// in the order of the places, and the steps one after another, so a warp reads whole lines:
+//
+//     place      0   1   2   3   4   5   6   7          four rows, two places each
+//     row        a   a   b   b   c   c   d   d          lengths 5, 2, 0, 4
+//     step 0     a0  a1  b0  b1          d0  d1         stored: a0 a1 b0 b1 d0 d1 a2 a3 d2 d3 a4
+//     step 1     a2  a3                  d2  d3
+//     step 2     a4
+//
+// Nothing but the lengths of the rows says which places take part in a step. The rows of a slice
+// have equally many places each, a power of two, so that no place has more than `most_steps`
+// entries. Rows too long even for a whole slice go to teams of slices, the work of one block; the
+// longest ones are cut into parts, a team each.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+struct JaggedShape {
+  static constexpr int kTeam = 4;  // slices, the warps of a block
+
+  int places = 32;       // of a slice, a power of two
+  int most_steps = 8;    // of a row that has fewer than `places` places
+  int whole_steps = 16;  // of a row that one slice takes, and of a part of a cut row
+
+  bool operator==(const JaggedShape&) const = default;
+};
+
+struct JaggedSlices {
+  // 16 bytes, read by the device as they are.
+  struct alignas(16) Slice {
+    static constexpr std::int32_t kListed = -1;
+
+    std::uint64_t first_entry : 40;
+    std::uint64_t steps : 16;
+    std::uint64_t log2_places : 7;  // of a row
+    std::uint64_t packed : 1;       // see pack
+    std::int32_t first_row;         // into row_lengths and row_ids
+    // The rows are target, target + 1, ... of C; or kListed: see row_ids; or kListed - 1 - p: one
+    // of the kTeam slices of part p.
+    std::int32_t target;
+
+    constexpr std::int32_t part() const { return kListed - 1 - target; }
+    bool operator==(const Slice&) const = default;
+  };
+  struct LongRow {
+    std::int32_t row;         // of C
+    std::int32_t first_part;  // its parts stand together, in the order of their entries
+    std::int32_t parts;
+    bool operator==(const LongRow&) const = default;
+  };
+
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  JaggedShape shape;
+  std::vector<Slice> slices;               // teams first, then rows with fewer and fewer places
+  std::vector<std::uint16_t> row_lengths;  // places >> log2_places of a slice
+  std::vector<std::int32_t> row_ids;       // row of C, -1 for none: past the last row, or a part
+  std::vector<std::int32_t> part_of;       // part -> its long row
+  std::vector<LongRow> long_rows;
+  std::vector<std::int32_t> col_idx;
+  std::vector<float> values;
+
+  // Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.
+  static JaggedSlices build(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                            const JaggedShape& shape);
+  CsrMatrix unpack() const;  // in the order of C
+};
+
+// Entries of 4 bytes for values of 16 bits: the column in the low half, less the slice's first one,
+// and the value in the high half. Slices whose columns span 65536 or more stay as they are.
+struct PackedEntries {
+  std::vector<std::uint32_t> entries;       // places of others are not used
+  std::vector<std::int32_t> first_columns;  // slice -> least column
+  bool all = true;                          // every slice with entries is packed
+};
+// Sets Slice::packed. `value_bits`: slices.values as 16 bits each.
+PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bits);
+
+}  // namespace spmmbench

@@ -1,0 +1,33 @@
+#include <gtest/gtest.h>
+
+#include <utility>
+#include <vector>
+
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+namespace {
+
+KernelInfo info_of(std::vector<Layout> layouts) {
+  KernelInfo info;
+  info.layouts = std::move(layouts);
+  return info;
+}
+
+TEST(LayoutFor, AVectorIsContiguousForKernelsThatTakeColumnMajor) {
+  const KernelInfo both = info_of({Layout::row_major, Layout::col_major});
+  EXPECT_EQ(layout_for(both, Layout::row_major, 1), Layout::col_major);
+  EXPECT_EQ(make_dense_view(7, 1, layout_for(both, Layout::row_major, 1), ElementType::f16).ld, 8);
+}
+
+TEST(LayoutFor, WiderOperandsAndOtherKernelsGetWhatWasAskedFor) {
+  const KernelInfo both = info_of({Layout::row_major, Layout::col_major});
+  const KernelInfo row = info_of({Layout::row_major});
+  EXPECT_EQ(layout_for(both, Layout::row_major, 2), Layout::row_major);
+  EXPECT_EQ(layout_for(both, Layout::col_major, 8), Layout::col_major);
+  EXPECT_EQ(layout_for(row, Layout::row_major, 1), Layout::row_major);
+  EXPECT_EQ(layout_for(row, Layout::col_major, 1), Layout::col_major);
+}
+
+}  // namespace
+}  // namespace spmmbench
