@@ -50,6 +50,7 @@ struct ResultRow {
   std::optional<std::uint64_t> device_bytes;
   std::optional<Verdict> verify;
   std::optional<ExactTest> exact;
+  std::optional<bool> bit_identical;  // C of repeated launches, where that was asked for
   std::optional<Timing> hot, cold;
   std::optional<double> gflops;        // 2 * nnz * N / hot median
   std::optional<double> issued_flops;  // with padding
@@ -66,9 +67,10 @@ struct ResultRow {
 struct RunContext {
   std::string tool_version, git_revision, build_flags, started_utc, hostname;
   std::vector<std::string> argv;
+  std::map<std::string, std::string> tags;  // what the user says of the run
   std::uint64_t seed = 0;
   DeviceInfo device;
-  double copy_gb_per_s = 0;    // measured at start, read + written
+  double copy_gb_per_s = 0;   // measured at start, read + written
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
   ClockState clocks_before, clocks_after;
   std::map<std::string, std::string> protocol;  // sample caps, noise limit, flush size

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 
 #include "cli/lists.hpp"
@@ -13,19 +14,35 @@
 namespace spmmbench {
 namespace {
 
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// `--dims 3 5 PATH` gets PATH too: it is no size, so it goes where it belongs.
+void give_back_paths(CaseOptions& in) {
+  const auto first_path = std::find_if_not(in.dims.begin(), in.dims.end(), is_number);
+  in.paths.insert(in.paths.end(), first_path, in.dims.end());
+  in.dims.erase(first_path, in.dims.end());
+}
+
 void set_dims(const CaseOptions& in, RunOptions& out) {
   if (in.dims.empty()) return;
   if (in.dims.size() == 1 || in.dims.size() > 3)
     throw Error("--dims: expected ROWS COLS, or M K N together with --b");
-  if (std::any_of(in.dims.begin(), in.dims.end(), [](std::int64_t d) { return d < 1; }))
-    throw Error("--dims: expected positive sizes");
-  out.load.dims = {in.dims[0], in.dims[1]};
-  if (in.dims.size() == 3) out.b_dims = {in.dims[1], in.dims[2]};
+  std::vector<std::int64_t> sizes;
+  for (const std::string& text : in.dims) {
+    sizes.push_back(0);
+    std::from_chars(text.data(), text.data() + text.size(), sizes.back());
+    if (sizes.back() < 1) throw Error("--dims: expected positive sizes");
+  }
+  out.load.dims = {sizes[0], sizes[1]};
+  if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
 }
 
 }  // namespace
 
-RunOptions resolve(const CaseOptions& in) {
+RunOptions resolve(CaseOptions in) {
+  if (!in.dims.empty()) give_back_paths(in);
   RunOptions out = in.options;
   set_dims(in, out);
   out.load.bin_type = parse_element_type(in.bin_type);
@@ -65,11 +82,10 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   command.add_option("PATH", in.paths, "Matrix file, directory, @list or gen:SPEC");
   command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
       ->capture_default_str();
-  command
-      .add_option("-k,--kernel", in.kernels,
-                  "Kernel NAME or glob, with options as NAME?key=value&key=value; default: all")
-      ->delimiter(',');
-  command.add_option("-x,--exclude", in.exclude, "Leave out kernels by glob")->delimiter(',');
+  add_list_option(
+      command, "-k,--kernel", in.kernels,
+      "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all");
+  add_list_option(command, "-x,--exclude", in.exclude, "Leave out kernels by glob");
   command.add_option("--precision", in.precisions, "fp32, tf32, fp16, bf16 or several: fp16,tf32")
       ->capture_default_str();
   command.add_option("--c-type", in.c_type, "What C is stored as: fp32, fp16, bf16")

@@ -11,17 +11,16 @@ namespace spmmbench {
 
 // What CLI11 fills; turned into RunOptions when the command runs.
 struct CaseOptions {
-  std::vector<std::string> paths, kernels, exclude;
+  std::vector<std::string> paths, kernels, exclude, dims;
   std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";
   std::string bin_type = "fp32";
   std::string a_file, b_file, shard;
-  std::vector<std::int64_t> dims;
   RunOptions options;  // with what needs no translation filled in
 };
 
 void add_case_options(CLI::App& command, CaseOptions& in);
 void add_sampling_options(CLI::App& command, RunOptions& options);
-RunOptions resolve(const CaseOptions& in);  // throws Error
+RunOptions resolve(CaseOptions in);  // throws Error
 
 std::vector<std::string> process_arguments();  // argv as the process was started
 

@@ -10,6 +10,7 @@ namespace spmmbench {
 
 void add_run(CLI::App& app, ExitCode& exit_code);
 void add_profile(CLI::App& app, ExitCode& exit_code);
+void add_show(CLI::App& app, ExitCode& exit_code);
 void add_list(CLI::App& app, ExitCode& exit_code);
 void add_inspect(CLI::App& app, ExitCode& exit_code);
 void add_convert(CLI::App& app, ExitCode& exit_code);

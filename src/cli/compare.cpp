@@ -73,6 +73,7 @@ std::vector<InputDocument> read_all(const std::string& list) {
 
 void write_text(const std::string& path, const std::string& text) {
   if (path.empty()) return;
+  if (path == "-") return fmt::print("{}", text);
   std::ofstream file(path);
   file << text;
   file.close();
@@ -96,7 +97,7 @@ ExitCode compare(Arguments in) {
       compare_documents(read_all(in.base), read_all(in.fresh), in.options);
   write_text(in.json, dump_line(to_json(comparison)) + "\n");
   write_text(in.junit, format_junit(comparison));
-  fmt::print("{}", format_comparison(comparison, in.all));
+  if (in.json != "-" && in.junit != "-") fmt::print("{}", format_comparison(comparison, in.all));
   return comparison.exit_code();
 }
 
@@ -142,8 +143,11 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--force", in->options.force,
                     "Compare runs of different device, seed, protocol or precisions");
   command->add_flag("--all", in->all, "Show every case");
-  command->add_option("--json", in->json, "Write every case and geometric mean with its p-values");
-  command->add_option("--junit", in->junit, "Write JUnit XML: a failed test per regression");
+  command->add_option(
+      "--json", in->json,
+      "Write every case and geometric mean with its p-values; -: on standard output");
+  command->add_option("--junit", in->junit,
+                      "Write JUnit XML: a failed test per regression; -: on standard output");
   command->add_option("--calibrate", in->calibrate,
                       "Measure BASE's cases again and again, and write how far runs differ");
   command->add_option("--repeat", in->repeat, "Runs of every case for --calibrate, at least 3")

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/help.hpp"
 #include "gpu/backend.hpp"
 #include "report/fields.hpp"
 #include "spmmbench/registry.hpp"
@@ -96,8 +97,7 @@ void add_list(CLI::App& app, ExitCode&) {
   list->add_option("WHAT", in->what,
                    "kernels, formats, reorderings, generators or devices; default: all of them. "
                    "schema: what every field of a result document means, as JSON Schema")
-      ->check(
-          CLI::IsMember({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
+      ->check(one_of({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
   list->add_flag("--json", in->json, "As JSON");
   list->callback([in] {
     if (in->what == "schema") {

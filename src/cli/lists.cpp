@@ -56,6 +56,11 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
   return values;
 }
 
+CLI::Option* add_list_option(CLI::App& command, const std::string& name,
+                             std::vector<std::string>& items, const std::string& help) {
+  return command.add_option(name, items, help)->delimiter(',')->allow_extra_args(false);
+}
+
 std::string require_positive(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -1,6 +1,7 @@
 #pragma once
 // Lists, ranges and numbers as they are typed on the command line.
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,6 +15,11 @@ std::vector<std::string> split_list(
 // "128", "32,64", "32:512:x2" (times 2), "32:128:32" (plus 32), or a mix. Throws Error naming
 // `flag`; values >= 1.
 std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag);
+
+// An option that takes one comma-separated list, may be given again, and leaves the argument that
+// follows alone: `-k a,b PATH`.
+CLI::Option* add_list_option(CLI::App& command, const std::string& name,
+                             std::vector<std::string>& items, const std::string& help);
 
 // For CLI11's check(): what is wrong with an option's text, or nothing.
 std::string require_positive(const std::string& text);

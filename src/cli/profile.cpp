@@ -9,6 +9,7 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "cli/measure.hpp"
 #include "run/command.hpp"
 #include "run/counters.hpp"
 #include "run/runner.hpp"
@@ -94,8 +95,9 @@ ExitCode count(RunOptions options) {
                  error.what());
     }
   };
-  const ExitCode code = run_benchmark(options, process_arguments());
-  if (!table.empty() && !options.quiet)
+  const bool print = options.json != "-" && options.csv != "-";
+  const ExitCode code = measure(std::move(options));
+  if (!table.empty() && print)
     fmt::print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}",
                "one launch, L2 flushed", "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB",
                "hit %", table);
@@ -113,9 +115,11 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
   command->get_option("--kernel")->required();
   CLI::Option* run = command->add_flag(
       "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
-  command->add_option("--json", o.json, "Write the result document, counters among the metrics")
+  command
+      ->add_option("--json", o.json,
+                   "Write the result document, counters among the metrics; -: on standard output")
       ->needs(run);
-  command->add_option("--csv", o.csv, "Write the rows as CSV")->needs(run);
+  command->add_option("--csv", o.csv, "Write the rows as CSV; -: on standard output")->needs(run);
   command->callback([in, &exit_code] {
     RunOptions options = resolve(in->cases);
     options.baselines = false;

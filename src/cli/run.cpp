@@ -1,20 +1,27 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <map>
 #include <memory>
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "cli/measure.hpp"
+#include "cli/table_options.hpp"
 #include "gpu/backend.hpp"
-#include "run/runner.hpp"
 
 namespace spmmbench {
 namespace {
 
 struct RunArguments {
   CaseOptions cases;
+  TableOptions table;
+  std::vector<std::string> tags;
   std::string devices;
   bool resume = false, retry_failed = false, no_baselines = false;
 };
@@ -39,14 +46,46 @@ std::vector<int> parse_devices(const std::string& text) {
   return devices;
 }
 
+std::map<std::string, std::string> parse_tags(const std::vector<std::string>& tags) {
+  std::map<std::string, std::string> parsed;
+  for (const std::string& tag : tags) {
+    const std::size_t equals = tag.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw Error(fmt::format("--tag {}: expected KEY=VALUE", tag));
+    parsed[tag.substr(0, equals)] = tag.substr(equals + 1);
+  }
+  return parsed;
+}
+
+// `spmmbench run gen:rmat?scale=18&edge_factor=16` without quotes: the shell runs what stands
+// before the `&` in the background and takes the rest for another command.
+void warn_of_unquoted_ampersand() {
+  const std::string last = process_arguments().back();
+  if (last.find('?') == std::string::npos || last.find('&') != std::string::npos) return;
+  // A shell without job control ignores SIGINT for what it runs in the background.
+  struct sigaction action = {};
+  sigaction(SIGINT, nullptr, &action);
+  const pid_t foreground = tcgetpgrp(STDIN_FILENO);
+  const bool in_background =
+      foreground > 0 ? foreground != getpgrp() : action.sa_handler == SIG_IGN;
+  if (in_background)
+    fmt::print(stderr,
+               "warning: running in the background with '{}' as the last argument: if an & "
+               "followed it, quote the whole of it\n",
+               last);
+}
+
 ExitCode run(const RunArguments& in) {
   RunOptions options = resolve(in.cases);
+  options.table = resolve(in.table);
+  options.tags = parse_tags(in.tags);
   options.baselines = !in.no_baselines;
   options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
   if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
   if (!in.devices.empty()) options.devices = parse_devices(in.devices);
-  return run_benchmark(options, process_arguments());
+  if (!options.quiet) warn_of_unquoted_ampersand();
+  return measure(std::move(options));
 }
 
 }  // namespace
@@ -59,10 +98,21 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_case_options(*command, in->cases);
   command->add_flag("--no-baselines", in->no_baselines,
                     "Do not add the vendor baselines that speed-ups need");
-  command->add_option("--json", o.json, "Write the result document");
-  command->add_option("--csv", o.csv, "Write the rows as CSV");
+  command->add_option("--json", o.json, "Write the result document; -: on standard output");
+  command->add_option("--csv", o.csv, "Write the rows as CSV; -: on standard output");
+  command
+      ->add_option("--tag", in->tags,
+                   "KEY=VALUE, kept in the document's context; may be given again")
+      ->allow_extra_args(false);
+  add_table_options(*command, in->table);
   command->add_flag("--jsonl", o.jsonl, "Print each row as a line of JSON when its case ends");
   command->add_flag("-q,--quiet", o.quiet, "No status line and no table");
+  command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
+  command->add_flag("--repeat-check", o.repeat_check,
+                    "Compare the results of ten launches: are they the same to the bit?");
+  command->add_option("--save-failing", o.save_failing,
+                      "Folder for A, B, the result and what it should be, of every wrong case");
+  command->fallthrough();  // --config FILE is the program's own option
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,
                         "Go on with the output file: measure what it lacks, repeat what failed");

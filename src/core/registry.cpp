@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
@@ -53,8 +54,8 @@ const T& Registry<T>::at(std::string_view name) const {
   if (const T* entry = find(name)) return *entry;
   std::vector<std::string> names;
   for (const T* entry : sorted()) names.push_back(entry_name(*entry));
-  throw Error(
-      fmt::format("unknown {} '{}'; there are: {}", kind_of<T>(), name, fmt::join(names, ", ")));
+  throw Error(fmt::format("unknown {} '{}'{}; there are: {}", kind_of<T>(), name,
+                          did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 template class Registry<Kernel>;

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
@@ -69,8 +70,8 @@ void Options::require_known(const std::vector<OptionSpec>& known, std::string_vi
     std::vector<std::string> names;
     for (const OptionSpec& spec : known) names.push_back(spec.name);
     throw Error(names.empty() ? fmt::format("{} has no options (given: {})", owner, key)
-                              : fmt::format("{} has no option '{}'; it has: {}", owner, key,
-                                            fmt::join(names, ", ")));
+                              : fmt::format("{} has no option '{}'{}; it has: {}", owner, key,
+                                            did_you_mean(key, names), fmt::join(names, ", ")));
   }
 }
 

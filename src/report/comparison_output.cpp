@@ -10,7 +10,6 @@
 
 #include "report/comparison.hpp"
 #include "report/json.hpp"
-#include "report/table.hpp"
 
 namespace spmmbench {
 namespace {
@@ -20,6 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kLabelWidth = 43;
 // Of the UNCLEAR cases and of those that are NOT ABLE TO TELL, without --all.
 constexpr int kMostShown = 10;
+constexpr std::size_t kTableWidth = 100;
 
 constexpr CaseVerdict kVerdicts[] = {
     CaseVerdict::newly_wrong, CaseVerdict::slower,           CaseVerdict::missing,

@@ -39,6 +39,12 @@ const Json kNotEmpty = {{"minLength", 1}};
 const Json kAtLeastOne = {{"minimum", 1}};
 const Json kNotNegative = {{"minimum", 0}};
 
+Json names_of(const auto& values) {
+  Json names = Json::array();
+  for (const auto value : values) names.push_back(to_string(value));
+  return names;
+}
+
 const FieldTable<MatrixSummary>& matrix_fields() {
   using M = MatrixSummary;
   static const FieldTable<M> table = {
@@ -191,8 +197,8 @@ const FieldTable<ResultRow>& row_fields() {
       field("binary", &R::binary, "treats A's values as 1, so it is not ranked with others"),
       field("params", &R::params, "options in force, chosen ones included"),
       field("precision", &R::precision, "what A and B are rounded to",
-            {{"enum", {"fp32", "tf32", "fp16", "bf16"}}}),
-      field("c_type", &R::c_type, "what C is stored as", {{"enum", {"fp32", "fp16", "bf16"}}}),
+            {{"enum", names_of(kPrecisions)}}),
+      field("c_type", &R::c_type, "what C is stored as", {{"enum", names_of(kElementTypes)}}),
       field("layout", &R::layout, "of B and C", {{"enum", {"row", "col"}}}),
       field("reorder", &R::reorder, "row ordering", kNotEmpty),
       field("status", &R::status, ""),
@@ -206,6 +212,9 @@ const FieldTable<ResultRow>& row_fields() {
             "the same structure with values for which every product and sum is exact; null when "
             "the case ended before",
             "exact_")
+          .added_later(),
+      field("bit_identical", &R::bit_identical,
+            "every one of repeated launches gave the same C; null: not asked for (--repeat-check)")
           .added_later(),
       group("hot", &R::hot, timing_fields(), "back-to-back launches", "hot_"),
       group("cold", &R::cold, timing_fields(), "the L2 cache flushed before each launch", "cold_"),
@@ -266,6 +275,7 @@ const FieldTable<RunContext>& context_fields() {
             {{"pattern", "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$"}}),
       field("hostname", &C::hostname, ""),
       field("argv", &C::argv, "the command", {{"minItems", 1}}),
+      field("tags", &C::tags, "what --tag KEY=VALUE said of the run").added_later(),
       field("seed", &C::seed, "of B and of a pattern's values"),
       group("device", &C::device, device_fields(), ""),
       field("copy_gb_per_s", &C::copy_gb_per_s,

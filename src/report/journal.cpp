@@ -104,6 +104,18 @@ std::string case_key(const ResultRow& row) {
                      row.c_type, row.layout, row.reorder);
 }
 
+ResultDocument read_journal(const std::string& path) {
+  ResultDocument document;
+  document.context = read_journal_context(path);
+  std::map<std::string, std::size_t> index_of;
+  for_each_row(path, [&](std::size_t, ResultRow row) {
+    const auto [it, inserted] = index_of.try_emplace(case_key(row), document.rows.size());
+    if (inserted) document.rows.push_back(std::move(row));
+    else document.rows[it->second] = std::move(row);
+  });
+  return document;
+}
+
 Journal::Journal(Paths paths, RunContext context, bool resume)
     : paths_(std::move(paths)), context_(std::move(context)) {
   check_writable(paths_.json);

@@ -18,6 +18,10 @@ namespace spmmbench {
 // What makes two rows the same case.
 std::string case_key(const ResultRow& row);
 
+// The last row of every case that the journal at `path` has, in first-seen order. Throws Error
+// where it has no context.
+ResultDocument read_journal(const std::string& path);
+
 class Journal {
  public:
   struct Paths {

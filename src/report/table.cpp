@@ -6,14 +6,24 @@
 #include <cmath>
 #include <map>
 #include <tuple>
+#include <utility>
+
+#include "report/table_columns.hpp"
+#include "report/terminal.hpp"
 
 namespace spmmbench {
 namespace {
 
+constexpr std::size_t kIndent = 2;           // the winner's mark and a blank
+constexpr std::size_t kContinuedIndent = 6;  // of a broken line
+constexpr std::size_t kNarrowestName = 24;   // a name is cut to this before a column is left out
+
+using Group = std::vector<const ResultRow*>;  // the rows of one matrix, N and layout
+
 bool ranked(const ResultRow& row) { return row.status == Status::ok && !row.binary && row.hot; }
 
 // The fastest correct row of each precision.
-std::map<std::string, const ResultRow*> winners(const std::vector<const ResultRow*>& rows) {
+std::map<std::string, const ResultRow*> winners(const Group& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row)) continue;
@@ -23,102 +33,223 @@ std::map<std::string, const ResultRow*> winners(const std::vector<const ResultRo
   return best;
 }
 
-std::string cell(const std::optional<double>& value, int width, int decimals) {
-  if (!value) return fmt::format("{:>{}}", "-", width);
-  if (std::isinf(*value)) return fmt::format("{:>{}}", "never", width);
-  if (*value >= std::pow(10.0, width - 1 - (decimals > 0 ? decimals + 1 : 0)))
-    return fmt::format("{:>{}.{}g}", *value, width, width > 7 ? 3 : 2);
-  return fmt::format("{:>{}.{}f}", *value, width, decimals);
-}
-
-std::string label_of(const ResultRow& row) {
-  return row.reorder == "none" ? row.kernel : row.kernel + " [" + row.reorder + "]";
-}
-
-std::string clip(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
-}
-
-std::vector<std::vector<const ResultRow*>> by_n(std::span<const ResultRow> rows) {
-  std::map<std::tuple<std::int64_t, std::string>, std::vector<const ResultRow*>> groups;
+std::vector<Group> groups_of(std::span<const ResultRow> rows) {
+  std::map<std::tuple<std::int64_t, std::string>, Group> groups;
   for (const ResultRow& row : rows) groups[{row.n, row.layout}].push_back(&row);
-  std::vector<std::vector<const ResultRow*>> ordered;
+  std::vector<Group> ordered;
   for (auto& [key, group] : groups) ordered.push_back(std::move(group));
   return ordered;
 }
 
 // Without a GPU Eigen is what speed-ups are told over.
-bool over_eigen(const std::vector<const ResultRow*>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const ResultRow* row) {
-    return row->speedup.eigen_fp32 || row->speedup.eigen;
+bool over_eigen(const ResultRow& row) { return row.speedup.eigen_fp32 || row.speedup.eigen; }
+
+std::string title_of(const ResultRow& row) {
+  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}", row.matrix.name, row.matrix.rows,
+                     row.matrix.cols, row.matrix.nnz, row.n,
+                     row.layout == "row" ? "" : ", column-major");
+}
+
+// The rows that were measured, in the order shown, and the others after them.
+Group sorted(Group rows, const std::string& sort) {
+  const bool descending = sort.ends_with(":desc");
+  const std::string key = descending ? sort.substr(0, sort.size() - 5) : sort;
+  const TableColumn column = table_column(key.empty() ? "hot" : key);
+  std::stable_sort(rows.begin(), rows.end(), [&](const ResultRow* a, const ResultRow* b) {
+    if (key.empty() && ranked(*a) != ranked(*b)) return ranked(*a);
+    const auto x = column.number(*a), y = column.number(*b);
+    if (x.has_value() != y.has_value()) return x.has_value();  // absent values come last
+    if (descending) std::swap(a, b);
+    if (x) return column.number(*a) < column.number(*b);
+    return column.text(*a) < column.text(*b);
   });
+  return rows;
 }
 
-const std::optional<double>& over_default(const ResultRow& row) {
-  const Speedups& s = row.speedup;
-  return s.eigen_fp32 ? s.eigen_fp32 : s.cusparse_default_fp32;
-}
-
-const std::optional<double>& over_best(const ResultRow& row) {
-  return row.speedup.eigen ? row.speedup.eigen : row.speedup.cusparse_best;
-}
-
-std::string block(std::vector<const ResultRow*> rows) {
-  const ResultRow& any = *rows.front();
-  std::string text = clip(fmt::format("{}: {} x {}, {} nonzeros, N = {}{}", any.matrix.name,
-                                      any.matrix.rows, any.matrix.cols, any.matrix.nnz, any.n,
-                                      any.layout == "row" ? "" : ", column-major"),
-                          kTableWidth);
-  const bool cpu = over_eigen(rows);
-  text += fmt::format("\n  {:<32} {:<5}{:>9} {:>9} {:>8} {:>6} {:>7} {:>7} {:>8}\n", "kernel", "in",
-                      "hot us", "cold us", "GFLOP/s", "bound", cpu ? "x Eig32" : "x dflt",
-                      cpu ? "x Eigen" : "x best", "pays at");
-  const auto best = winners(rows);
-  std::stable_sort(rows.begin(), rows.end(), [](const ResultRow* a, const ResultRow* b) {
-    const double inf = INFINITY;
-    return (ranked(*a) ? a->hot->median_us : inf) < (ranked(*b) ? b->hot->median_us : inf);
-  });
-  std::map<std::string, std::string> skipped;  // reason -> kernels
+// reason -> kernels
+std::map<std::string, std::string> skipped_of(const Group& rows) {
+  std::map<std::string, std::string> skipped;
   for (const ResultRow* row : rows) {
-    if (row->status == Status::skipped) {
-      std::string& names = skipped[row->reason];
-      names += (names.empty() ? "" : ", ") + row->kernel;
+    if (row->status != Status::skipped) continue;
+    std::string& names = skipped[row->reason];
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row->kernel);
+  }
+  return skipped;
+}
+
+// One column and how wide it is drawn.
+struct Drawn {
+  TableColumn column;
+  std::size_t width = 0;
+};
+
+std::string line_of(const std::vector<Drawn>& columns, const auto& text) {
+  std::string line;
+  for (const Drawn& drawn : columns) {
+    const std::string cell = clip(text(drawn.column), drawn.width);
+    if (!line.empty()) line += ' ';
+    line += drawn.column.left_aligned ? pad_right(cell, drawn.width) : pad_left(cell, drawn.width);
+  }
+  return line.substr(0, line.find_last_not_of(' ') + 1);
+}
+
+std::size_t total_width(const std::vector<Drawn>& columns) {
+  std::size_t total = kIndent - 1;
+  for (const Drawn& drawn : columns) total += 1 + drawn.width;
+  return total;
+}
+
+// Leaves out the least important columns until the rest fit, then gives the names what is left.
+void fit(std::vector<Drawn>& columns, std::size_t width, bool may_leave_out) {
+  const auto name = std::find_if(columns.begin(), columns.end(),
+                                 [](const Drawn& d) { return d.column.key == "kernel"; });
+  if (name == columns.end()) return;
+  const std::size_t whole_name = std::exchange(name->width, std::min(name->width, kNarrowestName));
+  const auto& importance = columns_by_importance();
+  for (auto key = importance.rbegin(); may_leave_out && *key != "hot"; ++key) {
+    if (total_width(columns) <= width) break;
+    std::erase_if(columns, [&](const Drawn& drawn) { return drawn.column.key == *key; });
+  }
+  const std::size_t used = total_width(columns);
+  Drawn& kept = *std::find_if(columns.begin(), columns.end(),
+                              [](const Drawn& d) { return d.column.key == "kernel"; });
+  if (used < width) kept.width = std::min(whole_name, kept.width + width - used);
+}
+
+std::vector<Drawn> columns_for(std::span<const ResultRow> rows, const TableStyle& style) {
+  std::vector<Drawn> columns;
+  if (style.columns.empty())
+    for (const TableColumn& column : default_columns()) columns.push_back({column});
+  for (const std::string& key : style.columns) columns.push_back({table_column(key)});
+  const bool eigen = std::any_of(rows.begin(), rows.end(), over_eigen);
+  for (Drawn& drawn : columns) {
+    if (eigen && drawn.column.key == "x_dflt") drawn.column.header = "x Eig32";
+    if (eigen && drawn.column.key == "x_best") drawn.column.header = "x Eigen";
+    drawn.width = display_width(drawn.column.header);
+    for (const ResultRow& row : rows) {
+      const bool shown = row.status == Status::ok || drawn.column.left_aligned;
+      if (shown && row.status != Status::skipped)
+        drawn.width = std::max(drawn.width, display_width(drawn.column.text(row)));
+    }
+  }
+  std::erase_if(columns, [&](const Drawn& drawn) {
+    return drawn.column.rare && style.columns.empty() &&
+           std::all_of(rows.begin(), rows.end(),
+                       [&](const ResultRow& row) { return drawn.column.text(row) == "-"; });
+  });
+  if (style.width > 0) fit(columns, style.width, style.columns.empty());
+  return columns;
+}
+
+std::string block(const Group& group, const std::vector<Drawn>& columns, const TableStyle& style) {
+  const std::size_t width = style.width;
+  std::string text =
+      painted(wrap(title_of(*group.front()), width, kContinuedIndent), Paint::strong, style.color) +
+      "\n";
+  text +=
+      painted(fmt::format("  {}", line_of(columns, [](const TableColumn& c) { return c.header; })),
+              Paint::faint, style.color) +
+      "\n";
+  // Where a row has no figures, its status and reason follow what names it.
+  std::vector<Drawn> naming;
+  for (const Drawn& drawn : columns)
+    if (drawn.column.left_aligned) naming.push_back(drawn);
+  if (naming.empty()) naming.push_back({table_column("kernel"), kNarrowestName});
+
+  const auto best = winners(group);
+  for (const ResultRow* row : sorted(group, style.sort)) {
+    if (row->status == Status::skipped) continue;
+    const auto cell = [row](const TableColumn& column) { return column.text(*row); };
+    if (row->status != Status::ok) {
+      const std::string line =
+          fmt::format("  {} {}: {}", line_of(naming, cell), to_string(row->status), row->reason);
+      text += painted(wrap(line, width, kContinuedIndent), Paint::bad, style.color) + "\n";
       continue;
     }
     const auto it = best.find(row->precision);
-    const char mark = it != best.end() && it->second == row ? '*' : ' ';
-    const std::string name = clip(label_of(*row), 32);
+    const bool winner = it != best.end() && it->second == row;
+    text += painted(fmt::format("{} {}", winner ? '*' : ' ', line_of(columns, cell)),
+                    winner ? Paint::winner : Paint::plain, style.color) +
+            "\n";
+  }
+  for (const auto& [reason, names] : skipped_of(group))
+    text += painted(wrap(fmt::format("  skipped ({}): {}", reason, names), width, kContinuedIndent),
+                    Paint::faint, style.color) +
+            "\n";
+  return text;
+}
+
+// A bar would end the cell.
+std::string markdown_cell(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+std::string markdown_block(const Group& group, const std::vector<Drawn>& columns,
+                           const TableStyle& style) {
+  const auto row_of = [&](const auto& text) {
+    std::string line = "|";
+    for (const Drawn& drawn : columns)
+      line += fmt::format(" {} |", markdown_cell(text(drawn.column)));
+    return line + "\n";
+  };
+  std::string text = fmt::format("### {}\n\n", title_of(*group.front()));
+  text += row_of([](const TableColumn& column) { return column.header; });
+  text += "|";
+  for (const Drawn& drawn : columns) text += drawn.column.left_aligned ? "---|" : "---:|";
+  text += "\n";
+  const auto best = winners(group);
+  std::string notes;
+  for (const ResultRow* row : sorted(group, style.sort)) {
+    if (row->status == Status::skipped) continue;
     if (row->status != Status::ok) {
-      text += clip(fmt::format("{} {:<32} {:<5} {}: {}", mark, name, row->precision,
-                               to_string(row->status), row->reason),
-                   kTableWidth) +
-              "\n";
+      notes += fmt::format("- {} {}: {}: {}\n", label_of(*row), row->precision,
+                           to_string(row->status), row->reason);
       continue;
     }
-    text += fmt::format("{} {:<32} {:<5}{} {} {} {} {} {} {}\n", mark, name, row->precision,
-                        cell(row->hot->median_us, 9, 1), cell(row->cold->median_us, 9, 1),
-                        cell(row->gflops, 8, 0), cell(row->of_bound, 6, 2),
-                        cell(over_default(*row), 7, 2), cell(over_best(*row), 7, 2),
-                        cell(row->break_even_calls, 8, 0));
+    const auto it = best.find(row->precision);
+    const char* strong = it != best.end() && it->second == row ? "**" : "";
+    text += row_of([&](const TableColumn& column) {
+      return fmt::format("{0}{1}{0}", strong, column.text(*row));
+    });
   }
-  for (const auto& [reason, names] : skipped)
-    text += clip(fmt::format("  skipped ({}): {}", reason, names), kTableWidth) + "\n";
-  return text;
+  for (const auto& [reason, names] : skipped_of(group))
+    notes += fmt::format("- skipped ({}): {}\n", reason, names);
+  return notes.empty() ? text : fmt::format("{}\n{}", text, notes);
 }
 
 }  // namespace
 
-std::string format_table(std::span<const ResultRow> rows) {
+void check_style(const TableStyle& style) {
+  for (const std::string& key : style.columns) table_column(key);
+  sorted({}, style.sort);
+}
+
+std::string format_table(std::span<const ResultRow> rows, const TableStyle& style) {
+  const std::vector<Drawn> columns = columns_for(rows, style);
   std::string text;
-  for (auto& group : by_n(rows)) text += block(std::move(group)) + "\n";
+  for (const Group& group : groups_of(rows)) text += block(group, columns, style) + "\n";
+  return text;
+}
+
+std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style) {
+  TableStyle unlimited = style;
+  unlimited.width = 0;
+  const std::vector<Drawn> columns = columns_for(rows, unlimited);
+  std::string text;
+  for (const Group& group : groups_of(rows)) text += markdown_block(group, columns, style) + "\n";
   return text;
 }
 
 void Summary::add(std::span<const ResultRow> rows) {
   ++matrices_;
-  for (const auto& group : by_n(rows)) {
+  for (const Group& group : groups_of(rows)) {
     const auto best = winners(group);
-    over_eigen_ |= over_eigen(group);
+    for (const ResultRow* row : group) over_eigen_ |= over_eigen(*row);
     for (const ResultRow* row : group) {
       Sums& sums = kernels_[row->precision + " " + label_of(*row)];
       sums.wrong += row->status == Status::wrong;
@@ -138,21 +269,33 @@ void Summary::add(std::span<const ResultRow> rows) {
   }
 }
 
-std::string Summary::format() const {
+std::string Summary::format(const TableStyle& style) const {
   if (matrices_ < 2) return {};
-  std::string text = fmt::format(
-      "geometric means over {} matrices\n  {:<40} {:>6} {:>5} {:>5} {:>8} {:>8} {:>8}\n", matrices_,
-      "precision kernel", "cases", "wins", "wrong", over_eigen_ ? "x Eig32" : "x dflt",
-      over_eigen_ ? "x Eigen" : "x best", "bound");
+  constexpr std::size_t kFigures = 45;  // columns of the lines below that are no names
+  constexpr std::string_view kNames = "precision kernel";
+  std::size_t names = kNames.size();
+  for (const auto& [name, sums] : kernels_) names = std::max(names, display_width(name));
+  constexpr std::size_t kFewest = 8;  // letters of a name; the figures are not cut
+  if (style.width > 0)
+    names = std::min(names, std::max<std::size_t>(style.width, kFigures + kFewest) - kFigures);
+  std::string text = painted(fmt::format("geometric means over {} matrices", matrices_),
+                             Paint::strong, style.color) +
+                     "\n" +
+                     painted(fmt::format("  {} {:>6} {:>5} {:>5} {:>7} {:>7} {:>7}",
+                                         pad_right(clip(kNames, names), names), "cases", "wins",
+                                         "wrong", over_eigen_ ? "x Eig32" : "x dflt",
+                                         over_eigen_ ? "x Eigen" : "x best", "bound"),
+                             Paint::faint, style.color) +
+                     "\n";
   for (const auto& [name, sums] : kernels_) {
     if (sums.cases == 0 && sums.wrong == 0) continue;
     const auto mean = [](double log_sum, int n) {
-      return n == 0 ? std::nullopt : std::optional(std::exp(log_sum / n));
+      return n == 0 ? std::string("-") : fmt::format("{:.2f}", std::exp(log_sum / n));
     };
-    text += fmt::format("  {:<40} {:>6} {:>5} {:>5} {} {} {}\n", clip(name, 40), sums.cases,
-                        sums.wins, sums.wrong, cell(mean(sums.log_default, sums.n_default), 8, 2),
-                        cell(mean(sums.log_best, sums.n_best), 8, 2),
-                        cell(mean(sums.log_bound, sums.n_bound), 8, 2));
+    text += fmt::format("  {} {:>6} {:>5} {:>5} {:>7} {:>7} {:>7}\n",
+                        pad_right(clip(name, names), names), sums.cases, sums.wins, sums.wrong,
+                        mean(sums.log_default, sums.n_default), mean(sums.log_best, sums.n_best),
+                        mean(sums.log_bound, sums.n_bound));
   }
   return text;
 }

@@ -1,6 +1,5 @@
 #pragma once
-// The table a person reads: one block per matrix and N, at most 100 columns wide, with a winner per
-// precision.
+// The table a person reads: one block per matrix, N and layout, with a winner per precision.
 
 #include <map>
 #include <span>
@@ -11,17 +10,26 @@
 
 namespace spmmbench {
 
-inline constexpr int kTableWidth = 100;
+struct TableStyle {
+  int width = 0;  // of the terminal; 0: of a file, where nothing is left out, cut or broken
+  bool color = false;
+  std::vector<std::string> columns = {};  // keys of table_column; empty: those that fit
+  std::string sort;  // key of table_column, or KEY:desc; empty: the fastest first
+};
+
+// Throws Error for a key that no column has.
+void check_style(const TableStyle& style);
 
 // Rows of one matrix, any N and order; speed-ups already filled.
-std::string format_table(std::span<const ResultRow> rows);
+std::string format_table(std::span<const ResultRow> rows, const TableStyle& style);
+std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style);
 
 // Geometric means over a whole run, from running sums: memory does not grow with the number of
 // matrices.
 class Summary {
  public:
   void add(std::span<const ResultRow> rows_of_one_matrix);
-  std::string format() const;  // empty until a second matrix was added
+  std::string format(const TableStyle& style) const;  // empty until a second matrix was added
  private:
   struct Sums {
     int cases = 0, wins = 0, wrong = 0;

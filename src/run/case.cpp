@@ -9,6 +9,8 @@
 #include "process/interrupt.hpp"
 #include "run/counters.hpp"
 #include "run/exact_test.hpp"
+#include "run/failing.hpp"
+#include "run/repeat.hpp"
 #include "spmmbench/error.hpp"
 #include "stats/sampler.hpp"
 #include "verify/bound.hpp"
@@ -79,6 +81,10 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     if (!verdict.ok) {
       row.status = Status::wrong;
       row.reason = describe(verdict);
+      if (!input.save_failing.empty())
+        row.reason += fmt::format(
+            "; saved in {}",
+            save_failing(input.save_failing, row, input.problem, operands.b, operands.c, device));
     }
     return verdict.ok;
   };
@@ -112,6 +118,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     if (verify()) row.status = Status::ok;
     return;
   }
+  if (input.repeat_check) row.bit_identical = launches_repeat(device, operands.c, launch);
   // What the last check sees was written by the timed launches.
   device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
   const NoiseLimit rule(limits);

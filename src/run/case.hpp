@@ -33,7 +33,9 @@ struct CaseInput {
   std::function<void()> free_memory;  // gives back what the device holds only to be faster
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
-  bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
+  std::string save_failing;   // folder for what a wrong result came from; empty: none
+  bool repeat_check = false;  // compare repeated launches bit by bit
+  bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };
 
 // Fills everything of `row` that the caller does not know. Returns false when the device is lost.

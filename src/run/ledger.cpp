@@ -1,6 +1,7 @@
 #include "run/ledger.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "report/baselines.hpp"
 #include "report/json.hpp"
+#include "report/terminal.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -20,7 +22,13 @@ bool to_repeat(Status status, Resume resume) {
 
 }  // namespace
 
-Ledger::Ledger(const RunOptions& options, RunContext context) : options_(options) {
+bool is_pending(std::optional<Status> recorded, Resume resume) {
+  if (resume == Resume::none) return true;
+  return recorded ? to_repeat(*recorded, resume) : resume == Resume::rest;
+}
+
+Ledger::Ledger(const RunOptions& options, RunContext context)
+    : options_(options), warnings_(options.limits.noise, context.timer_floor_us) {
   if (!options.json.empty() || !options.csv.empty())
     journal_.emplace(Journal::Paths{options.json, options.csv}, std::move(context),
                      options.resume != Resume::none);
@@ -37,9 +45,8 @@ std::map<std::string, Status> Ledger::known_of(const std::string& input) const {
 }
 
 bool Ledger::pending(const ResultRow& planned) const {
-  if (options_.resume == Resume::none) return true;
-  const std::optional<Status> status = status_of(case_key(planned));
-  return status ? to_repeat(*status, options_.resume) : options_.resume == Resume::rest;
+  return options_.resume == Resume::none ||
+         is_pending(status_of(case_key(planned)), options_.resume);
 }
 
 bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const {
@@ -60,25 +67,25 @@ void Ledger::begin(std::size_t cases, std::size_t pending) {
 void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
   wrong_ |= row.status == Status::wrong;
   failed_ |= row.status == Status::failed || row.status == Status::timeout;
+  warnings_.add(row);
   if (journal_) journal_->append(row);
   if (options_.jsonl) {
     fmt::print("{}\n", dump_line(to_json(row)));
     std::fflush(stdout);
   }
-  if (row.hot) row.hot->samples_us.clear();
-  if (row.cold) row.cold->samples_us.clear();
   rows_of_matrix.push_back(std::move(row));
 }
 
 void Ledger::print_matrix(std::vector<ResultRow>& rows) {
   if (rows.empty()) return;
-  if (!options_.quiet && !options_.jsonl) {
+  progress_->clear();
+  progress_->matrix_done(rows.front().matrix.name);
+  if (options_.tables && !options_.quiet && !options_.jsonl) {
     Baselines own;
     for (const ResultRow& row : rows) own.add(row);
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
     for (ResultRow& row : rows) baselines.fill(row);
-    progress_->clear();
-    fmt::print("{}", format_table(rows));
+    fmt::print("{}", format_table(rows, options_.table));
     std::fflush(stdout);
     summary_.add(rows);
   }
@@ -94,7 +101,11 @@ void Ledger::input_failed(const std::string& message, ExitCode code) {
 
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   progress_->clear();
-  if (const std::string summary = summary_.format(); !summary.empty()) fmt::print("{}", summary);
+  fmt::print("{}", summary_.format(options_.table));
+  std::fflush(stdout);
+  if (!options_.quiet)
+    for (const std::string& warning : warnings_.lines())
+      fmt::print(stderr, "{}\n", wrap("warning: " + warning, terminal_width(STDERR_FILENO), 4));
   if (journal_) {
     // The exit code speaks of the whole output file, rows kept from an earlier run included.
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });

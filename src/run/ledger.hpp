@@ -9,12 +9,16 @@
 
 #include "report/journal.hpp"
 #include "report/table.hpp"
+#include "report/warnings.hpp"
 #include "run/plan.hpp"
 #include "run/progress.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
+
+// Is a case measured whose row has this status in the output file, or which has none there?
+bool is_pending(std::optional<Status> recorded, Resume resume);
 
 class Ledger {
  public:
@@ -46,6 +50,7 @@ class Ledger {
   std::optional<Journal> journal_;
   std::optional<Progress> progress_;
   Summary summary_;
+  Warnings warnings_;
   bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;
 };
 

@@ -102,6 +102,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
+    input.save_failing = options_.save_failing;
+    input.repeat_check = options_.repeat_check;
     input.one_launch = options_.one_launch;
     if (!options_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);

@@ -10,6 +10,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
@@ -47,8 +48,8 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
     if (!matched) {
       std::vector<std::string> names;
       for (const Kernel* kernel : all) names.push_back(kernel->info().name);
-      throw Error(
-          fmt::format("no kernel matches '{}'; there are: {}", spec.name, fmt::join(names, ", ")));
+      throw Error(fmt::format("no kernel matches '{}'{}; there are: {}", spec.name,
+                              did_you_mean(spec.name, names), fmt::join(names, ", ")));
     }
   }
   if (chosen.empty()) throw Error("every kernel is excluded");

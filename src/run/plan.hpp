@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/input.hpp"
+#include "report/table.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/precision.hpp"
@@ -40,7 +41,13 @@ struct RunOptions {
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
   std::string json, csv;
-  bool quiet = false;  // no status, no tables: files only
+  std::map<std::string, std::string> tags;  // what the user says of the run
+  std::string save_failing;                 // folder for what a wrong case computed; empty: none
+  bool repeat_check = false;                // does every launch give the same bits?
+  bool dry_run = false;                     // name the cases, measure none
+  bool quiet = false;                       // no status, no tables: files only
+  bool tables = true;                       // on stdout
+  TableStyle table;
   bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
   std::map<std::string, Status> known;  // of the cases that have rows elsewhere, by case_key

@@ -4,47 +4,95 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 
+#include "report/terminal.hpp"
 #include "stats/sampler.hpp"
 
 namespace spmmbench {
+
+constexpr std::chrono::milliseconds kBetweenDrawings{500};
 
 Progress::Progress(std::size_t total, std::size_t pending, bool quiet)
     : total_(total),
       pending_(pending),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) == 1),
-      begin_s_(steady_seconds()) {}
+      begin_s_(steady_seconds()) {
+  if (!quiet_ && terminal_) ticker_ = std::thread([this] { tick(); });
+}
 
-void Progress::start(const std::string& what) {
-  if (quiet_) return;
+Progress::~Progress() {
+  if (!ticker_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = true;
+  }
+  ended_.notify_one();
+  ticker_.join();
+}
+
+void Progress::tick() {
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kBetweenDrawings, [this] { return end_; })) draw();
+}
+
+std::string Progress::counts() const {
+  const double elapsed_s = steady_seconds() - begin_s_;
   std::string left = "?";
   if (timed_ > 0) {
-    const double each_s = (steady_seconds() - begin_s_) / static_cast<double>(timed_);
+    const double each_s = elapsed_s / static_cast<double>(timed_);
     left = format_duration(each_s * static_cast<double>(pending_ - std::min(pending_, timed_)));
   }
+  return fmt::format("{}, {} left", format_duration(elapsed_s), left);
+}
+
+void Progress::draw() {
+  if (what_.empty()) return;
   const std::string line =
-      fmt::format("[{}/{}] {} left  {}", finished_ + 1, total_, left, what).substr(0, 99);
-  if (terminal_) fmt::print(stderr, "\r\033[K{}", line);
-  else fmt::print(stderr, "{}\n", line);
+      fmt::format("[{}/{}] {}  {} {}", std::min(finished_ + 1, total_), total_, counts(), what_,
+                  format_duration(steady_seconds() - started_s_));
+  // A line that fills the last column makes some terminals go on to the next.
+  fmt::print(stderr, "\r\033[K{}", clip(line, terminal_width(STDERR_FILENO) - 1));
   std::fflush(stderr);
 }
 
-void Progress::skip(std::size_t cases) { finished_ += cases; }
+void Progress::start(const std::string& what) {
+  if (quiet_ || !terminal_) return;
+  const std::lock_guard lock(mutex_);
+  what_ = what;
+  started_s_ = steady_seconds();
+  draw();
+}
+
+void Progress::skip(std::size_t cases) {
+  const std::lock_guard lock(mutex_);
+  finished_ += cases;
+}
 
 void Progress::drop(std::size_t cases) {
+  const std::lock_guard lock(mutex_);
   finished_ += cases;
   pending_ -= std::min(pending_, cases);
 }
 
 void Progress::done() {
+  const std::lock_guard lock(mutex_);
   ++finished_;
   ++timed_;
 }
 
+void Progress::matrix_done(const std::string& name) {
+  if (quiet_ || terminal_) return;
+  fmt::print(stderr, "[{}/{}] {}  {}\n", finished_, total_, counts(), name);
+  std::fflush(stderr);
+}
+
 void Progress::clear() {
-  if (!quiet_ && terminal_) fmt::print(stderr, "\r\033[K");
+  const std::lock_guard lock(mutex_);
+  if (!what_.empty()) fmt::print(stderr, "\r\033[K");
+  what_.clear();
 }
 
 std::string format_duration(double seconds) {

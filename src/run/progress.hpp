@@ -1,9 +1,13 @@
 #pragma once
-// The status line on stderr: `[51/192] 2m13s left  cant n=128 async_wcsr`, rewritten in place on a
-// terminal, one plain line per case otherwise.
+// The status on stderr. On a terminal one line, rewritten in place twice a second so that it moves
+// within a long case too: `[51/192] 4m10s, 2m13s left  cant n=128 async_wcsr 12s`. Elsewhere one
+// line per matrix.
 
+#include <condition_variable>
 #include <cstddef>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace spmmbench {
 
@@ -11,16 +15,30 @@ class Progress {
  public:
   // `pending` of the `total` cases take time; the others are there already (resumed).
   Progress(std::size_t total, std::size_t pending, bool quiet);
-  void start(const std::string& what);  // before a case
-  void skip(std::size_t cases);         // which are there already
-  void drop(std::size_t cases);         // pending ones that will not come
-  void done();                          // after a case
-  void clear();                         // wipes the line before results are printed
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();
+
+  void start(const std::string& what);        // before a case, or a matrix is loaded
+  void skip(std::size_t cases);               // which are there already
+  void drop(std::size_t cases);               // pending ones that will not come
+  void done();                                // after a case
+  void matrix_done(const std::string& name);  // after the last case of a matrix
+  void clear();                               // wipes the line before results are printed
 
  private:
+  std::string counts() const;  // the part before the case
+  void draw();
+  void tick();
+
   std::size_t total_, pending_, finished_ = 0, timed_ = 0;
   bool quiet_, terminal_;
-  double begin_s_;
+  double begin_s_, started_s_ = 0;
+  std::string what_;  // empty: nothing is drawn
+  std::mutex mutex_;  // of everything above
+  std::condition_variable ended_;
+  bool end_ = false;
+  std::thread ticker_;
 };
 
 std::string format_duration(double seconds);  // "2m13s"

@@ -11,6 +11,7 @@
 #include "process/interrupt.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
+#include "run/dry_run.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
 #include "run/matrix_run.hpp"
@@ -78,6 +79,7 @@ class Run {
   RunContext context(const std::vector<std::string>& argv) {
     RunContext context = collect_context(argv, options_.load.seed, machine_.main());
     context.protocol = protocol_of(options_);
+    context.tags = options_.tags;
     return context;
   }
 
@@ -126,6 +128,7 @@ class Run {
     const std::size_t pending = count_pending(expected);
     ledger_.progress().skip(expected.size() - pending);
     if (!ledger_.may_be_pending(input, expected)) return;
+    ledger_.progress().start(fmt::format("loading {}", input));
     std::optional<LoadedInput> loaded = try_load(input);
     if (!loaded) return ledger_.progress().drop(pending);
     // An input that brings its own B decides N.
@@ -148,7 +151,7 @@ class Run {
       row.matrix = summary;
       row.stages_ms["load"] = load_ms;
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
-      if (matrix) matrix->run(planned, row);
+      if (matrix) measure_here(*matrix, planned, row);
       else measure_isolated(row);
       if (options_.after_case) options_.after_case(row);
       ledger_.progress().done();
@@ -159,6 +162,14 @@ class Run {
       ledger_.add(std::move(row), rows_);
     }
     ledger_.print_matrix(rows_);
+  }
+
+  void measure_here(MatrixRun& matrix, const PlannedCase& planned, ResultRow& row) {
+    matrix.run(planned, row);
+    if (row.status != Status::ok || !machine_.gpu || !machine_.lost_in.empty()) return;
+    const std::uint64_t reasons = machine_.gpu->clocks().throttle_reasons.value_or(0);
+    if ((reasons & kSlowingReasons) != 0)
+      row.metrics["throttle_reasons"] = static_cast<double>(reasons);
   }
 
   void measure_isolated(ResultRow& row) const {
@@ -181,6 +192,10 @@ class Run {
 }  // namespace
 
 ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>& argv) {
+  if (options.dry_run) {
+    print_dry_run(options);
+    return ExitCode::ok;
+  }
   install_interrupt_handler(!options.quiet);
   Run run(options, argv);
   return run.execute();

@@ -48,8 +48,9 @@ Enum read_enum(const Json& json, Enum last) {
 std::string describe_work(const RunOptions& options) {
   // Bound by name so that a new option does not compile until it is written and read here.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, json, csv, quiet, jsonl, resume, known, isolate, timeout_s,
-               limits, device, devices, one_launch, after_case] = options;
+               load, b_file, b_dims, json, csv, tags, save_failing, repeat_check, dry_run, quiet,
+               tables, table, jsonl, resume, known, isolate, timeout_s, limits, device, devices,
+               one_launch, after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json work = {{"inputs", texts(inputs)},
@@ -69,6 +70,8 @@ std::string describe_work(const RunOptions& options) {
                {"b_dims", sizes(b_dims)},
                {"json", to_printable(json)},
                {"csv", to_printable(csv)},
+               {"save_failing", to_printable(save_failing)},
+               {"repeat_check", repeat_check},
                {"quiet", quiet},
                {"jsonl", jsonl},
                {"resume", static_cast<int>(resume)},
@@ -113,6 +116,8 @@ RunOptions read_work(const std::string& text) try {
   options.b_dims = read_sizes(work.at("b_dims"));
   options.json = read_text(work.at("json"));
   options.csv = read_text(work.at("csv"));
+  options.save_failing = read_text(work.at("save_failing"));
+  options.repeat_check = work.at("repeat_check");
   options.quiet = work.at("quiet");
   options.jsonl = work.at("jsonl");
   options.resume = read_enum(work.at("resume"), Resume::failed);

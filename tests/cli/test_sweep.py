@@ -210,8 +210,8 @@ class ResumeTest(SweepTest):
         first = self.row_of("cpu_csr")["hot"]
         result = self.run_to_end(*args, "--resume", program=FAULTS)
         self.assertEqual(result.returncode, 2, "the wrong row that was kept still counts")
-        self.assertIn("planted_throw", result.err)
-        self.assertNotIn("planted_wrong", result.err)
+        self.assertIn("planted_throw", result.out)
+        self.assertNotIn("planted_wrong", result.out)
         self.assertEqual(self.row_of("cpu_csr")["hot"], first)
         self.assertEqual(len(statuses(self.json)), 3)
 
@@ -220,8 +220,8 @@ class ResumeTest(SweepTest):
         self.run_to_end(*args, "-n", 8, program=FAULTS)
         result = self.run_to_end(*args, "-n", "8,16", "--retry-failed", program=FAULTS)
         self.assertEqual(len(statuses(self.json)), 3)
-        self.assertIn("planted_wrong", result.err)
-        self.assertNotIn("cpu_csr\n", result.err)
+        self.assertIn("planted_wrong", result.out)
+        self.assertNotIn("cpu_csr", result.out)
 
     def test_another_protocol_or_seed_is_not_mixed_in(self):
         args = ["gen:uniform?rows=60", "-k", "cpu_csr", "-n", 8, "--json", self.json]

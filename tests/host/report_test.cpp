@@ -14,7 +14,9 @@
 #include "report/journal.hpp"
 #include "report/json.hpp"
 #include "report/table.hpp"
+#include "report/terminal.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
 #include "stats/quantiles.hpp"
 
 namespace spmmbench {
@@ -171,13 +173,13 @@ TEST(Baselines, WithoutAGpuEigenIsWhatSpeedupsAreOverAndTheTableSaysSo) {
   EXPECT_FALSE(mine.speedup.cusparse_best);
   EXPECT_DOUBLE_EQ(*mine.break_even_calls, 3 / 0.06);  // 3 ms before, 60 us saved per call
   EXPECT_FALSE(rows[1].break_even_calls);
-  const std::string table = format_table(rows);
+  const std::string table = format_table(rows, {});
   EXPECT_NE(table.find("x Eig32 x Eigen"), std::string::npos) << table;
   EXPECT_EQ(table.find("x best"), std::string::npos);
   Summary summary;
   summary.add(rows);
   summary.add(rows);
-  EXPECT_NE(summary.format().find("x Eigen"), std::string::npos);
+  EXPECT_NE(summary.format({}).find("x Eigen"), std::string::npos);
 }
 
 TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
@@ -318,7 +320,14 @@ TEST_F(ReportFiles, WhatIsNoResultDocumentIsRefused) {
   EXPECT_THROW(read_document(path("z.json")), Error);
 }
 
-TEST(Table, IsAtMostAHundredColumnsWideAndMarksTheWinner) {
+std::size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
+  return width;
+}
+
+TEST(Table, FitsTheTerminalAndMarksTheWinner) {
   std::vector<ResultRow> rows = {
       row_of("cusparse_csr_default", "fp32", 123456789, true), row_of("rsh", "fp16", 20),
       row_of("a_kernel_with_a_name_that_is_far_too_long_for_any_table", "fp16", 30)};
@@ -329,10 +338,55 @@ TEST(Table, IsAtMostAHundredColumnsWideAndMarksTheWinner) {
   skipped.status = Status::skipped;
   skipped.reason = std::string(200, 'r');
   rows.push_back(skipped);
-  const std::string table = format_table(rows);
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
-  EXPECT_NE(table.find("* rsh"), std::string::npos);
+  for (const int width : {48, 80, 100, 200}) {
+    const std::string table = format_table(rows, {.width = width, .sort = ""});
+    EXPECT_LE(widest(table), static_cast<std::size_t>(width)) << table;
+    EXPECT_NE(table.find("* rsh"), std::string::npos);
+    EXPECT_NE(table.find("hot us"), std::string::npos);
+  }
+  const std::string file = format_table(rows, {});
+  EXPECT_NE(file.find(rows[2].kernel), std::string::npos);
+  EXPECT_NE(file.find(skipped.reason), std::string::npos);
+}
+
+TEST(Table, SortsAbsentValuesLastInBothDirections) {
+  std::vector<ResultRow> rows = {row_of("a", "fp16", 1), row_of("b", "fp16", 2),
+                                 row_of("c", "fp16", 3)};
+  rows[0].break_even_calls = 10;
+  rows[2].break_even_calls = 30;
+  const auto order = [&](const std::string& sort) {
+    const std::string table = format_table(rows, {.columns = {"kernel"}, .sort = sort});
+    std::string names;
+    for (const char c : table.substr(table.find("kernel\n") + 7))
+      if (c >= 'a' && c <= 'c') names += c;
+    return names;
+  };
+  EXPECT_EQ(order("pays_at"), "acb");
+  EXPECT_EQ(order("pays_at:desc"), "cab");
+  EXPECT_EQ(order("hot:desc"), "cba");
+  EXPECT_EQ(order("kernel:desc"), "cba");
+}
+
+TEST(Terminal, CountsCharactersAndCutsBetweenThem) {
+  EXPECT_EQ(display_width("k\u00f6nig"), 5U);
+  EXPECT_EQ(clip("k\u00f6nig", 3), "k\u00f6~");
+  EXPECT_EQ(clip("k\u00f6nig", 5), "k\u00f6nig");
+  EXPECT_EQ(pad_left("\u00f6", 3), "  \u00f6");
+}
+
+TEST(Terminal, BreaksLinesAtBlanksAndLongWordsWhereTheLineEnds) {
+  EXPECT_EQ(wrap("  one two three", 9, 4), "  one two\n    three");
+  EXPECT_EQ(wrap("  " + std::string(12, 'x'), 8, 2), "  xxxxxx\n  xxxxxx");
+  EXPECT_EQ(wrap("one two three", 0, 2), "one two three");
+}
+
+TEST(Suggest, ATypingErrorIsRecognisedAndAnotherWordIsNot) {
+  const std::vector<std::string> known = {"run", "profile", "list", "show"};
+  EXPECT_EQ(closest("rnu", known), "run");
+  EXPECT_EQ(closest("profle", known), "profile");
+  EXPECT_EQ(closest("shw", known), "show");
+  EXPECT_EQ(closest("measure", known), "");
+  EXPECT_EQ(did_you_mean("lits", known), " (did you mean 'list'?)");
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Footer {
+  std::vector<const char*> examples;
+  std::vector<ExitCode> codes;
+  const char* note = "";
+};
+
+// Each example can be run as it stands: in a clone, after those above it.
+const std::map<std::string, Footer>& footers() {
+  using enum ExitCode;
+  static const std::map<std::string, Footer> all = {
+      {"run",
+       {{"spmmbench run data/fem2d_plate.mtx.gz",
+         "spmmbench run data -n 64:512:x2 --precision fp16,fp32 --json out.json",
+         "spmmbench run 'gen:rmat?scale=12&edge_factor=16' -k 'c*' -x 'cublas*' --tag night=1",
+         "spmmbench run data --reorder none,rcm --isolate --timeout 60 --json out.json --resume"},
+        {ok, usage, wrong_result, some_failed, not_comparable, interrupted},
+        "Options in a file: --config FILE, TOML with the long names in a section [run], for "
+        "example\n"
+        "  [run]\n  n = \"64:512:x2\"\n  kernel = [\"rsh\", \"async*\"]\n"}},
+      {"profile",
+       {{"spmmbench profile data/fem2d_plate.mtx.gz -k 'c*'"},
+        {ok, usage, wrong_result, some_failed, interrupted}}},
+      {"show",
+       {{"spmmbench show results/h200/irregular-fp16-n128.json -m 'web-*'",
+         "spmmbench show results/h200/irregular-fp16.json -k 'rsh,auto' -n 64 --sort bound:desc",
+         "spmmbench show results/h200/irregular-fp16-n128.json --columns kernel,hot,cold_q3_us",
+         "spmmbench show results/h200/irregular-fp16-n128.json -k auto --format markdown"},
+        {ok, usage}}},
+      {"list",
+       {{"spmmbench list", "spmmbench list kernels --json", "spmmbench list schema"}, {ok, usage}}},
+      {"inspect",
+       {{"spmmbench inspect data/fem3d_elasticity.mtx.gz --reorder none,rsh",
+         "spmmbench inspect 'gen:powerlaw?rows=3000' --json"},
+        {ok, usage}}},
+      {"convert",
+       {{"spmmbench convert data/fem2d_plate.mtx.gz plate.csr",
+         "spmmbench convert 'gen:uniform?rows=64&cols=64&density=0.5' weights.npy",
+         "spmmbench convert weights.npy pruned.mtx --prune block:8x8:0.5"},
+        {ok, usage}}},
+      {"generate",
+       {{"spmmbench generate 'rmat?scale=12&edge_factor=8' graph.mtx",
+         "spmmbench generate 'fem2d?vertices=900' plate.mtx.gz"},
+        {ok, usage}}},
+      {"compare",
+       {{"spmmbench compare results/h200/irregular-fp16-n128.json "
+         "results/h200/irregular-fp16-n128.json --all",
+         "spmmbench compare results/h200/irregular-fp16-n128.json "
+         "results/h200/irregular-fp16-n128.json --json -"},
+        {ok, usage, regression, not_comparable, not_able_to_tell, interrupted}}},
+      {"merge",
+       {{"spmmbench run data --shard 1/2 -k cpu_csr --json part1.json",
+         "spmmbench run data --shard 2/2 -k cpu_csr --json part2.json",
+         "spmmbench merge whole.json part1.json part2.json"},
+        {ok, usage, not_comparable}}},
+  };
+  return all;
+}
+
+const char* meaning(ExitCode code) {
+  switch (code) {
+    case ExitCode::ok: return "all that was asked for was done, or skipped with a reason";
+    case ExitCode::usage: return "bad arguments, unreadable input, unwritable output";
+    case ExitCode::wrong_result: return "a result was wrong";
+    case ExitCode::regression: return "a case or kernel is slower, newly wrong or lost";
+    case ExitCode::some_failed: return "some cases failed or timed out";
+    case ExitCode::not_comparable: return "runs that cannot stand in one comparison or document";
+    case ExitCode::not_able_to_tell: return "nothing found, and too much could have gone unseen";
+    case ExitCode::interrupted: return "interrupted; what was measured is kept";
+  }
+  return "";
+}
+
+std::string text_of(const Footer& footer) {
+  std::string text = "Examples:\n";
+  for (const char* example : footer.examples) text += fmt::format("  {}\n", example);
+  if (*footer.note != '\0') text += fmt::format("\n{}", footer.note);
+  text += "\nExit codes:\n";
+  for (const ExitCode code : footer.codes)
+    text += fmt::format("  {:<4} {}\n", static_cast<int>(code), meaning(code));
+  text.pop_back();
+  return text;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
+}
+
+}  // namespace
+
+void add_footers(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_group().empty()) continue;
+    const auto it = footers().find(command->get_name());
+    if (it == footers().end())
+      throw std::logic_error(command->get_name() + ": expected examples for its --help");
+    command->footer(text_of(it->second));
+  }
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
+                        const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  const CLI::App* given = nullptr;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+    if (command->parsed()) given = command;
+  }
+  if (given == nullptr && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    const std::string list = fmt::format("expected a subcommand: {}", fmt::join(names, ", "));
+    if (arguments.empty()) return list;
+    const std::string meant = closest(arguments.front(), names);
+    return fmt::format("{} (given: {}{})", list, arguments.front(),
+                       meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
+  }
+  std::string message = error.what();
+  if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    for (const std::string& extra : app.remaining(true))
+      if (extra.starts_with('-'))
+        message += did_you_mean(extra.substr(0, extra.find('=')), option_names(*given));
+  return fmt::format("{} (see spmmbench{}{} --help)", message, given == nullptr ? "" : " ",
+                     given == nullptr ? "" : given->get_name());
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words](std::string& text) {
+        for (const std::string& word : words)
+          if (text == word) return std::string();
+        return fmt::format("expected one of {}, got '{}'{}", fmt::join(words, ", "), text,
+                           did_you_mean(text, words));
+      },
+      "");
+}
+
+}  // namespace spmmbench

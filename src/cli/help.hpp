@@ -1,0 +1,21 @@
+#pragma once
+// What stands below the options of each --help, and what is said of a command line that cannot be
+// read.
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace spmmbench {
+
+// Examples and exit codes of every subcommand. Throws std::logic_error for one that has none.
+void add_footers(CLI::App& app);
+
+// On one line, with the name that was probably meant and the command whose help would have helped.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
+                        const std::vector<std::string>& arguments);
+
+// For CLI11's check(): one of these words.
+CLI::Validator one_of(std::vector<std::string> words);
+
+}  // namespace spmmbench

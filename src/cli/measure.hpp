@@ -1,0 +1,12 @@
+#pragma once
+
+#include "run/plan.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+
+// run_benchmark with this process's arguments. `-` as the JSON or CSV file is standard output,
+// where no table is printed then. Throws Error.
+ExitCode measure(RunOptions options);
+
+}  // namespace spmmbench

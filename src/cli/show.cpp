@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "cli/lists.hpp"
+#include "cli/table_options.hpp"
+#include "report/csv.hpp"
+#include "report/json.hpp"
+#include "report/recorded.hpp"
+#include "report/terminal.hpp"
+#include "spmmbench/precision.hpp"
+#include "spmmbench/spec.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> paths, kernels, exclude, matrices;
+  std::string ns, precisions, reorder, statuses, format = "table";
+  TableOptions table;
+};
+
+// What `run` would have been asked for; an empty list lets everything through.
+struct Filter {
+  std::vector<Spec> kernels;
+  std::vector<std::string> exclude, matrices;
+  std::set<std::int64_t> ns;
+  std::set<std::string> precisions, reorderings, statuses;
+};
+
+void require_status(const std::string& text) {
+  for (const Status status :
+       {Status::ok, Status::wrong, Status::skipped, Status::failed, Status::timeout})
+    if (text == to_string(status)) return;
+  throw Error(fmt::format("--status {}: expected ok, wrong, skipped, failed or timeout", text));
+}
+
+std::set<std::string> set_of(const std::string& list) {
+  if (list.empty()) return {};
+  const std::vector<std::string> items = split_list(list);
+  return {items.begin(), items.end()};
+}
+
+Filter filter_of(const Arguments& in) {
+  Filter filter;
+  for (const std::string& kernel : in.kernels) filter.kernels.push_back(Spec::parse(kernel));
+  filter.exclude = in.exclude;
+  filter.matrices = in.matrices;
+  if (!in.ns.empty())
+    for (const std::int64_t n : parse_range_list(in.ns, "-n")) filter.ns.insert(n);
+  filter.precisions = set_of(in.precisions);
+  for (const std::string& precision : filter.precisions) parse_precision(precision);
+  filter.reorderings = set_of(in.reorder);
+  filter.statuses = set_of(in.statuses);
+  for (const std::string& status : filter.statuses) require_status(status);
+  return filter;
+}
+
+// A pattern's options must be among the row's.
+bool matches(const Spec& pattern, const Spec& kernel) {
+  const auto& has = kernel.options.values();
+  return glob_match(pattern.name, kernel.name) &&
+         std::all_of(pattern.options.values().begin(), pattern.options.values().end(),
+                     [&](const auto& option) {
+                       const auto it = has.find(option.first);
+                       return it != has.end() && it->second == option.second;
+                     });
+}
+
+template <class Set, class Value>
+bool lets_through(const Set& wanted, const Value& value) {
+  return wanted.empty() || wanted.contains(value);
+}
+
+bool shown(const Filter& filter, const ResultRow& row) {
+  const Spec kernel = Spec::parse(row.kernel);
+  const auto any = [](const std::vector<std::string>& globs, const std::string& name) {
+    return std::any_of(globs.begin(), globs.end(),
+                       [&](const std::string& glob) { return glob_match(glob, name); });
+  };
+  const bool kernel_wanted =
+      filter.kernels.empty() ||
+      std::any_of(filter.kernels.begin(), filter.kernels.end(),
+                  [&](const Spec& pattern) { return matches(pattern, kernel); });
+  return kernel_wanted && !any(filter.exclude, kernel.name) &&
+         (filter.matrices.empty() || any(filter.matrices, row.matrix.name)) &&
+         lets_through(filter.ns, row.n) && lets_through(filter.precisions, row.precision) &&
+         lets_through(filter.reorderings, Spec::parse(row.reorder).name) &&
+         lets_through(filter.statuses, std::string(to_string(row.status)));
+}
+
+// The rows of each matrix together, in the order in which the matrices were first measured.
+std::vector<std::vector<ResultRow>> by_matrix(std::vector<ResultRow> rows) {
+  std::vector<std::vector<ResultRow>> matrices;
+  std::map<std::string, std::size_t> index_of;
+  for (ResultRow& row : rows) {
+    const auto [it, inserted] = index_of.try_emplace(row.matrix.source, matrices.size());
+    if (inserted) matrices.emplace_back();
+    matrices[it->second].push_back(std::move(row));
+  }
+  return matrices;
+}
+
+std::string header_of(const std::string& path, const ResultDocument& document) {
+  const RunContext& context = document.context;
+  std::string text = fmt::format("{}: {}, {}, revision {}", path, context.device.name,
+                                 context.started_utc, context.git_revision.substr(0, 12));
+  for (const auto& [key, value] : context.tags) text += fmt::format(", {}={}", key, value);
+  if (!document.complete)
+    text += fmt::format("; not complete, {} cases so far", document.rows.size());
+  return text;
+}
+
+void print_tables(const std::string& path, ResultDocument document, const Filter& filter,
+                  const TableStyle& style, bool markdown) {
+  const std::string header = header_of(path, document);
+  fmt::print("{}\n\n", markdown ? fmt::format("## {}", header) : wrap(header, style.width, 4));
+  std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
+  if (document.rows.empty()) fmt::print("no case of this run is asked for\n");
+  Summary summary;
+  for (const std::vector<ResultRow>& rows : by_matrix(std::move(document.rows))) {
+    fmt::print("{}", markdown ? format_markdown(rows, style) : format_table(rows, style));
+    summary.add(rows);
+  }
+  if (!markdown) fmt::print("{}", summary.format(style));
+}
+
+nlohmann::ordered_json to_json(const ResultDocument& document, const Filter& filter) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const ResultRow& row : document.rows)
+    if (shown(filter, row)) rows.push_back(to_json(row));
+  return {{"schema_version", kSchemaVersion},
+          {"context", to_json(document.context)},
+          {"complete", document.complete},
+          {"rows", std::move(rows)}};
+}
+
+void print_csv(const std::vector<ResultDocument>& documents, const Filter& filter) {
+  fmt::print("{}\n", csv_header());
+  for (const ResultDocument& document : documents)
+    for (const ResultRow& row : document.rows)
+      if (shown(filter, row)) fmt::print("{}\n", csv_line(row));
+}
+
+void show(const Arguments& in) {
+  const Filter filter = filter_of(in);
+  const TableStyle style = resolve(in.table);
+  std::vector<ResultDocument> documents;
+  for (const std::string& path : in.paths) documents.push_back(read_recorded(path));
+  if (in.format == "csv") return print_csv(documents, filter);
+  if (in.format == "json") {
+    auto all = nlohmann::ordered_json::array();
+    for (const ResultDocument& document : documents) all.push_back(to_json(document, filter));
+    fmt::print("{}\n", dump_line(all.size() == 1 ? all.front() : all));
+    return;
+  }
+  for (std::size_t i = 0; i < documents.size(); ++i)
+    print_tables(in.paths[i], std::move(documents[i]), filter, style, in.format == "markdown");
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, ExitCode&) {
+  auto in = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "show", "Print recorded runs, also one that is at work (OUT.json.journal), as run's table");
+  command->add_option("RUN", in->paths, "Result document or journal")->required();
+  add_list_option(*command, "-m,--matrix", in->matrices, "Matrices by NAME or glob; default: all");
+  command->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2; default: all");
+  add_list_option(*command, "-k,--kernel", in->kernels,
+                  "Kernels by NAME or glob, with the options that they must have");
+  add_list_option(*command, "-x,--exclude", in->exclude, "Leave out kernels by glob");
+  command->add_option("--precision", in->precisions,
+                      "fp32, tf32, fp16, bf16 or several: fp16,tf32");
+  command->add_option("--reorder", in->reorder, "Row orderings: none,rsh");
+  command->add_option("--status", in->statuses,
+                      "ok, wrong, skipped, failed or timeout, or several");
+  command
+      ->add_option("--format", in->format,
+                   "table, markdown, csv, or json: a result document; of several RUNs, a list")
+      ->check(one_of({"table", "markdown", "csv", "json"}))
+      ->capture_default_str();
+  add_table_options(*command, in->table);
+  command->callback([in] { show(*in); });
+}
+
+}  // namespace spmmbench

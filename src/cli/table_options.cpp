@@ -1,0 +1,35 @@
+#include "cli/table_options.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cli/lists.hpp"
+#include "report/table_columns.hpp"
+#include "report/terminal.hpp"
+
+namespace spmmbench {
+
+void add_table_options(CLI::App& command, TableOptions& in) {
+  command.add_option("--columns", in.columns,
+                     fmt::format("Columns of the table: some of {}, or any field of the CSV; "
+                                 "default: as many as fit",
+                                 table_column_help()));
+  command.add_option("--sort", in.sort,
+                     "Column to sort rows by, COLUMN or COLUMN:desc; default: the fastest first");
+  command
+      .add_option("--color", in.color,
+                  "auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->capture_default_str();
+}
+
+TableStyle resolve(const TableOptions& in) {
+  TableStyle style;
+  style.width = terminal_width(STDOUT_FILENO);
+  style.color = use_color(parse_color(in.color), STDOUT_FILENO);
+  if (!in.columns.empty()) style.columns = split_list(in.columns);
+  style.sort = in.sort;
+  check_style(style);
+  return style;
+}
+
+}  // namespace spmmbench

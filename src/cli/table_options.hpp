@@ -1,0 +1,19 @@
+#pragma once
+// The options that say what a table looks like; shared by `run` and `show`.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "report/table.hpp"
+
+namespace spmmbench {
+
+struct TableOptions {
+  std::string columns, sort, color = "auto";
+};
+
+void add_table_options(CLI::App& command, TableOptions& in);
+// For standard output as it is now. Throws Error.
+TableStyle resolve(const TableOptions& in);
+
+}  // namespace spmmbench

@@ -1,0 +1,164 @@
+#include "report/table_columns.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "report/baselines.hpp"
+#include "report/fields.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/suggest.hpp"
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Number = std::optional<double>;
+
+// From this on a number is shown by its first three digits.
+constexpr double kLargest = 1e8;
+
+std::string number_text(const Number& value, int decimals, const char* unit = "") {
+  if (!value) return "-";
+  if (std::isnan(*value)) return "nan";
+  if (std::isinf(*value)) return "inf";
+  if (std::abs(*value) >= kLargest) return fmt::format("{:.3g}{}", *value, unit);
+  return fmt::format("{:.{}f}{}", *value, decimals, unit);
+}
+
+TableColumn numeric(std::string key, std::string header, int decimals,
+                    std::function<Number(const ResultRow&)> number, const char* unit = "") {
+  return {std::move(key), std::move(header), false,
+          [number, decimals, unit](const ResultRow& row) {
+            return number_text(number(row), decimals, unit);
+          },
+          [number](const ResultRow& row) {
+            const Number value = number(row);
+            return value && std::isnan(*value) ? std::nullopt : value;
+          }};
+}
+
+TableColumn textual(std::string key, std::string header,
+                    std::function<std::string(const ResultRow&)> text) {
+  return {std::move(key), std::move(header), true, std::move(text),
+          [](const ResultRow&) { return Number(); }};
+}
+
+TableColumn repeats() {
+  TableColumn column = textual("repeats", "repeats", [](const ResultRow& row) {
+    return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
+  });
+  column.left_aligned = false;
+  column.rare = true;
+  return column;
+}
+
+Number median_of(const std::optional<Timing>& timing) {
+  return timing ? Number(timing->median_us) : std::nullopt;
+}
+
+// Whole calls: the last of them is the one that pays.
+TableColumn pays_at() {
+  TableColumn column = numeric("pays_at", "pays at", 0, [](const ResultRow& row) -> Number {
+    return row.break_even_calls ? Number(std::ceil(*row.break_even_calls)) : std::nullopt;
+  });
+  column.text = [digits = column.text](const ResultRow& row) {
+    const bool never = row.break_even_calls && std::isinf(*row.break_even_calls);
+    return never ? std::string("never") : digits(row);
+  };
+  return column;
+}
+
+TableColumn from_csv(const CsvColumn<ResultRow>& field) {
+  const auto number = [text = field.text](const ResultRow& row) {
+    const std::string cell = text(row);
+    double value = 0;
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    return error == std::errc{} && end == cell.data() + cell.size() ? Number(value) : std::nullopt;
+  };
+  return {field.name, field.name, false,
+          [text = field.text](const ResultRow& row) {
+            std::string cell = text(row);
+            return cell.empty() ? "-" : cell;
+          },
+          number};
+}
+
+}  // namespace
+
+std::optional<double> over_default(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  return s.eigen_fp32 ? s.eigen_fp32 : s.cusparse_default_fp32;
+}
+
+std::optional<double> over_best(const ResultRow& row) {
+  return row.speedup.eigen ? row.speedup.eigen : row.speedup.cusparse_best;
+}
+
+std::string label_of(const ResultRow& row) {
+  return row.reorder == "none" ? row.kernel : fmt::format("{} [{}]", row.kernel, row.reorder);
+}
+
+const std::vector<TableColumn>& default_columns() {
+  using R = const ResultRow&;
+  static const std::vector<TableColumn> columns = {
+      textual("kernel", "kernel", label_of),
+      textual("in", "in", [](R row) { return row.precision; }),
+      numeric("hot", "hot us", 1, [](R row) { return median_of(row.hot); }),
+      numeric("cold", "cold us", 1, [](R row) { return median_of(row.cold); }),
+      numeric("gflops", "GFLOP/s", 0, [](R row) { return row.gflops; }),
+      numeric("bound", "bound", 2, [](R row) { return row.of_bound; }),
+      numeric("x_dflt", "x dflt", 2, over_default),
+      numeric("x_best", "x best", 2, over_best),
+      pays_at(),
+      numeric("prep", "prep ms", 1, [](R row) { return Number(preprocessing_ms(row)); }),
+      numeric(
+          "noise", "noise", 1,
+          [](R row) {
+            return row.hot ? Number(100 * relative_noise(row.hot->samples_us)) : std::nullopt;
+          },
+          "%"),
+      repeats(),
+      numeric("memory", "MB", 1,
+              [](R row) {
+                return row.device_bytes ? Number(static_cast<double>(*row.device_bytes) / 1e6)
+                                        : std::nullopt;
+              }),
+      numeric(
+          "error", "error", 3,
+          [](R row) { return row.verify ? Number(row.verify->error_over_bound) : std::nullopt; }),
+  };
+  return columns;
+}
+
+const std::vector<std::string>& columns_by_importance() {
+  static const std::vector<std::string> keys = {"kernel", "in",    "hot",     "repeats", "x_best",
+                                                "x_dflt", "bound", "pays_at", "cold",    "gflops",
+                                                "prep",   "noise", "memory",  "error"};
+  return keys;
+}
+
+TableColumn table_column(std::string_view key) {
+  std::vector<std::string> known;
+  for (const TableColumn& column : default_columns()) {
+    if (column.key == key) return column;
+    known.push_back(column.key);
+  }
+  for (const auto& field : row_columns()) {
+    if (field.name == key) return from_csv(field);
+    known.push_back(field.name);
+  }
+  throw Error(fmt::format("no column '{}'{}; there are {}, and the fields of the CSV", key,
+                          did_you_mean(key, known), table_column_help()));
+}
+
+std::string table_column_help() {
+  std::vector<std::string> keys;
+  for (const TableColumn& column : default_columns()) keys.push_back(column.key);
+  return fmt::format("{}", fmt::join(keys, ","));
+}
+
+}  // namespace spmmbench

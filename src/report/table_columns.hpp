@@ -1,0 +1,39 @@
+#pragma once
+// The columns that the table can show: those it shows by itself, and every field of the CSV.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+struct TableColumn {
+  std::string key;     // for --columns and --sort
+  std::string header;  // one line
+  bool left_aligned = false;
+  std::function<std::string(const ResultRow&)> text;  // never empty
+  // What rows are sorted by; empty: absent, or no number.
+  std::function<std::optional<double>(const ResultRow&)> number;
+  bool rare = false;  // shown only where a row has it
+};
+
+// In the order shown.
+const std::vector<TableColumn>& default_columns();
+// Keys of default columns, the first to leave out where the terminal is too narrow at the end.
+// `kernel`, `in` and `hot` always stay.
+const std::vector<std::string>& columns_by_importance();
+
+// A default column or a field of the CSV. Throws Error that suggests a name.
+TableColumn table_column(std::string_view key);
+std::string table_column_help();  // the keys of the default columns, separated by commas
+
+// Without a GPU speed-ups are over Eigen.
+std::optional<double> over_default(const ResultRow& row);
+std::optional<double> over_best(const ResultRow& row);
+std::string label_of(const ResultRow& row);  // the kernel, and the row order where there is one
+
+}  // namespace spmmbench

@@ -1,0 +1,65 @@
+#include "report/warnings.hpp"
+
+#include <fmt/format.h>
+
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr double kSlowStart = 2;  // first sample / third quartile
+constexpr double kFarCold = 5;    // cold / hot, without the floor of two events
+
+}  // namespace
+
+void Warnings::Kind::note(double value, const ResultRow& row) {
+  ++rows;
+  if (rows > 1 && value <= worst) return;
+  worst = value;
+  where = fmt::format("{} on {}, N = {}", row.kernel, row.matrix.name, row.n);
+}
+
+void Warnings::add(const ResultRow& row) {
+  if (row.status != Status::ok || !row.hot || !row.cold) return;
+  ++rows_;
+  const Timing& hot = *row.hot;
+  if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
+    noisy_.note(noise * 100, row);
+  if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
+    throttled_.note(it->second, row);
+  if (const double start = hot.samples_us.front() / hot.q3_us; start > kSlowStart)
+    slow_start_.note(start, row);
+  if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us; cold > kFarCold)
+    cold_.note(cold, row);
+}
+
+std::vector<std::string> Warnings::lines() const {
+  std::vector<std::string> lines;
+  if (noisy_.rows > 0)
+    lines.push_back(
+        fmt::format("{} of {} rows are noisier than {:g} % (worst {:.1f} %: {}). Let nothing else "
+                    "run, or raise "
+                    "--max-seconds and --max-samples",
+                    noisy_.rows, rows_, noise_limit_ * 100, noisy_.worst, noisy_.where));
+  if (throttled_.rows > 0)
+    lines.push_back(fmt::format(
+        "the GPU had lowered its clocks in {} of {} rows (power or temperature; throttle_reasons "
+        "in "
+        "the metrics, last: {}). Compare them with runs in the same state only, or cool the device "
+        "and lock its clocks with nvidia-smi -lgc",
+        throttled_.rows, rows_, throttled_.where));
+  if (slow_start_.rows > 0)
+    lines.push_back(fmt::format(
+        "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "
+        "The median hardly notices; --min-samples 30 makes sure",
+        slow_start_.rows, rows_, kSlowStart, slow_start_.worst, slow_start_.where));
+  if (cold_.rows > 0)
+    lines.push_back(fmt::format(
+        "{} of {} rows take {:g} times as long with an empty cache or more (worst {:.1f}: {}). If "
+        "your calls do not find their operands in the cache, rank by cold times: --sort cold, "
+        "compare --cold",
+        cold_.rows, rows_, kFarCold, cold_.worst, cold_.where));
+  return lines;
+}
+
+}  // namespace spmmbench

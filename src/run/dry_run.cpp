@@ -1,0 +1,50 @@
+#include "run/dry_run.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "gpu/backend.hpp"
+#include "report/journal.hpp"
+#include "report/recorded.hpp"
+#include "run/ledger.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::map<std::string, Status> recorded_cases(const RunOptions& options) {
+  std::map<std::string, Status> cases;
+  const std::string journal = options.json + ".journal";
+  for (const std::string& path : {journal, options.json}) {
+    if (options.json.empty() || !std::filesystem::exists(path)) continue;
+    for (const ResultRow& row : read_recorded(path).rows) cases[case_key(row)] = row.status;
+    break;
+  }
+  return cases;
+}
+
+}  // namespace
+
+void print_dry_run(const RunOptions& options) {
+  const CudaProbe cuda = probe_cuda();
+  const bool on_gpu = !cuda.devices.empty() && (!options.devices.empty() || options.device >= 0);
+  const auto groups = plan_groups(options, on_gpu ? DeviceKind::cuda : DeviceKind::host);
+  std::map<std::string, Status> recorded;
+  if (options.resume != Resume::none) recorded = recorded_cases(options);
+  std::size_t cases = 0;
+  for (const std::string& input : options.inputs)
+    for (const PlannedCase& planned : plan_cases(options, groups, options.ns)) {
+      const ResultRow row = planned_row(options, input, planned);
+      const auto it = recorded.find(case_key(row));
+      const auto status = it == recorded.end() ? std::nullopt : std::optional(it->second);
+      if (options.resume != Resume::none && !is_pending(status, options.resume)) continue;
+      ++cases;
+      fmt::print("{} n={} {} {}{}{}\n", input, row.n, row.precision, row.kernel,
+                 row.reorder == "none" ? "" : fmt::format(" [{}]", row.reorder),
+                 planned.group->implied ? " (baseline)" : "");
+    }
+  fmt::print("{} cases of {} inputs on {}\n", cases, options.inputs.size(),
+             on_gpu ? "the GPU" : "the CPU");
+}
+
+}  // namespace spmmbench

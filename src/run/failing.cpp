@@ -1,0 +1,81 @@
+#include "run/failing.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <filesystem>
+#include <vector>
+
+#include "io/dense_file.hpp"
+#include "io/matrix_market.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench {
+namespace {
+
+DenseMatrix fetch(const DenseView& view, Device& device) {
+  std::vector<unsigned char> image(view.bytes());
+  device.download(image.data(), view.data, image.size());
+  DenseMatrix matrix{view.rows, view.cols,
+                     std::vector<float>(static_cast<std::size_t>(view.rows * view.cols))};
+  for (std::int64_t i = 0; i < view.rows; ++i)
+    for (std::int64_t j = 0; j < view.cols; ++j) {
+      const bool row_major = view.layout == Layout::row_major;
+      matrix.values[i * view.cols + j] =
+          load_element(view.type, image.data(), row_major ? i * view.ld + j : j * view.ld + i);
+    }
+  return matrix;
+}
+
+// A with its rows where C has them.
+CsrMatrix in_own_order(const Problem& problem) {
+  if (problem.row_ids.empty()) return *problem.a;
+  Permutation back(problem.row_ids.size());
+  for (std::size_t i = 0; i < back.size(); ++i)
+    back[problem.row_ids[i]] = static_cast<std::int32_t>(i);
+  return permute_rows(*problem.a, back);
+}
+
+DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
+  DenseMatrix c{a.rows, b.cols, std::vector<float>(static_cast<std::size_t>(a.rows * b.cols))};
+  std::vector<double> sum(static_cast<std::size_t>(b.cols));
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    std::fill(sum.begin(), sum.end(), 0.0);
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+      for (std::int64_t j = 0; j < b.cols; ++j)
+        sum[j] += static_cast<double>(a.values[e]) * b.values[a.col_idx[e] * b.cols + j];
+    for (std::int64_t j = 0; j < b.cols; ++j)
+      c.values[row * c.cols + j] = static_cast<float>(sum[j]);
+  }
+  return c;
+}
+
+// Letters, digits and dots of the case's names, the rest as underscores.
+std::string folder_name(const ResultRow& row) {
+  std::string name = fmt::format("{}-n{}-{}-{}-{}", row.matrix.name, row.n, row.kernel,
+                                 row.precision, row.reorder);
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  constexpr std::size_t kLongest = 200;  // file systems allow 255 bytes
+  return name.substr(0, kLongest);
+}
+
+}  // namespace
+
+std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
+                         const DenseView& b, const DenseView& c, Device& device) {
+  const std::filesystem::path path = std::filesystem::path(folder) / folder_name(row);
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) throw Error(fmt::format("{}: {}", path.string(), error.message()));
+  const CsrMatrix a = in_own_order(problem);
+  const DenseMatrix host_b = fetch(b, device);
+  write_matrix_market((path / "a.mtx").string(), a, false);
+  write_npy((path / "b.npy").string(), host_b);
+  write_npy((path / "got.npy").string(), fetch(c, device));
+  write_npy((path / "want.npy").string(), product(a, host_b));
+  return path.string();
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""`spmmbench show` prints what a run recorded, filtered as `run` would, also while the run is at work."""
+
+import csv
+import io
+import json
+
+from cli_case import SMALL, SOURCE, CliCase, case_of, main, read, write
+
+RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
+
+
+class ShowTest(CliCase):
+    def show(self, *args, code=0):
+        result = self.spmmbench("show", *args)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result.stdout
+
+    def recorded(self, *args):
+        out = self.folder / "out.json"
+        result = self.run_cpu(SMALL, SMALL + "&seed=2", "-n", "8,16", "--precision", "fp16,fp32",
+                              *args, "--json", out, "-q")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return out
+
+    def rows(self, *args):
+        return json.loads(self.show(*args, "--format", "json"))["rows"]
+
+    def test_a_recorded_run_is_the_table_that_run_printed(self):
+        out = self.folder / "out.json"
+        printed = self.run_cpu(SMALL, SMALL + "&seed=2", "-n", "8,16", "--json", out).stdout
+        shown = self.show(out)
+        self.assertEqual(shown.split("\n", 2)[2], printed)
+
+    def test_the_header_says_where_and_when(self):
+        header = self.show(RECORDED, "-m", "web-NotreDame").splitlines()[0]
+        for part in (str(RECORDED), "NVIDIA H200", "revision ", "20"):
+            self.assertIn(part, header)
+
+    def test_filters_are_those_of_run(self):
+        out = self.recorded()
+        self.assertEqual(len(self.rows(out)), 8)
+        self.assertEqual({row["n"] for row in self.rows(out, "-n", "8")}, {8})
+        self.assertEqual(len(self.rows(out, "--precision", "fp32", "-n", "4:16:x2")), 4)
+        self.assertEqual(len(self.rows(out, "-k", "cpu*")), 8)
+        self.assertEqual(self.rows(out, "-k", "rsh"), [])
+        self.assertEqual(self.rows(out, "-x", "cpu*"), [])
+        self.assertEqual(self.rows(out, "--status", "wrong,failed"), [])
+        self.assertEqual(self.rows(out, "--reorder", "rsh"), [])
+        names = {row["matrix"]["name"] for row in self.rows(out)}
+        self.assertEqual(len(names), 2)
+        one = next(name for name in names if "seed=2" in name)
+        self.assertEqual({row["matrix"]["name"] for row in self.rows(out, "-m", "*seed=2*")}, {one})
+
+    def test_options_of_a_pattern_are_those_the_row_must_have(self):
+        rows = read(RECORDED)
+        row = next(r for r in rows["rows"] if r["status"] == "ok")
+        rows["rows"] = [{**row, "kernel": "rsh?alpha=0.5&tau=4"}, {**row, "kernel": "rsh"}]
+        path = self.folder / "options.json"
+        write(path, rows)
+        found = [r["kernel"] for r in self.rows(path, "-k", "rsh?tau=4")]
+        self.assertEqual(found, ["rsh?alpha=0.5&tau=4"])
+        self.assertEqual(len(self.rows(path, "-k", "rsh")), 2)
+
+    def test_json_is_a_document_that_can_be_shown_again(self):
+        out = self.recorded()
+        document = json.loads(self.show(out, "--format", "json"))
+        self.assertEqual(document, read(out))
+        self.assertEqual(len(json.loads(self.show(out, out, "--format", "json"))), 2)
+
+    def test_csv_has_the_rows_asked_for(self):
+        out = self.recorded()
+        rows = list(csv.DictReader(io.StringIO(self.show(out, "--format", "csv", "-n", "16"))))
+        self.assertEqual([row["n"] for row in rows], ["16"] * 4)
+        self.assertGreater(float(rows[0]["hot_median_us"]), 0)
+
+    def test_markdown_is_a_table_with_the_winner_in_bold(self):
+        text = self.show(RECORDED, "-m", "web-NotreDame", "--format", "markdown")
+        lines = text.splitlines()
+        self.assertTrue(lines[0].startswith("## "))
+        bars = [line for line in lines if line.startswith("|")]
+        self.assertEqual(len({line.count("|") for line in bars}), 1, "every row has all columns")
+        self.assertRegex(bars[1], r"^\|---\|---\|---:\|")
+        self.assertRegex(text, r"\| \*\*rsh\*\* \| \*\*fp16\*\* \|")
+        self.assertIn("- skipped (", text)
+
+    def test_columns_and_order_are_as_asked(self):
+        lines = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
+                          "kernel,cold,speedup_cublas", "--sort", "cold").splitlines()
+        self.assertEqual(lines[3].split(), ["kernel", "cold", "us", "speedup_cublas"])
+        times = [float(line.removeprefix("*").split()[1]) for line in lines[4:] if line and
+                 not line.startswith("  skipped")]
+        self.assertEqual(times, sorted(times))
+        self.assertGreater(len(times), 5)
+        reverse = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
+                            "kernel,cold,speedup_cublas", "--sort", "cold:desc").splitlines()
+        self.assertEqual([line[:30] for line in lines[4 : 4 + len(times)]],
+                         [line[:30] for line in reversed(reverse[4 : 4 + len(times)])])
+
+    def test_an_unknown_column_is_refused_with_a_suggestion(self):
+        for flag in ("--columns", "--sort"):
+            self.assert_one_line(self.spmmbench("show", RECORDED, flag, "hto"), 1, "did you mean 'hot'?")
+
+    def test_a_journal_is_shown_with_its_last_row_of_each_case_and_a_cut_line_passed_over(self):
+        document = read(self.recorded())
+        journal = self.folder / "cut.json.journal"
+        first = {**document["rows"][0], "status": "failed", "reason": "lost", "hot": None, "cold": None}
+        lines = [document["context"], first, *document["rows"][:3]]
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"matrix": {"na')
+        self.assertEqual([case_of(row) for row in self.rows(journal)],
+                         [case_of(row) for row in document["rows"][:3]])
+        self.assertEqual({row["status"] for row in self.rows(journal)}, {"ok"})
+        self.assertIn("not complete, 3 cases so far", self.show(journal))
+
+    def test_a_journal_has_the_speed_ups_of_the_rows_so_far(self):
+        document = read(self.recorded())
+        row = next(row for row in document["rows"] if row["precision"] == "fp32")
+        row["speedup"] = dict.fromkeys(row["speedup"])
+        baseline = {**row, "kernel": "cusparse_csr_default", "baseline": True, "precision": "fp32"}
+        journal = self.folder / "out.json.journal"
+        journal.write_text("".join(json.dumps(x) + "\n" for x in (document["context"], row, baseline)))
+        self.assertEqual(self.rows(journal)[0]["speedup"]["cusparse_default_fp32"], 1)
+
+    def test_what_is_no_run_is_refused_in_one_line(self):
+        for name, content in (("page", "<html>"), ("list", "[]"), ("empty", ""), ("cut", '{"schema_ve'),
+                              ("new", '{"schema_version": 99, "context": {}, "rows": []}')):
+            path = self.folder / name
+            path.write_text(content)
+            self.assert_one_line(self.spmmbench("show", path), 1, f"{path}: ")
+        self.assert_one_line(self.spmmbench("show", self.folder / "absent"), 1, "cannot be opened")
+
+    def test_a_run_of_before_a_field_existed_is_read_with_what_it_has(self):
+        document = read(self.recorded())
+        del document["context"]["tags"]
+        old = self.folder / "old.json"
+        write(old, document)
+        self.assertEqual(len(self.rows(old)), 8)
+
+    def test_tags_are_kept_and_shown(self):
+        out = self.recorded("--tag", "driver=580", "--tag", "note=after the update, warm")
+        tags = {"driver": "580", "note": "after the update, warm"}
+        self.assertEqual(read(out)["context"]["tags"], tags)
+        self.assertIn("driver=580, note=after the update, warm", self.show(out).splitlines()[0])
+        result = self.run_cpu(SMALL, "--tag", "driver")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("--tag driver: expected KEY=VALUE", result.stderr)
+
+
+if __name__ == "__main__":
+    main()
