@@ -8,8 +8,9 @@
 
 Archives land as OUT/GROUP/NAME.tar.gz, which spmmbench reads as they are; graphs from other
 collections are converted to OUT/GROUP/NAME.mtx. An interrupted download resumes. Each file is
-checked against the MD5 that the server publishes (its ETag) and against OUT/checksums.json, where
-the SHA-256 is recorded the first time.
+checked against the MD5 that the server publishes (its ETag), against OUT/checksums.json, where
+size and SHA-256 are recorded the first time, and, as an archive, for its own checksum and the
+matrix size that the index gives. Nothing is written outside OUT, whatever names the index has.
 Exit status: 0 all there, 1 no network or bad arguments, 4 some failed.
 """
 
@@ -27,11 +28,13 @@ import pathlib
 import re
 import socket
 import sys
+import tarfile
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from dataclasses import dataclass
 
 MANIFEST = pathlib.Path(__file__).resolve().parent.parent / "data" / "manifest.csv"
@@ -56,6 +59,11 @@ class Entry:
     rows: int = 0  # 0: unknown
     cols: int = 0
     nnz: int = 0
+
+    def __post_init__(self):
+        for part in (self.group, self.name):
+            if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", part):
+                raise FetchError(f"{part!r}: expected a group or a matrix name, such as HB or cant")
 
     @property
     def key(self):
@@ -100,6 +108,8 @@ def parse_index(text):
             raise FetchError(
                 f"index line {number}: expected group,name,rows,cols,nonzeros,..."
             ) from None
+        except FetchError as error:
+            raise FetchError(f"index line {number}: {error}") from None
     return entries
 
 
@@ -240,8 +250,9 @@ class Downloader:
                 length = response.headers.get("Content-Length")
                 total = int(length) if length else None
             if response.headers.get("ETag"):
-                tag_file.write_text(response.headers["ETag"], encoding="utf-8")
-            with open(part, "ab" if resumed else "wb") as file:
+                with create(tag_file) as file:
+                    file.write(response.headers["ETag"].encode())
+            with create(part, append=resumed) as file:
                 while chunk := response.read(CHUNK):
                     file.write(chunk)
             size = part.stat().st_size
@@ -249,6 +260,42 @@ class Downloader:
                 raise OSError(f"connection cut at {size} of {total} bytes")
             tag_file.unlink(missing_ok=True)
             return published_md5(response.headers)
+
+
+def create(path, append=False):
+    """Opens a file for writing: never through a symlink, never one that others share by name."""
+    if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
+        path.unlink()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_APPEND if append else os.O_TRUNC)
+    return os.fdopen(os.open(path, flags, 0o666), "ab" if append else "wb")
+
+
+def replace(temporary, path):
+    """The file is on the disk before it has its name."""
+    with open(temporary, "rb") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def check_archive(entry, path):
+    """Reads a .tar.gz to its end, checksum included. Raises FetchError."""
+    sizes = None
+    try:
+        with tarfile.open(path, "r|gz") as archive:
+            for member in archive:
+                if member.name == f"{entry.name}/{entry.name}.mtx" and member.isfile():
+                    lines = archive.extractfile(member)
+                    size_line = next((line for line in lines if not line.startswith(b"%")), b"")
+                    sizes = [int(word) for word in size_line.split()[:2]]
+        with gzip.open(path) as packed:  # tarfile stops before the checksum at the end
+            while packed.read(CHUNK):
+                pass
+    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
+        raise FetchError(f"damaged archive: {error}") from None
+    if sizes is None:
+        raise FetchError(f"the archive has no {entry.name}/{entry.name}.mtx")
+    if entry.rows and sizes != [entry.rows, entry.cols]:
+        raise FetchError(f"the matrix is {sizes}, the index says {[entry.rows, entry.cols]}")
 
 
 def digest(path, algorithm):
@@ -282,11 +329,11 @@ def convert_to_mtx(entry, archive, out):
     except (zipfile.BadZipFile, KeyError, StopIteration, ValueError, OSError) as error:
         raise FetchError(f"not the expected archive of {entry.source}: {error}") from None
     temporary = out.with_name(out.name + ".tmp")
-    with open(temporary, "w", encoding="ascii") as file:
-        file.write(f"%%MatrixMarket matrix coordinate pattern {symmetry}\n% {entry.url}\n")
-        file.write(f"{entry.rows} {entry.cols} {len(pairs)}\n")
-        file.writelines(f"{row} {col}\n" for row, col in pairs)
-    os.replace(temporary, out)
+    with create(temporary) as file:
+        file.write(f"%%MatrixMarket matrix coordinate pattern {symmetry}\n% {entry.url}\n".encode())
+        file.write(f"{entry.rows} {entry.cols} {len(pairs)}\n".encode())
+        file.writelines(b"%d %d\n" % pair for pair in pairs)
+    replace(temporary, out)
 
 
 # ---------------------------------------------------------------- a folder of files
@@ -296,23 +343,32 @@ class Folder:
     def __init__(self, path, downloader, update_lock):
         self.path, self.downloader, self.update_lock = path, downloader, update_lock
         self.lock_path = path / "checksums.json"
-        self.lock = (
-            json.loads(self.lock_path.read_text(encoding="utf-8"))
-            if self.lock_path.exists()
-            else {}
-        )
+        self.lock = {}
+        if self.lock_path.exists():
+            try:
+                self.lock = json.loads(self.lock_path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise FetchError(f"{self.lock_path}: {error}") from None
 
     def ensure(self, entry):
         """Makes sure that the entry's file is there and right. Returns what was done."""
         suffix = ".tar.gz" if entry.source == "suitesparse" else ".zip"
         archive = self.path / entry.group / (entry.name + suffix)
         matrix = archive if suffix == ".tar.gz" else archive.with_suffix(".mtx")
+        if archive.parent.resolve().parent != self.path.resolve():
+            raise FetchError(f"{archive.parent} leads outside {self.path}")
         outcome = "already there"
-        recorded = self.lock.get(entry.key, {}).get("sha256")
-        if not archive.exists() or (recorded and digest(archive, "sha256") != recorded):
+        known = self.lock.get(entry.key, {})
+        recorded = known.get("sha256")
+        right = archive.exists() and archive.stat().st_size == known.get(
+            "bytes", archive.stat().st_size
+        )
+        if not right or (recorded and digest(archive, "sha256") != recorded):
             self._download(entry, archive, recorded)
             outcome = "fetched"
         elif not recorded:
+            if suffix == ".tar.gz":
+                check_archive(entry, archive)
             self._record(entry, archive)
         if matrix != archive and (outcome == "fetched" or not matrix.exists()):
             convert_to_mtx(entry, archive, matrix)
@@ -333,10 +389,15 @@ class Folder:
             problem = (
                 f"bad checksum: differs from {self.lock_path} (--update-lock accepts the new file)"
             )
+        if not problem and archive.name.endswith(".tar.gz"):
+            try:
+                check_archive(entry, part)
+            except FetchError as error:
+                problem = str(error)
         if problem:
             part.unlink()
             raise FetchError(problem)
-        os.replace(part, archive)
+        replace(part, archive)
         self._record(entry, archive)
 
     def _record(self, entry, archive):
@@ -346,10 +407,9 @@ class Folder:
             "url": entry.url,
         }
         temporary = self.lock_path.with_name("checksums.json.tmp")
-        temporary.write_text(
-            json.dumps(self.lock, indent=1, sort_keys=True) + "\n", encoding="utf-8"
-        )
-        os.replace(temporary, self.lock_path)
+        with create(temporary) as file:
+            file.write((json.dumps(self.lock, indent=1, sort_keys=True) + "\n").encode())
+        replace(temporary, self.lock_path)
 
 
 class Parser(argparse.ArgumentParser):

@@ -201,10 +201,67 @@ class FetchTest(unittest.TestCase):
         self.assertIn("HB/tiny", listed)
         self.assertIn("Williams/cant", listed)
         self.assertNotIn("Big/b", listed)
-        self.server.files["/files/ssstats.csv"] = index.read_bytes()
+        self.server.files["/files/ssstats.csv"] = index.read_bytes().replace(b"62451", b"1")
         self.assertEqual(self.fetch("cant?").returncode, 1)
         self.assertEqual(self.fetch("can?").returncode, 0)
         self.assertTrue(self.path().exists())
+
+    def test_nothing_is_written_outside_the_folder_whatever_the_index_says(self):
+        index = self.out.parent / "ssstats.csv"
+        evil = archive_of("x", b"")
+        for group, name in (("..", "x"), ("../..", "x"), ("HB", "../../x"), ("/tmp", "x"), ("HB", ".."),
+                            ("", "x"), ("HB", "a\\b"), ("HB", ".hidden")):
+            index.write_text(f'1\ndate\n"{group}","{name}",1,1,1\n')
+            self.server.files |= {f"/MM/{group}/{name}.tar.gz": evil, f"/{name}.tar.gz": evil}
+            before = sorted(self.out.parent.rglob("*"))
+            result = self.fetch("--index", str(index), "--group", "*", "--min-nnz", "1")
+            self.assertEqual(result.returncode, 1, (group, name))
+            self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertIn("index line 3", result.stderr)
+            self.assertEqual(sorted(self.out.parent.rglob("*")), before)
+        self.assertEqual(self.fetch("HB/../../x").returncode, 1)
+
+    def test_symlinks_inside_the_folder_lead_nowhere(self):
+        outside = self.out.parent / "outside"
+        outside.mkdir()
+        precious = outside / "precious"
+        precious.write_text("kept")
+        (self.out / "Williams").mkdir(parents=True)
+        for name in ("cant.tar.gz.part", "cant.tar.gz.part.etag", "cant.tar.gz"):
+            (self.out / "Williams" / name).symlink_to(precious)
+        (self.out / "checksums.json.tmp").symlink_to(precious)
+        (self.out / "HB").symlink_to(outside)
+        result = self.fetch("HB/tiny", "Williams/cant")
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("leads outside", result.stderr)
+        (self.out / "Williams" / "cant.tar.gz").unlink(missing_ok=True)
+        self.assertEqual(self.fetch("Williams/cant").returncode, 0)
+        self.assertEqual(self.path().read_bytes(), self.cant)
+        self.assertFalse(self.path().is_symlink())
+        self.assertEqual(precious.read_text(), "kept")
+        self.assertEqual([path.name for path in outside.iterdir()], ["precious"])
+
+    def test_an_archive_that_is_damaged_or_holds_another_matrix_is_refused(self):
+        index = self.out.parent / "ssstats.csv"
+        index.write_text("1\ndate\nWilliams,cant,1,1,1\n")
+        self.server.no_tag.add("/MM/Williams/cant.tar.gz")
+        damaged = bytearray(self.cant)
+        damaged[50_000] ^= 1
+        for data, reason in (
+            (bytes(damaged), "damaged archive"),
+            (self.cant[:-4], "damaged archive"),
+            (archive_of("other", b""), "has no cant/cant.mtx"),
+        ):
+            self.server.files["/MM/Williams/cant.tar.gz"] = data
+            result = self.fetch("--index", str(index), "can?")
+            self.assertEqual(result.returncode, 4, reason)
+            self.assertIn(reason, result.stderr)
+            self.assertFalse(self.path().exists())
+        self.server.files["/MM/Williams/cant.tar.gz"] = self.cant
+        index.write_text("1\ndate\nWilliams,cant,7,1,1\n")
+        self.assertIn("the index says [7, 1]", self.fetch("--index", str(index), "can?").stderr)
+        index.write_text("1\ndate\nWilliams,cant,1,1,1\n")
+        self.assertEqual(self.fetch("--index", str(index), "can?").returncode, 0)
 
     def test_a_broken_index_is_one_line(self):
         self.server.files["/files/ssstats.csv"] = b"<html>"
