@@ -147,7 +147,7 @@ class RunTest(CliCase):
     def test_options_from_a_toml_file(self):
         config, out = self.folder / "night.toml", self.folder / "out.json"
         config.write_text(f'[run]\nn = "8,16"\nkernel = ["cpu_csr"]\nprecision = "fp32"\ndevice = -1\n'
-                          f'max-samples = 5\nmin-samples = 4\njson = "{out}"\n')
+                          f'max-samples = 5\nmin-samples = 4\nno-baselines = true\njson = "{out}"\n')
         result = self.spmmbench("run", SMALL, "--config", config)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual([(row["n"], row["precision"]) for row in read(out)["rows"]], [(8, "fp32"), (16, "fp32")])

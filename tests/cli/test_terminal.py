@@ -109,8 +109,8 @@ class TableTest(CliCase):
 
 
 class ProgressTest(CliCase):
-    slowly = ("-k", "cpu_csr", "--device", "-1", "--noise", "0", "--max-samples", "1000000",
-              "--max-seconds", "0.8")
+    slowly = ("-k", "cpu_csr", "--no-baselines", "--device", "-1", "--noise", "0", "--max-samples",
+              "1000000", "--max-seconds", "0.8")
 
     def test_one_line_that_moves_within_a_case(self):
         output, code = on_terminal("run", SMALL, "-n", "8,16", *self.slowly, stderr_only=True)
