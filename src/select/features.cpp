@@ -1,0 +1,123 @@
+#include "select/features.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "format/wcsr_estimate.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
+
+// Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it.
+void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
+                     MatrixFeatures& out) {
+  constexpr std::size_t kFew = 4;
+  constexpr double kWorthFill = 0.15;
+  constexpr std::int64_t kMostEntries = 1 << 16, kMostOfBand = 1 << 14;
+  std::vector<bool> seen(matrix.cols / kBlockColumns + 1);
+  std::vector<std::int32_t> blocks;
+  double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
+  std::int64_t entries = 0, sampled = -1;
+  const auto sample = [&](std::int64_t row) {
+    const std::int64_t first = row / kBandRows * kBandRows;
+    const std::int64_t last = std::min(first + kBandRows, matrix.rows);
+    if (first != sampled) {
+      const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
+      const std::int64_t parts = (nnz + kMostOfBand - 1) / kMostOfBand;
+      blocks.clear();
+      for (std::int64_t r = first; r < last; ++r)
+        for_part_of_row(matrix, r, parts, parts / 2, [&](std::int32_t column) {
+          const std::int32_t block = column / static_cast<std::int32_t>(kBlockColumns);
+          if (!seen[block]) blocks.push_back(block);
+          seen[block] = true;
+        });
+      for (const std::int32_t block : blocks) seen[block] = false;
+      distinct = static_cast<double>(blocks.size()) * static_cast<double>(parts);
+      slots = distinct * static_cast<double>(kBandRows * kBlockColumns) / static_cast<double>(nnz);
+      entries += nnz / parts;
+      sampled = first;
+    }
+    samples += 1;
+    out.band_blocks += distinct;
+    slots_per_nonzero += slots;
+  };
+  for (std::size_t i = 0; i < kFew; ++i) sample(rows[(2 * i + 1) * rows.size() / (2 * kFew)]);
+  if (samples / slots_per_nonzero > kWorthFill)
+    for (std::size_t i = 0; i < rows.size() && entries < kMostEntries; ++i) sample(rows[i]);
+  out.band_blocks /= samples;
+  out.block_fill = std::min(1.0, samples / slots_per_nonzero);
+}
+
+double share_of_empty_rows(const CsrMatrix& matrix) {
+  constexpr std::int64_t kPlaces = 128, kRows = 8;  // so many rows lie in a cache line
+  const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
+  std::int64_t empty = 0, rows = 0;
+  for (std::int64_t i = 0; i < places; ++i) {
+    const std::int64_t first = matrix.rows / places * i;
+    const std::int64_t last = std::min(first + kRows, matrix.rows);
+    for (std::int64_t row = first; row < last; ++row) empty += matrix.row_length(row) == 0;
+    rows += last - first;
+  }
+  return static_cast<double>(empty) / static_cast<double>(rows);
+}
+
+struct Field {
+  const char* name;
+  double MatrixFeatures::*value;
+};
+
+constexpr std::array kFields = {
+    Field{"rows", &MatrixFeatures::rows},
+    Field{"cols", &MatrixFeatures::cols},
+    Field{"nnz", &MatrixFeatures::nnz},
+    Field{"mean_row", &MatrixFeatures::mean_row},
+    Field{"cv_row", &MatrixFeatures::cv_row},
+    Field{"max_row", &MatrixFeatures::max_row},
+    Field{"empty_rows", &MatrixFeatures::empty_rows},
+    Field{"gathered_8", &MatrixFeatures::gathered_8},
+    Field{"gathered_16", &MatrixFeatures::gathered_16},
+    Field{"gathered_32", &MatrixFeatures::gathered_32},
+    Field{"stored_8", &MatrixFeatures::stored_8},
+    Field{"stored_16", &MatrixFeatures::stored_16},
+    Field{"stored_32", &MatrixFeatures::stored_32},
+    Field{"band_blocks", &MatrixFeatures::band_blocks},
+    Field{"block_fill", &MatrixFeatures::block_fill},
+};
+
+}  // namespace
+
+MatrixFeatures features_of(const CsrMatrix& matrix) {
+  MatrixFeatures out;
+  out.rows = static_cast<double>(matrix.rows);
+  out.cols = static_cast<double>(matrix.cols);
+  out.nnz = static_cast<double>(matrix.nnz());
+  if (matrix.nnz() == 0) return out;
+  out.mean_row = out.nnz / out.rows;
+  out.cv_row = row_length_variation(matrix);
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    out.max_row = std::max(out.max_row, static_cast<double>(matrix.row_length(row)));
+  out.empty_rows = share_of_empty_rows(matrix);
+  constexpr std::int64_t kMostEntries = 1 << 12;  // counted, of the sampled windows
+  const WcsrEstimate windows = estimate_wcsr(matrix, {}, kMostEntries);
+  std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =
+      std::tuple_cat(windows.gathered_share);
+  std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
+  estimate_blocks(matrix, rows_at_nonzeros(matrix), out);
+  return out;
+}
+
+std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features) {
+  std::vector<std::pair<std::string, double>> out;
+  for (const Field& field : kFields) out.emplace_back(field.name, features.*field.value);
+  return out;
+}
+
+void set_feature(MatrixFeatures& features, const std::string& name, double value) {
+  for (const Field& field : kFields)
+    if (name == field.name) features.*field.value = value;
+}
+
+}  // namespace spmmbench

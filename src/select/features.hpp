@@ -1,0 +1,34 @@
+#pragma once
+// What selection looks at: numbers that describe A, from samples of its rows, so that looking takes
+// far less time than preparing any kernel.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+struct MatrixFeatures {
+  double rows = 0, cols = 0, nnz = 0;
+  double mean_row = 0;    // nonzeros
+  double cv_row = 0;      // coefficient of variation of the row lengths
+  double max_row = 0;     // nonzeros of the longest row, exact
+  double empty_rows = 0;  // share of the rows
+  // Windows of 8, 16 and 32 neighbouring rows: distinct columns over nonzeros, and the same with
+  // tiles of 16 columns filled up.
+  double gathered_8 = 0, gathered_16 = 0, gathered_32 = 0;
+  double stored_8 = 0, stored_16 = 0, stored_32 = 0;
+  double band_blocks = 0;  // 64-column blocks with a nonzero, of a band of 128 rows, in the mean
+  double block_fill = 0;   // nonzeros over the entries of those blocks
+};
+
+MatrixFeatures features_of(const CsrMatrix& matrix);
+
+// Name and value of every feature, as result rows and the fit know them.
+std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features);
+// The inverse: unknown names are ignored, absent ones stay 0.
+void set_feature(MatrixFeatures& features, const std::string& name, double value);
+
+}  // namespace spmmbench
