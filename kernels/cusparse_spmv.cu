@@ -113,7 +113,7 @@ class CusparseSpmv final : public Kernel {
     info_.summary = summary;
     info_.source = "cuSPARSE";
     info_.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
-    info_.layouts = {Layout::row_major, Layout::col_major};
+    info_.layouts = {Layout::col_major, Layout::row_major};
     info_.accumulation = Accumulation::fp32_fma;
     info_.baseline = true;
   }

@@ -24,18 +24,19 @@ from scipy.optimize import nnls
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "nonzeros",
-         "rows", "longest_row", "variation", "dense_flops", "dense_a"]  # fmt: skip
+         "rows", "longest_row", "variation", "dense_flops", "dense_a", "block_steps"]  # fmt: skip
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
 DENSE = {"launch", "c", "b", "dense_flops", "dense_a"}
 FAMILIES = {  # terms that a kernel's time is made of
     "async_wcsr": COMMON | {"gather_window", "gather_spill", "tiles"},
     "rsh": COMMON | {"gather_window", "gather_spill", "tiles"},
-    "async_bcsr": DENSE | {"a_csr"},
+    "async_bcsr": {"launch", "b", "c", "block_steps"},
     "bitmap_dense": DENSE | {"a_csr"},
     "cublas_dense": DENSE,
 }
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
-BANDS = [(1, 1), (2, 32), (33, 2**31 - 1)]
+BANDS = [(1, 1), (2, 32), (33, 128), (129, 2**31 - 1)]
+NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr"}  # no term counts their padding
 PARTS = 6
 FEWEST_CASES = 12
 MARGINS = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
@@ -66,7 +67,7 @@ def read_cases(paths):
             for row in rows:
                 if row["kernel"].split("?")[0] == "auto":
                     features = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
-                elif precision in VALUE_BYTES:
+                elif precision in VALUE_BYTES and row["kernel"] not in NO_CANDIDATES:
                     times[row["kernel"]] = row["hot"]["median_us"]
                     prepare[row["kernel"]] = sum(v for k, v in row["stages_ms"].items() if k != "load")
             if features and times:
@@ -99,7 +100,8 @@ def terms_of(case):
             best[1], best[2], per_sm(f["nnz"] * pieces, device), per_sm(f["rows"] * pieces, device),
             min(f["max_row"], 4000.0) / 1000, min(f["cv_row"], 3.0),
             waves * device["sms"] * 128 * 128 * 2 * f["cols"] / device["flops"],
-            f["rows"] * f["cols"] * value_bytes / device["memory"]]  # fmt: skip
+            f["rows"] * f["cols"] * value_bytes / device["memory"],
+            math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 256) / device["sms"]) * f["band_blocks"]]  # fmt: skip
 
 
 def band_of(n):
@@ -218,7 +220,7 @@ struct Coefficients {{
   std::string_view candidate;  // a kernel's Spec
   Precision precision;
   std::int64_t least_n, most_n;      // columns of B that the row is for
-  std::array<double, 14> us;         // factors of the terms in the order of Terms (predict.hpp)
+  std::array<double, 15> us;         // factors of the terms in the order of Terms (predict.hpp)
   std::array<double, 4> prepare_ms;  // constant, per million nonzeros, rows, entries of dense A
   double margin;                     // factor of the prediction when kernels are ranked
 }};

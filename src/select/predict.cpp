@@ -72,6 +72,9 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.longest_row = std::min(f.max_row, 4000.0) / 1000;
   t.variation = std::min(f.cv_row, 3.0);
   t.dense_flops = waves * device.sm_count * kTile * kTile * 2 * f.cols / device.dense_flops_per_us;
+  t.block_steps =
+      std::ceil(std::ceil(f.rows / kTile) * std::ceil(columns / (2 * kTile)) / device.sm_count) *
+      f.band_blocks;
   t.dense_a = f.rows * f.cols * value_bytes / device.memory_bytes_per_us;
   return t;
 }
@@ -90,7 +93,8 @@ std::array<std::pair<const char*, double>, Terms::kCount> named(const Terms& t) 
            {"longest_row", t.longest_row},
            {"variation", t.variation},
            {"dense_flops", t.dense_flops},
-           {"dense_a", t.dense_a}}};
+           {"dense_a", t.dense_a},
+           {"block_steps", t.block_steps}}};
 }
 
 std::optional<Prediction> predict(std::string_view candidate, const MatrixFeatures& features,

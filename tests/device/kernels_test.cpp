@@ -96,10 +96,12 @@ std::string name_of(const Case& c) {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }  // found by GoogleTest
 
-// Nothing but the device, or a 16-bit C of another type than the inputs, excuses a kernel that runs
-// no shape at all of what it declares.
+// Nothing but the device, a 16-bit C of another type than the inputs, options that not every
+// precision has, or a layout other than the kernel's first excuses one that runs no shape at all of
+// what it declares.
 bool may_refuse_everything(const Case& c, const std::string& reason) {
-  return reason.starts_with("needs compute capability") ||
+  return reason.starts_with("needs compute capability") || !c.options.values().empty() ||
+         c.layout != c.kernel->info().layouts.front() ||
          (c.c_type != ElementType::f32 && c.c_type != storage_type(c.precision));
 }
 
@@ -277,6 +279,7 @@ TEST_P(KernelTest, holds_about_as_much_memory_as_it_predicts) {
 
 TEST(Refusals, of_every_shape_are_failures_unless_the_device_or_the_types_are_the_reason) {
   KernelInfo info;
+  info.layouts = {Layout::row_major, Layout::col_major};
   class Named final : public Kernel {
    public:
     explicit Named(const KernelInfo& info) : info_(info) {}
@@ -295,6 +298,8 @@ TEST(Refusals, of_every_shape_are_failures_unless_the_device_or_the_types_are_th
   const Case same{&kernel, Precision::fp16, Layout::row_major, ElementType::f16};
   EXPECT_FALSE(may_refuse_everything(same, "not today"));
   EXPECT_TRUE(may_refuse_everything(same, "needs compute capability 9.0"));
+  const Case other{&kernel, Precision::fp16, Layout::col_major, ElementType::f16};
+  EXPECT_TRUE(may_refuse_everything(other, "not today"));
   const Case mixed{&kernel, Precision::fp32, Layout::row_major, ElementType::f16};
   EXPECT_TRUE(may_refuse_everything(mixed, "not today"));
 }
