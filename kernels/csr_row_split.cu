@@ -1,5 +1,5 @@
-// csr_row_split: C = A * B on the CUDA cores, straight from CSR. The model for a new kernel: read
-// it from top to bottom, copy it, change what it does.
+// csr_row_split: C = A * B on the CUDA cores, straight from CSR. The second kernel to read, after
+// csr_naive.cu, from top to bottom.
 //
 // WHAT IT COMPUTES. Row i of C is the sum over the nonzeros (i, k) of A of value * (row k of B). A
 // row of B is contiguous, so a group of lanes reads it in 16-byte pieces, one piece per lane, and

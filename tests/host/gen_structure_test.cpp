@@ -140,8 +140,7 @@ TEST(LayerWeights, TwoOfEveryFourNeighboursStay) {
 // A row's length varies by sqrt(cols * p * (1 - p)) when positions are drawn alike.
 TEST(LayerWeights, RowsPrunedByMagnitudeDifferMoreThanByChance) {
   const auto spread = [](const char* zeros) {
-    const CsrMatrix m =
-        generate(std::string("qwen2.5-7b/attn_q?sparsity=0.8&zeros=") + zeros).csr;
+    const CsrMatrix m = generate(std::string("qwen2.5-7b/attn_q?sparsity=0.8&zeros=") + zeros).csr;
     double sum = 0;
     for (std::int64_t row = 0; row < m.rows; ++row) {
       const double off = static_cast<double>(m.row_length(row)) / (0.2 * 3584) - 1;
