@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   options.json = argv[1];
   options.inputs.assign(argv + 2, argv + argc);
   options.kernels = {"cpu_csr", "planted_hang"};
+  options.baselines = false;
   options.isolate = true;
   options.timeout_s = 8;
   options.limits.max_samples = 10;
