@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the coefficients of selection (src/select/coefficients.hpp) from recorded runs.
 
-  scripts/fit_selection.py RUN.json... [--write]
+  scripts/fit_selection.py [RUN.json...] [--write]      without a run: results/selection/cases.json again
 
 A run that can be used has rows of `auto`, which carry the features of their matrix, beside rows of
 the kernels to choose among. For every kernel, precision and range of N the terms of
@@ -16,7 +16,6 @@ import collections
 import json
 import math
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -58,6 +57,11 @@ def read_cases(paths):
     cases = {}
     for path in paths:
         document = json.loads(pathlib.Path(path).read_text())
+        if "cases" in document:  # written by --write
+            for c in document["cases"]:
+                cases[c["matrix"], c["n"], c["precision"]] = Case(
+                    c["matrix"], c["n"], c["precision"], c["features"], c["device"], c["times_us"], c["prepare_ms"])  # fmt: skip
+            continue
         device = device_of(document["context"])
         groups = collections.defaultdict(list)
         for row in document["rows"]:
@@ -199,7 +203,7 @@ def cross_validated(cases, terms):
     return out
 
 
-def write_table(table, path, runs):
+def write_table(table, path):
     def numbers(values):
         return ", ".join(f"{v:.5g}" for v in values)
 
@@ -207,7 +211,7 @@ def write_table(table, path, runs):
             f'{{{numbers(row["prepare_ms"])}}}, {row["margin"]:g}}},'
             for (kernel, precision, band), row in sorted(table.items())]  # fmt: skip
     path.write_text(f"""#pragma once
-// Made by scripts/fit_selection.py from {", ".join(runs)}. Do not edit.
+// Made by scripts/fit_selection.py; results/selection/cases.json has what it was made from.
 
 #include <array>
 #include <cstdint>
@@ -226,18 +230,20 @@ struct Coefficients {{
   double margin;                     // factor of the prediction when kernels are ranked
 }};
 
+// clang-format off
 inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 {chr(10).join(rows)}
 }}}};
+// clang-format on
 
 }}  // namespace spmmbench
 """)
-    subprocess.run(["clang-format", "-i", path], check=False)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", metavar="RUN.json")
+    recorded = ROOT / "results/selection/cases.json"
+    parser.add_argument("runs", nargs="*", metavar="RUN.json", default=[recorded])
     parser.add_argument("--write", action="store_true", help="write the table and the cases of the test")
     arguments = parser.parse_args()
     cases = read_cases(arguments.runs)
@@ -257,17 +263,15 @@ def main():
         return
     table = fit(cases, terms)
     set_margins(cases, terms, table)
-    write_table(table, ROOT / "src/select/coefficients.hpp", [pathlib.Path(run).name for run in arguments.runs])
+    write_table(table, ROOT / "src/select/coefficients.hpp")
     inside = regrets(cases, terms, table)
-    folder = ROOT / "results/selection"
-    folder.mkdir(exist_ok=True)
     replay = {
         "mean_regret": mean([r[0] for r in inside]),
         "mean_regret_left_out": mean([r[0] for r in left_out]),
         "cases": [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "features": c.features, "device": c.device,
-                   "times_us": c.times, "predicted_us": predictions(c, t, table)} for c, t in zip(cases, terms)],
+                   "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": predictions(c, t, table)} for c, t in zip(cases, terms)],
     }  # fmt: skip
-    (folder / "cases.json").write_text(json.dumps(replay, separators=(",", ":")).replace('{"matrix"', '\n{"matrix"') + "\n")
+    recorded.write_text(json.dumps(replay, separators=(",", ":")).replace('{"matrix"', '\n{"matrix"') + "\n")
 
 
 if __name__ == "__main__":
