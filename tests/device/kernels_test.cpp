@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <ostream>
 #include <vector>
@@ -98,7 +99,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }  // found
 
 // Nothing but the device, a 16-bit C of another type than the inputs, options that not every
 // precision has, or a layout other than the kernel's first excuses one that runs no shape at all of
-// what it declares.
+// what it declares; the last two are asked over all precisions below.
 bool may_refuse_everything(const Case& c, const std::string& reason) {
   return reason.starts_with("needs compute capability") || !c.options.values().empty() ||
          c.layout != c.kernel->info().layouts.front() ||
@@ -310,6 +311,50 @@ TEST(KernelVariants, name_options_that_their_kernels_declare) {
     const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
     if (kernel == nullptr) continue;
     EXPECT_NO_THROW(spec.options.require_known(kernel->info().options, spec.name)) << text;
+  }
+}
+
+// What may_refuse_everything excuses at one precision must run at another: each layout and each
+// variant. No device is needed to ask. A vector is the same in both layouts, so kernels of N = 1
+// alone may run it in either.
+TEST(KernelVariants, run_some_shape_at_some_precision) {
+  DeviceInfo gpu;
+  gpu.kind = DeviceKind::cuda;
+  gpu.compute_capability = 90;
+  gpu.sm_count = 132;
+  gpu.memory_bytes = std::size_t{140} << 30;
+  gpu.shared_per_block = std::size_t{227} << 10;
+  DeviceInfo host;
+  host.sm_count = 8;
+  const std::vector<NamedShape> shapes = all_shapes();
+  const auto runs = [&](const Case& c, std::int64_t n) {
+    return std::any_of(shapes.begin(), shapes.end(), [&](const NamedShape& shape) {
+      const SparseOperand a{&shape.matrix, {}, c.precision};
+      const Problem problem{a, {n, c.c_type, c.layout}, c.options};
+      return check_support(*c.kernel, problem,
+                           c.kernel->info().device == DeviceKind::cuda ? gpu : host)
+          .ok;
+    });
+  };
+  struct Ran {
+    std::map<Layout, bool> matrices;  // N = 128
+    bool vectors = false;
+  };
+  std::map<std::string, Ran> all;  // by kernel and options
+  for (const Case& c : all_cases()) {
+    Ran& ran = all[Spec{c.kernel->info().name, c.options}.to_string()];
+    ran.matrices[c.layout] |= runs(c, 128);
+    ran.vectors |= runs(c, 1);
+  }
+  for (const auto& [name, ran] : all) {
+    const bool no_matrix = std::none_of(ran.matrices.begin(), ran.matrices.end(),
+                                        [](const auto& layout) { return layout.second; });
+    if (no_matrix) {
+      EXPECT_TRUE(ran.vectors) << name;
+      continue;
+    }
+    for (const auto& [layout, ok] : ran.matrices)
+      EXPECT_TRUE(ok) << name << (layout == Layout::row_major ? ", row" : ", col");
   }
 }
 
