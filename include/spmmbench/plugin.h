@@ -1,0 +1,270 @@
+/* The C interface to kernels that compute C[M,N] = A[M,K] * B[K,N], A sparse, B and C dense.
+ *
+ * It is used in both directions. A shared library that exports `spmmbench_kernels` is a plug-in:
+ * `spmmbench run MATRIX -k ./libmine.so` verifies, times and reports its kernels. libspmmbench.so
+ * exports the program's own kernels through the same table, for programs in C, Python, ...
+ *
+ *   entry     const spmmbench_library* library = spmmbench_kernels(SPMMBENCH_ABI_VERSION);
+ *   once      kernel->prepare(kernel, &problem, NULL, &prepared);   A in the kernel's own form
+ *   per shape kernel->bind(prepared, &shape, NULL, &plan);          one N, layout, type of C
+ *   per call  kernel->launch(plan, &b, &c, stream);                 the only thing that is timed
+ *   end       kernel->destroy_plan(plan); kernel->destroy_prepared(prepared);
+ *
+ * One prepared A may have any number of plans at a time; they are destroyed before it.
+ *
+ * Versions. Both sides speak SPMMBENCH_ABI_VERSION; a library that does not speak the version it is
+ * asked for returns NULL. Every struct begins with its size in bytes as its maker compiled it
+ * (`x.size = sizeof x`). Within one version structs only grow, at their end: who reads one reads
+ * no more than `size` says, and refuses with SPMMBENCH_INVALID what is smaller than it must be.
+ *
+ * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() is one
+ * line for the user, of the calling thread. No C++ exception may leave a function.
+ *
+ * Threads. Two threads must not use the same prepared A or the same plan at the same time, except
+ * that different plans of one prepared A may be launched at the same time. Everything else may run
+ * at the same time.
+ *
+ * Devices. For a CUDA kernel the device is the one current in the calling thread at `prepare`; it
+ * must be current again at `bind`, `launch` and `destroy_*`. Device pointers belong to its primary
+ * context (the CUDA runtime's).
+ *
+ * Ownership. Nothing is freed by the other side. What is passed to a function is only read, and
+ * only until it returns, unless said otherwise. What a library returns (descriptions, strings)
+ * stays until the program ends, or where said so until the object is destroyed. */
+#ifndef SPMMBENCH_PLUGIN_H
+#define SPMMBENCH_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SPMMBENCH_ABI_VERSION 1u
+
+#define SPMMBENCH_EXPORT __attribute__((visibility("default")))
+
+typedef int32_t spmmbench_status;
+enum {
+  SPMMBENCH_OK = 0,
+  SPMMBENCH_UNSUPPORTED = 1, /* the kernel does not do this: the case is skipped, with the reason */
+  SPMMBENCH_INVALID = 2,     /* wrong arguments: sizes, pointers, alignment, options */
+  SPMMBENCH_OUT_OF_MEMORY = 3, /* host or device */
+  SPMMBENCH_DEVICE_LOST = 4,   /* the CUDA context is unusable, such as after an illegal address */
+  SPMMBENCH_FAILED = 5         /* anything else */
+};
+
+/* Where memory lies, and what a kernel runs on. */
+enum { SPMMBENCH_HOST = 0, SPMMBENCH_CUDA = 1 };
+
+/* What lies in an array. */
+enum {
+  SPMMBENCH_F32 = 0,
+  SPMMBENCH_F16 = 1,  /* IEEE binary16 */
+  SPMMBENCH_BF16 = 2, /* bfloat16 */
+  SPMMBENCH_I32 = 16,
+  SPMMBENCH_I64 = 17
+};
+
+/* What A's values and B are rounded to. tf32 is stored as SPMMBENCH_F32, of whose fraction the low
+ * 13 bits are zero; B's need not be, a kernel may then truncate or round them. */
+enum { SPMMBENCH_FP32_IN = 0, SPMMBENCH_TF32_IN = 1, SPMMBENCH_FP16_IN = 2, SPMMBENCH_BF16_IN = 3 };
+
+/* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */
+enum { SPMMBENCH_ROW_MAJOR = 0, SPMMBENCH_COL_MAJOR = 1 };
+
+/* How sums are rounded, which decides the error that is allowed. At fp32 always
+ * SPMMBENCH_SUMS_FP32. */
+enum {
+  SPMMBENCH_SUMS_FP32 = 0,        /* products and sums in IEEE fp32, in any order */
+  SPMMBENCH_SUMS_TENSOR_CORE = 1, /* tensor cores with fp32 accumulators */
+  SPMMBENCH_SUMS_FP16 = 2         /* any sum is rounded to fp16, tensor cores included */
+};
+
+/* A set of the values above: SPMMBENCH_SET(SPMMBENCH_F32) | SPMMBENCH_SET(SPMMBENCH_F16). */
+#define SPMMBENCH_SET(value) (UINT32_C(1) << (value))
+
+/* Flags of a kernel. */
+enum {
+  SPMMBENCH_BINARY_A = 1 << 0,    /* takes every stored entry as 1 and reads no values */
+  SPMMBENCH_SQUARE_ONLY = 1 << 1, /* needs M = K */
+  SPMMBENCH_ADDS_TO_C = 1 << 2, /* C must be zero before a launch. spmmbench zeroes it in the timed
+                                   launch, so that the kernel pays for it */
+  SPMMBENCH_IGNORES_STREAM = 1 << 3, /* works on the legacy default stream, or returns only when all
+                                        is done, whatever `stream` is */
+  SPMMBENCH_KEEPS_A = 1 << 4,        /* plans read A's arrays: they stay as they are until
+                                        destroy_prepared. Without it, until prepare returns */
+  SPMMBENCH_ROW_IDS = 1 << 5,        /* honours spmmbench_csr.row_ids */
+  SPMMBENCH_VENDOR = 1 << 6 /* a vendor library's product, which others are compared with */
+};
+
+/* A: compressed sparse rows. Columns ascend within a row, none is there twice; explicit zeros are
+ * entries. libspmmbench.so also takes rows whose columns do not ascend. */
+typedef struct spmmbench_csr {
+  size_t size;
+  int64_t rows, cols, nnz;
+  const void* row_ptr;  /* rows + 1 offsets, the first 0, the last nnz */
+  const void* col_idx;  /* nnz columns, each in [0, cols) */
+  const void* values;   /* nnz; NULL only for kernels with SPMMBENCH_BINARY_A */
+  const void* row_ids;  /* NULL, or rows of int32: row i of A makes row row_ids[i] of C */
+  int32_t memory;       /* SPMMBENCH_HOST or _CUDA, of all four arrays */
+  int32_t row_ptr_type; /* SPMMBENCH_I32 or _I64 */
+  int32_t col_idx_type; /* SPMMBENCH_I32 or _I64 */
+  int32_t value_type; /* SPMMBENCH_F32, or the element type of the precision. libspmmbench.so takes
+                         any and rounds to the precision */
+} spmmbench_csr;
+
+/* B or C. `data` is a multiple of the kernel's data_alignment, ld * (bytes of an element) of its
+ * pitch_alignment. Where ld exceeds the line, the gap of B may be read and that of C overwritten.
+ */
+typedef struct spmmbench_dense {
+  size_t size;
+  void* data;         /* in the memory of the kernel's device; B is only read */
+  int64_t rows, cols; /* B: K x N, C: M x N */
+  int64_t ld;         /* elements from one line to the next */
+  int32_t layout, type;
+} spmmbench_dense;
+
+/* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16 or _BF16. */
+typedef struct spmmbench_shape {
+  size_t size;
+  int64_t n;      /* columns of B and C, at least 1 */
+  int32_t layout; /* of B and C */
+  int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16 */
+} spmmbench_shape;
+
+typedef struct spmmbench_problem {
+  size_t size;
+  const spmmbench_csr* a;
+  const char* const* options; /* key, value, key, value, ..., NULL; NULL: none. spmmbench passes
+                                 only keys that the kernel declares */
+  int32_t precision;
+} spmmbench_problem;
+
+/* Receives what preparation took. May be NULL, in every call. */
+typedef struct spmmbench_stages {
+  size_t size;
+  void* context;
+  /* Adds `milliseconds` to a stage: "reorder", "build", "upload", "tune", or a name of your own
+   * (snake_case). What a call took beyond all that it adds is counted as "build". Device work
+   * counts where it is waited for. */
+  void (*add)(void* context, const char* stage, double milliseconds);
+} spmmbench_stages;
+
+/* What a plan tells of itself. The caller sets `size` and zeroes the rest; the kernel fills what it
+ * knows. Strings and arrays live as long as the plan. */
+typedef struct spmmbench_report {
+  size_t size;
+  uint64_t device_bytes;     /* held by the plan and its prepared A, B and C not included */
+  double issued_flops;       /* per launch, with padding; 0: 2 * nnz * N */
+  const char* const* params; /* values in force: key, value, ..., NULL; NULL: none */
+  const char* format;   /* name of the form A is in; NULL: not told, and what follows neither */
+  int64_t format_bytes; /* all that the kernel reads of A, indices and values */
+  int64_t format_index_bytes; /* of which indices */
+  int64_t stored;             /* stored entries, padding included */
+  int64_t tiles, windows;     /* 0 where the form has none */
+  double fill;                /* nnz over the entries that the tiles have room for; 1: no padding */
+} spmmbench_report;
+
+/* What values an option has. */
+enum {
+  SPMMBENCH_TEXT = 0,    /* any: the kernel looks at it itself */
+  SPMMBENCH_INTEGER = 1, /* of [minimum, maximum] */
+  SPMMBENCH_REAL = 2,    /* likewise */
+  SPMMBENCH_CHOICE = 3   /* one of choices */
+};
+
+/* An option of a kernel, given as NAME?key=value&key=value on the command line. The caller checks
+ * the values of the other types than text before the kernel sees them. */
+typedef struct spmmbench_option {
+  size_t size;
+  const char* name;
+  const char* default_value; /* as a user would type it; "auto" when chosen from the matrix. Always
+                                allowed */
+  const char* help;          /* one line: meaning and unit */
+  int32_t type;
+  double minimum, maximum;    /* both 0: any number */
+  const char* const* choices; /* ended by NULL; NULL: none */
+} spmmbench_option;
+
+/* A in a kernel's own form, and a kernel bound to a shape: each library defines its own. */
+typedef struct spmmbench_prepared spmmbench_prepared;
+typedef struct spmmbench_plan spmmbench_plan;
+
+typedef struct spmmbench_kernel spmmbench_kernel;
+struct spmmbench_kernel {
+  size_t size;
+  const char* name;               /* snake_case, unique in its library */
+  const char* summary;            /* one line */
+  const char* source;             /* paper, library or author */
+  int32_t device;                 /* SPMMBENCH_HOST or _CUDA */
+  int32_t min_compute_capability; /* 90 for 9.0; 0: any */
+  int32_t exact_architecture;     /* not 0: runs on min_compute_capability alone (sm_90a code) */
+  int32_t accumulation;           /* SPMMBENCH_SUMS_* */
+  uint32_t flags;
+  /* Sets of what it takes. */
+  uint32_t precisions; /* of SPMMBENCH_*_IN */
+  uint32_t c_types;    /* of element types */
+  uint32_t layouts;    /* of B and C, which have the same */
+  uint32_t a_memory;   /* where A may lie; spmmbench gives CUDA memory where both are in the set */
+  uint32_t row_ptr_types; /* I32, I64; spmmbench gives I32 where it is in the set and nnz < 2^31 */
+  uint32_t col_idx_types; /* I32, I64; spmmbench gives I32 where it is in the set */
+  uint32_t a_value_types; /* spmmbench gives the precision's element type where it is in the set,
+                             else F32, which holds the rounded values too */
+  /* What B and C must be aligned to, in bytes. spmmbench gives 256 and 16, at N = 1 in column-major
+   * layout 256 and one element. */
+  uint32_t data_alignment, pitch_alignment;
+  /* The N that it takes: these, or where there are none every multiple of n_multiple. */
+  const int64_t* allowed_n;
+  size_t allowed_n_count;
+  int64_t n_multiple; /* at least 1 */
+  const spmmbench_option* const* options;
+  size_t option_count;
+  void* user; /* the library's own */
+
+  /* May this be done? May be NULL: yes, as far as the fields above say. *device_bytes: what the
+   * plan will hold, 0 where unknown. Not to be called is no risk: prepare and bind refuse the same.
+   */
+  spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                               const spmmbench_shape* shape, uint64_t* device_bytes);
+  /* Builds, uploads and tunes what does not depend on the shape. Returns when A may be reused. */
+  spmmbench_status (*prepare)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                              const spmmbench_stages* stages, spmmbench_prepared** prepared);
+  spmmbench_status (*bind)(spmmbench_prepared* prepared, const spmmbench_shape* shape,
+                           const spmmbench_stages* stages, spmmbench_plan** plan);
+  /* May be NULL. For kernels that look at what B holds: called once before the first launch; every
+   * later launch gets the same values of B. */
+  spmmbench_status (*inspect_b)(spmmbench_plan* plan, const spmmbench_dense* b,
+                                const spmmbench_stages* stages);
+  /* C = A * B, enqueued on the cudaStream_t `stream` (NULL: the legacy default stream; on the host
+   * ignored, and done on return). Allocates nothing, does not synchronise, so that it can be
+   * captured into a CUDA graph; writes every element of C, reads none. */
+  spmmbench_status (*launch)(spmmbench_plan* plan, const spmmbench_dense* b,
+                             const spmmbench_dense* c, void* stream);
+  /* May be NULL: nothing to tell. */
+  spmmbench_status (*report)(spmmbench_plan* plan, spmmbench_report* report);
+  /* NULL is allowed as the argument. The caller has waited for the plan's launches. */
+  void (*destroy_plan)(spmmbench_plan* plan);
+  void (*destroy_prepared)(spmmbench_prepared* prepared);
+};
+
+typedef struct spmmbench_library {
+  size_t size;
+  uint32_t abi_version; /* SPMMBENCH_ABI_VERSION as the library was compiled */
+  const char* name;
+  const char* version;
+  const spmmbench_kernel* const* kernels;
+  size_t kernel_count;
+  const char* (*last_error)(void); /* of the calling thread; never NULL; until its next call */
+} spmmbench_library;
+
+/* The one symbol of a library. NULL when it does not speak `abi_version`. In libspmmbench.so the
+ * kernel called "auto" predicts which of the others is fastest and runs that. */
+SPMMBENCH_EXPORT const spmmbench_library* spmmbench_kernels(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
