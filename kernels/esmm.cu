@@ -118,6 +118,7 @@ class Esmm final : public Kernel {
     info_.summary = "dense-stored A and B, products over lists of k-indices nonzero in both";
     info_.source = "ESMM patterns; lists are ours";
     info_.precisions = {Precision::fp32};
+    info_.inspects_b = true;
     info_.options = {
         {"path", "auto",
          "warp: lists per 32 x 32 tile; block: per 128 x 256 tile; auto: by density"},

@@ -67,6 +67,7 @@ class EsmmSkip final : public Kernel {
     info_.summary = std::move(summary);
     info_.source = "ESMM";
     info_.precisions = {Precision::fp32};
+    info_.inspects_b = true;
     info_.options = {{"block_skip", "1", "skip the loads of a 64 x 128 x 8 tile no warp needs"}};
   }
   const KernelInfo& info() const override { return info_; }

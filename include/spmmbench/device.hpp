@@ -122,7 +122,8 @@ class Device {
   virtual void upload(void* device_dst, const void* host_src, std::size_t bytes) = 0;
   virtual void download(void* host_dst, const void* device_src, std::size_t bytes) = 0;
   virtual void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) = 0;
-  virtual void synchronize() = 0;  // reports errors of earlier launches
+  virtual void synchronize() = 0;              // reports errors of earlier launches
+  virtual void wait_idle() { synchronize(); }  // of all streams
 
   // Element (i, j) of `view` = uniform_at(seed, i, j) rounded to `precision`; the padding is NaN.
   virtual void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) = 0;

@@ -28,4 +28,10 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+// Thrown by a kernel's prepare or bind for what it turns out not to do: the case is skipped.
+class Unsupported : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace spmmbench

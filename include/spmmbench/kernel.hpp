@@ -20,6 +20,7 @@ namespace spmmbench {
 enum class Accumulation {
   fp32_fma,          // products and sums in IEEE fp32, any order
   fp32_tensor_core,  // tensor-core sums: truncated alignment, see verify/bound.hpp
+  fp16,              // any sum rounded or truncated to fp16; no kernel of ours
 };
 
 struct KernelInfo {
@@ -34,8 +35,10 @@ struct KernelInfo {
   std::vector<Layout> layouts = {Layout::row_major};
   Accumulation accumulation = Accumulation::fp32_fma;  // at fp32 always fp32_fma
   bool writes_row_ids = false;                         // accepts Problem::row_ids
-  bool binary = false;    // treats every stored entry as 1; never ranked with weighted kernels
-  bool baseline = false;  // vendor library
+  bool binary = false;      // treats every stored entry as 1; never ranked with weighted kernels
+  bool baseline = false;    // vendor library
+  bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
+  bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
   std::vector<OptionSpec> options = {};
 };
 

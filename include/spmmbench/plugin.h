@@ -26,7 +26,8 @@
  *
  * Devices. For a CUDA kernel the device is the one current in the calling thread at `prepare`; it
  * must be current again at `bind`, `launch` and `destroy_*`. Device pointers belong to its primary
- * context (the CUDA runtime's).
+ * context (the CUDA runtime's). Only `launch` is given a stream: what the other functions read on
+ * the device must be complete when they are called, and what they write is when they return.
  *
  * Ownership. Nothing is freed by the other side. What is passed to a function is only read, and
  * only until it returns, unless said otherwise. What a library returns (descriptions, strings)
@@ -92,7 +93,8 @@ enum {
   SPMMBENCH_ADDS_TO_C = 1 << 2, /* C must be zero before a launch. spmmbench zeroes it in the timed
                                    launch, so that the kernel pays for it */
   SPMMBENCH_IGNORES_STREAM = 1 << 3, /* works on the legacy default stream, or returns only when all
-                                        is done, whatever `stream` is */
+                                        is done, whatever `stream` is. spmmbench then times it by
+                                        the host's clock, from an idle device to an idle one */
   SPMMBENCH_KEEPS_A = 1 << 4,        /* plans read A's arrays: they stay as they are until
                                         destroy_prepared. Without it, until prepare returns */
   SPMMBENCH_ROW_IDS = 1 << 5,        /* honours spmmbench_csr.row_ids */
@@ -100,7 +102,7 @@ enum {
 };
 
 /* A: compressed sparse rows. Columns ascend within a row, none is there twice; explicit zeros are
- * entries. libspmmbench.so also takes rows whose columns do not ascend. */
+ * entries. libspmmbench.so also takes rows whose columns do not ascend; it copies A in prepare. */
 typedef struct spmmbench_csr {
   size_t size;
   int64_t rows, cols, nnz;
@@ -115,8 +117,9 @@ typedef struct spmmbench_csr {
                          any and rounds to the precision */
 } spmmbench_csr;
 
-/* B or C. `data` is a multiple of the kernel's data_alignment, ld * (bytes of an element) of its
- * pitch_alignment. Where ld exceeds the line, the gap of B may be read and that of C overwritten.
+/* B or C. `data` is a multiple of the kernel's data_alignment and, where there is more than one
+ * line, ld * (bytes of an element) of its pitch_alignment. Where ld exceeds the line, the gap of B
+ * may be read and that of C overwritten.
  */
 typedef struct spmmbench_dense {
   size_t size;
@@ -224,8 +227,8 @@ struct spmmbench_kernel {
   void* user; /* the library's own */
 
   /* May this be done? May be NULL: yes, as far as the fields above say. *device_bytes: what the
-   * plan will hold, 0 where unknown. Not to be called is no risk: prepare and bind refuse the same.
-   */
+   * plan will hold, 0 where unknown. A is on the host here, whatever a_memory says. A caller need
+   * not ask: prepare and bind refuse the same. */
   spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                                const spmmbench_shape* shape, uint64_t* device_bytes);
   /* Builds, uploads and tunes what does not depend on the shape. Returns when A may be reused. */

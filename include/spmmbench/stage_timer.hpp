@@ -31,6 +31,7 @@ class StageTimer {
   // `auto timed = stages.scope("build");` times until the end of the block. Device work must be
   // synchronised inside the scope for its time to count there.
   [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
+  void add(const std::string& stage, double ms) { stages_ms_[stage] += ms; }
   const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
   // Counts what was measured earlier as if it were done now: a part that several shapes share is
   // built once, and each of them would pay for it alone.

@@ -18,6 +18,7 @@ struct CudaProbe {
       reason;  // why there are none: "built without CUDA", "no CUDA driver", "no CUDA device"
 };
 CudaProbe probe_cuda();
+int current_cuda_device();  // of the calling thread; 0 without a GPU
 
 std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
 std::unique_ptr<Device> open_host_device();

@@ -177,6 +177,7 @@ class CudaDevice final : public Device {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
   }
   void synchronize() override { SPMMBENCH_CUDA(cudaStreamSynchronize(stream_)); }
+  void wait_idle() override { SPMMBENCH_CUDA(cudaDeviceSynchronize()); }
 
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
     fill(view, UniformValue{seed, precision});
@@ -330,6 +331,12 @@ CudaProbe probe_cuda() {
   CudaProbe probe;
   for (int index = 0; index < count; ++index) probe.devices.push_back(query_device(index));
   return probe;
+}
+
+int current_cuda_device() {
+  int index = 0;
+  SPMMBENCH_CUDA_NOEXCEPT(cudaGetDevice(&index));
+  return index;
 }
 
 std::unique_ptr<Device> open_cuda_device(int index) {

@@ -6,6 +6,8 @@ namespace spmmbench {
 
 CudaProbe probe_cuda() { return {{}, "built without CUDA"}; }
 
+int current_cuda_device() { return 0; }
+
 std::unique_ptr<Device> open_cuda_device(int) { throw DeviceError("built without CUDA", false); }
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,

@@ -1,0 +1,518 @@
+// libspmmbench.so: the registered kernels behind the C interface of include/spmmbench/plugin.h.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/plugin.h"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+static_assert(SPMMBENCH_F32 == static_cast<int>(ElementType::f32) &&
+              SPMMBENCH_F16 == static_cast<int>(ElementType::f16) &&
+              SPMMBENCH_BF16 == static_cast<int>(ElementType::bf16));
+static_assert(SPMMBENCH_FP32_IN == static_cast<int>(Precision::fp32) &&
+              SPMMBENCH_TF32_IN == static_cast<int>(Precision::tf32) &&
+              SPMMBENCH_FP16_IN == static_cast<int>(Precision::fp16) &&
+              SPMMBENCH_BF16_IN == static_cast<int>(Precision::bf16));
+static_assert(SPMMBENCH_ROW_MAJOR == static_cast<int>(Layout::row_major) &&
+              SPMMBENCH_COL_MAJOR == static_cast<int>(Layout::col_major));
+static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&
+              SPMMBENCH_SUMS_TENSOR_CORE == static_cast<int>(Accumulation::fp32_tensor_core) &&
+              SPMMBENCH_SUMS_FP16 == static_cast<int>(Accumulation::fp16));
+static_assert(SPMMBENCH_HOST == static_cast<int>(DeviceKind::host) &&
+              SPMMBENCH_CUDA == static_cast<int>(DeviceKind::cuda));
+
+thread_local std::string last_error;
+
+spmmbench_status failed(spmmbench_status status, const char* message) noexcept {
+  try {
+    last_error = message;
+  } catch (const std::bad_alloc&) {
+    last_error.clear();
+  }
+  return status;
+}
+
+// Nothing is thrown across the interface.
+template <class Function>
+spmmbench_status guarded(const Function& function) noexcept {
+  try {
+    function();
+    return SPMMBENCH_OK;
+  } catch (const Unsupported& error) {
+    return failed(SPMMBENCH_UNSUPPORTED, error.what());
+  } catch (const DeviceError& error) {
+    return failed(error.device_lost() ? SPMMBENCH_DEVICE_LOST : SPMMBENCH_FAILED, error.what());
+  } catch (const Error& error) {
+    return failed(SPMMBENCH_INVALID, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(SPMMBENCH_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::exception& error) {
+    return failed(SPMMBENCH_FAILED, error.what());
+  }
+}
+
+template <class Struct>
+const Struct& checked(const Struct* given, const char* name) {
+  if (given == nullptr) throw Error(fmt::format("{}: expected one, got NULL", name));
+  if (given->size < sizeof(Struct))
+    throw Error(fmt::format("{}.size is {}: expected sizeof({}), {}", name, given->size, name,
+                            sizeof(Struct)));
+  return *given;
+}
+
+template <class Enum, class Known>
+Enum checked_enum(std::int32_t value, const Known& known, const char* what) {
+  for (const Enum entry : known)
+    if (static_cast<std::int32_t>(entry) == value) return entry;
+  throw Error(fmt::format("{} {}: not one of plugin.h", what, value));
+}
+
+Layout checked_layout(std::int32_t value) {
+  return checked_enum<Layout>(value, std::array{Layout::row_major, Layout::col_major}, "layout");
+}
+
+ElementType checked_element_type(std::int32_t value, const char* what) {
+  return checked_enum<ElementType>(value, kElementTypes, what);
+}
+
+// A device that preparation runs on, made when it is first needed and never destroyed, since what
+// was prepared may live until the program ends. One preparation at a time.
+struct SharedDevice {
+  std::unique_ptr<Device> device;
+  std::mutex mutex;
+};
+
+SharedDevice& shared_device(DeviceKind kind) {
+  static std::mutex mutex;
+  static auto& devices = *new std::map<int, SharedDevice>;
+  constexpr int kHost = -1;
+  const int index = kind == DeviceKind::cuda ? current_cuda_device() : kHost;
+  const std::scoped_lock lock(mutex);
+  SharedDevice& shared = devices[index];
+  if (shared.device) return shared;
+  if (kind == DeviceKind::host) {
+    shared.device = open_host_device();
+  } else {
+    if (const CudaProbe probe = probe_cuda(); probe.devices.empty())
+      throw Unsupported(probe.reason);
+    shared.device = open_cuda_device(index);
+  }
+  return shared;
+}
+
+// Reads an array that lies on the host or on the device.
+class Reader {
+ public:
+  Reader(std::int32_t memory, Device& device) : memory_(memory), device_(device) {}
+
+  template <class From>
+  std::vector<From> read(const void* from, std::int64_t count) const {
+    std::vector<From> out(count);
+    const std::size_t bytes = out.size() * sizeof(From);
+    if (count == 0) return out;
+    if (from == nullptr) throw Error("spmmbench_csr: an array is NULL");
+    if (memory_ == SPMMBENCH_CUDA) device_.download(out.data(), from, bytes);
+    else std::memcpy(out.data(), from, bytes);
+    return out;
+  }
+
+  // Indices of either width, as To. `limit`: the largest that is allowed.
+  template <class To>
+  std::vector<To> read_indices(const void* from, std::int64_t count, std::int32_t type,
+                               std::int64_t limit) const {
+    const auto narrow = [&](const auto& wide) {
+      std::vector<To> out(wide.size());
+      for (std::size_t i = 0; i < wide.size(); ++i) {
+        if (wide[i] < 0 || wide[i] > limit)
+          throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]", wide[i], limit));
+        out[i] = static_cast<To>(wide[i]);
+      }
+      return out;
+    };
+    if (type == SPMMBENCH_I32) return narrow(read<std::int32_t>(from, count));
+    if (type == SPMMBENCH_I64) return narrow(read<std::int64_t>(from, count));
+    throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", type));
+  }
+
+  std::vector<float> read_values(const void* from, std::int64_t count, ElementType type) const {
+    return visit_element(type, [&](auto element) {
+      const auto bits = read<typename decltype(element)::Bits>(from, count);
+      std::vector<float> out(bits.size());
+      std::transform(bits.begin(), bits.end(), out.begin(),
+                     [&](auto each) { return element.decode(each); });
+      return out;
+    });
+  }
+
+ private:
+  std::int32_t memory_;
+  Device& device_;
+};
+
+void sort_rows(CsrMatrix& a) {
+  std::vector<std::int64_t> order;
+  std::vector<std::int32_t> columns;
+  std::vector<float> values;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t begin = a.row_ptr[row], end = a.row_ptr[row + 1];
+    if (begin > end || std::is_sorted(a.col_idx.begin() + begin, a.col_idx.begin() + end)) continue;
+    order.resize(end - begin);
+    std::iota(order.begin(), order.end(), begin);
+    std::sort(order.begin(), order.end(),
+              [&](auto x, auto y) { return a.col_idx[x] < a.col_idx[y]; });
+    columns.clear();
+    values.clear();
+    for (const std::int64_t entry : order) {
+      columns.push_back(a.col_idx[entry]);
+      values.push_back(a.values[entry]);
+    }
+    std::copy(columns.begin(), columns.end(), a.col_idx.begin() + begin);
+    std::copy(values.begin(), values.end(), a.values.begin() + begin);
+  }
+}
+
+CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, const Reader& reader) {
+  if (given.rows < 0 || given.nnz < 0 || given.cols < 0 || given.cols > INT32_MAX)
+    throw Error("spmmbench_csr: expected sizes from 0, and cols below 2^31");
+  CsrMatrix a{given.rows, given.cols, {}, {}, {}};
+  a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
+                                                given.nnz);
+  if (a.row_ptr.back() != given.nnz)
+    throw Error(
+        fmt::format("spmmbench_csr: row_ptr ends with {}, nnz is {}", a.row_ptr.back(), given.nnz));
+  a.col_idx = reader.read_indices<std::int32_t>(given.col_idx, given.nnz, given.col_idx_type,
+                                                given.cols - 1);
+  if (given.values == nullptr) {
+    a.values.assign(given.nnz, 1.0F);
+  } else {
+    a.values = reader.read_values(given.values, given.nnz,
+                                  checked_element_type(given.value_type, "value_type"));
+    for (float& value : a.values) value = round_to(precision, value);
+  }
+  sort_rows(a);
+  validate(a);
+  return a;
+}
+
+Options read_options(const char* const* given, const KernelInfo& info) {
+  Options options;
+  for (; given != nullptr && given[0] != nullptr; given += 2) {
+    if (given[1] == nullptr) throw Error(fmt::format("option {} has no value", given[0]));
+    options.set(given[0], given[1]);
+  }
+  options.require_known(info.options, info.name);
+  return options;
+}
+
+Shape read_shape(const spmmbench_shape* given) {
+  const spmmbench_shape& shape = checked(given, "spmmbench_shape");
+  if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));
+  return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
+}
+
+void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
+  if (stages == nullptr) return;
+  const spmmbench_stages& receiver = checked(stages, "spmmbench_stages");
+  for (const auto& [stage, ms] : measured.stages_ms())
+    receiver.add(receiver.context, stage.c_str(), ms);
+}
+
+struct Entry {
+  const Kernel* kernel = nullptr;
+  std::vector<spmmbench_option> options;
+  std::vector<const spmmbench_option*> option_pointers;
+  spmmbench_kernel c = {};
+};
+
+const Kernel& kernel_of(const spmmbench_kernel* given) {
+  return *static_cast<const Entry*>(checked(given, "spmmbench_kernel").user)->kernel;
+}
+
+}  // namespace
+}  // namespace spmmbench
+
+// A as a kernel has it. What `prepared` points to comes before it.
+struct spmmbench_prepared {
+  const spmmbench::Kernel* kernel;
+  spmmbench::SharedDevice* shared;
+  spmmbench::CsrMatrix a;
+  std::vector<std::int32_t> row_ids;
+  std::unique_ptr<spmmbench::RowOrders> orders;
+  spmmbench::Problem problem;  // its shape is that of no plan
+  std::unique_ptr<spmmbench::Prepared> prepared;
+};
+
+struct spmmbench_plan {
+  const spmmbench_prepared* prepared;
+  spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
+  std::unique_ptr<spmmbench::Plan> plan;
+  spmmbench::PlanReport report;  // what report() last gave pointers into
+  std::vector<const char*> params;
+};
+
+namespace spmmbench {
+namespace {
+
+// Everything of a prepared A but the kernel's own form.
+std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kernel,
+                                                 const spmmbench_problem* given) {
+  const Kernel& kernel = kernel_of(c_kernel);
+  const spmmbench_problem& problem = checked(given, "spmmbench_problem");
+  const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr");
+  const auto precision = checked_enum<Precision>(problem.precision, kPrecisions, "precision");
+  if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
+    throw Error(fmt::format("spmmbench_csr: memory {}: expected HOST or CUDA", csr.memory));
+  if (csr.values == nullptr && csr.nnz > 0 && !kernel.info().binary)
+    throw Error("spmmbench_csr: values is NULL");
+  auto out = std::make_unique<spmmbench_prepared>();
+  out->kernel = &kernel;
+  out->shared = &shared_device(kernel.info().device);
+  Device& memory =
+      csr.memory == SPMMBENCH_CUDA ? *shared_device(DeviceKind::cuda).device : *out->shared->device;
+  const Reader reader(csr.memory, memory);
+  out->a = read_csr(csr, precision, reader);
+  if (csr.row_ids != nullptr) {
+    out->row_ids = reader.read<std::int32_t>(csr.row_ids, csr.rows);
+    validate_permutation(out->row_ids, csr.rows);
+  }
+  out->orders = make_row_orders(out->a, Spec{"none", {}});
+  out->problem.a = &out->a;
+  out->problem.row_ids = out->row_ids;
+  out->problem.precision = precision;
+  out->problem.orders = out->orders.get();
+  out->problem.options = read_options(problem.options, kernel.info());
+  return out;
+}
+
+Problem with_shape(const spmmbench_prepared& prepared, const Shape& shape) {
+  return Problem{prepared.problem.operand(), shape, prepared.problem.options};
+}
+
+Support require_support(const spmmbench_prepared& prepared, const Shape& shape) {
+  const Support support =
+      check_support(*prepared.kernel, with_shape(prepared, shape), prepared.shared->device->info());
+  if (!support.ok) throw Unsupported(support.reason);
+  return support;
+}
+
+spmmbench_status supports(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                          const spmmbench_shape* shape, std::uint64_t* device_bytes) noexcept {
+  return guarded([&] {
+    const Support support = require_support(*read_problem(kernel, problem), read_shape(shape));
+    if (device_bytes != nullptr) *device_bytes = support.device_bytes;
+  });
+}
+
+spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                         const spmmbench_stages* stages, spmmbench_prepared** prepared) noexcept {
+  return guarded([&] {
+    std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem);
+    const std::scoped_lock lock(out->shared->mutex);
+    Device& device = *out->shared->device;
+    StageTimer measured;
+    out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
+    device.synchronize();
+    pass_on(measured, stages);
+    *prepared = out.release();
+  });
+}
+
+spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given,
+                      const spmmbench_stages* stages, spmmbench_plan** plan) noexcept {
+  return guarded([&] {
+    const Shape shape = read_shape(given);
+    const std::scoped_lock lock(prepared->shared->mutex);
+    (void)require_support(*prepared, shape);
+    StageTimer measured;
+    auto out = std::make_unique<spmmbench_plan>();
+    out->prepared = prepared;
+    const CsrMatrix& a = prepared->a;
+    out->b = {nullptr, a.cols, shape.n, 0, shape.layout, storage_type(prepared->problem.precision)};
+    out->c = {nullptr, a.rows, shape.n, 0, shape.layout, shape.c_type};
+    out->plan = prepared->prepared->bind(shape, measured);
+    prepared->shared->device->synchronize();
+    pass_on(measured, stages);
+    *plan = out.release();
+  });
+}
+
+// `expected` with the memory of `given`.
+DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
+                     DeviceKind kind) {
+  const spmmbench_dense& given = checked(dense, "spmmbench_dense");
+  DenseView view = expected;
+  view.data = given.data;
+  view.ld = given.ld;
+  if (given.rows != view.rows || given.cols != view.cols ||
+      given.layout != static_cast<std::int32_t>(view.layout) ||
+      given.type != static_cast<std::int32_t>(view.type))
+    throw Error(fmt::format("{} is {} x {}, layout {}, type {}: the plan expects {} x {}, {}, {}",
+                            name, given.rows, given.cols, given.layout, given.type, view.rows,
+                            view.cols, static_cast<int>(view.layout), static_cast<int>(view.type)));
+  if (view.ld < view.line_length())
+    throw Error(
+        fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
+  if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
+  constexpr std::size_t kVector = 16;  // of the widest loads, TMA and bulk copies included
+  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVector : bytes_of(view.type);
+  if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
+    throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
+  if (kind == DeviceKind::cuda && view.lines() > 1 &&
+      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVector != 0)
+    throw Error(
+        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVector));
+  return view;
+}
+
+spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
+                           const spmmbench_stages* stages) noexcept {
+  return guarded([&] {
+    SharedDevice& shared = *plan->prepared->shared;
+    const std::scoped_lock lock(shared.mutex);
+    StageTimer measured;
+    plan->plan->inspect_b(read_dense(b, plan->b, "B", shared.device->info().kind), measured);
+    shared.device->synchronize();
+    pass_on(measured, stages);
+  });
+}
+
+spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
+                        void* stream) noexcept {
+  return guarded([&] {
+    const DeviceKind kind = plan->prepared->kernel->info().device;
+    plan->plan->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
+                       Stream{stream});
+  });
+}
+
+spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
+  return guarded([&] {
+    (void)checked(out, "spmmbench_report");
+    plan->report = plan->plan->report();
+    plan->params.clear();
+    for (const auto& [key, value] : plan->report.params) {
+      plan->params.push_back(key.c_str());
+      plan->params.push_back(value.c_str());
+    }
+    plan->params.push_back(nullptr);
+    out->device_bytes = plan->report.device_bytes;
+    out->issued_flops = plan->report.issued_flops.value_or(0);
+    out->params = plan->params.data();
+    if (!plan->report.format) return;
+    const FormatStats& format = *plan->report.format;
+    out->format = format.name.c_str();
+    out->format_bytes = format.bytes;
+    out->format_index_bytes = format.index_bytes;
+    out->stored = format.stored;
+    out->tiles = format.tiles;
+    out->windows = format.windows;
+    out->fill = format.fill;
+  });
+}
+
+void destroy_plan(spmmbench_plan* plan) noexcept { delete plan; }
+void destroy_prepared(spmmbench_prepared* prepared) noexcept { delete prepared; }
+
+template <class List>
+std::uint32_t set_of(const List& values) {
+  std::uint32_t set = 0;
+  for (const auto value : values) set |= SPMMBENCH_SET(static_cast<std::uint32_t>(value));
+  return set;
+}
+
+void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
+  const KernelInfo& info = kernel.info();
+  entry.kernel = &kernel;
+  for (const OptionSpec& option : info.options)
+    entry.options.push_back({.size = sizeof(spmmbench_option),
+                             .name = option.name.c_str(),
+                             .default_value = option.default_value.c_str(),
+                             .help = option.help.c_str(),
+                             .type = SPMMBENCH_TEXT,
+                             .minimum = 0,
+                             .maximum = 0,
+                             .choices = nullptr});
+  for (const spmmbench_option& option : entry.options) entry.option_pointers.push_back(&option);
+  const bool on_gpu = info.device == DeviceKind::cuda;
+  spmmbench_kernel& c = entry.c;
+  c.size = sizeof(spmmbench_kernel);
+  c.name = info.name.c_str();
+  c.summary = info.summary.c_str();
+  c.source = info.source.c_str();
+  c.device = static_cast<std::int32_t>(info.device);
+  c.min_compute_capability = on_gpu ? info.min_compute_capability : 0;
+  c.exact_architecture = info.exact_architecture ? 1 : 0;
+  c.accumulation = static_cast<std::int32_t>(info.accumulation);
+  if (info.binary) c.flags |= SPMMBENCH_BINARY_A;
+  if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
+  if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
+  c.precisions = set_of(info.precisions);
+  c.c_types = set_of(info.c_types);
+  c.layouts = set_of(info.layouts);
+  c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
+  c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
+  c.a_value_types = set_of(kElementTypes);
+  c.data_alignment = on_gpu ? 16 : sizeof(float);
+  c.pitch_alignment = on_gpu ? 16 : 1;
+  c.n_multiple = 1;
+  c.options = entry.option_pointers.data();
+  c.option_count = entry.option_pointers.size();
+  c.user = &entry;
+  c.supports = supports;
+  c.prepare = prepare;
+  c.bind = bind;
+  c.inspect_b = info.inspects_b ? inspect_b : nullptr;
+  c.launch = launch;
+  c.report = report;
+  c.destroy_plan = destroy_plan;
+  c.destroy_prepared = destroy_prepared;
+}
+
+struct Library {
+  Library() {
+    const auto kernels = Registry<Kernel>::instance().sorted();
+    const bool has_cuda = std::any_of(kernels.begin(), kernels.end(), [](const Kernel* kernel) {
+      return kernel->info().device == DeviceKind::cuda;
+    });
+    entries.resize(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      describe(*kernels[i], has_cuda, entries[i]);
+      pointers.push_back(&entries[i].c);
+    }
+    c = {.size = sizeof(spmmbench_library),
+         .abi_version = SPMMBENCH_ABI_VERSION,
+         .name = "spmmbench",
+         .version = SPMMBENCH_VERSION,
+         .kernels = pointers.data(),
+         .kernel_count = pointers.size(),
+         .last_error = [] { return last_error.c_str(); }};
+  }
+  std::vector<Entry> entries;
+  std::vector<const spmmbench_kernel*> pointers;
+  spmmbench_library c;
+};
+
+}  // namespace
+}  // namespace spmmbench
+
+extern "C" const spmmbench_library* spmmbench_kernels(std::uint32_t abi_version) {
+  if (abi_version != SPMMBENCH_ABI_VERSION) return nullptr;
+  static const auto& library = *new spmmbench::Library;  // used until the program ends
+  return &library.c;
+}

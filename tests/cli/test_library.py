@@ -1,0 +1,50 @@
+"""libspmmbench.so as somebody else's program finds and uses it."""
+
+import os
+import shutil
+import subprocess
+import unittest
+
+from cli_case import SOURCE, CliCase, main
+from installed import build, install, run
+
+
+class InstalledLibrary(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.folder / "prefix"
+        install(self.prefix, "plugin", "library")
+
+    def run_consumer(self, program, **kwargs):
+        result = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False,
+                                **kwargs)
+        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+
+    def test_a_cmake_project_finds_links_and_calls_it(self):
+        self.run_consumer(build("tests/library", self.prefix, self.folder) / "consumer")
+
+    @unittest.skipUnless(shutil.which("pkg-config"), "needs pkg-config")
+    def test_pkg_config_gives_the_flags_wherever_it_was_installed(self):
+        (pc,) = self.prefix.rglob("spmmbench.pc")
+        flags = run("pkg-config", "--cflags", "--libs", "spmmbench",
+                    env={**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}).split()
+        program = self.folder / "consumer"
+        run("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic",
+            SOURCE / "tests/library/consumer.c", *flags, "-o", program)
+        (library,) = self.prefix.rglob("libspmmbench.so")
+        self.run_consumer(program, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
+
+    def test_only_the_entry_is_visible(self):
+        (library,) = self.prefix.rglob("libspmmbench.so")
+        lines = run("nm", "-D", "--defined-only", library).splitlines()
+        self.assertEqual([line.split()[-1] for line in lines], ["spmmbench_kernels"])
+
+    def test_the_header_is_c99_and_cxx11_alone(self):
+        for compiler, language, standard in (("cc", "c", "c99"), ("c++", "c++", "c++11")):
+            run(compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
+                "-pedantic", "-fsyntax-only", "-I", self.prefix / "include", "-",
+                input='#include "spmmbench/plugin.h"\nint main(void) { return 0; }\n')
+
+
+if __name__ == "__main__":
+    main()

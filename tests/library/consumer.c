@@ -1,0 +1,118 @@
+/* Calls libspmmbench.so as a program of somebody else would: the CPU kernel on a small product, and
+ * what must be refused. Prints what differs; the exit code says how much. */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spmmbench/plugin.h"
+
+enum { ROWS = 3, COLS = 4, NNZ = 6, N = 5 };
+
+static const spmmbench_library* library;
+static int faults;
+
+static void expect(int holds, const char* what) {
+  if (holds) return;
+  ++faults;
+  printf("not so: %s (last error: %s)\n", what, library == NULL ? "" : library->last_error());
+}
+
+static void expect_refusal(spmmbench_status status, spmmbench_status expected, const char* words) {
+  if (status == expected && strstr(library->last_error(), words) != NULL) return;
+  ++faults;
+  printf("status %d, %s: expected %d, %s\n", (int)status, library->last_error(), (int)expected,
+         words);
+}
+
+static const spmmbench_kernel* find(const char* name) {
+  size_t i;
+  for (i = 0; i < library->kernel_count; ++i)
+    if (strcmp(library->kernels[i]->name, name) == 0) return library->kernels[i];
+  printf("no kernel %s\n", name);
+  exit(1);
+}
+
+static void add_stage(void* context, const char* stage, double milliseconds) {
+  if (strcmp(stage, "build") == 0 && milliseconds >= 0) ++*(int*)context;
+}
+
+int main(void) {
+  /* Row 1 is empty; the columns of row 2 do not ascend. */
+  const int64_t row_ptr[ROWS + 1] = {0, 3, 3, 6};
+  const int64_t col_idx[NNZ] = {0, 1, 3, 3, 0, 2};
+  const float values[NNZ] = {1, 2, 3, 4, 5, 6};
+  const float dense_a[ROWS][COLS] = {{1, 2, 0, 3}, {0, 0, 0, 0}, {5, 0, 6, 4}};
+  const char* const unknown_option[] = {"no_such", "1", NULL};
+  float b[COLS * N], c[ROWS * N];
+  int i, j, k, stages_seen = 0;
+  const spmmbench_kernel* kernel;
+  spmmbench_prepared* prepared = NULL;
+  spmmbench_plan *plan = NULL, *column_plan = NULL;
+  spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           row_ptr,       col_idx,
+                     values,   NULL, SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32};
+  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN};
+  spmmbench_shape shape = {sizeof shape, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_stages stages = {sizeof stages, NULL, add_stage};
+  spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0};
+  uint64_t bytes = 0;
+  stages.context = &stages_seen;
+
+  expect(spmmbench_kernels(SPMMBENCH_ABI_VERSION + 1) == NULL, "another version gives NULL");
+  library = spmmbench_kernels(SPMMBENCH_ABI_VERSION);
+  if (library == NULL || library->size < sizeof *library) return 1;
+  kernel = find("cpu_csr");
+  expect(kernel->device == SPMMBENCH_HOST, "cpu_csr runs on the host");
+  expect((kernel->precisions & SPMMBENCH_SET(SPMMBENCH_BF16_IN)) != 0, "cpu_csr takes bf16");
+
+  for (i = 0; i < COLS * N; ++i) b[i] = (float)(i % 7) - 3;
+  for (i = 0; i < ROWS * N; ++i) c[i] = NAN;
+  expect(kernel->supports(kernel, &problem, &shape, &bytes) == SPMMBENCH_OK && bytes > 0,
+         "supported, and says how many bytes");
+  expect(kernel->prepare(kernel, &problem, &stages, &prepared) == SPMMBENCH_OK, "prepared");
+  expect(stages_seen > 0, "the stage build was reported");
+  expect(kernel->bind(prepared, &shape, NULL, &plan) == SPMMBENCH_OK, "bound");
+  shape.layout = SPMMBENCH_COL_MAJOR;
+  expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
+  shape.layout = SPMMBENCH_ROW_MAJOR;
+  expect(kernel->launch(plan, &b_view, &c_view, NULL) == SPMMBENCH_OK, "launched");
+  for (i = 0; i < ROWS; ++i)
+    for (j = 0; j < N; ++j) {
+      float sum = 0;
+      for (k = 0; k < COLS; ++k) sum += dense_a[i][k] * b[k * N + j];
+      expect(c[i * N + j] == sum, "C = A * B");
+    }
+  expect(kernel->report(plan, &report) == SPMMBENCH_OK && report.device_bytes > 0 &&
+             report.params != NULL && strcmp(report.params[0], "threads") == 0,
+         "the plan reports bytes and threads");
+
+  /* What a caller may get wrong. */
+  b_view.cols = N - 1;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "B is 4 x 4");
+  b_view.cols = N;
+  c_view.size = 8;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID,
+                 "spmmbench_dense.size is 8");
+  shape.n = 0;
+  expect_refusal(kernel->bind(prepared, &shape, NULL, &plan), SPMMBENCH_INVALID, "N = 0");
+  shape.n = N;
+  problem.options = unknown_option;
+  expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID, "no_such");
+  problem.options = NULL;
+  a.cols = 3;
+  expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,
+                 "index 3 is not in [0, 2]");
+  a.cols = COLS;
+  a.values = NULL;
+  expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,
+                 "values is NULL");
+
+  kernel->destroy_plan(plan);
+  kernel->destroy_plan(column_plan);
+  kernel->destroy_plan(NULL);
+  kernel->destroy_prepared(prepared);
+  return faults;
+}
