@@ -1,0 +1,179 @@
+"""include/spmmbench/plugin.h for ctypes: the same structs, fields and values. The header says what
+each of them means; tests/python/test_abi.py compares sizes and offsets."""
+
+import ctypes as c
+
+ABI_VERSION = 1
+
+OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
+HOST, CUDA = 0, 1
+F32, F16, BF16, I32, I64 = 0, 1, 2, 16, 17
+ROW_MAJOR, COL_MAJOR = 0, 1
+SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
+BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR = (
+    1 << bit for bit in range(7)
+)
+OPTION_TYPES = ("text", "integer", "real", "choice")
+
+PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3}
+ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16}  # name of a type of B or C -> its value
+ELEMENT_OF = {"fp32": "fp32", "tf32": "fp32", "fp16": "fp16", "bf16": "bf16"}  # of a precision
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
+LAYOUTS = {"row": ROW_MAJOR, "col": COL_MAJOR}
+
+
+def names_in(values, names):
+    """Of a set of values (SPMMBENCH_SET), the names of a table above."""
+    return [name for name, value in names.items() if values >> value & 1]
+
+
+class Sized(c.Structure):
+    """A struct that begins with its size."""
+
+    def __init__(self, **fields):
+        super().__init__(size=c.sizeof(type(self)), **fields)
+
+
+class Csr(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("rows", c.c_int64),
+        ("cols", c.c_int64),
+        ("nnz", c.c_int64),
+        ("row_ptr", c.c_void_p),
+        ("col_idx", c.c_void_p),
+        ("values", c.c_void_p),
+        ("row_ids", c.c_void_p),
+        ("memory", c.c_int32),
+        ("row_ptr_type", c.c_int32),
+        ("col_idx_type", c.c_int32),
+        ("value_type", c.c_int32),
+    ]
+
+
+class Dense(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("data", c.c_void_p),
+        ("rows", c.c_int64),
+        ("cols", c.c_int64),
+        ("ld", c.c_int64),
+        ("layout", c.c_int32),
+        ("type", c.c_int32),
+    ]
+
+
+class Shape(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("n", c.c_int64),
+        ("layout", c.c_int32),
+        ("c_type", c.c_int32),
+    ]
+
+
+class Problem(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("a", c.POINTER(Csr)),
+        ("options", c.POINTER(c.c_char_p)),
+        ("precision", c.c_int32),
+    ]
+
+
+AddStage = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_double)
+
+
+class Stages(Sized):
+    _fields_ = [("size", c.c_size_t), ("context", c.c_void_p), ("add", AddStage)]
+
+
+class Report(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("device_bytes", c.c_uint64),
+        ("issued_flops", c.c_double),
+        ("params", c.POINTER(c.c_char_p)),
+        ("format", c.c_char_p),
+        ("format_bytes", c.c_int64),
+        ("format_index_bytes", c.c_int64),
+        ("stored", c.c_int64),
+        ("tiles", c.c_int64),
+        ("windows", c.c_int64),
+        ("fill", c.c_double),
+    ]
+
+
+class Option(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("name", c.c_char_p),
+        ("default_value", c.c_char_p),
+        ("help", c.c_char_p),
+        ("type", c.c_int32),
+        ("minimum", c.c_double),
+        ("maximum", c.c_double),
+        ("choices", c.POINTER(c.c_char_p)),
+    ]
+
+
+class Kernel(Sized):
+    pass
+
+
+_Status = c.c_int32
+_Kernel = c.POINTER(Kernel)
+_Stages = c.POINTER(Stages)
+Kernel._fields_ = [
+    ("size", c.c_size_t),
+    ("name", c.c_char_p),
+    ("summary", c.c_char_p),
+    ("source", c.c_char_p),
+    ("device", c.c_int32),
+    ("min_compute_capability", c.c_int32),
+    ("exact_architecture", c.c_int32),
+    ("accumulation", c.c_int32),
+    ("flags", c.c_uint32),
+    ("precisions", c.c_uint32),
+    ("c_types", c.c_uint32),
+    ("layouts", c.c_uint32),
+    ("a_memory", c.c_uint32),
+    ("row_ptr_types", c.c_uint32),
+    ("col_idx_types", c.c_uint32),
+    ("a_value_types", c.c_uint32),
+    ("data_alignment", c.c_uint32),
+    ("pitch_alignment", c.c_uint32),
+    ("allowed_n", c.POINTER(c.c_int64)),
+    ("allowed_n_count", c.c_size_t),
+    ("n_multiple", c.c_int64),
+    ("options", c.POINTER(c.POINTER(Option))),
+    ("option_count", c.c_size_t),
+    ("user", c.c_void_p),
+    (
+        "supports",
+        c.CFUNCTYPE(_Status, _Kernel, c.POINTER(Problem), c.POINTER(Shape), c.POINTER(c.c_uint64)),
+    ),
+    (
+        "prepare",
+        c.CFUNCTYPE(_Status, _Kernel, c.POINTER(Problem), _Stages, c.POINTER(c.c_void_p)),
+    ),
+    ("bind", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Shape), _Stages, c.POINTER(c.c_void_p))),
+    ("inspect_b", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Dense), _Stages)),
+    # Plain addresses, since converting pointers would be most of what a call costs.
+    ("launch", c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p)),
+    ("report", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Report))),
+    ("destroy_plan", c.CFUNCTYPE(None, c.c_void_p)),
+    ("destroy_prepared", c.CFUNCTYPE(None, c.c_void_p)),
+]
+
+
+class Library(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("abi_version", c.c_uint32),
+        ("name", c.c_char_p),
+        ("version", c.c_char_p),
+        ("kernels", c.POINTER(_Kernel)),
+        ("kernel_count", c.c_size_t),
+        ("last_error", c.CFUNCTYPE(c.c_char_p)),
+    ]

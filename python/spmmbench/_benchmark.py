@@ -1,0 +1,251 @@
+"""benchmark(): any Python callable, verified and timed as the program does its kernels."""
+
+import inspect
+
+import numpy as np
+
+from . import _abi as abi
+from . import _cuda, _dense, _protocol, _sparse, _verify
+from ._plan import Plan
+from .errors import InvalidArgument
+
+_PREFIXED = ("format", "hot", "cold", "exact")  # groups whose columns bear their name in the CSV
+
+
+class Rows(list):
+    """Rows of results: dicts with the fields of the program's JSON (`spmmbench list schema`)."""
+
+    def flat(self):
+        """The rows as flat dicts with the columns of the program's CSV; samples are left out."""
+        return [_flat(row) for row in self]
+
+    def frame(self):
+        """The same as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.flat())
+
+    def _repr_html_(self):  # what a notebook shows
+        return self.frame()._repr_html_()
+
+
+def _flat(row):
+    flat = {}
+    for field, value in row.items():
+        if field == "matrix":
+            flat["matrix"] = value["name"]
+            flat.update((key, x) for key, x in value.items() if key != "name")
+        elif field == "stages_ms":
+            flat.update((f"{stage}_ms", ms) for stage, ms in value.items())
+        elif isinstance(value, dict) and field != "params":
+            prefix = f"{field}_" if field in _PREFIXED else ""
+            flat.update((prefix + key, x) for key, x in value.items() if key != "samples_us")
+        else:
+            flat[field] = value
+    return flat
+
+
+def benchmark(
+    candidates,
+    a,
+    n,
+    precision=None,
+    c_type=None,
+    layout="row",
+    like=None,
+    name="A",
+    seed=1,
+    noise=0.01,
+    min_samples=10,
+    max_samples=200,
+    max_seconds=1.0,
+):
+    """Verifies and times products C = A B by the protocol of docs/methodology.md.
+
+    candidates  a callable or {name: callable}: f(B) returns C, or f(B, out=C) writes it; a Plan is one
+    a           the matrix that they multiply by, in any form that prepare() takes
+    n           columns of B
+    precision   what B is rounded to, and A's values are expected to be; None: that of A's values
+    c_type      what C is stored as; None: as B is
+    layout      of B and C: "row" or "col"
+    like        an array of the library, and on the device, that B is to be of: NumPy, torch or CuPy.
+                None: where A lies; for a matrix of scipy torch on the GPU where a Plan is on one,
+                else NumPy
+    name        of the matrix, in the rows
+    seed        of B, whose values are the program's for the same seed
+    noise, min_samples, max_samples, max_seconds   when sampling stops, for hot and cold each
+
+    Every product is compared twice with the fp64 reference, by the program's bound for its
+    precision, and once more after it was timed. Hot times are of a CUDA graph of back-to-back calls
+    where the callable can be captured, else of calls one by one; the cache is flushed before each
+    cold one. The exact test, which needs other values in A, is not made.
+
+    Returns Rows; status is "ok", "wrong" or, where the callable raised, "failed", with the reason.
+    """
+    if callable(candidates):
+        candidates = {_name_of(candidates): candidates}
+    csr = _sparse.csr_of(a)
+    precision = precision or csr.natural_precision
+    if precision not in abi.PRECISIONS:
+        raise InvalidArgument(f"precision is '{precision}'; {', '.join(abi.PRECISIONS)} are possible")
+    if layout not in abi.LAYOUTS:
+        raise InvalidArgument(f"layout is '{layout}'; row, col are possible")
+    b_type = abi.ELEMENT_OF[precision]
+    c_type = c_type or b_type
+    if c_type not in abi.ELEMENTS:
+        raise InvalidArgument(f"c_type is '{c_type}'; {', '.join(abi.ELEMENTS)} are possible")
+    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
+    limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
+    b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
+    exact = csr.to_scipy(np.float32)
+    exact.data = _rounded_values(exact.data, precision)
+    rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
+    reference = _verify.Reference(rounded, b, bench)
+    lengths = np.diff(exact.indptr)
+    mean = float(lengths.mean()) if lengths.size else 0.0
+    matrix = {
+        "name": name,
+        "rows": csr.shape[0],
+        "cols": csr.shape[1],
+        "nnz": csr.nnz,
+        "mean_row": mean,
+        "max_row": int(lengths.max(initial=0)),
+        "cv_row": float(lengths.std() / mean) if mean else 0.0,
+    }
+    value_bytes, c_bytes = abi.ELEMENT_BYTES[b_type], abi.ELEMENT_BYTES[c_type]
+    bytes_moved = _verify.compulsory_bytes(exact, n, value_bytes, c_bytes)
+    rows = Rows()
+    for kernel, product in candidates.items():
+        row = {
+            "matrix": matrix,
+            "n": n,
+            "kernel": kernel,
+            "params": {},
+            "precision": precision,
+            "c_type": c_type,
+            "layout": layout,
+            "reorder": "none",
+            "status": "failed",
+            "reason": "",
+            "stages_ms": {},
+            "format": None,
+            "device_bytes": None,
+            "verify": None,
+            "hot": None,
+            "cold": None,
+            "gflops": None,
+            "issued_flops": None,
+            "compulsory_bytes": bytes_moved,
+            "bound_us": None,
+            "of_bound": None,
+        }
+        rows.append(row)
+        try:
+            _measure(row, product, bench, b, reference, limits)
+        except Exception as error:  # the callable's own: it costs this row alone
+            row["status"], row["reason"] = "failed", f"{type(error).__name__}: {error}"
+    return rows
+
+
+def _measure(row, product, bench, b, reference, limits):
+    tensor_cores = row["precision"] != "fp32"
+    if isinstance(product, Plan):
+        report = product.report()
+        tensor_cores &= product.tensor_core_sums
+        fields = ("params", "stages_ms", "format", "device_bytes", "issued_flops")
+        row.update((field, report[field]) for field in fields)
+    out, held = None, {}
+    if _takes_out(product):
+        out = _like_plan(product, b, row)
+
+    def launch():
+        held["c"] = product(b) if out is None else product(b, out=out)
+
+    def verify():
+        bench.synchronize()
+        c = held["c"] if out is None else out
+        view = _dense.arrays_of(c, "C").view(c, "C")
+        if view.shape != (row["matrix"]["rows"], row["n"]) or view.type != row["c_type"]:
+            raise InvalidArgument(
+                f"C is {view.shape[0]} x {view.shape[1]} {view.type}; "
+                f"{row['matrix']['rows']} x {row['n']} {row['c_type']} is wanted"
+            )
+        verdict = reference.check(c, row["c_type"], tensor_cores)
+        if row["verify"] is None or verdict["error_over_bound"] > row["verify"]["error_over_bound"]:
+            row["verify"] = verdict
+        if verdict["error_over_bound"] > 1:
+            row["status"] = "wrong"
+            row["reason"] = (
+                f"error {verdict['error_over_bound']:.3g} x bound at "
+                f"C({verdict['worst_row']}, {verdict['worst_col']})"
+            )
+        return verdict["error_over_bound"] <= 1
+
+    for _ in range(2):
+        if out is not None:
+            bench.poison(out)
+        launch()
+        if not verify():
+            return
+    if row["verify"]["incomparable"] > 0:
+        row["reason"] = (
+            f"cannot be verified: whether {row['verify']['incomparable']} elements of C overflow "
+            "depends on the order of the sums"
+        )
+        return
+    hot = _protocol.sample_hot(bench, launch, limits)
+    cold = _protocol.sample_cold(bench, launch, limits)
+    if not verify():  # what the timed launches left
+        return
+    row["hot"], row["cold"] = hot, cold
+    row["gflops"] = 2.0 * row["matrix"]["nnz"] * row["n"] / hot["median_us"] / 1e3
+    if bench.copy_gb_per_s:
+        row["bound_us"] = row["compulsory_bytes"] / bench.copy_gb_per_s / 1e3
+        row["of_bound"] = row["bound_us"] / hot["median_us"]
+    row["status"] = "ok"
+
+
+def _takes_out(product):
+    if isinstance(product, Plan):
+        return True
+    try:
+        return "out" in inspect.signature(product).parameters
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+
+
+def _like_plan(product, b, row):
+    """C for a callable that writes it."""
+    if isinstance(product, Plan):
+        return product.empty_c(b)
+    arrays = _dense.arrays_of(b)
+    view = arrays.view(b, "B")
+    if row["layout"] == "row":
+        return arrays.empty(row["matrix"]["rows"], row["n"], row["c_type"], view)
+    return arrays.empty(row["n"], row["matrix"]["rows"], row["c_type"], view).T
+
+
+def _rounded_values(values, precision):
+    bench = _protocol.NumpyBench()
+    if precision == "bf16":  # as round_to in include/spmmbench/precision.hpp
+        bits = values.view(np.int32)
+        return (bits + 0x7FFF + (bits >> 16 & 1) & ~0xFFFF).view(np.float32)
+    return bench.rounded(values, precision).astype(np.float32)
+
+
+def _name_of(product):
+    if isinstance(product, Plan):
+        return product.prepared.kernel
+    return getattr(product, "__name__", type(product).__name__)
+
+
+def _like(csr, candidates):
+    """An array of the library that B is to be of."""
+    if csr.device != "cpu" or _dense.is_torch(csr.values):
+        return csr.values
+    plans = [product for product in candidates.values() if isinstance(product, Plan)]
+    if _cuda.available() and any(plan.device != "cpu" for plan in plans):
+        import torch
+
+        return torch.empty(0, device="cuda")
+    return np.empty(0)

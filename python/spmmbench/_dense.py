@@ -1,0 +1,212 @@
+"""Dense arrays of any library, as the kernels see them: an address, sizes and strides. Nothing is
+copied here."""
+
+import collections
+import ctypes
+import sys
+
+import numpy as np
+
+from .errors import InvalidArgument
+
+# data: address; shape: (rows, cols); strides: of a row and of a column, in elements; type: fp32,
+# fp16 or bf16; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
+# None; keep: what keeps the memory alive
+View = collections.namedtuple("View", "data shape strides type device stream keep")
+
+_NUMPY_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16"}
+
+
+def loaded(name):
+    """A package that the program has imported, else None."""
+    return sys.modules.get(name)
+
+
+def is_torch(x):
+    torch = loaded("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_cupy(x):
+    return type(x).__module__.partition(".")[0] == "cupy"
+
+
+def _type(names, key, what):
+    if key not in names:
+        raise InvalidArgument(f"{what} is {key}; fp32, fp16 or bf16 is wanted")
+    return names[key]
+
+
+def _matrix(shape, what):
+    if len(shape) != 2:
+        raise InvalidArgument(f"{what} has {len(shape)} dimensions; a matrix is wanted")
+    return tuple(shape)
+
+
+class TorchArrays:
+    """PyTorch tensors, on the CPU or on a GPU."""
+
+    _types = None
+
+    @classmethod
+    def types(cls):
+        if cls._types is None:
+            torch = loaded("torch")
+            names = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+            cls._types = {**names, **{value: key for key, value in names.items()}}
+        return cls._types
+
+    @classmethod
+    def view(cls, x, what):
+        device = x.device
+        if device.type not in ("cpu", "cuda"):
+            raise InvalidArgument(f"{what} lies on {device}; the CPU or a CUDA device is wanted")
+        if x.layout is not loaded("torch").strided:
+            raise InvalidArgument(f"{what} is a sparse tensor; a dense one is wanted")
+        return View(
+            x.data_ptr(),
+            _matrix(x.shape, what),
+            x.stride(),
+            _type(cls.types(), x.dtype, what),
+            device.index if device.type == "cuda" else "cpu",
+            None,
+            x,
+        )
+
+    @staticmethod
+    def stream(view):
+        return loaded("torch").cuda.current_stream(view.device).cuda_stream
+
+    @classmethod
+    def empty(cls, lines, ld, kind, like):
+        return loaded("torch").empty((lines, ld), dtype=cls.types()[kind], device=like.keep.device)
+
+
+class NumpyArrays:
+    """NumPy arrays, bfloat16 by ml_dtypes."""
+
+    @staticmethod
+    def view(x, what):
+        kind = _type(_NUMPY_TYPES, x.dtype.name, what)
+        shape = _matrix(x.shape, what)
+        strides = tuple(step // x.itemsize for step in x.strides)
+        return View(x.ctypes.data, shape, strides, kind, "cpu", None, x)
+
+    @staticmethod
+    def empty(lines, ld, kind, like):
+        dtype = like.keep.dtype
+        if _NUMPY_TYPES[dtype.name] != kind:
+            dtype = np.dtype({"fp32": "float32", "fp16": "float16"}.get(kind, "bfloat16"))
+        # Begins at a multiple of 256 bytes, as the program's own do.
+        raw = np.empty(lines * ld * dtype.itemsize + 256, np.uint8)
+        begin = -raw.ctypes.data % 256
+        return raw[begin : begin + lines * ld * dtype.itemsize].view(dtype).reshape(lines, ld)
+
+
+class CudaInterfaceArrays:
+    """Anything with __cuda_array_interface__: CuPy, Numba, RAPIDS, ..."""
+
+    @staticmethod
+    def view(x, what):
+        told = x.__cuda_array_interface__
+        if told.get("mask") is not None:
+            raise InvalidArgument(f"{what} is a masked array")
+        dtype = np.dtype(told["typestr"])
+        kind = _type(_NUMPY_TYPES, dtype.name, what)
+        shape = _matrix(told["shape"], what)
+        steps = told.get("strides") or (shape[1] * dtype.itemsize, dtype.itemsize)
+        strides = tuple(step // dtype.itemsize for step in steps)
+        device = x.device.id if is_cupy(x) else None
+        return View(told["data"][0], shape, strides, kind, device, told.get("stream"), x)
+
+    @staticmethod
+    def stream(view):
+        if is_cupy(view.keep):
+            return loaded("cupy").cuda.get_current_stream().ptr
+        return view.stream or 0
+
+    @staticmethod
+    def empty(lines, ld, kind, like):
+        if not is_cupy(like.keep):
+            raise InvalidArgument("arrays of this library cannot be made here: pass out=")
+        cupy = loaded("cupy")
+        if kind == "bf16":
+            raise InvalidArgument("CuPy has no bf16: pass out= or another c_type")
+        return cupy.empty((lines, ld), dtype={"fp32": "float32", "fp16": "float16"}[kind])
+
+
+class _DlDevice(ctypes.Structure):
+    _fields_ = [("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32)]
+
+
+class _DlTensor(ctypes.Structure):  # the beginning of a DLManagedTensor
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _DlDevice),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class DlpackArrays:
+    """Anything with __dlpack__: JAX, TensorFlow, MXNet, ..."""
+
+    _CPU, _CUDA, _CUDA_HOST, _CUDA_MANAGED = 1, 2, 3, 13
+    _pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+
+    @classmethod
+    def view(cls, x, what):
+        capsule = x.__dlpack__()
+        tensor = _DlTensor.from_address(cls._pointer(capsule, b"dltensor"))
+        shape = _matrix(tensor.shape[: tensor.ndim], what)
+        strides = tuple(tensor.strides[:2]) if tensor.strides else (shape[1], 1)
+        kind = _type(_DLPACK_TYPES, (tensor.code, tensor.bits), f"{what} (code, bits)")
+        kinds = {cls._CPU: "cpu", cls._CUDA_HOST: "cpu"}
+        device = kinds.get(tensor.device.device_type, tensor.device.device_id)
+        if device != "cpu" and tensor.device.device_type not in (cls._CUDA, cls._CUDA_MANAGED):
+            raise InvalidArgument(f"{what} lies neither on the CPU nor on a CUDA device")
+        data = (tensor.data or 0) + tensor.byte_offset
+        return View(data, shape, strides, kind, device, None, (x, capsule))
+
+    @staticmethod
+    def stream(_view):
+        return 0  # the one that __dlpack__() has made the array ready for
+
+    @staticmethod
+    def empty(lines, ld, kind, like):
+        raise InvalidArgument("arrays of this library cannot be made here: pass out=")
+
+
+def arrays_of(x, what="B"):
+    """The class above that knows arrays like `x`."""
+    if is_torch(x):
+        return TorchArrays
+    if isinstance(x, np.ndarray):
+        return NumpyArrays
+    if hasattr(x, "__cuda_array_interface__"):
+        return CudaInterfaceArrays
+    if hasattr(x, "__dlpack__"):
+        return DlpackArrays
+    raise InvalidArgument(
+        f"{what} is a {type(x).__name__}; a NumPy array, a torch tensor or anything with "
+        "__cuda_array_interface__ or __dlpack__ is wanted"
+    )
+
+
+def stream_handle(stream):
+    """The cudaStream_t of an int, a torch or CuPy stream, or anything with __cuda_stream__."""
+    if isinstance(stream, int):
+        return stream
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return getattr(stream, name)
+    if hasattr(stream, "__cuda_stream__"):
+        return stream.__cuda_stream__()[1]
+    raise InvalidArgument(f"a {type(stream).__name__} is no CUDA stream")

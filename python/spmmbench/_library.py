@@ -1,0 +1,166 @@
+"""Finding and loading libspmmbench.so, or any library with the same interface."""
+
+import ctypes
+import ctypes.util
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+
+from . import _abi as abi
+from .errors import (
+    DeviceLost,
+    Error,
+    InvalidArgument,
+    LibraryNotFound,
+    OutOfMemory,
+    Unsupported,
+)
+
+FILE = "libspmmbench.so"
+EXCEPTIONS = {
+    abi.UNSUPPORTED: Unsupported,
+    abi.INVALID: InvalidArgument,
+    abi.OUT_OF_MEMORY: OutOfMemory,
+    abi.DEVICE_LOST: DeviceLost,
+}
+
+
+def _text(value):
+    return value.decode("utf-8", "replace") if value else ""
+
+
+def _texts(pointer):
+    """Of an array of strings that ends with NULL."""
+    values = []
+    while pointer and pointer[len(values)] is not None:
+        values.append(_text(pointer[len(values)]))
+    return values
+
+
+def _candidates():
+    """(place, path) in the order of search."""
+    if given := os.environ.get("SPMMBENCH_LIBRARY"):
+        yield "SPMMBENCH_LIBRARY", given
+        return  # a user who names a library wants that one
+    yield "the package's folder", str(pathlib.Path(__file__).parent / FILE)
+    for folder in ("lib", "lib64"):
+        yield "Python's prefix", str(pathlib.Path(sys.prefix) / folder / FILE)
+    if found := ctypes.util.find_library("spmmbench"):
+        yield "the system's libraries", found
+    for prefix in ("/usr/local", "/opt/spmmbench"):
+        yield "the usual prefixes", f"{prefix}/lib/{FILE}"
+    try:
+        asked = ["pkg-config", "--variable=libdir", "spmmbench"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip():
+            yield "pkg-config", str(pathlib.Path(done.stdout.strip()) / FILE)
+    except OSError:
+        pass  # no pkg-config
+
+
+class Kernel:
+    """One kernel of a library: what it says of itself, and its functions.
+
+    name, summary, source  text
+    device                 "cuda" or "cpu"
+    precisions, c_types, layouts   names of what it takes
+    baseline               a vendor library's product
+    """
+
+    def __init__(self, library, struct):
+        self.library = library
+        self.struct = struct
+        self.name = _text(struct.name)
+        self.summary = _text(struct.summary)
+        self.source = _text(struct.source)
+        self.device = "cuda" if struct.device == abi.CUDA else "cpu"
+        self.precisions = abi.names_in(struct.precisions, abi.PRECISIONS)
+        self.c_types = abi.names_in(struct.c_types, abi.ELEMENTS)
+        self.layouts = abi.names_in(struct.layouts, abi.LAYOUTS)
+        self.baseline = bool(struct.flags & abi.VENDOR)
+        self.flags = struct.flags
+        self.tensor_core_sums = struct.accumulation == abi.SUMS_TENSOR_CORE
+        self.options = [self._option(struct.options[i].contents) for i in range(struct.option_count)]
+
+    @staticmethod
+    def _option(option):
+        told = {
+            "name": _text(option.name),
+            "default": _text(option.default_value),
+            "help": _text(option.help),
+            "type": abi.OPTION_TYPES[option.type],
+        }
+        if option.choices:
+            told["choices"] = _texts(option.choices)
+        if option.minimum != 0 or option.maximum != 0:
+            told["minimum"], told["maximum"] = option.minimum, option.maximum
+        return told
+
+    def describe(self):
+        keys = ("name", "summary", "source", "device", "precisions", "c_types", "layouts")
+        return {key: getattr(self, key) for key in (*keys, "baseline", "options")}
+
+
+class Library:
+    """A loaded library. `path` is what it was loaded from, `kernels` maps names to Kernels."""
+
+    def __init__(self, path):
+        self.path = path
+        handle = ctypes.CDLL(path)
+        try:
+            entry = handle.spmmbench_kernels
+        except AttributeError:
+            raise LibraryNotFound(f"{path} does not export spmmbench_kernels") from None
+        entry.argtypes, entry.restype = [ctypes.c_uint32], ctypes.POINTER(abi.Library)
+        table = entry(abi.ABI_VERSION)
+        if not table:
+            raise LibraryNotFound(f"{path} does not speak version {abi.ABI_VERSION} of the interface")
+        self._handle = handle
+        self._table = table.contents
+        self.name, self.version = _text(self._table.name), _text(self._table.version)
+        kernels = [
+            Kernel(self, self._table.kernels[i].contents) for i in range(self._table.kernel_count)
+        ]
+        self.kernels = {kernel.name: kernel for kernel in kernels}
+
+    def check(self, status):
+        """Raises what a status of this library stands for, with the library's message."""
+        if status != abi.OK:
+            message = _text(self._table.last_error()) or f"status {status} without a message"
+            raise EXCEPTIONS.get(status, Error)(message)
+
+    def kernel(self, name):
+        if name not in self.kernels:
+            raise InvalidArgument(f"no kernel '{name}'; there are: {', '.join(sorted(self.kernels))}")
+        return self.kernels[name]
+
+
+@functools.lru_cache(maxsize=None)
+def load(path=None):
+    """The library at `path`, or where it is looked for: SPMMBENCH_LIBRARY, the package's folder, the
+    prefix of Python, the system's libraries, /usr/local, pkg-config. Raises LibraryNotFound."""
+    if path is not None:
+        try:
+            return Library(str(path))
+        except OSError as error:
+            raise LibraryNotFound(f"cannot load {path}: {error}") from None
+    tried = []
+    for place, candidate in _candidates():
+        try:
+            return Library(candidate)
+        except OSError as error:
+            missing = os.sep in candidate and not os.path.exists(candidate)
+            tried.append(f"  {place}: {candidate}: {'no such file' if missing else error}")
+    raise LibraryNotFound(
+        f"{FILE} was not found. Build it (cmake --install) or set SPMMBENCH_LIBRARY to its path. "
+        "Looked for in\n" + "\n".join(tried)
+    )
+
+
+def list_kernels(library=None):
+    """What the library offers: a list of dicts with name, summary, source, device, precisions,
+    c_types, layouts, baseline and options (each with name, default, help, type, and what limits
+    it)."""
+    return [kernel.describe() for kernel in load(library).kernels.values()]

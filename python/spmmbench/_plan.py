@@ -1,0 +1,385 @@
+"""prepare(A) once, plan(n) per shape, plan @ B per call."""
+
+import ctypes
+import weakref
+
+from . import _abi as abi
+from . import _cuda, _dense, _library, _sparse
+from .errors import InvalidArgument, Unsupported
+
+_NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
+
+
+def _split_spec(spec):
+    """NAME?key=value&key=value -> name, {key: value}."""
+    name, _, rest = spec.partition("?")
+    options = {}
+    for pair in filter(None, rest.split("&")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidArgument(f"'{pair}' in '{spec}' is no key=value")
+        options[key] = value
+    return name, options
+
+
+def _one_of(value, allowed, what, who):
+    if value not in allowed:
+        raise InvalidArgument(f"{who}: {what} is '{value}'; {', '.join(allowed)} are possible")
+    return value
+
+
+def _choose_kernel(library, name, device, a):
+    """`auto` is a kernel for GPUs; on the CPU it stands for the library's own CPU kernel."""
+    if device not in (None, "cpu", "cuda"):
+        raise InvalidArgument(f"device is '{device}'; cpu, cuda or None are possible")
+    if name != "auto":
+        kernel = library.kernel(name)
+        if device not in (None, kernel.device):
+            raise InvalidArgument(f"{name} runs on {kernel.device}, not on {device}")
+        return kernel
+    if device is None:
+        device = "cuda" if a.device != "cpu" else "cpu"
+        if not _dense.is_torch(a.values):  # which say where they want to be
+            others = (kernel for kernel in library.kernels.values() if kernel.name != "auto")
+            if _cuda.available() and any(kernel.device == "cuda" for kernel in others):
+                device = "cuda"
+    if device == "cuda":
+        return library.kernel("auto")
+    for kernel in library.kernels.values():
+        if kernel.device == "cpu" and not kernel.baseline:
+            return kernel
+    raise Unsupported(f"{library.path} has no kernel for the CPU")
+
+
+class _Stages:
+    """What preparation took: {stage: milliseconds}."""
+
+    def __init__(self):
+        self.ms = {}
+        self._add = abi.AddStage(self._receive)
+        self.struct = abi.Stages(add=self._add)
+
+    def _receive(self, _context, stage, milliseconds):
+        name = stage.decode()
+        self.ms[name] = self.ms.get(name, 0.0) + milliseconds
+
+
+class Prepared:
+    """A in a kernel's own form, from which plan(n) makes any number of plans.
+
+    kernel      name, with the options asked for
+    precision   what A's values and B are rounded to
+    shape, nnz  of A
+    device      "cpu" or the index of the GPU
+    stages_ms   what preparation took, in milliseconds
+    """
+
+    def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
+        a = _sparse.csr_of(a)
+        loaded = library if isinstance(library, _library.Library) else _library.load(library)
+        name, given = _split_spec(kernel)
+        given.update(options or {})
+        self._kernel = chosen = _choose_kernel(loaded, name, device, a)
+        for flag, why in (
+            (abi.ADDS_TO_C, "adds to C, which would have to be cleared before"),
+            (abi.IGNORES_STREAM, "ignores the stream that it is given"),
+        ):
+            if chosen.flags & flag:
+                raise Unsupported(f"{chosen.name} {why}: it can be measured, but not called here")
+        self.precision = _one_of(
+            precision or a.natural_precision, chosen.precisions, "precision", chosen.name
+        )
+        self.kernel = chosen.name
+        if given:
+            self.kernel += "?" + "&".join(f"{key}={value}" for key, value in given.items())
+        self.shape, self.nnz = a.shape, a.nnz
+        self.device = "cpu"
+        if chosen.device == "cuda":
+            if not _cuda.available():
+                raise Unsupported(f"{chosen.name} needs a GPU, and there is none")
+            self.device = _cuda.current_device()
+            if a.device not in ("cpu", None, self.device):
+                raise InvalidArgument(
+                    f"A lies on GPU {a.device}, and GPU {self.device} is the current one"
+                )
+        elif a.device != "cpu":
+            a = a.on_host()
+        a = a.fitted(chosen.struct)
+        if chosen.flags & abi.KEEPS_A:
+            self._kept = a
+        csr, stages = a.struct(), _Stages()
+        problem = abi.Problem(
+            a=ctypes.pointer(csr),
+            options=_sparse.options_array(given),
+            precision=abi.PRECISIONS[self.precision],
+        )
+        handle = ctypes.c_void_p()
+        if self.device != "cpu" and a.device != "cpu":
+            _cuda.synchronize()  # A is complete; the library works on a stream of its own
+        loaded.check(
+            chosen.struct.prepare(
+                ctypes.pointer(chosen.struct),
+                ctypes.byref(problem),
+                ctypes.byref(stages.struct),
+                ctypes.byref(handle),
+            )
+        )
+        self.stages_ms = stages.ms
+        self._handle = handle.value
+        finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
+        finalizer.atexit = False  # the process's end frees it
+
+    def plan(self, n, layout="row", c_type=None):
+        """A Plan for B of K x n and C of M x n.
+
+        layout  "row" or "col": of B and C
+        c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is
+        """
+        return Plan(self, n, layout, c_type)
+
+    def __repr__(self):
+        rows, cols = self.shape
+        return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
+
+
+class Plan:
+    """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
+
+    B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
+    start at multiples of `pitch_alignment` bytes. Nothing is copied. A GPU's work is enqueued on the
+    caller's stream: torch's or CuPy's current one, else the stream that the array's interface names,
+    or `stream`. After the first call it allocates nothing but the result, so that it can be
+    captured in a CUDA graph. Two threads must not call one plan at the same time.
+    """
+
+    def __init__(self, prepared, n, layout="row", c_type=None):
+        kernel = prepared._kernel
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+        self.prepared = prepared
+        self.n = n
+        self.layout = _one_of(layout, kernel.layouts, "layout", kernel.name)
+        self.b_type = abi.ELEMENT_OF[prepared.precision]
+        self.c_type = _one_of(c_type or self.b_type, kernel.c_types, "c_type", kernel.name)
+        self.data_alignment = max(kernel.struct.data_alignment, 1)
+        self.pitch_alignment = max(kernel.struct.pitch_alignment, 1)
+        if n == 1 and layout == "col":
+            self.pitch_alignment = 1
+        self.device = prepared.device
+        self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision != "fp32"
+        self.shape = (prepared.shape[0], n)  # of C
+        stages = _Stages()
+        asked = abi.Shape(n=n, layout=abi.LAYOUTS[layout], c_type=abi.ELEMENTS[self.c_type])
+        handle = ctypes.c_void_p()
+        self._check_device()
+        self._library = kernel.library
+        self._library.check(
+            kernel.struct.bind(
+                prepared._handle,
+                ctypes.byref(asked),
+                ctypes.byref(stages.struct),
+                ctypes.byref(handle),
+            )
+        )
+        self.stages_ms = stages.ms
+        self._launch = kernel.struct.launch
+        self._report = kernel.struct.report
+        self._handle = handle.value
+        self._checked = {}  # shape, strides, type and device of the last B and the last C
+        self._b = self._dense(prepared.shape[1], self.b_type)
+        self._c = self._dense(prepared.shape[0], self.c_type)
+        self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
+        finalizer = weakref.finalize(self, _destroy_plan, kernel, self._handle, prepared)
+        finalizer.atexit = False
+
+    def __matmul__(self, b):
+        return self(b)
+
+    def __call__(self, b, out=None, stream=None):
+        """C = A B. Returns C: `out`, or a new array of B's library.
+
+        Raises InvalidArgument, before anything is launched, for shapes, types, strides, alignments
+        or devices that do not fit, and what the kernel reports.
+        """
+        arrays = _dense.arrays_of(b)
+        view = arrays.view(b, "B")
+        self._place(self._b, view, self.b_type, "B")
+        if out is None:
+            out = self._empty_c(arrays, view)
+            target = arrays.view(out, "C")
+        else:
+            target = _dense.arrays_of(out, "C").view(out, "C")
+        self._place(self._c, target, self.c_type, "C")
+        handle = None
+        if self.device != "cpu":
+            self._check_device()
+            handle = arrays.stream(view) if stream is None else _dense.stream_handle(stream)
+        status = self._launch(self._handle, self._b_at, self._c_at, handle)
+        if status != abi.OK:
+            self._library.check(status)
+        return out
+
+    def empty_b(self, like):
+        """A new K x n array of the library, and on the device, of the array `like`, aligned as B must
+        be. Values are not set."""
+        return self._empty(self.prepared.shape[1], self.b_type, like)
+
+    def empty_c(self, like):
+        """The same for C: M x n."""
+        return self._empty(self.prepared.shape[0], self.c_type, like)
+
+    def report(self):
+        """What the plan tells of itself, under the names of the fields of a result: kernel,
+        precision, n, layout, c_type, device_bytes, params, issued_flops, format (or None) and
+        stages_ms, which is what preparation and this plan took."""
+        told = abi.Report()
+        if self._report:
+            self._library.check(self._report(self._handle, ctypes.byref(told)))
+        params = _library._texts(told.params)
+        form = None
+        if told.format:
+            form = {
+                "name": told.format.decode(),
+                "bytes": told.format_bytes,
+                "index_bytes": told.format_index_bytes,
+                "stored": told.stored,
+                "tiles": told.tiles,
+                "windows": told.windows,
+                "fill": told.fill,
+            }
+        stages = dict(self.prepared.stages_ms)
+        for stage, ms in self.stages_ms.items():
+            stages[stage] = stages.get(stage, 0.0) + ms
+        return {
+            "kernel": self.prepared.kernel,
+            "precision": self.prepared.precision,
+            "n": self.n,
+            "layout": self.layout,
+            "c_type": self.c_type,
+            "device_bytes": told.device_bytes,
+            "params": dict(zip(params[::2], params[1::2])),
+            "issued_flops": told.issued_flops or 2.0 * self.prepared.nnz * self.n,
+            "format": form,
+            "stages_ms": stages,
+        }
+
+    def __repr__(self):
+        return f"<plan n={self.n} {self.layout} {self.c_type} of {self.prepared!r}>"
+
+    def _dense(self, rows, kind):
+        return abi.Dense(
+            rows=rows, cols=self.n, layout=abi.LAYOUTS[self.layout], type=abi.ELEMENTS[kind]
+        )
+
+    def _pitch(self, length, kind):
+        """Elements from one line of `length` to the next."""
+        step = max(self.pitch_alignment // abi.ELEMENT_BYTES[kind], 1)
+        return -(-length // step) * step
+
+    def _empty(self, rows, kind, like):
+        arrays = _dense.arrays_of(like)
+        return self._make(arrays, rows, kind, arrays.view(like, "the array"))
+
+    def _empty_c(self, arrays, view):
+        return self._make(arrays, self.shape[0], self.c_type, view)
+
+    def _make(self, arrays, rows, kind, view):
+        if self.layout == "row":
+            ld = self._pitch(self.n, kind)
+            made = arrays.empty(rows, ld, kind, view)
+            return made if ld == self.n else made[:, : self.n]
+        ld = self._pitch(rows, kind)
+        return arrays.empty(self.n, ld, kind, view)[:, :rows].T
+
+    def _check_device(self):
+        if self.device != "cpu" and _cuda.current_device() != self.device:
+            raise InvalidArgument(
+                f"the plan is for GPU {self.device}, and GPU {_cuda.current_device()} is current"
+            )
+
+    def _place(self, dense, view, kind, name):
+        """Fills in where an array lies, after checking that it may lie so."""
+        if view.data % self.data_alignment != 0:
+            raise InvalidArgument(
+                f"{name} begins at an address that is no multiple of {self.data_alignment}"
+            )
+        dense.data = view.data
+        form = view[1:5]
+        if form != self._checked.get(name):
+            dense.ld = self._pitch_of(dense, view, kind, name)
+            self._checked[name] = form
+
+    def _pitch_of(self, dense, view, kind, name):
+        """Elements from one line of an array to the next, after all checks but of its address."""
+        rows, cols = dense.rows, dense.cols
+        if view.shape != (rows, cols):
+            raise InvalidArgument(
+                f"{name} is {view.shape[0]} x {view.shape[1]}; {rows} x {cols} is wanted"
+            )
+        if view.type != kind:
+            raise InvalidArgument(f"{name} holds {view.type}; {kind} is wanted")
+        if view.device != self.device and view.device is not None:
+            places = [
+                "the CPU" if place == "cpu" else f"GPU {place}"
+                for place in (view.device, self.device)
+            ]
+            raise InvalidArgument(f"{name} lies on {places[0]}; the plan is for {places[1]}")
+        if view.device is None and self.device == "cpu":
+            raise InvalidArgument(f"{name} lies on a GPU; the plan is for the CPU")
+        row_major = self.layout == "row"
+        step, ld = view.strides[::-1] if row_major else view.strides
+        lines, length = (rows, cols) if row_major else (cols, rows)
+        if lines == 1:
+            ld = self._pitch(length, kind)
+        if (step != 1 and length > 1) or ld < length:
+            raise InvalidArgument(
+                f"{name} has strides {tuple(view.strides)}; "
+                f"{'rows' if row_major else 'columns'} must be contiguous and apart "
+                f"(layout '{self.layout}')"
+            )
+        pitch = ld * abi.ELEMENT_BYTES[kind]
+        if pitch % self.pitch_alignment != 0:
+            raise InvalidArgument(
+                f"lines of {name} start {pitch} bytes apart; a multiple of {self.pitch_alignment} "
+                f"is wanted, as in empty_{name.lower()}()"
+            )
+        return ld
+
+
+def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
+    kernel.struct.destroy_plan(handle)
+
+
+def prepare(a, kernel="auto", precision=None, options=None, device=None, library=None):
+    """Brings A into a kernel's own form, once for all shapes.
+
+    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC or BSR tensor, or a tuple
+               (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
+    kernel     a name of list_kernels(), options included: "rsh?order=none"; "auto" predicts which is
+               fastest, and on the CPU is the library's CPU kernel
+    precision  "fp32", "tf32", "fp16" or "bf16": what A's values are rounded to, and B's type; None:
+               that of A's values
+    options    {key: value}: further options of the kernel
+    device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
+               one
+    library    path of another library with the same interface, such as a plug-in
+
+    Returns a Prepared. Raises InvalidArgument, Unsupported, OutOfMemory, LibraryNotFound.
+    """
+    return Prepared(a, kernel, precision, options, device, library)
+
+
+def plan(
+    a,
+    n,
+    kernel="auto",
+    precision=None,
+    layout="row",
+    c_type=None,
+    options=None,
+    device=None,
+    library=None,
+):
+    """A Plan for B of K x n: prepare(...).plan(n, layout, c_type). For several n of one A, call
+    prepare once."""
+    return prepare(a, kernel, precision, options, device, library).plan(n, layout, c_type)

@@ -1,0 +1,226 @@
+"""Sparse matrices of any library as CSR arrays that a kernel takes: no copy where they are in that
+form, else a conversion by the library that owns them."""
+
+import ctypes
+import dataclasses
+
+import numpy as np
+
+from . import _abi as abi
+from . import _dense
+from .errors import InvalidArgument
+
+_INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
+_VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16}
+_PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others
+
+
+@dataclasses.dataclass
+class Csr:
+    """A matrix of `shape` in CSR: three one-dimensional arrays of NumPy, torch, or with
+    __cuda_array_interface__, all on `device` ("cpu" or the index of a GPU; None: a GPU that the
+    arrays do not name)."""
+
+    shape: tuple
+    row_ptr: object  # rows + 1 offsets, int32 or int64
+    col_idx: object  # nnz columns, int32 or int64
+    values: object  # nnz
+    device: object
+
+    @property
+    def nnz(self):
+        return int(self.col_idx.shape[0])
+
+    @property
+    def natural_precision(self):
+        return _PRECISION_OF.get(_dtype(self.values), "fp32")
+
+    def fitted(self, kernel):
+        """The same matrix with arrays that `kernel` (a struct of the interface) takes."""
+        index = dataclasses.replace(
+            self,
+            row_ptr=_index(self.row_ptr, kernel.row_ptr_types),
+            col_idx=_index(self.col_idx, kernel.col_idx_types),
+        )
+        kind = _dtype(self.values)
+        if kind not in _VALUE_TYPES or not kernel.a_value_types >> _VALUE_TYPES[kind] & 1:
+            index.values = _cast(self.values, "float32")
+        memory = abi.HOST if self.device == "cpu" else abi.CUDA
+        if not kernel.a_memory >> memory & 1:
+            index = index.on_host() if memory == abi.CUDA else index.on_gpu()
+        return index
+
+    def on_host(self):
+        return Csr(
+            self.shape, *(_to_numpy(x) for x in (self.row_ptr, self.col_idx, self.values)), "cpu"
+        )
+
+    def on_gpu(self):
+        raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
+
+    def struct(self):
+        return abi.Csr(
+            rows=self.shape[0],
+            cols=self.shape[1],
+            nnz=self.nnz,
+            row_ptr=_address(self.row_ptr),
+            col_idx=_address(self.col_idx),
+            values=_address(self.values),
+            memory=abi.HOST if self.device == "cpu" else abi.CUDA,
+            row_ptr_type=_INDEX_TYPES[_dtype(self.row_ptr)],
+            col_idx_type=_INDEX_TYPES[_dtype(self.col_idx)],
+            value_type=_VALUE_TYPES[_dtype(self.values)],
+        )
+
+    def to_scipy(self, dtype=np.float64):
+        """A copy on the host, with values of `dtype`."""
+        import scipy.sparse
+
+        host = Csr(self.shape, self.row_ptr, self.col_idx, _cast(self.values, "float32"), None)
+        host = host.on_host()
+        arrays = (host.values.astype(dtype), host.col_idx, host.row_ptr)
+        return scipy.sparse.csr_matrix(arrays, shape=self.shape)
+
+    def transposed(self):
+        """A^T, made where A lies."""
+        if _dense.is_torch(self.values):
+            torch = _dense.loaded("torch")
+            rows = torch.arange(self.shape[0], device=self.values.device)
+            rows = rows.repeat_interleave(self.row_ptr.long().diff())
+            order = torch.argsort(self.col_idx, stable=True)
+            row_ptr = torch.zeros(
+                self.shape[1] + 1, dtype=self.row_ptr.dtype, device=self.values.device
+            )
+            row_ptr[1:] = torch.bincount(self.col_idx, minlength=self.shape[1]).cumsum(0)
+            col_idx = rows[order].to(self.col_idx.dtype)
+            return Csr(self.shape[::-1], row_ptr, col_idx, self.values[order], self.device)
+        host = self.on_host() if self.device != "cpu" else self
+        rows = np.repeat(np.arange(self.shape[0], dtype=host.col_idx.dtype), np.diff(host.row_ptr))
+        order = np.argsort(host.col_idx, kind="stable")
+        row_ptr = np.zeros(self.shape[1] + 1, host.row_ptr.dtype)
+        np.cumsum(np.bincount(host.col_idx, minlength=self.shape[1]), out=row_ptr[1:])
+        return Csr(self.shape[::-1], row_ptr, rows[order], host.values[order], "cpu")
+
+    def same_as(self, other):
+        """Whether both hold the same arrays, element by element."""
+        return self.shape == other.shape and self.nnz == other.nnz and all(
+            bool((x == y).all())
+            for x, y in zip(
+                (self.row_ptr, self.col_idx, self.values),
+                (other.row_ptr, other.col_idx, other.values),
+            )
+        )
+
+
+def _dtype(x):
+    return str(x.dtype).replace("torch.", "")
+
+
+def _cast(x, name):
+    if _dtype(x) == name:
+        return x
+    if _dense.is_torch(x):
+        return x.to(getattr(_dense.loaded("torch"), name))
+    return x.astype(name)
+
+
+def _index(x, allowed):
+    kind = _dtype(x)
+    if kind in _INDEX_TYPES and allowed >> _INDEX_TYPES[kind] & 1:
+        return x
+    wanted = "int32" if allowed >> abi.I32 & 1 else "int64"
+    if wanted == "int32" and x.shape[0] > 0 and int(x.max()) > np.iinfo(np.int32).max:
+        raise InvalidArgument("this kernel takes 32-bit indices, and A has more nonzeros than they count")
+    return _cast(x, wanted)
+
+
+def _address(x):
+    if _dense.is_torch(x):
+        return x.data_ptr()
+    if isinstance(x, np.ndarray):
+        return x.ctypes.data
+    return x.__cuda_array_interface__["data"][0]
+
+
+def _to_numpy(x):
+    if _dense.is_torch(x):
+        return x.detach().cpu().numpy()
+    if isinstance(x, np.ndarray):
+        return x
+    if _dense.is_cupy(x):
+        return x.get()
+    raise InvalidArgument(f"a {type(x).__name__} cannot be brought to the host here")
+
+
+def _device(arrays):
+    places = set()
+    for x in arrays:
+        if _dense.is_torch(x):
+            places.add("cpu" if x.device.type == "cpu" else x.device.index)
+        elif isinstance(x, np.ndarray):
+            places.add("cpu")
+        else:
+            places.add(x.device.id if _dense.is_cupy(x) else None)
+    if len(places) != 1:
+        raise InvalidArgument("the arrays of A lie on several devices")
+    return places.pop()
+
+
+def _check(csr):
+    rows, cols = csr.shape
+    for name, x, length in (
+        ("row pointers", csr.row_ptr, rows + 1),
+        ("values", csr.values, csr.nnz),
+    ):
+        if x.shape != (length,):
+            raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
+    if "complex" in _dtype(csr.values):
+        raise InvalidArgument("A is complex; real values are wanted")
+    return csr
+
+
+def csr_of(a):
+    """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC or
+    BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays. Duplicates are summed
+    where the format may hold them."""
+    if isinstance(a, Csr):
+        return a
+    if _dense.is_torch(a):
+        return _of_torch(a)
+    if isinstance(a, tuple) and len(a) == 4:
+        row_ptr, col_idx, values, shape = a
+        return _check(Csr(tuple(shape), row_ptr, col_idx, values, _device(a[:3])))
+    if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
+        csr = a.tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        arrays = (csr.indptr, csr.indices, csr.data)
+        return _check(Csr(tuple(csr.shape), *arrays, _device(arrays)))
+    raise InvalidArgument(
+        f"A is a {type(a).__name__}; a sparse matrix of scipy or CuPy, a sparse torch tensor or a "
+        "tuple (row_ptr, col_idx, values, (rows, cols)) is wanted"
+    )
+
+
+def _of_torch(a):
+    torch = _dense.loaded("torch")
+    if a.layout is torch.strided:
+        raise InvalidArgument("A is a dense tensor; a sparse one is wanted: A.to_sparse_csr()")
+    if a.dim() != 2:
+        raise InvalidArgument(f"A has {a.dim()} dimensions; a matrix is wanted")
+    a = a.detach()
+    if a.layout is not torch.sparse_csr:
+        a = a.coalesce().to_sparse_csr() if a.layout is torch.sparse_coo else a.to_sparse_csr()
+    arrays = (a.crow_indices(), a.col_indices(), a.values())
+    return _check(Csr(tuple(a.shape), *(x.contiguous() for x in arrays), _device(arrays)))
+
+
+def options_array(options):
+    """{key: value} as the interface takes it, and None for none."""
+    if not options:
+        return None
+    texts = []
+    for key, value in options.items():
+        texts += [str(key).encode(), str(value).encode()]
+    return (ctypes.c_char_p * (len(texts) + 1))(*texts, None)

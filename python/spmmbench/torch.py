@@ -1,0 +1,104 @@
+"""Sparse products in PyTorch models: C = A X with gradients of X.
+
+    from spmmbench.torch import SparseMatrix
+    a = SparseMatrix(adjacency, precision="fp16")   # scipy.sparse or a sparse torch tensor
+    y = a @ x                                       # backward: A^T times the gradient of y
+
+A is a constant: it gets no gradient. A^T is made and prepared at the first backward pass; where it
+equals A, the same prepared form serves both. Plans are kept, one for each width of X.
+"""
+
+import torch
+
+from . import _sparse
+from ._plan import Prepared
+from .errors import InvalidArgument
+
+__all__ = ["SparseMatrix"]
+
+_DTYPE_OF = {
+    "fp32": torch.float32,
+    "tf32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+}
+
+
+class _Product(torch.autograd.Function):
+    """C = A X. Its gradient is the product of A^T, so that it can be differentiated again."""
+
+    @staticmethod
+    def forward(ctx, matrix, x):
+        ctx.matrix = matrix
+        return matrix._multiply(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return None, _Product.apply(ctx.matrix.transposed(), gradient)
+
+
+class SparseMatrix(torch.nn.Module):
+    """A constant sparse M x K matrix A, as a module: forward(X), or `a @ X`, gives A X.
+
+    a          as spmmbench.prepare takes it; prepared where the calling thread's current device is
+    kernel, precision, options, library   as for spmmbench.prepare
+
+    X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
+    same type. Rows of X must be contiguous and start at multiples of 16 bytes: an X that does not
+    is copied, such as the gradient of a sum. Raises what spmmbench.prepare and plans raise.
+    """
+
+    def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
+        super().__init__()
+        self._a = _sparse.csr_of(a)
+        if torch.is_tensor(a) and a.requires_grad:
+            raise InvalidArgument("A requires a gradient, and only X gets one here")
+        self._asked = (kernel, precision, options, device, library)
+        self.prepared = Prepared(self._a, *self._asked)
+        self._dtype = _DTYPE_OF[self.prepared.precision]
+        self._plans = {}
+        self._transposed = []  # in a list, so that it is no submodule of its own transpose
+
+    @property
+    def shape(self):
+        return self.prepared.shape
+
+    def plan(self, n):
+        """The plan for X of K x n, made at the first call."""
+        if n not in self._plans:
+            self._plans[n] = self.prepared.plan(n)
+        return self._plans[n]
+
+    def transposed(self):
+        """A^T as such a matrix, made at the first call."""
+        if not self._transposed:
+            transpose = self._a.transposed()
+            if transpose.same_as(self._a):
+                self._transposed.append(self)
+            else:
+                other = SparseMatrix(transpose, *self._asked)
+                other._transposed.append(self)
+                self._transposed.append(other)
+        return self._transposed[0]
+
+    def forward(self, x):
+        if torch.is_grad_enabled() and x.requires_grad:
+            return _Product.apply(self, x)
+        return self._multiply(x)
+
+    def __matmul__(self, x):
+        return self(x)
+
+    def extra_repr(self):
+        return repr(self.prepared)
+
+    def _multiply(self, x):
+        if x.dim() != 2 or x.shape[0] != self.shape[1]:
+            raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
+        if x.dtype is not self._dtype:
+            raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
+        plan = self.plan(x.shape[1])
+        pitch = x.stride(0) * x.element_size()
+        if x.stride(1) != 1 or pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment:
+            x = plan.empty_b(x).copy_(x)
+        return plan(x)

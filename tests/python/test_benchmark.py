@@ -1,0 +1,209 @@
+"""benchmark(): the program's values, bound and rules, for any Python callable."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from python_case import SOURCE, main, need
+
+np, _ = need("numpy", "scipy")
+import scipy.io  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+
+import spmmbench  # noqa: E402
+from spmmbench import _protocol, _verify  # noqa: E402
+
+QUICK = {"max_seconds": 0.02}
+PROGRAM = os.environ.get("SPMMBENCH")
+
+
+def matrix(dtype=np.float32):
+    a = sp.random(80, 70, 0.1, "csr", dtype, random_state=1)
+    a.data = np.float32(a.data * 2 - 1)
+    return a
+
+
+class Verification(unittest.TestCase):
+    def row(self, product, a=None, n=8, **options):
+        (row,) = spmmbench.benchmark(product, matrix() if a is None else a, n, **QUICK, **options)
+        return row
+
+    def test_a_right_product_is_ok_and_timed(self):
+        a = matrix()
+        row = self.row(lambda b: a @ b, a)
+        self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+        self.assertLessEqual(row["verify"]["error_over_bound"], 1)
+        for timing in (row["hot"], row["cold"]):
+            self.assertLessEqual(timing["min_us"], timing["median_us"])
+            self.assertEqual(timing["n"], len(timing["samples_us"]))
+        self.assertGreater(row["gflops"], 0)
+
+    def test_one_lost_nonzero_is_wrong_and_not_timed(self):
+        a = matrix()
+        broken = a.copy()
+        broken.data[5] = 0
+        row = self.row(lambda b: broken @ b, a)
+        self.assertEqual(row["status"], "wrong")
+        self.assertIn("x bound at C(", row["reason"])
+        self.assertIsNone(row["hot"])
+
+    def test_an_element_that_is_not_written_is_wrong(self):
+        a = matrix()
+
+        def product(b, out):
+            out[:-1] = (a @ b)[:-1]
+
+        self.assertEqual(self.row(product, a)["reason"].split(" at ")[1], "C(79, 0)")
+
+    def test_sums_in_fp16_are_wrong(self):
+        a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (20, 500)).astype(np.float16))
+
+        def product(b):
+            c = np.zeros((20, b.shape[1]), np.float16)
+            for column in range(500):
+                c += dense[:, column : column + 1] * b[column]
+            return c
+
+        dense = a.toarray().astype(np.float16)
+        self.assertEqual(self.row(product, a.astype(np.float32), precision="fp16")["status"], "wrong")
+
+    def test_what_a_callable_raises_costs_its_row_alone(self):
+        a = matrix()
+
+        def broken(b):
+            raise RuntimeError("no such kernel")
+
+        rows = spmmbench.benchmark({"broken": broken, "scipy": lambda b: a @ b}, a, 8, **QUICK)
+        self.assertEqual([row["status"] for row in rows], ["failed", "ok"])
+        self.assertEqual(rows[0]["reason"], "RuntimeError: no such kernel")
+
+    def test_a_result_of_another_shape_or_type_fails(self):
+        a = matrix()
+        self.assertIn("C is 80 x 7", self.row(lambda b: (a @ b)[:, :7], a)["reason"])
+        self.assertIn("fp16", self.row(lambda b: (a @ b).astype(np.float16), a)["reason"])
+
+    def test_infinity_and_nan_count_where_the_reference_has_none(self):
+        a = matrix()
+
+        def product(b):
+            c = a @ b
+            c[3, 2] = np.nan
+            return c
+
+        row = self.row(product, a)
+        self.assertEqual(row["verify"]["error_over_bound"], np.inf)
+        self.assertEqual((row["verify"]["worst_row"], row["verify"]["worst_col"]), (3, 2))
+
+    def test_questions_that_do_not_fit_are_refused(self):
+        for options in ({"precision": "fp8"}, {"c_type": "int"}, {"layout": "both"}):
+            with self.assertRaises(spmmbench.InvalidArgument):
+                spmmbench.benchmark(lambda b: b, matrix(), 8, **options)
+
+
+class TheProgram(unittest.TestCase):
+    """The same case by `spmmbench run`."""
+
+    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
+    def test_values_error_and_bytes_are_those_of_the_program(self):
+        for precision, n, layout in (("fp32", 16, "row"), ("tf32", 8, "row"), ("fp16", 24, "col")):
+            with self.subTest(precision), tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "a.mtx"
+                scipy.io.mmwrite(path, matrix(), precision=9)
+                asked = [PROGRAM, "run", path, "-n", str(n), "-k", "cpu_csr", "--no-baselines"]
+                asked += ["--precision", precision, "--b-layout", layout, "--seed", "3"]
+                asked += ["--max-seconds", "0.01", "--json", "-", "-q"]
+                told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+                (expected,) = json.loads(told)["rows"]
+                a = scipy.io.mmread(path).tocsr().astype(np.float32)
+                plan = spmmbench.plan(a, n, "cpu_csr", precision, layout, c_type="fp32")
+                (row,) = spmmbench.benchmark(
+                    plan, a, n, precision, "fp32", layout, seed=3, **QUICK
+                )
+                self.assertEqual(row["status"], "ok", row["reason"])
+                for field in ("error_over_bound", "error_over_typical", "relative_frobenius"):
+                    self.assertAlmostEqual(
+                        row["verify"][field], expected["verify"][field], delta=1e-9
+                    )
+                for field in ("worst_row", "worst_col", "incomparable"):
+                    self.assertEqual(row["verify"][field], expected["verify"][field], field)
+                for field in ("compulsory_bytes", "n", "kernel", "precision", "c_type", "layout"):
+                    self.assertEqual(row[field], expected[field], field)
+                for field, value in row["matrix"].items():
+                    if field != "name":
+                        self.assertAlmostEqual(value, expected["matrix"][field], msg=field)
+                self.assertLessEqual(set(row), set(expected))
+                self.assertEqual(set(row["hot"]), set(expected["hot"]))
+
+    def test_numbers_of_the_protocol_are_those_of_the_sources(self):
+        texts = [
+            (SOURCE / path).read_text().replace("'", "")
+            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu")
+        ]
+        limits = _protocol.Limits()
+        for text, line in (
+            (texts[0], f"warmup_us = {_protocol.WARMUP_US};"),
+            (texts[0], f"sample_us = {_protocol.SAMPLE_US};"),
+            (texts[0], f"max_batch = {_protocol.MAX_BATCH};"),
+            (texts[1], f"noise = {limits.noise};"),
+            (texts[1], f"min_samples = {limits.min_samples};"),
+            (texts[1], f"max_samples = {limits.max_samples};"),
+            (texts[1], f"max_seconds = {limits.max_seconds:.0f};"),
+            (texts[2], f"kHoldCyclesPerLaunch = {_protocol.HOLD_CYCLES_PER_LAUNCH};"),
+            (texts[2], f"kMaxHoldCycles = {_protocol.MAX_HOLD_CYCLES};"),
+        ):
+            self.assertIn(line, text)
+
+
+class Rules(unittest.TestCase):
+    def test_sampling_stops_at_the_noise_limit_and_at_the_caps(self):
+        limits = _protocol.Limits(noise=0.01, min_samples=4, max_samples=6, max_seconds=1)
+        quiet, noisy = [100.0, 100.1, 100.0, 100.1], [100.0, 200.0, 300.0, 400.0]
+        self.assertFalse(limits.enough([], 9))
+        self.assertFalse(limits.enough(quiet[:3], 0.5))
+        self.assertTrue(limits.enough(quiet, 0.5))
+        self.assertFalse(limits.enough(noisy, 0.5))
+        self.assertTrue(limits.enough(noisy, 1.5))
+        self.assertTrue(limits.enough(noisy + noisy[:2], 0.5))
+
+    def test_the_flush_lies_between_cold_calls_and_outside_the_clock(self):
+        class Recorder:
+            log = []
+
+            def flush(self):
+                self.log.append("flush")
+
+            def time_us(self, launch, count):
+                self.log.append("start")
+                launch()
+                self.log.append("stop")
+                return 1.0
+
+        bench = Recorder()
+        limits = _protocol.Limits(min_samples=4, max_samples=4)
+        timing = _protocol.sample_cold(bench, lambda: bench.log.append("call"), limits)
+        self.assertEqual(bench.log, ["flush", "start", "call", "stop"] * 4)
+        self.assertEqual((timing["n"], timing["launches_per_sample"]), (4, 1))
+
+    def test_infinity_is_right_where_the_type_of_c_overflows(self):
+        a = sp.csr_matrix(np.array([[60000.0, 0], [0, 1]], np.float32))
+        csr = spmmbench._sparse.csr_of(a)
+        b = np.array([[2.0], [3.0]], np.float16)
+        reference = _verify.Reference(csr, b, _protocol.NumpyBench())
+        right = np.array([[np.inf], [3.0]], np.float16)
+        self.assertEqual(reference.check(right, "fp16", False)["error_over_bound"], 0)
+        self.assertEqual(reference.check(-right, "fp16", False)["error_over_bound"], np.inf)
+
+    def test_a_frame_has_the_columns_of_the_csv(self):
+        a = matrix()
+        (flat,) = spmmbench.benchmark(spmmbench.plan(a, 8, "cpu_csr"), a, 8, name="m", **QUICK).flat()
+        self.assertEqual((flat["matrix"], flat["rows"]), ("m", 80))
+        for column in ("hot_median_us", "cold_n", "error_over_bound", "build_ms", "gflops"):
+            self.assertIn(column, flat)
+        self.assertNotIn("hot_samples_us", flat)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""`pip install python/` needs no compiler, and finds a library beside the package."""
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from python_case import PACKAGE, SKIPPED, main, need
+
+need("numpy", "scipy")
+for name in ("pip", "setuptools", "wheel"):
+    if importlib.util.find_spec(name) is None:
+        print(f"{name} is not installed")
+        sys.exit(SKIPPED)
+LIBRARY = os.environ.get("SPMMBENCH_LIBRARY")
+
+
+class Installed(unittest.TestCase):
+    @unittest.skipUnless(LIBRARY, "SPMMBENCH_LIBRARY names no library")
+    def test_the_installed_package_multiplies_with_the_library_beside_it(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            shutil.copytree(PACKAGE, folder / "source")
+            pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation"]
+            pip += ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
+            pip += ["--target", folder / "site", folder / "source"]
+            environment = {**os.environ, "CC": "false", "CXX": "false"}
+            subprocess.run(pip, check=True, env=environment)
+            shutil.copy(LIBRARY, folder / "site" / "spmmbench" / "libspmmbench.so")
+            code = (
+                "import numpy, scipy.sparse, spmmbench\n"
+                "plan = spmmbench.plan(scipy.sparse.identity(5, numpy.float32), 4, 'cpu_csr')\n"
+                "print((plan @ numpy.full((5, 4), 3, numpy.float32)).sum(), spmmbench.load().path)"
+            )
+            environment = {**os.environ, "PYTHONPATH": str(folder / "site")}
+            del environment["SPMMBENCH_LIBRARY"]
+            told = subprocess.run(
+                [sys.executable, "-c", code], env=environment, capture_output=True, text=True,
+                check=True, cwd=folder,
+            ).stdout  # fmt: skip
+            self.assertEqual(
+                told.split(), ["60.0", str(folder / "site" / "spmmbench" / "libspmmbench.so")]
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,208 @@
+"""plan(A, n) @ B on the CPU's kernels, with NumPy and scipy.sparse."""
+
+import functools
+import gc
+import os
+import subprocess
+import sys
+import unittest
+
+from python_case import PACKAGE, main, need
+
+np, _ = need("numpy", "scipy")
+import scipy.sparse as sp  # noqa: E402
+
+import spmmbench  # noqa: E402
+
+cpu_plan = functools.partial(spmmbench.plan, device="cpu")  # also where there is a GPU
+RANDOM = np.random.default_rng(1)
+
+
+def matrix(rows=60, cols=50, density=0.1, dtype=np.float32):
+    return sp.random(rows, cols, density, "csr", dtype, random_state=1)
+
+
+def dense(rows, cols, dtype=np.float32):
+    return RANDOM.standard_normal((rows, cols)).astype(dtype)
+
+
+class Dlpack:
+    """An array of a library that has DLPack and nothing else."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class Products(unittest.TestCase):
+    def assertProduct(self, c, a, b, tolerance=1e-5):
+        expected = a.astype(np.float64) @ np.asarray(b, np.float64)
+        np.testing.assert_allclose(np.asarray(c, np.float64), expected, tolerance, tolerance)
+
+    def test_every_format_of_scipy_gives_the_product(self):
+        a, b = matrix(), dense(50, 8)
+        for form in ("csr", "csc", "coo", "bsr", "lil", "dok", "dia"):
+            with self.subTest(form):
+                self.assertProduct(cpu_plan(a.asformat(form), 8) @ b, a, b)
+
+    def test_duplicates_are_summed_and_columns_sorted(self):
+        a = sp.csr_matrix(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3, 3]), (2, 2))
+        b = dense(2, 3)
+        self.assertProduct(cpu_plan(a, 3) @ b, a.toarray(), b)
+        self.assertEqual(a.nnz, 3)  # the caller's matrix stays as it was
+
+    def test_arrays_of_csr_in_a_tuple_are_a_matrix(self):
+        a, b = matrix(), dense(50, 4)
+        for index in (np.int32, np.int64):
+            given = (a.indptr.astype(index), a.indices.astype(index), a.data, a.shape)
+            self.assertProduct(cpu_plan(given, 4) @ b, a, b)
+
+    def test_values_of_other_types_become_fp32(self):
+        b = dense(50, 4)
+        for dtype in (np.float64, np.int32, np.bool_):
+            a = matrix().astype(dtype)
+            plan = cpu_plan(a, 4)
+            self.assertEqual(plan.prepared.precision, "fp32")
+            self.assertProduct(plan @ b, a, b)
+
+    def test_one_prepared_matrix_serves_several_n(self):
+        a = matrix()
+        prepared = spmmbench.prepare(a, device="cpu")
+        plans = [prepared.plan(n) for n in (1, 7, 64)]
+        del prepared
+        gc.collect()  # plans keep it
+        for plan in plans:
+            b = dense(50, plan.n)
+            pitched = plan.empty_b(b)
+            pitched[:] = b
+            self.assertProduct(plan @ pitched, a, b)
+
+    def test_an_array_whose_rows_are_not_aligned_is_refused_and_empty_b_makes_one_that_is(self):
+        plan = cpu_plan(matrix(), 7, precision="fp16")
+        plan.pitch_alignment = 16  # of kernels for GPUs; the CPU's take any
+        b = dense(50, 7, np.float16)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "empty_b"):
+            plan @ b
+        pitched = plan.empty_b(b)
+        pitched[:] = b
+        self.assertEqual((plan @ pitched).shape, (60, 7))
+
+    def test_half_precision_in_and_out(self):
+        a, b = matrix(), dense(50, 16, np.float16)
+        c = cpu_plan(a, 16, precision="fp16") @ b
+        self.assertEqual(c.dtype, np.float16)
+        self.assertProduct(c, a, b, 5e-3)
+        c = cpu_plan(a, 16, precision="fp16", c_type="fp32") @ b
+        self.assertEqual(c.dtype, np.float32)
+        self.assertProduct(c, a, b, 5e-3)
+
+    def test_columns_can_be_contiguous_instead_of_rows(self):
+        a, b = matrix(), np.asfortranarray(dense(50, 6))
+        plan = cpu_plan(a, 6, layout="col")
+        pitched = plan.empty_b(b)
+        pitched[:] = b
+        c = plan @ pitched
+        self.assertEqual(c.strides[0], 4)
+        self.assertProduct(c, a, b)
+
+    def test_the_result_goes_where_out_says(self):
+        a, b = matrix(), dense(50, 8)
+        plan = cpu_plan(a, 8)
+        out = plan.empty_c(b)
+        out.fill(np.nan)
+        self.assertIs(plan(b, out=out), out)
+        self.assertProduct(out, a, b)
+
+    def test_arrays_with_dlpack_need_no_other_interface(self):
+        a, b = matrix(), dense(50, 8)
+        plan = cpu_plan(a, 8)
+        out = plan.empty_c(b)
+        plan(Dlpack(b), out=Dlpack(out))
+        self.assertProduct(out, a, b)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "pass out="):
+            plan @ Dlpack(b)
+
+    def test_the_report_has_the_fields_of_a_result(self):
+        report = cpu_plan(matrix(), 8, kernel="cpu_csr").report()
+        self.assertEqual(report["kernel"], "cpu_csr")
+        self.assertEqual((report["n"], report["precision"], report["c_type"]), (8, "fp32", "fp32"))
+        self.assertGreater(report["device_bytes"], 0)
+        self.assertGreaterEqual(report["issued_flops"], 2 * matrix().nnz * 8)
+        self.assertIn("build", report["stages_ms"])
+
+    def test_kernels_are_listed_with_their_options(self):
+        kernels = {kernel["name"]: kernel for kernel in spmmbench.list_kernels()}
+        self.assertEqual(kernels["cpu_csr"]["device"], "cpu")
+        self.assertIn("fp16", kernels["cpu_csr"]["precisions"])
+        self.assertIn("calls", [option["name"] for option in kernels["auto"]["options"]])
+
+
+class Refusals(unittest.TestCase):
+    """Each is one line, and nothing is launched."""
+
+    def refused(self, pattern, call, kind=spmmbench.InvalidArgument):
+        with self.assertRaisesRegex(kind, pattern) as caught:
+            call()
+        self.assertNotIn("\n", str(caught.exception))
+
+    def test_arrays_that_do_not_fit(self):
+        plan = cpu_plan(matrix(), 8)
+        b = dense(50, 8)
+        wide = np.zeros((50, 16), np.float32)
+        self.refused("B is 51 x 8; 50 x 8 is wanted", lambda: plan @ dense(51, 8))
+        self.refused("B holds fp16; fp32 is wanted", lambda: plan @ dense(50, 8, np.float16))
+        self.refused("B is float64", lambda: plan @ dense(50, 8, np.float64))
+        self.refused("strides", lambda: plan @ np.asfortranarray(b))
+        self.refused("strides", lambda: plan @ wide[:, ::2])
+        self.refused("B has 1 dimensions", lambda: plan @ b[0])
+        self.refused("a list", lambda: plan @ b.tolist())
+        self.refused("C is 60 x 7", lambda: plan(b, out=np.zeros((60, 7), np.float32)))
+        self.refused("C holds fp16", lambda: plan(b, out=np.zeros((60, 8), np.float16)))
+        misaligned = np.frombuffer(bytearray(50 * 32 + 2), np.uint8)[2:].view(np.float32)
+        self.refused("no multiple of", lambda: plan @ misaligned.reshape(50, 8))
+
+    def test_questions_that_do_not_fit(self):
+        a = matrix()
+        self.refused("no kernel 'rhs'", lambda: cpu_plan(a, 8, kernel="rhs"))
+        self.refused("precision is 'fp8'", lambda: cpu_plan(a, 8, precision="fp8"))
+        self.refused("c_type is 'int'", lambda: cpu_plan(a, 8, c_type="int"))
+        self.refused("layout is 'both'", lambda: cpu_plan(a, 8, layout="both"))
+        self.refused("n is 0", lambda: cpu_plan(a, 0))
+        self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
+        self.refused("device is 'tpu'", lambda: cpu_plan(a, 8, device="tpu"))
+        self.refused("runs on cpu", lambda: cpu_plan(a, 8, "cpu_csr", device="cuda"))
+        self.refused("a ndarray", lambda: cpu_plan(a.toarray(), 8))
+        self.refused("complex", lambda: cpu_plan(a.astype(np.complex64), 8))
+        self.refused("no key=value", lambda: cpu_plan(a, 8, kernel="cpu_csr?threads"))
+
+    def test_what_the_library_refuses_is_its_message(self):
+        broken = matrix().copy()
+        broken.indices[0] = 50
+        given = (broken.indptr, broken.indices, broken.data, broken.shape)
+        self.refused("index 50", lambda: cpu_plan(given, 8))
+        self.refused("nonsense", lambda: cpu_plan(matrix(), 8, "cpu_csr?nonsense=1"))
+
+    def test_arrays_of_a_matrix_that_contradict_each_other(self):
+        a = matrix()
+        given = (a.indptr[:-1], a.indices, a.data, a.shape)
+        self.refused("row pointers; 61 are wanted", lambda: cpu_plan(given, 8))
+        given = (a.indptr, a.indices, a.data[:-1], a.shape)
+        self.refused("values", lambda: cpu_plan(given, 8))
+
+    def test_a_missing_library_says_where_it_was_looked_for(self):
+        code = "import spmmbench; spmmbench.list_kernels()"
+        environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "SPMMBENCH_LIBRARY": "/none.so"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+        )
+        self.assertIn("SPMMBENCH_LIBRARY: /none.so: no such file", done.stderr)
+        self.assertIn("spmmbench.errors.LibraryNotFound", done.stderr)
+
+
+if __name__ == "__main__":
+    main()

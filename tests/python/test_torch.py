@@ -1,0 +1,237 @@
+"""Products and gradients in PyTorch, on the CPU and, where there is a GPU, on its streams."""
+
+import unittest
+
+from python_case import main, need
+
+np, _, torch = need("numpy", "scipy", "torch")
+import scipy.sparse as sp  # noqa: E402
+
+import spmmbench  # noqa: E402
+from spmmbench.torch import SparseMatrix  # noqa: E402
+
+GPU = torch.cuda.is_available() and any(
+    kernel["device"] == "cuda" and kernel["name"] != "auto" for kernel in spmmbench.list_kernels()
+)
+DEVICES = ["cpu", "cuda"] if GPU else ["cpu"]
+
+
+def matrix(rows=300, cols=200, density=0.05):
+    a = sp.random(rows, cols, density, "csr", np.float32, random_state=1)
+    a.data = a.data * 2 - 1
+    return a
+
+
+def tensor(a, device="cpu", layout=torch.sparse_csr, dtype=torch.float32):
+    arrays = (torch.as_tensor(x) for x in (a.indptr, a.indices, a.data))
+    csr = torch.sparse_csr_tensor(*arrays, size=a.shape).to(device).to(dtype)
+    return csr if layout is torch.sparse_csr else csr.to_sparse(layout=layout)
+
+
+class Close(unittest.TestCase):
+    def assertClose(self, got, expected, tolerance=1e-5):
+        got, expected = (x.detach().cpu().double() for x in (got, expected))
+        torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
+
+
+class OnEveryDevice(Close):
+    def test_every_layout_of_a_sparse_tensor_gives_the_product(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 32, device=device)
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
+            for layout in (torch.sparse_csr, torch.sparse_coo, torch.sparse_csc):
+                with self.subTest(f"{device} {layout}"):
+                    plan = spmmbench.plan(tensor(a, device, layout), 32)
+                    self.assertEqual((plan @ x).device, x.device)
+                    self.assertClose(plan @ x, expected)
+
+    def test_gradients_are_those_of_the_dense_product(self):
+        a = matrix()
+        dense = torch.as_tensor(a.toarray())
+        for device in DEVICES:
+            for n in (16, 7):
+                with self.subTest(f"{device} {n}"):
+                    sparse = SparseMatrix(a, device=device)
+                    x = torch.randn(200, n, device=device, requires_grad=True)
+                    weight = torch.randn(300, n, device=device)
+                    (torch.tanh(sparse @ x) * weight).sum().backward()
+                    y = x.detach().cpu().double().requires_grad_()
+                    (torch.tanh(dense.double() @ y) * weight.cpu().double()).sum().backward()
+                    self.assertClose(x.grad, y.grad, 1e-4)
+
+    def test_a_gradient_that_is_one_number_expanded_works(self):
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            x = torch.randn(200, 8, device=device, requires_grad=True)
+            sparse(x).sum().backward()
+            expected = torch.as_tensor(matrix().toarray()).sum(0).reshape(-1, 1).expand(-1, 8)
+            self.assertClose(x.grad, expected, 1e-4)
+
+    def test_second_derivatives_are_those_of_the_dense_product(self):
+        sparse = SparseMatrix(matrix(), device="cpu")
+        dense = torch.as_tensor(matrix().toarray())
+        grads = []
+        for product in (lambda x: sparse @ x, lambda x: dense @ x):
+            x = torch.full((200, 4), 0.3, requires_grad=True)
+            (first,) = torch.autograd.grad((product(x) ** 3).sum(), x, create_graph=True)
+            (second,) = torch.autograd.grad((first**2).sum(), x)
+            grads.append(second)
+        self.assertClose(grads[0], grads[1], 1e-3)
+
+    def test_a_symmetric_matrix_is_prepared_once(self):
+        a = matrix(200, 200)
+        symmetric, directed = SparseMatrix(a + a.T, device="cpu"), SparseMatrix(a, device="cpu")
+        self.assertIs(symmetric.transposed(), symmetric)
+        self.assertIsNot(directed.transposed(), directed)
+        self.assertIs(directed.transposed().transposed(), directed)
+        self.assertIs(directed.plan(8), directed.plan(8))
+
+    def test_half_precision(self):
+        for device in DEVICES:
+            for precision, dtype in (("fp16", torch.float16), ("bf16", torch.bfloat16)):
+                with self.subTest(f"{device} {precision}"):
+                    a = tensor(matrix(), device, dtype=dtype)
+                    sparse = SparseMatrix(a)
+                    self.assertEqual(sparse.prepared.precision, precision)
+                    x = torch.randn(200, 24, device=device, dtype=dtype, requires_grad=True)
+                    y = sparse @ x
+                    self.assertEqual(y.dtype, dtype)
+                    expected = a.cpu().double().to_dense() @ x.detach().cpu().double()
+                    self.assertClose(y, expected, 0.05)
+                    y.float().sum().backward()
+                    self.assertEqual(x.grad.dtype, dtype)
+
+    def test_what_does_not_fit_is_refused(self):
+        sparse = SparseMatrix(matrix(), device="cpu")
+        for x, message in (
+            (torch.zeros(201, 8), "200 x n"),
+            (torch.zeros(200), "200 x n"),
+            (torch.zeros(200, 8).double(), "float32"),
+        ):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, message):
+                sparse @ x
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "requires a gradient"):
+            SparseMatrix(tensor(matrix()).requires_grad_())
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "dense tensor"):
+            SparseMatrix(torch.zeros(4, 4))
+
+
+@unittest.skipUnless(GPU, "no GPU, or a library without its kernels")
+class OnTheGpu(Close):
+    def test_every_kernel_gives_the_product(self):
+        a = matrix(2000, 1500, 0.01)
+        x = torch.randn(1500, 64, device="cuda")
+        exact = torch.as_tensor(a.toarray(), device="cuda").double() @ x.double()
+        for kernel in spmmbench.list_kernels():
+            for precision in kernel["precisions"]:
+                if kernel["device"] != "cuda" or "row" not in kernel["layouts"]:
+                    continue
+                dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+                for c_type in kernel["c_types"]:
+                    with self.subTest(f"{kernel['name']} {precision} {c_type}"):
+                        try:
+                            plan = spmmbench.plan(a, 64, kernel["name"], precision, c_type=c_type)
+                        except spmmbench.Unsupported:
+                            continue
+                        if kernel["name"].startswith("esmm"):
+                            continue  # looks at B first
+                        self.assertClose(plan @ x.to(dtype), exact, 0.05)
+
+    def test_work_is_on_the_callers_stream(self):
+        a = matrix(3000, 3000, 0.01)
+        plan = spmmbench.plan(a, 64, device="cuda")
+        x = torch.randn(3000, 64, device="cuda")
+        expected = plan @ x
+        side = torch.cuda.Stream()
+        late = torch.empty_like(x)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(50_000_000)  # some 25 ms: a product on another stream would be early
+            late.copy_(x)
+            got = plan @ late
+        side.synchronize()
+        self.assertClose(got, expected)
+
+    def test_a_call_can_be_captured_in_a_cuda_graph(self):
+        sparse = SparseMatrix(matrix(), precision="fp16", device="cuda")
+        x = torch.randn(200, 32, device="cuda", dtype=torch.float16)
+        sparse @ x
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = sparse @ x
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        self.assertClose(y, sparse @ x)
+
+    def test_nothing_is_copied_and_aligned_results_are_plain(self):
+        plan = spmmbench.plan(matrix(), 32, device="cuda")
+        x = torch.randn(200, 64, device="cuda")[:, 16:48]  # a pitched view, 64 bytes into the row
+        self.assertClose(plan @ x, torch.as_tensor(matrix().toarray()) @ x.cpu())
+        self.assertTrue((plan @ x).is_contiguous())
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "no multiple of"):
+            plan @ torch.randn(200, 40, device="cuda")[:, 1:33]
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "GPU 0"):
+            plan @ x.cpu()
+
+    def test_rows_of_odd_length_are_padded_for_a_gradient(self):
+        sparse = SparseMatrix(matrix(), precision="fp16", device="cuda")
+        x = torch.randn(200, 7, device="cuda", dtype=torch.float16)
+        self.assertClose(sparse @ x, torch.as_tensor(matrix().toarray()) @ x.cpu().float(), 0.05)
+
+    def test_cupy_and_cuda_array_interface(self):
+        try:
+            import cupy
+            import cupyx.scipy.sparse
+        except ImportError:
+            self.skipTest("CuPy is not installed")
+        a = matrix()
+        x = cupy.random.standard_normal((200, 32), dtype=cupy.float32)
+        expected = torch.as_tensor(a @ x.get())
+        plan = spmmbench.plan(cupyx.scipy.sparse.csr_matrix(a), 32)
+        got = plan @ x
+        self.assertIsInstance(got, cupy.ndarray)
+        self.assertClose(torch.as_tensor(got.get()), expected)
+
+        class Foreign:
+            def __init__(self, array):
+                self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+        out = cupy.full((300, 32), cupy.nan, cupy.float32)
+        plan(Foreign(x), out=Foreign(out), stream=cupy.cuda.get_current_stream())
+        self.assertClose(torch.as_tensor(out.get()), expected)
+
+    def test_benchmark_verifies_and_times_torch_and_cupy(self):
+        a = tensor(matrix(3000, 3000, 0.01), "cuda")
+        rows = spmmbench.benchmark(
+            {"torch.sparse": lambda b: a @ b, "auto": spmmbench.plan(a, 64)}, a, 64, max_seconds=0.1
+        )
+        for row in rows:
+            self.assertEqual(row["status"], "ok", row["reason"])
+            self.assertGreater(row["cold"]["median_us"], 0)
+            self.assertGreater(row["of_bound"], 0)
+            self.assertGreater(row["hot"]["launches_per_sample"], 1)
+        try:
+            import cupy
+            import cupyx.scipy.sparse
+        except ImportError:
+            return
+        b = cupyx.scipy.sparse.csr_matrix(matrix())
+        plan = spmmbench.plan(b, 32)
+        for row in spmmbench.benchmark({"cupy": lambda x: b @ x, "auto": plan}, b, 32):
+            self.assertEqual(row["status"], "ok", row["reason"])
+            self.assertEqual(type(plan @ cupy.zeros((200, 32), cupy.float32)), cupy.ndarray)
+
+    def test_no_memory_is_kept_when_plans_are_gone(self):
+        a = matrix(20000, 20000, 0.002)
+        spmmbench.plan(a, 64, device="cuda")
+        torch.cuda.synchronize()
+        before = torch.cuda.mem_get_info()[0]
+        for _ in range(20):
+            spmmbench.plan(a, 64, device="cuda")
+        self.assertGreater(torch.cuda.mem_get_info()[0], before - (16 << 20))
+
+
+if __name__ == "__main__":
+    main()
