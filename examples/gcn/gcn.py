@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""Trains a graph convolutional network with its sparse product by several backends, and says how
+long an epoch takes with each (the set-up of RSH-SpMM, section 4.4: six layers, hidden widths 64 and
+256, all vertices in every step).
+
+  gcn.py --out gcn.json data/*.mtx SNAP/com-Amazon 'gen:rmat?scale=18&edge_factor=8'
+  gcn.py --out gcn.json --backends torch,auto --precision fp16 --widths 256 DD.mtx
+  report.py gcn.json --out figures            tables and figures of it
+
+Graphs are Matrix Market files, .npz of scipy.sparse, SuiteSparse names (GROUP/NAME, downloaded) or
+gen: specifications of spmmbench. Features, labels and initial weights depend on the seed and the
+graph alone. Every backend trains the same model by the same steps, from the same weights:
+
+  H' = relu(A H W), A the normalised adjacency matrix, six times, the last without relu; softmax
+  cross-entropy over all vertices; Adam. Weights are fp32. With fp16 they are rounded for the
+  products, dense and sparse, which write fp16; gradients are scaled by a constant.
+
+An epoch is timed twice: as Python launches it, and as one CUDA graph, for every backend alike. A
+graph removes what the host takes to launch, which on small graphs is most of an epoch. Losses are
+those of the epochs in the CUDA graph.
+"""
+
+import argparse
+import json
+import pathlib
+import statistics
+import time
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+import backends
+import graphs
+
+LAYERS = 6
+CLASSES = 16
+LEARNING_RATE = 0.01
+LOSS_SCALE = {"fp32": 1.0, "tf32": 1.0, "fp16": 4096.0}  # keeps fp16 gradients above subnormals
+BACKENDS = ("torch", "pyg", "auto", "rsh", "async_wcsr")
+REFERENCE = "torch"
+WARM_UP_EPOCHS = 3
+PRODUCTS_PER_SAMPLE, PRODUCT_SAMPLES = 10, 5
+SLOW_MS = 5.0  # of one product
+
+
+class Gcn(torch.nn.Module):
+    """H' = relu(A H W) for each weight matrix W, the last without relu."""
+
+    def __init__(self, widths, seed, device):
+        super().__init__()
+        random = torch.Generator().manual_seed(seed)
+        self.weights = torch.nn.ParameterList()
+        for rows, columns in zip(widths, widths[1:]):
+            bound = (6 / (rows + columns)) ** 0.5  # Glorot and Bengio, 2010
+            weight = torch.rand((rows, columns), generator=random) * 2 * bound - bound
+            self.weights.append(torch.nn.Parameter(weight.to(device)))
+
+    def forward(self, product, x):
+        last = len(self.weights) - 1
+        for layer, weight in enumerate(self.weights):
+            x = product(x @ weight.to(x.dtype))
+            if layer < last:
+                x = torch.relu(x)
+        return x
+
+
+class Task:
+    """Features, and labels that a network can learn from them: the largest of CLASSES random
+    projections of the features, averaged over neighbours twice."""
+
+    def __init__(self, matrix, width, seed, device):
+        random = np.random.default_rng(seed)
+        features = random.standard_normal((matrix.shape[0], width), dtype=np.float32)
+        projected = features @ random.standard_normal((width, CLASSES), dtype=np.float32)
+        labels = (matrix @ (matrix @ projected)).argmax(1)
+        self.features = torch.as_tensor(features, device=device)
+        self.labels = torch.as_tensor(labels, device=device)
+
+
+class Training:
+    """One model, one backend, one precision."""
+
+    def __init__(self, product, task, width, precision, seed):
+        self._product = product
+        self._labels = task.labels
+        self._scale = LOSS_SCALE[precision]
+        device = task.features.device
+        dtype = torch.float16 if precision == "fp16" else torch.float32
+        self._features = task.features.to(dtype)
+        self._model = Gcn([width] * LAYERS + [CLASSES], seed, device)
+        on_gpu = device.type == "cuda"
+        self._optimiser = torch.optim.Adam(
+            self._model.parameters(), lr=LEARNING_RATE, fused=on_gpu, capturable=on_gpu
+        )
+        self.loss = torch.zeros((), device=device)
+
+    def epoch(self):
+        """One step over all vertices; afterwards `loss` is that of the step's forward pass."""
+        self._optimiser.zero_grad(set_to_none=True)
+        output = self._model(self._product, self._features).float()
+        loss = torch.nn.functional.cross_entropy(output, self._labels)
+        (loss * self._scale).backward()
+        if self._scale != 1:
+            torch._foreach_mul_([p.grad for p in self._model.parameters()], 1 / self._scale)
+        self._optimiser.step()
+        self.loss.copy_(loss.detach())
+
+
+def quartiles(samples):
+    q1, median, q3 = (float(q) for q in np.quantile(samples, (0.25, 0.5, 0.75)))
+    return {"median": median, "q1": q1, "q3": q3, "n": len(samples)}
+
+
+class Clock:
+    """Milliseconds of a call, on the GPU between events, on the CPU by the wall."""
+
+    def __init__(self, device):
+        self._on_gpu = device.type == "cuda"
+        if self._on_gpu:
+            self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+
+    def ms(self, call):
+        if not self._on_gpu:
+            start = time.perf_counter()
+            call()
+            return (time.perf_counter() - start) * 1e3
+        start, stop = self._events
+        start.record()
+        call()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop)
+
+
+def recorded(call, device):
+    """`call` as one CUDA graph, on a CPU itself. It has run before."""
+    if device.type != "cuda":
+        return call
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay
+
+
+def train(args, product, task, width, precision, epochs):
+    """Times of an epoch and the losses, for one backend."""
+    clock = Clock(args.device)
+    training = Training(product, task, width, precision, args.seed)
+    side = torch.cuda.Stream() if args.device.type == "cuda" else None
+    # Graphs are captured on another stream than the default one, and want to be warmed up there.
+    with torch.cuda.stream(side):
+        for _ in range(WARM_UP_EPOCHS):
+            training.epoch()
+    if side is not None:
+        torch.cuda.synchronize()
+    eager = [clock.ms(training.epoch) for _ in range(args.eager_epochs)]
+    del training
+    training = Training(product, task, width, precision, args.seed)
+    losses = []
+    with torch.cuda.stream(side):
+        training.epoch()  # makes the optimiser's state
+        losses.append(training.loss.clone())
+    if side is not None:
+        torch.cuda.synchronize()
+    replay = recorded(training.epoch, args.device)
+    times = []
+    deadline = time.perf_counter() + args.seconds
+    while len(losses) < epochs and (len(times) < 3 or time.perf_counter() < deadline):
+        times.append(clock.ms(replay))
+        losses.append(training.loss.clone())
+    return {
+        "epoch_ms": quartiles(times),
+        "eager_epoch_ms": quartiles(eager),
+        "losses": [float(loss) for loss in losses],
+    }
+
+
+def product_ms(args, backend, width, rows, dtype):
+    """The sparse products of an epoch, each alone, back to back: LAYERS forward and backward, of
+    which the last layer's are CLASSES wide."""
+    clock = Clock(args.device)
+    total = 0.0
+    with torch.no_grad():
+        for columns, count in ((width, LAYERS - 1), (CLASSES, 1)):
+            x = torch.randn((rows, columns), device=args.device).to(dtype)
+            for product in (backend.product, backend.transposed):
+
+                def several(product=product, x=x):
+                    for _ in range(PRODUCTS_PER_SAMPLE):
+                        product(x)
+
+                product(x)
+                ms = clock.ms(lambda product=product, x=x: product(x))
+                if ms < SLOW_MS:  # else one is enough to tell
+                    replay = recorded(several, args.device)
+                    replay()
+                    times = [clock.ms(replay) for _ in range(PRODUCT_SAMPLES)]
+                    ms = statistics.median(times) / PRODUCTS_PER_SAMPLE
+                total += count * ms
+    return total
+
+
+def call_us(backend, width, rows, dtype, device):
+    """What the host takes to launch one product, in microseconds."""
+    x = torch.zeros((rows, width), device=device, dtype=dtype)
+    calls = 20  # fewer than the queue of launches holds
+    with torch.no_grad():
+        backend.product(x)
+        times = []
+        for _ in range(PRODUCT_SAMPLES):
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(calls):
+                backend.product(x)
+            times.append((time.perf_counter() - start) / calls * 1e6)
+    return statistics.median(times)
+
+
+def measure(args, matrix, task, backend, width, precision):
+    """The fields of a row that depend on the backend."""
+    torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+    dtype = torch.float16 if precision == "fp16" else torch.float32
+    made, tried, reasons = {}, {}, {}
+    forms = backends.forms(backend, args.device, precision, (width, CLASSES))
+    for form, make in forms.items():
+        try:
+            make(sp.identity(64, np.float32, "csr"))  # what is loaded once is no preparation
+            start = time.perf_counter()
+            made[form] = make(matrix)
+            if args.device.type == "cuda":
+                torch.cuda.synchronize()
+            prepare = (time.perf_counter() - start) * 1e3
+            tried[form] = (product_ms(args, made[form], width, matrix.shape[0], dtype), prepare)
+        except Exception as error:  # this form cannot: another may
+            made.pop(form, None)
+            reasons[form] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            if args.device.type == "cuda":
+                torch.cuda.empty_cache()
+    row = {"status": "failed", "reason": "; ".join(f"{k}: {v}" for k, v in reasons.items())}
+    if not tried:
+        return row
+    form = min(tried, key=lambda name: tried[name][0])
+    chosen = made[form]
+    made.clear()
+    row.update(
+        form=form,
+        product_ms_of_forms={name: ms for name, (ms, _) in tried.items()},
+        product_ms=tried[form][0],
+        prepare_ms=tried[form][1],
+        call_us=call_us(chosen, width, matrix.shape[0], dtype, args.device),
+    )
+    if isinstance(chosen, backends.Spmmbench):
+        row["picked"] = {str(n): chosen.picked(n) for n in (width, CLASSES)}
+    compared = backend in (REFERENCE, "auto")
+    epochs = args.epochs if compared else min(args.epochs, args.other_epochs)
+    try:
+        row.update(train(args, chosen, task, width, precision, epochs))
+        row["status"] = "ok"
+    except Exception as error:
+        row["reason"] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return row
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("graphs", nargs="+", metavar="GRAPH")
+    parser.add_argument("--out", required=True, help="the result, rewritten after every row")
+    names = lambda text: text.split(",")  # noqa: E731
+    parser.add_argument("--backends", type=names, default=list(BACKENDS))
+    parser.add_argument("--precision", type=names, default=["fp32", "tf32", "fp16"])
+    parser.add_argument("--widths", type=lambda t: [int(w) for w in t.split(",")], default=[64, 256])
+    parser.add_argument("--epochs", type=int, default=100, help="of torch and auto")
+    parser.add_argument("--other-epochs", type=int, default=20, help="of the other backends")
+    parser.add_argument("--eager-epochs", type=int, default=10, help="without a CUDA graph")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="most that the epochs of one row may take"
+    )
+    parser.add_argument("--device", type=torch.device, default=None, help="cuda or cpu")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
+    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
+    args = parser.parse_args()
+    if args.device is None:
+        args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if wrong := set(args.precision) - set(LOSS_SCALE):
+        parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
+    return args
+
+
+def context(args):
+    import spmmbench
+
+    library = spmmbench.load()
+    told = {
+        "torch": torch.__version__,
+        "spmmbench": library.version,
+        "device": "CPU",
+        "layers": LAYERS,
+        "classes": CLASSES,
+        "seed": args.seed,
+        "epochs": args.epochs,
+    }
+    if args.device.type == "cuda":
+        told.update(device=torch.cuda.get_device_name(), cuda=torch.version.cuda)
+    try:
+        import torch_geometric
+
+        told["torch_geometric"] = torch_geometric.__version__
+    except ImportError:
+        pass
+    return told
+
+
+def main():
+    args = parse()
+    rows = []
+    out = pathlib.Path(args.out)
+    document = {"context": context(args), "rows": rows}
+    for source in args.graphs:
+        name, adjacency = graphs.load(source, args.spmmbench, args.downloads)
+        matrix = graphs.normalised(adjacency)
+        about = {"name": name, "vertices": matrix.shape[0], "nonzeros": matrix.nnz}
+        for width in args.widths:
+            task = Task(matrix, width, args.seed, args.device)
+            for precision in args.precision:
+                for backend in args.backends:
+                    if precision == "fp32" and backend in ("rsh", "async_wcsr"):
+                        continue  # kernels of the tensor cores, which have no fp32
+                    row = {"graph": about, "width": width, "precision": precision}
+                    row["backend"] = backend
+                    row.update(measure(args, matrix, task, backend, width, precision))
+                    rows.append(row)
+                    out.write_text(json.dumps(document, indent=1) + "\n")
+                    line = f"{name} width {width} {precision} {backend}: "
+                    if row["status"] == "ok":
+                        line += f"{row['epoch_ms']['median']:.3f} ms an epoch, loss "
+                        line += f"{row['losses'][0]:.4f} to {row['losses'][-1]:.4f}"
+                    else:
+                        line += row["reason"]
+                    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Graphs for the example: files, matrices of the SuiteSparse Matrix Collection, generated ones; and
+the normalised adjacency matrix that a GCN multiplies by."""
+
+import pathlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import numpy as np
+import scipy.io
+import scipy.sparse as sp
+
+FETCH = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "fetch_suitesparse.py"
+
+
+def load(source, spmmbench="spmmbench", downloads="suitesparse"):
+    """(name, adjacency matrix as scipy CSR) of one of
+
+    FILE.mtx, FILE.mtx.gz, FILE.tar.gz, FILE.npz   Matrix Market, also as SuiteSparse packs it;
+                                                   scipy.sparse.save_npz
+    gen:SPEC      what `spmmbench generate` makes; `spmmbench` is the program
+    GROUP/NAME    SuiteSparse, fetched by scripts/fetch_suitesparse.py into the folder `downloads`
+    """
+    if source.startswith("gen:"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "graph.mtx"
+            subprocess.run([spmmbench, "generate", source[4:], path], check=True)
+            return source[4:], _square(scipy.io.mmread(path), source)
+    path = pathlib.Path(source)
+    if not path.exists() and not path.suffix and source.count("/") == 1:
+        subprocess.run([sys.executable, FETCH, "--out", downloads, source], check=True)
+        path = pathlib.Path(downloads) / f"{source}.tar.gz"
+    if not path.exists():
+        raise SystemExit(f"{source}: no such file")
+    name = path.name.partition(".")[0]
+    if path.name.endswith(".tar.gz"):
+        with tarfile.open(path) as archive:
+            member = next(m for m in archive if m.name.endswith(f"/{name}.mtx"))
+            return name, _square(scipy.io.mmread(archive.extractfile(member)), source)
+    return name, _square(sp.load_npz(path) if path.suffix == ".npz" else scipy.io.mmread(path), source)
+
+
+def _square(graph, source):
+    if graph.shape[0] != graph.shape[1]:
+        raise SystemExit(f"{source}: {graph.shape[0]} x {graph.shape[1]} is no adjacency matrix")
+    return graph.tocsr()
+
+
+def normalised(adjacency):
+    """D_r^-1/2 (A + I) D_c^-1/2 in fp32, with D the sums of rows and of columns of the pattern with
+    self loops (Kipf and Welling, ICLR 2017, for graphs that may be directed)."""
+    pattern = sp.csr_matrix(
+        (np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), adjacency.shape
+    )
+    pattern = pattern + sp.identity(pattern.shape[0], format="csr")
+    pattern.data[:] = 1
+    rows = np.asarray(pattern.sum(1)).ravel() ** -0.5
+    columns = np.asarray(pattern.sum(0)).ravel() ** -0.5
+    out = (sp.diags(rows) @ pattern @ sp.diags(columns)).tocsr().astype(np.float32)
+    out.sort_indices()
+    return out

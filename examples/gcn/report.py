@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Tables and a figure of what gcn.py measured.
+
+  report.py gcn.json                       what a terminal shows
+  report.py gcn.json --markdown            the same as Markdown
+  report.py gcn.json --figure gcn          gcn.svg and gcn.png; needs matplotlib
+
+Speed-ups are epochs of torch.sparse over epochs of the backend, in the same precision. A row counts
+only where its losses are those of torch.sparse, within the noise.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import sys
+
+REFERENCE = "torch"
+SHOWN = {
+    "torch": "torch.sparse",
+    "pyg": "PyG",
+    "auto": "auto",
+    "rsh": "rsh",
+    "async_wcsr": "async_wcsr",
+}
+EPOCHS_OF_PAPER = 500
+# Losses are compared epoch by epoch with those of torch.sparse. Training amplifies rounding, so two
+# right products part in the end; by less than this share of what was learnt.
+LOSS_TOLERANCE = 0.05
+
+
+def loss_difference(row, reference):
+    """Largest |loss - reference loss| of an epoch over what the reference learnt until then."""
+    first = reference["losses"][0]
+    learnt = first - min(reference["losses"])
+    pairs = list(zip(row["losses"], reference["losses"]))
+    if learnt <= 0 or not all(map(math.isfinite, row["losses"])):
+        return math.inf
+    return max(abs(x - y) for x, y in pairs) / learnt
+
+
+def geomean(values):
+    values = list(values)
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
+
+
+class Cases:
+    """Rows by graph, width and precision; only those that are ok."""
+
+    def __init__(self, rows):
+        self.cases = {}
+        for row in rows:
+            key = (row["graph"]["name"], row["width"], row["precision"])
+            self.cases.setdefault(key, {})[row["backend"]] = row
+        self.backends = [name for name in SHOWN if any(name in c for c in self.cases.values())]
+
+    def ok(self, key, backend):
+        row = self.cases[key].get(backend)
+        return row if row and row["status"] == "ok" else None
+
+    def speedup(self, key, backend, field="epoch_ms"):
+        row, reference = self.ok(key, backend), self.ok(key, REFERENCE)
+        if not row or not reference:
+            return None
+        return reference[field]["median"] / row[field]["median"]
+
+    def with_preparation(self, key, backend, epochs=EPOCHS_OF_PAPER):
+        row, reference = self.ok(key, backend), self.ok(key, REFERENCE)
+        if not row or not reference:
+            return None
+        ms = [r["prepare_ms"] + epochs * r["epoch_ms"]["median"] for r in (reference, row)]
+        return ms[0] / ms[1]
+
+    def share(self, key, backend):
+        row = self.ok(key, backend)
+        return row["product_ms"] / row["epoch_ms"]["median"] if row else None
+
+
+def text(value, form):
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def case_table(cases, precision):
+    """One line per graph and width: milliseconds of an epoch, speed-ups, shares of the product."""
+    others = [name for name in cases.backends if name != REFERENCE]
+    header = ["graph", "width"]
+    header += [f"{SHOWN[name]} ms" for name in cases.backends]
+    header += [f"{SHOWN[name]} x" for name in others] + ["launched x", "share before", "after"]
+    header += ["loss"]
+    lines = []
+    for key in cases.cases:
+        if key[2] != precision:
+            continue
+        line = [key[0], str(key[1])]
+        for name in cases.backends:
+            row = cases.ok(key, name)
+            line.append(text(row and row["epoch_ms"]["median"], ".3f"))
+        line += [text(cases.speedup(key, name), ".2f") for name in others]
+        line.append(text(cases.speedup(key, "auto", "eager_epoch_ms"), ".2f"))
+        line += [text(cases.share(key, name), ".0%") for name in (REFERENCE, "auto")]
+        row, reference = cases.ok(key, "auto"), cases.ok(key, REFERENCE)
+        line.append(text(loss_difference(row, reference) if row and reference else None, ".1e"))
+        lines.append(line)
+    return header, lines
+
+
+def summary_table(cases):
+    """Geometric means over the graphs."""
+    header = ["precision", "width", "backend", "graphs", "x torch.sparse", "least", "launched x"]
+    header += [f"x with preparation, {EPOCHS_OF_PAPER} epochs", "share before", "after"]
+    header += ["x PyG"]
+    lines = []
+    precisions = list(dict.fromkeys(key[2] for key in cases.cases))
+    widths = list(dict.fromkeys(key[1] for key in cases.cases))
+    for precision in precisions:
+        for width in [*widths, None]:
+            keys = [k for k in cases.cases if k[2] == precision and width in (k[1], None)]
+            for name in cases.backends:
+                found = [k for k in keys if cases.speedup(k, name) is not None]
+                if name == REFERENCE or not found:
+                    continue
+                ratios = [cases.speedup(k, name) for k in found]
+                pyg = [
+                    cases.speedup(k, name) / cases.speedup(k, "pyg")
+                    for k in found
+                    if cases.speedup(k, "pyg")
+                ]
+                mean = lambda values: text(geomean(values), ".2f")  # noqa: E731
+                shares = [
+                    sum(cases.share(k, who) for k in found) / len(found) for who in (REFERENCE, name)
+                ]
+                lines.append(
+                    [precision, "all" if width is None else str(width), SHOWN[name]]
+                    + [str(len(found)), mean(ratios), text(min(ratios), ".2f")]
+                    + [mean(cases.speedup(k, name, "eager_epoch_ms") for k in found)]
+                    + [mean(cases.with_preparation(k, name) for k in found)]
+                    + [text(share, ".0%") for share in shares]
+                    + [mean(pyg)]
+                )
+    return header, lines
+
+
+def show(table, markdown):
+    header, lines = table
+    if markdown:
+        print("| " + " | ".join(header) + " |")
+        print("|" + "---|" * len(header))
+        for line in lines:
+            print("| " + " | ".join(line) + " |")
+    else:
+        widths = [max(len(cell) for cell in column) for column in zip(header, *lines)]
+        for line in [header, *lines]:
+            print("  ".join(cell.rjust(width) for cell, width in zip(line, widths)))
+    print()
+
+
+def check_losses(cases):
+    """One line per row whose losses part from those of torch.sparse."""
+    lines = []
+    for key in cases.cases:
+        reference = cases.ok(key, REFERENCE)
+        for name in cases.backends:
+            row = cases.ok(key, name)
+            if not row or not reference or name == REFERENCE:
+                continue
+            difference = loss_difference(row, reference)
+            if difference > LOSS_TOLERANCE:
+                lines.append(f"{' '.join(map(str, key))} {name}: losses differ by {difference:.1%}")
+    return lines
+
+
+def draw(cases, out):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+    from figures.style import COLOURS, GREYS, plt
+
+    precisions = list(dict.fromkeys(key[2] for key in cases.cases))
+    widths = list(dict.fromkeys(key[1] for key in cases.cases))
+    graphs = list(dict.fromkeys(key[0] for key in cases.cases))
+    colours = dict(zip(cases.backends, (GREYS[1], GREYS[4], *COLOURS)))
+    size = (1.6 + 0.55 * len(graphs) * len(widths), 2.3 * len(precisions))
+    figure, axes = plt.subplots(
+        len(precisions), len(widths), figsize=size, sharey="row", squeeze=False
+    )
+    for line, precision in zip(axes, precisions):
+        for axis, width in zip(line, widths):
+            for index, name in enumerate(cases.backends):
+                x, y = [], []
+                for place, graph in enumerate(graphs):
+                    ratio = cases.speedup((graph, width, precision), name)
+                    if ratio is not None:
+                        x.append(place + (index - (len(cases.backends) - 1) / 2) * 0.16)
+                        y.append(ratio)
+                axis.bar(x, y, 0.15, color=colours[name], label=SHOWN[name])
+            axis.axhline(1, color=GREYS[0], linewidth=0.8)
+            axis.set_title(f"{precision}, {width} wide")
+            axis.set_xticks(range(len(graphs)), graphs, rotation=40, ha="right")
+            axis.grid(axis="x", visible=False)
+        line[0].set_ylabel("epochs, x torch.sparse")
+    axes[0][0].legend(ncols=len(cases.backends), loc="lower left", bbox_to_anchor=(0, 1.12))
+    figure.tight_layout()
+    for suffix in ("svg", "png"):
+        figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run", help="what gcn.py wrote")
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png")
+    args = parser.parse_args()
+    document = json.loads(pathlib.Path(args.run).read_text())
+    cases = Cases(document["rows"])
+    show(summary_table(cases), args.markdown)
+    for precision in dict.fromkeys(key[2] for key in cases.cases):
+        print(f"{precision}:\n")
+        show(case_table(cases, precision), args.markdown)
+    for row in document["rows"]:
+        if row["status"] != "ok":
+            case = f"{row['graph']['name']} {row['width']} {row['precision']} {row['backend']}"
+            print(f"{case}: {row['reason']}")
+    for line in check_losses(cases):
+        print(line)
+    if args.figure:
+        draw(cases, args.figure)
+
+
+if __name__ == "__main__":
+    main()

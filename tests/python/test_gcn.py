@@ -1,0 +1,60 @@
+"""examples/gcn on the CPU: every backend learns the same, and the report says so."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from python_case import PACKAGE, SOURCE, main, need
+
+np, scipy, _ = need("numpy", "scipy", "torch")
+import os  # noqa: E402
+
+import scipy.sparse as sp  # noqa: E402
+
+EXAMPLE = SOURCE / "examples" / "gcn"
+sys.path.insert(0, str(EXAMPLE))
+
+
+def python(*arguments):
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    command = [sys.executable, "-W", "ignore", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+class Training(unittest.TestCase):
+    def test_backends_train_alike_and_the_report_compares_them(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            sp.save_npz(folder / "ring.npz", sp.diags([1.0] * 199, 1, (200, 200), "csr"))
+            told = python(
+                EXAMPLE / "gcn.py", "--out", folder / "gcn.json", folder / "ring.npz", "--device",
+                "cpu", "--widths", "8", "--precision", "fp32", "--backends", "torch,auto",
+                "--epochs", "30", "--eager-epochs", "1", "--seconds", "60",
+            )  # fmt: skip
+            self.assertEqual(told.returncode, 0, told.stderr)
+            rows = json.loads((folder / "gcn.json").read_text())["rows"]
+            self.assertEqual([row["status"] for row in rows], ["ok", "ok"], rows)
+            reference, ours = (np.array(row["losses"]) for row in rows)
+            self.assertEqual(len(reference), 30)
+            self.assertLess(reference[-1], 0.97 * reference[0])
+            np.testing.assert_allclose(ours, reference, rtol=1e-3)
+            told = python(EXAMPLE / "report.py", folder / "gcn.json", "--markdown")
+            self.assertEqual(told.returncode, 0, told.stderr)
+            self.assertIn("| ring | 8 |", told.stdout)
+
+
+class Graphs(unittest.TestCase):
+    def test_rows_and_columns_are_normalised_with_self_loops(self):
+        import graphs
+
+        directed = sp.csr_matrix(np.array([[0, 5, 5], [0, 0, 0], [0, 7, 1]], float))
+        expected = np.array([[1, 1, 1], [0, 1, 0], [0, 1, 1]], float)
+        expected /= np.sqrt(expected.sum(1, keepdims=True) * expected.sum(0, keepdims=True))
+        np.testing.assert_allclose(graphs.normalised(directed).toarray(), expected, rtol=1e-6)
+
+
+if __name__ == "__main__":
+    main()
