@@ -59,7 +59,7 @@ struct Variant {
 
 constexpr Precision precision_of(__half) { return Precision::fp16; }
 constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
-constexpr Precision precision_of(wgmma::Tf32) { return Precision::tf32; }
+constexpr Precision precision_of(ptx::Tf32) { return Precision::tf32; }
 
 template <class S>
 Variant variant() {
@@ -91,7 +91,7 @@ const std::vector<Variant>& variants() {
     add_shapes<__half, Layout::col_major>(out);
     add_shapes<__nv_bfloat16, Layout::row_major>(out);
     add_shapes<__nv_bfloat16, Layout::col_major>(out);
-    add_shapes<wgmma::Tf32, Layout::col_major>(out);
+    add_shapes<ptx::Tf32, Layout::col_major>(out);
     constexpr Layout kRow = Layout::row_major;
     out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
     out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());

@@ -1,6 +1,6 @@
 // async_wcsr: irregular SpMM on tensor cores, after AsyncSparse (arXiv 2604.17834): windows of rows
 // whose distinct columns are packed (src/format/wcsr.hpp), rows of B gathered asynchronously ahead
-// of the products. common/tile_ring.cuh is the device code; this file chooses, builds and launches.
+// of the products. window/multiply.cuh is the device code; this file chooses, builds and launches.
 //
 // Where it differs from the paper's kernel, which async_wcsr_paper keeps: windows of 8 to 32 rows
 // rather than 64 and mma rather than wgmma (irregular matrices share few columns over 64 rows, and
@@ -13,18 +13,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
-#include "common/dependent_launch.hpp"
-#include "common/tile_choice.hpp"
-#include "common/tile_launch.hpp"
-#include "common/tile_ring.cuh"
-#include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
+#include "window/bound.hpp"
+#include "window/choice.hpp"
+#include "window/multiply.cuh"
 
 namespace spmmbench {
 namespace {
@@ -32,28 +31,29 @@ namespace {
 constexpr int kStages = 3;
 
 template <class Boxes, int kRowBytes>
-__global__ void __launch_bounds__(tiles::kMaxThreads,
-                                  tiles::kMinBlocks<Boxes::kWindowRows, kRowBytes>)
-    wcsr_kernel(const __grid_constant__ tiles::Arguments in, const void* boxes) {
+__global__ void __launch_bounds__(window::kMaxThreads,
+                                  window::kMinCtasPerSm<Boxes::kWindowRows, kRowBytes>)
+    wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes) {
   extern __shared__ __align__(128) unsigned char shared[];
-  tiles::multiply_spans<Boxes, kRowBytes, kStages>(in, boxes, shared);
+  window::multiply_spans<Boxes, kRowBytes, kStages>(in, boxes, shared);
 }
 
-using Variant = tiles::Variant<tiles::Arguments, const void*>;
+using Variant = window::Variant<window::Arguments, const void*>;
 
 struct MakeVariant {
   template <class Input, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
-    using Shape = tiles::Shape<Boxes, kRowBytes, kStages>;
-    return {wcsr_kernel<Boxes, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums};
+    using Shape = window::Shape<Boxes, kRowBytes, kStages>;
+    return {wcsr_kernel<Boxes, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
+            Shape::kSumVectors};
   }
 };
 
 // A in windows of one height and order.
 struct Windows {
   WcsrShape shape;
-  tiles::Choice choice;
+  window::Choice choice;
   DeviceWcsr matrix;
   Buffer row_ids;
 };
@@ -64,16 +64,10 @@ class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const SparseOperand& a, const Options& options, std::int64_t n,
                 SharedWindows::Entry& built, Device& device, StageTimer& stages)
-      : windows_(built.part), n_(n), overlap_(device.info().compute_capability >= 90) {
-    const DeviceWcsr& matrix = windows_.matrix;
-    TileWork work;
+      : windows_(built.part) {
     {
       const auto timed = stages.scope("build");
-      variant_ = tiles::make_variant(a.precision, options, n, matrix.tiles(), matrix.windows(),
-                                     windows_.shape.window_rows, MakeVariant{});
-      launch_ = tiles::choose_launch(options, variant_, n, matrix.tiles(), matrix.windows(),
-                                     device.info());
-      work = cut_windows(matrix.window_ptr_host, launch_.cut);
+      bound_.emplace(view(a.m()), a.precision, options, n, device.info(), MakeVariant{});
     }
     if (windows_.matrix.input.data() != nullptr) {  // built just now: it may still be running
       const auto timed = built.cost.scope("build");
@@ -82,82 +76,43 @@ class AsyncWcsrPlan final : public Plan {
     }
     stages.add(built.cost);
     const auto timed = stages.scope("upload");
-    upload(a, work, device);
-    describe(a, work);
+    bound_->upload(false, device);
+    device.synchronize();
+    describe(a.nnz());
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (blocks_ == 0) return;
-    tiles::Arguments in = arguments_;
-    in.b = b.data;
-    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
-    in.c = static_cast<float*>(c.data);
-    in.ldc = c.ld;
-    launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
-                     launch_.shared_bytes, stream, overlap_, in,
-                     static_cast<const void*>(windows_.matrix.values));
+    bound_->launch(b, c, stream, 0, static_cast<const void*>(windows_.matrix.values));
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  void upload(const SparseOperand& a, const TileWork& work, Device& device) {
-    blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
-    spans_ = device.upload(work.spans);
-    splits_ = device.upload(work.splits);
-    workspace_ = tiles::make_workspace(work, launch_, variant_.sums, false, device);
-    device.synchronize();
-    arguments_ = {.spans = spans_.as<TileSpan>(),
-                  .splits = splits_.as<TileSplit>(),
-                  .window_ptr = windows_.matrix.window_ptr,
-                  .col_idx = windows_.matrix.col_idx,
-                  .row_ids = windows_.row_ids.as<std::int32_t>(),
-                  .places = static_cast<std::int32_t>(a.m()),
-                  .windows = static_cast<std::int32_t>(windows_.matrix.windows()),
-                  .b = nullptr,
-                  .b_row_bytes = 0,
-                  .c = nullptr,
-                  .ldc = 0,
-                  .n = n_,
-                  .ordered = false,
-                  .sums = workspace_.sums.as<float>(),
-                  .arrivals = workspace_.arrivals.as<unsigned>(),
-                  .release_early = tiles::release_early(work, launch_)};
+  window::MatrixView view(std::int64_t rows) const {
+    return {.window_ptr_host = &windows_.matrix.window_ptr_host,
+            .window_rows = windows_.shape.window_rows,
+            .window_ptr = windows_.matrix.window_ptr,
+            .col_idx = windows_.matrix.col_idx,
+            .row_ids = windows_.row_ids.as<std::int32_t>(),
+            .places = static_cast<std::int32_t>(rows)};
   }
 
-  void describe(const SparseOperand& a, const TileWork& work) {
+  void describe(std::int64_t nnz) {
     const DeviceWcsr& matrix = windows_.matrix;
-    const WcsrShape& shape = windows_.shape;
-    const tiles::Choice& choice = windows_.choice;
-    for (const Buffer* buffer :
-         std::initializer_list<const Buffer*>{&spans_, &splits_, &matrix.memory, &windows_.row_ids,
-                                              &workspace_.sums, &workspace_.arrivals})
-      report_.device_bytes += buffer->bytes();
+    const window::Choice& choice = windows_.choice;
+    report_.device_bytes = matrix.memory.bytes() + windows_.row_ids.bytes();
     report_.format =
-        wcsr_stats(shape, a.nnz(), matrix.window_ptr_host, matrix.gathered,
+        wcsr_stats(windows_.shape, nnz, matrix.window_ptr_host, matrix.gathered,
                    static_cast<std::int64_t>(choice.row_order->size() * sizeof(std::int32_t)));
-    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-    report_.params = {
-        {"window", number(shape.window_rows)},    {"order", choice.order},
-        {"strip", number(variant_.features)},     {"warps", number(launch_.warps)},
-        {"span", number(launch_.cut.span_tiles)}, {"whole", number(launch_.cut.whole_tiles)},
-        {"part", number(launch_.cut.part_tiles)}};
-    const int mma_rows = std::max(16, shape.window_rows);
-    report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * tiles::kTileColumns *
-                           mma_rows * static_cast<double>(launch_.all_strips()) * variant_.features;
-    report_.metrics["blocks"] = static_cast<double>(blocks_) * launch_.strip_groups;
-    report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
+    report_.params["order"] = choice.order;
+    bound_->describe(0, report_);
+    const int mma_rows = std::max(16, windows_.shape.window_rows);
+    report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * window::kTileColumns *
+                           mma_rows * static_cast<double>(bound_->features());
   }
 
   Windows& windows_;
-  std::int64_t n_;
-  bool overlap_;
-  Variant variant_;
-  tiles::LaunchShape launch_;
-  unsigned blocks_ = 0;
-  Buffer spans_, splits_;
-  tiles::Workspace workspace_;
-  tiles::Arguments arguments_{};
+  std::optional<window::Bound<Variant>> bound_;
   PlanReport report_;
 };
 
@@ -169,25 +124,26 @@ class AsyncWcsrPrepared final : public Prepared {
         device_(device),
         on_device_(options.get_choice("build", "device", {"host", "device"}) == "device"),
         chooser_(a, options, "auto",
-                 tiles::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision))))) {}
+                 window::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision))))) {
+  }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const tiles::Choice choice = chooser_.choose(shape.n, stages);
+    const window::Choice choice = chooser_.choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
     return std::make_unique<AsyncWcsrPlan>(a_, options_, shape.n, built, device_, stages);
   }
 
  private:
-  Windows build(const tiles::Choice& choice, StageTimer& cost) {
+  Windows build(const window::Choice& choice, StageTimer& cost) {
     Windows out;
-    out.shape = {kWcsrHeights[choice.height_index], tiles::kTileColumns,
+    out.shape = {kWcsrHeights[choice.height_index], window::kTileColumns,
                  storage_type(a_.precision)};
     out.choice = choice;
     out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost)
                             : upload_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost);
     const auto timed = cost.scope("upload");
-    out.row_ids = device_.upload(tiles::rows_of_c(*choice.row_order, a_.row_ids));
+    out.row_ids = device_.upload(window::rows_of_c(*choice.row_order, a_.row_ids));
     return out;
   }
 
@@ -195,7 +151,7 @@ class AsyncWcsrPrepared final : public Prepared {
   Options options_;
   Device& device_;
   bool on_device_;
-  tiles::WindowChooser chooser_;
+  window::WindowChooser chooser_;
   SharedWindows windows_;
 };
 
@@ -207,7 +163,7 @@ class AsyncWcsr final : public Kernel {
     if (problem.nnz() + problem.m() >= std::numeric_limits<std::int32_t>::max())
       return Support::no("nonzeros and rows together above 2^31 - 2");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = tiles::max_features(static_cast<int>(value_bytes));
+    const std::int64_t most = window::max_features(static_cast<int>(value_bytes));
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column, and a half-filled tile at the end of each.
     const std::int64_t columns = problem.nnz() + problem.m();
@@ -228,7 +184,7 @@ class AsyncWcsr final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = tiles::options_with(
+      .options = window::options_with(
           "auto", {{"build", "device", "where the format is built: host or device"}}),
   };
 };

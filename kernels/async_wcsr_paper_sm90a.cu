@@ -16,18 +16,20 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cuda/ptx>
 #include <limits>
 
-#include "common/async_copy.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/mbarrier.cuh"
-#include "common/reduce_add.cuh"
-#include "common/wgmma.cuh"
 #include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "ptx/cp_async.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/red.cuh"
+#include "ptx/wgmma.cuh"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -72,7 +74,6 @@ struct Barriers {
 template <class Input>
 __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const TileSpan& span,
                         int tiles, char* ring, Barriers& barriers, int thread) {
-  namespace ptx = cuda::ptx;
   constexpr int kChunks = kFeatures * sizeof(Input) / 16;
   constexpr int kRowsPerStep = kWarpgroup / kChunks;
   const int chunk = thread % kChunks, first_row = thread / kChunks;
@@ -103,17 +104,18 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
     for (int i = 0; i < kTileColumns / kRowsPerStep; ++i) {
       const int row = first_row + i * kRowsPerStep;
       const std::int32_t column = in.col_idx[std::int64_t{tile} * kTileColumns + row];
-      copy_async(panel + row * kLineBytes + (chunk % 8 ^ row % 8) * 16, b + column * in.b_row_bytes,
-                 inside && column >= 0);
+      ptx::cp_async_cg_16_if(inside && column >= 0,
+                             panel + row * kLineBytes + (chunk % 8 ^ row % 8) * 16,
+                             b + column * in.b_row_bytes);
     }
-    commit_copies();
+    ptx::cp_async_commit_group();
     fill.advance(kStages);
     if (t >= kLag) {
-      wait_copies<kLag>();
+      ptx::cp_async_wait_group<kLag>();
       publish_next();
     }
   }
-  wait_copies<0>();
+  ptx::cp_async_wait_group<0>();
   for (int t = max(0, tiles - kLag); t < tiles; ++t) publish_next();
 }
 
@@ -128,18 +130,19 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
   for (int t = 0; t < tiles; ++t) {
     mbarrier::wait(barriers.full + at.stage, at.parity);
     const char* const stage = ring + at.stage * kStageBytes;
-    const std::uint64_t a = wgmma::descriptor(stage, 0, kGroup);
-    const std::uint64_t b = wgmma::descriptor(stage + kPanelBytes, kPanelBytes, kGroup);
-    wgmma::fence_registers(d);
-    wgmma::fence();
+    const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
+    const std::uint64_t b = ptx::wgmma_descriptor(stage + kPanelBytes, kPanelBytes, kGroup);
+    ptx::keep_in_registers(d);
+    ptx::wgmma_fence();
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
-      wgmma::Mma<Input, wgmma::Major::mn, kFeatures>::run(
-          d, wgmma::advance(a, i * 32), wgmma::advance(b, i * 16 * kLineBytes), t > 0 || i > 0);
-    wgmma::commit();
-    wgmma::wait<0>();
-    wgmma::fence_registers(d);
-    if (lane == 0) cuda::ptx::mbarrier_arrive(barriers.empty + at.stage);
+      ptx::wgmma_mma_async<Input, ptx::Major::mn, kFeatures>(
+          d, ptx::wgmma_descriptor_advance(a, i * 32),
+          ptx::wgmma_descriptor_advance(b, i * 16 * kLineBytes), t > 0 || i > 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(d);
+    if (lane == 0) ptx::mbarrier_arrive(barriers.empty + at.stage);
     at.advance(kStages);
   }
 
@@ -148,12 +151,13 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
     auto* const sums = in.sums + (slot * kWarpgroup * kAccumulators + thread * 4);
 #pragma unroll
     for (int i = 0; i < kAccumulators; i += 4)
-      reduce_add(sums + i * kWarpgroup, make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]));
+      ptx::red_global_add_v4_f32(sums + i * kWarpgroup,
+                                 make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]));
     __threadfence();  // the sums are visible before the arrival is counted
     __barrier_sync_count(1, kWarpgroup);
     if (thread == 0) {
       last = atomicAdd(in.arrivals + slot, 1U) ==
-             static_cast<unsigned>(in.splits[span.split].blocks) - 1U;
+             static_cast<unsigned>(in.splits[span.split].ctas) - 1U;
       if (last) in.arrivals[slot] = 0;
     }
     __barrier_sync_count(1, kWarpgroup);
@@ -189,7 +193,6 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
 template <class Input>
 __global__ void __launch_bounds__(2 * kWarpgroup, 2)
     paper_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ Arguments in) {
-  namespace ptx = cuda::ptx;
   extern __shared__ char shared[];
   __shared__ Barriers barriers;
   __shared__ bool last;
@@ -204,8 +207,8 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
   __syncthreads();
   const TileSpan span = in.spans[blockIdx.x];
   const int tiles = span.tiles & ~TileSpan::kShared;
-  wait_for_predecessor();
-  release_successor();
+  ptx::griddepcontrol_wait();
+  ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers, last);
   else produce<Input>(map_a, in, span, tiles, ring, barriers, threadIdx.x - kWarpgroup);
 }

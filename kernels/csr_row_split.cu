@@ -42,12 +42,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/async_copy.cuh"
 #include "common/dense_io.cuh"
 #include "common/dependent_launch.hpp"
-#include "common/reduce_add.cuh"
 #include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/red.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -106,7 +106,8 @@ __device__ bool arrive(const Workspace& work, int split_index, std::int64_t colu
   float* total = work.sums + split_index * work.columns_padded + column;
 #pragma unroll
   for (int i = 0; i < kColumns; i += 4)
-    reduce_add(total + i, make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
+    ptx::red_global_add_v4_f32(total + i,
+                               make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
   __threadfence();  // the sums are visible before the arrival is counted
   __syncwarp(group);
 
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   const int longest = __reduce_max_sync(kFullWarp, segment.length);
 
   // So far nothing was read but what the plan prepared: the launch before may still be running.
-  wait_for_predecessor();
+  ptx::griddepcontrol_wait();
 
   float sums[kColumns] = {};
   for (int base = 0; base < longest; base += kLanes) {
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     }
   }
 
-  release_successor();
+  ptx::griddepcontrol_launch_dependents();
   if (index >= work.segment_count) return;
   std::int64_t row = segment.target;
   if (segment.target < 0) {

@@ -1,11 +1,11 @@
 // rsh: hybrid SpMM of RSH-SpMM (arXiv 2603.08734). Rows that share columns with the rows around
 // them go in windows of bitmap-compressed 8 x 8 blocks to the tensor cores (rsh/bitmap_tiles.cuh),
-// short isolated rows to the CUDA cores (rsh/residual.cuh), in one launch: the blocks of the grid
+// short isolated rows to the CUDA cores (rsh/residual.cuh), in one launch: the CTAs of the grid
 // take one role or the other, and as every row of C belongs to one of them, nothing has to be added
 // up or cleared between the two.
 //
 // Where it differs from the paper's kernel: rows of B and records of A pass through a ring of
-// asynchronous copies in shared memory (common/tile_ring.cuh; the paper loads B straight to
+// asynchronous copies in shared memory (window/multiply.cuh; the paper loads B straight to
 // registers, which then bound the bytes in flight), windows of 16 or 32 rows where the matrix
 // shares enough columns over them, and split windows are added up in a workspace.
 
@@ -13,48 +13,49 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 
-#include "common/dependent_launch.hpp"
-#include "common/tile_choice.hpp"
-#include "common/tile_launch.hpp"
 #include "common/upload_values.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
+#include "ptx/griddepcontrol.cuh"
 #include "rsh/bitmap_tiles.cuh"
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
 #include "spmmbench/shared_parts.hpp"
+#include "window/bound.hpp"
+#include "window/choice.hpp"
+#include "window/multiply.cuh"
 
 namespace spmmbench {
 namespace {
 
 constexpr int kStages = 3;
-static_assert(RsImage::kTileColumns == tiles::kTileColumns);
+static_assert(RsImage::kTileColumns == window::kTileColumns);
 
-// Blocks per SM that the registers must allow.
+// CTAs per SM that the registers must allow.
 template <int kWindowRows, int kRowBytes>
-constexpr int kMinBlocks = kWindowRows == 8 && kRowBytes == 128    ? 7
-                           : kWindowRows == 16 && kRowBytes == 256 ? 3
-                                                                   : 4;
+constexpr int kMinCtasPerSm = kWindowRows == 8 && kRowBytes == 128    ? 7
+                              : kWindowRows == 16 && kRowBytes == 256 ? 3
+                                                                      : 4;
 
 template <class Tiles, int kRowBytes>
-__global__ void __launch_bounds__(tiles::kMaxThreads, kMinBlocks<Tiles::kWindowRows, kRowBytes>)
-    rsh_kernel(const __grid_constant__ tiles::Arguments in, const rsh::Records records,
-               const __grid_constant__ rsh::Residual residual, unsigned span_blocks) {
+__global__ void __launch_bounds__(window::kMaxThreads, kMinCtasPerSm<Tiles::kWindowRows, kRowBytes>)
+    rsh_kernel(const __grid_constant__ window::Arguments in, const rsh::Records records,
+               const __grid_constant__ rsh::Residual residual, unsigned span_ctas) {
   extern __shared__ __align__(128) unsigned char shared[];
-  if (blockIdx.x < span_blocks) {
-    tiles::multiply_spans<Tiles, kRowBytes, kStages>(in, records, shared);
+  if (blockIdx.x < span_ctas) {
+    window::multiply_spans<Tiles, kRowBytes, kStages>(in, records, shared);
   } else {
-    wait_for_predecessor();
-    release_successor();
-    rsh::multiply_residual<typename Tiles::Input, kRowBytes>(in, residual,
-                                                             blockIdx.x - span_blocks);
+    ptx::griddepcontrol_wait();
+    ptx::griddepcontrol_launch_dependents();
+    rsh::multiply_residual<typename Tiles::Input, kRowBytes>(in, residual, blockIdx.x - span_ctas);
   }
 }
 
-using TileVariant = tiles::Variant<tiles::Arguments, rsh::Records, rsh::Residual, unsigned>;
+using TileVariant = window::Variant<window::Arguments, rsh::Records, rsh::Residual, unsigned>;
 struct Variant : TileVariant {
   int residual_rows = 0;  // of a warp
 };
@@ -63,8 +64,9 @@ struct MakeVariant {
   template <class Input, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Tiles = rsh::BitmapTiles<Input, kWindowRows>;
-    using Shape = tiles::Shape<Tiles, kRowBytes, kStages>;
-    return {{rsh_kernel<Tiles, kRowBytes>, Shape::kFeatures, Shape::kRingBytes, Shape::kSums},
+    using Shape = window::Shape<Tiles, kRowBytes, kStages>;
+    return {{rsh_kernel<Tiles, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
+             Shape::kSumVectors},
             rsh::kResidualRowsPerWarp<Input, kRowBytes>};
   }
 };
@@ -77,7 +79,7 @@ bool is_identity(const std::vector<std::int32_t>& rows) {
 
 // Bitmaps are per packed column, values per nonzero. A taller window decodes more per tile and
 // holds more registers.
-tiles::FormatCost cost_of(int value_bytes) {
+window::FormatCost cost_of(int value_bytes) {
   constexpr double kColumns = RsImage::kTileColumns;
   return {.bytes_per_column = {RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
                                RsRecord<32>::kValues / kColumns},
@@ -85,13 +87,13 @@ tiles::FormatCost cost_of(int value_bytes) {
           .height_penalty = {1.0, 1.35, 2.1}};
 }
 
-// Residual rows pay where a row of B is one strip of 128 bytes: the tensor cores' kernel then takes
-// few registers, so that there are enough warps for rows that wait for their loads. Below a share
-// of short rows the windows that they leave behind cost more than they save.
+// Residual rows pay where a row of B is one feature tile of 128 bytes: the tensor cores' kernel
+// then takes few registers, so that there are enough warps for rows that wait for their loads.
+// Below a share of short rows the windows that they leave behind cost more than they save.
 int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   constexpr int kShort = 2;
   constexpr double kLeastShare = 0.05;
-  if (row_bytes > tiles::kShortRow) return 0;
+  if (row_bytes > window::kShortRow) return 0;
   std::int64_t rows = 0;
   for (std::int64_t row = 0; row < matrix.rows; ++row)
     rows += matrix.row_length(row) > 0 && matrix.row_length(row) <= kShort;
@@ -104,13 +106,13 @@ bool adds_in_order(const Options& options, const TileWork& work) {
   constexpr std::int32_t kFewParts = 8;
   const std::string reduce = options.get_choice("reduce", "auto", {"auto", "fixup", "atomic"});
   if (reduce != "auto") return reduce == "fixup";
-  return work.splits.empty() || work.splits.front().blocks <= kFewParts;  // the longest is first
+  return work.splits.empty() || work.splits.front().ctas <= kFewParts;  // the longest is first
 }
 
 // A in the kernel's image of one order, height and longest residual row.
 struct Matrix {
   // Throws what the builds throw.
-  Matrix(const SparseOperand& a, const tiles::Choice& windows, const Options& format_options,
+  Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          Device& device, StageTimer& stages)
       : choice(windows), options(format_options) {
     const ElementType type = storage_type(a.precision);
@@ -132,10 +134,16 @@ struct Matrix {
     device.synchronize();
   }
 
-  std::int64_t tiles() const { return window_ptr_host.back(); }
-  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host.size()) - 1; }
+  window::MatrixView view() const {
+    return {.window_ptr_host = &window_ptr_host,
+            .window_rows = window_rows,
+            .window_ptr = window_ptr.as<std::int32_t>(),
+            .col_idx = col_idx.as<std::int32_t>(),
+            .row_ids = row_ids.as<std::int32_t>(),
+            .places = places};
+  }
 
-  tiles::Choice choice;
+  window::Choice choice;
   Options options;  // of the format
   int window_rows = 0;
   std::int64_t groups = 0;            // of RsTile::kGroupColumns columns
@@ -205,99 +213,48 @@ class RshPlan final : public Plan {
  public:
   RshPlan(const SparseOperand& a, const Options& options, std::int64_t n, const Matrix& matrix,
           Device& device, StageTimer& stages)
-      : a_(matrix), n_(n), overlap_(device.info().compute_capability >= 90) {
-    TileWork work;
+      : a_(matrix) {
+    bool ordered = false;
     {
       const auto timed = stages.scope("build");
-      variant_ = tiles::make_variant(a.precision, options, n, a_.tiles(), a_.windows(),
-                                     a_.window_rows, MakeVariant{});
-      launch_ = tiles::choose_launch(options, variant_, n, a_.tiles(), a_.windows(), device.info());
-      work = cut_windows(a_.window_ptr_host, launch_.cut);
-      ordered_ = adds_in_order(options, work);
+      bound_.emplace(a_.view(), a.precision, options, n, device.info(), MakeVariant{});
+      ordered = adds_in_order(options, bound_->work());
+      const int rows_per_cta = bound_->variant().residual_rows * bound_->launch_shape().cut.team;
+      residual_ctas_ = static_cast<unsigned>((a_.residual.count + rows_per_cta - 1) / rows_per_cta);
     }
     const auto timed = stages.scope("upload");
-    upload(work, device);
-    describe(work);
+    bound_->upload(ordered, device);
+    device.synchronize();
+    describe(n, ordered);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (blocks_ == 0) return;
-    tiles::Arguments in = arguments_;
-    in.b = b.data;
-    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
-    in.c = static_cast<float*>(c.data);
-    in.ldc = c.ld;
     const rsh::Records records{a_.records.as<uint4>(), a_.record_ptr.as<std::uint32_t>()};
-    launch_dependent(variant_.kernel, dim3(blocks_, launch_.strip_groups), launch_.block(),
-                     launch_.shared_bytes, stream, overlap_, in, records, a_.residual,
-                     span_blocks_);
+    bound_->launch(b, c, stream, residual_ctas_, records, a_.residual, bound_->ctas());
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  void upload(const TileWork& work, Device& device) {
-    spans_ = device.upload(work.spans);
-    splits_ = device.upload(work.splits);
-    workspace_ = tiles::make_workspace(work, launch_, variant_.sums, ordered_, device);
-    device.synchronize();
-
-    span_blocks_ = static_cast<unsigned>(work.spans.size() / launch_.cut.team);
-    const int rows_per_block = variant_.residual_rows * launch_.cut.team;
-    blocks_ = span_blocks_ +
-              static_cast<unsigned>((a_.residual.count + rows_per_block - 1) / rows_per_block);
-    arguments_ = {.spans = spans_.as<TileSpan>(),
-                  .splits = splits_.as<TileSplit>(),
-                  .window_ptr = a_.window_ptr.as<std::int32_t>(),
-                  .col_idx = a_.col_idx.as<std::int32_t>(),
-                  .row_ids = a_.row_ids.as<std::int32_t>(),
-                  .places = a_.places,
-                  .windows = static_cast<std::int32_t>(a_.windows()),
-                  .b = nullptr,
-                  .b_row_bytes = 0,
-                  .c = nullptr,
-                  .ldc = 0,
-                  .n = n_,
-                  .ordered = ordered_,
-                  .sums = workspace_.sums.as<float>(),
-                  .arrivals = workspace_.arrivals.as<unsigned>(),
-                  .release_early = tiles::release_early(work, launch_)};
-  }
-
-  void describe(const TileWork& work) {
+  void describe(std::int64_t n, bool ordered) {
     for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &spans_, &splits_, &workspace_.sums, &workspace_.arrivals, &a_.window_ptr, &a_.col_idx,
-             &a_.record_ptr, &a_.records, &a_.row_ids, &a_.residual_rows, &a_.residual_cols,
-             &a_.residual_values})
+             &a_.window_ptr, &a_.col_idx, &a_.record_ptr, &a_.records, &a_.row_ids,
+             &a_.residual_rows, &a_.residual_cols, &a_.residual_values})
       report_.device_bytes += buffer->bytes();
     report_.format = a_.stats;
-    const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
     report_.params = a_.options.values();
     report_.params["order"] = a_.choice.order;
-    report_.params["strip"] = number(variant_.features);
-    report_.params["warps"] = number(launch_.warps);
-    report_.params["reduce"] = ordered_ ? "fixup" : "atomic";
-    report_.params["span"] = number(launch_.cut.span_tiles);
-    report_.params["whole"] = number(launch_.cut.whole_tiles);
-    report_.params["part"] = number(launch_.cut.part_tiles);
+    report_.params["reduce"] = ordered ? "fixup" : "atomic";
+    bound_->describe(residual_ctas_, report_);
+    const double columns = static_cast<double>(a_.groups) * RsTile::kGroupColumns;
     report_.issued_flops =
-        2.0 * (static_cast<double>(a_.groups) * RsTile::kGroupColumns * a_.window_rows *
-                   static_cast<double>(launch_.all_strips()) * variant_.features +
-               static_cast<double>(a_.residual_entries) * static_cast<double>(n_));
-    report_.metrics["blocks"] = static_cast<double>(blocks_) * launch_.strip_groups;
-    report_.metrics["split_windows"] = static_cast<double>(work.splits.size());
+        2.0 * (columns * a_.window_rows * static_cast<double>(bound_->features()) +
+               static_cast<double>(a_.residual_entries) * static_cast<double>(n));
   }
 
   const Matrix& a_;
-  std::int64_t n_;
-  bool overlap_;
-  bool ordered_ = false;
-  Variant variant_;
-  tiles::LaunchShape launch_;
-  unsigned span_blocks_ = 0, blocks_ = 0;
-  Buffer spans_, splits_;
-  tiles::Workspace workspace_;
-  tiles::Arguments arguments_{};
+  std::optional<window::Bound<Variant>> bound_;
+  unsigned residual_ctas_ = 0;
   PlanReport report_;
 };
 
@@ -311,7 +268,7 @@ class RshPrepared final : public Prepared {
                  cost_of(static_cast<int>(bytes_of(storage_type(a.precision))))) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const tiles::Choice choice = chooser_.choose(shape.n, stages);
+    const window::Choice choice = chooser_.choose(shape.n, stages);
     const std::string tau_nnz = tau_for(shape.n);
     const auto& built =
         matrices_.get({choice.order, choice.height_index, tau_nnz}, [&](StageTimer& cost) {
@@ -328,7 +285,7 @@ class RshPrepared final : public Prepared {
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     return fmt::format("{}", choose_tau_nnz(*a_.a, n * value_bytes));
   }
-  Options format_options(const tiles::Choice& choice, const std::string& tau_nnz) const {
+  Options format_options(const window::Choice& choice, const std::string& tau_nnz) const {
     Options out;
     for (const char* key : {"rule", "members", "tau_delta"})
       if (options_.has(key)) out.set(key, options_.get(key, ""));
@@ -340,7 +297,7 @@ class RshPrepared final : public Prepared {
   SparseOperand a_;
   Options options_;
   Device& device_;
-  tiles::WindowChooser chooser_;
+  window::WindowChooser chooser_;
   SharedMatrices matrices_;
 };
 
@@ -353,7 +310,7 @@ class Rsh final : public Kernel {
     if (problem.m() > kMost - 32 || problem.nnz() > kMost)
       return Support::no("M above 2^31 - 33 or nonzeros above 2^31 - 1");
     const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = tiles::max_features(value_bytes);
+    const std::int64_t most = window::max_features(value_bytes);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column: per nonzero a column and its share of a record's
     // bitmaps, and a tile that is nearly empty at the end of each window.
@@ -374,7 +331,7 @@ class Rsh final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = tiles::options_with(
+      .options = window::options_with(
           "search",
           {{"rule", "overlap", "rows for the CUDA cores: printed or overlap"},
            {"members", "collected", "rows of a window: collected or consecutive"},

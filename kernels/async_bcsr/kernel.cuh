@@ -14,7 +14,10 @@
 #include "async_bcsr/load.cuh"
 #include "async_bcsr/shape.cuh"
 #include "async_bcsr/store.cuh"
-#include "common/async_copy.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/setmaxnreg.cuh"
 
 namespace spmmbench::async_bcsr {
 
@@ -123,8 +126,8 @@ struct Producer {
     if constexpr (S::kLoader == Loader::cp_async) {
       if (unpublished == 0) return;
       wait_groups(--unpublished);
-      cuda::ptx::fence_proxy_async(cuda::ptx::space_shared);
-      cuda::ptx::mbarrier_arrive(ring.front.full + publish_at.stage);
+      ptx::fence_proxy_async(ptx::space_shared);
+      ptx::mbarrier_arrive(ring.front.full + publish_at.stage);
       publish_at.advance(ring.stages);
     }
   }
@@ -148,29 +151,30 @@ template <class S>
 __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const char* tile_b) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kMmaBytes = 32;  // of k in one instruction
-  constexpr int kAdvanceB = S::kMajorB == wgmma::Major::k
+  constexpr int kAdvanceB = S::kMajorB == ptx::Major::k
                                 ? kMmaBytes
                                 : kMmaBytes / sizeof(typename S::Element) * kLineBytes;
-  const std::uint64_t a = wgmma::descriptor(tile_a, 0, kGroup);
-  const std::uint64_t b = wgmma::descriptor(tile_b, kTileBytes, kGroup);
-  wgmma::fence();
+  const std::uint64_t a = ptx::wgmma_descriptor(tile_a, 0, kGroup);
+  const std::uint64_t b = ptx::wgmma_descriptor(tile_b, kTileBytes, kGroup);
+  ptx::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < kLineBytes / kMmaBytes; ++i)
-    wgmma::Mma<typename S::Input, S::kMajorB, S::kTileN>::run(acc, wgmma::advance(a, i * kMmaBytes),
-                                                              wgmma::advance(b, i * kAdvanceB), 1);
-  wgmma::commit();
-  wgmma::wait<0>();
+    ptx::wgmma_mma_async<typename S::Input, S::kMajorB, S::kTileN>(
+        acc, ptx::wgmma_descriptor_advance(a, i * kMmaBytes),
+        ptx::wgmma_descriptor_advance(b, i * kAdvanceB), 1);
+  ptx::wgmma_commit_group();
+  ptx::wgmma_wait_group<0>();
 }
 
 template <class S>
 __device__ void release(const Ring& ring, int stage) {
   if (threadIdx.x % 32 != 0) return;
   if constexpr (S::kCluster == 1) {
-    cuda::ptx::mbarrier_arrive(ring.front.empty + stage);
+    ptx::mbarrier_arrive(ring.front.empty + stage);
   } else {
     for (unsigned peer = 0; peer < S::kCluster; ++peer)
-      cuda::ptx::mbarrier_arrive(
-          cuda::ptx::sem_relaxed, cuda::ptx::scope_cluster, cuda::ptx::space_cluster,
+      ptx::mbarrier_arrive(
+          ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster,
           static_cast<std::uint64_t*>(__cluster_map_shared_rank(ring.front.empty + stage, peer)));
   }
 }
@@ -211,7 +215,7 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args, const R
       at.advance(ring.stages);
       if constexpr (!S::kSpecialised) producer->load_next();
     } while (!any(flags & StageHead::kLastStep));
-    wgmma::fence_registers(acc);
+    ptx::keep_in_registers(acc);
     row = __shfl_sync(~0U, row, 0);
     column = __shfl_sync(~0U, column, 0);
     if (row >= 0) store.store(acc, row * kUnitRows, column);
@@ -223,7 +227,6 @@ template <class S>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
            const __grid_constant__ CUtensorMap map_c, const __grid_constant__ Arguments args) {
-  namespace ptx = cuda::ptx;
   extern __shared__ __align__(1024) char shared[];
   const Ring ring(shared, S::kStagingBytes, args.stages);
   if (threadIdx.x == 0) {
@@ -240,7 +243,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
   }
-  release_successor();
+  ptx::griddepcontrol_launch_dependents();
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
   const auto producer = [&] {
     const int thread = static_cast<int>(threadIdx.x) - (S::kSpecialised ? S::kConsumers : 0);
@@ -254,20 +257,20 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
   };
   if constexpr (!S::kSpecialised) {
     Producer<S> own = producer();
-    wait_for_predecessor();
+    ptx::griddepcontrol_wait();
     consume<S>(map_c, args, ring, warpgroup, &own);
   } else if (warpgroup == kHeight) {
-    if constexpr (S::kMovesRegisters) wgmma::give_registers<S::kProducerRegisters>();
+    if constexpr (S::kMovesRegisters) ptx::setmaxnreg_dec<S::kProducerRegisters>();
     if (S::kLoader == Loader::cp_async || threadIdx.x < S::kConsumers + 32) {
       Producer<S> own = producer();
-      wait_for_predecessor();
+      ptx::griddepcontrol_wait();
       while (own.load_next())
         if (own.unpublished == ring.stages) own.publish();
       while (own.unpublished > 0) own.publish();
     }
   } else {
-    if constexpr (S::kMovesRegisters) wgmma::take_registers<S::kConsumerRegisters>();
-    wait_for_predecessor();
+    if constexpr (S::kMovesRegisters) ptx::setmaxnreg_inc<S::kConsumerRegisters>();
+    ptx::griddepcontrol_wait();
     consume<S>(map_c, args, ring, warpgroup, nullptr);
   }
   // A block must outlive its peers' multicasts into it and arrivals on its barriers.

@@ -5,6 +5,7 @@
 #include <cuda_pipeline_primitives.h>
 
 #include "async_bcsr/shape.cuh"
+#include "ptx/cuda_ptx.cuh"
 
 namespace spmmbench::async_bcsr {
 
@@ -19,7 +20,6 @@ struct Step {
 template <class S>
 __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, const Arguments& args,
                          const Ring& ring, int stage, const Step& step, std::uint32_t rank) {
-  namespace ptx = cuda::ptx;
   char* const tile_a = ring.tiles + stage * S::kStageBytes;
   char* const tile_b = tile_a + kHeight * kTileBytes;
   std::uint64_t* const full = ring.front.full + stage;
@@ -46,7 +46,7 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
     }
   }
   const std::int32_t n0 = step.head.column;
-  if constexpr (S::kMajorB == wgmma::Major::k) {
+  if constexpr (S::kMajorB == ptx::Major::k) {
     const std::int32_t at[2] = {step.k, n0};
     ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile_b, &map_b, at, full);
   } else {
@@ -92,7 +92,7 @@ __device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage
   const std::int64_t lines = args.b.lines, length = args.b.length, n0 = step.head.column;
   for (int i = thread; i < S::kTilesB * kUnitRows * kChunks; i += S::kLoaders) {
     const int j = i / (kUnitRows * kChunks), line = i / kChunks % kUnitRows, chunk = i % kChunks;
-    constexpr bool kKMajor = S::kMajorB == wgmma::Major::k;
+    constexpr bool kKMajor = S::kMajorB == ptx::Major::k;
     const std::int64_t at_line = kKMajor ? n0 + j * kUnitRows + line : step.k + line;
     const std::int64_t at =
         (kKMajor ? step.k : n0 + j * S::kStepK) + std::int64_t{chunk} * kPerChunk;

@@ -9,8 +9,8 @@
 
 #include "async_bcsr/work.hpp"
 #include "common/mbarrier.cuh"
-#include "common/wgmma.cuh"
 #include "format/bcsr_groups.hpp"
+#include "ptx/wgmma.cuh"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::async_bcsr {
@@ -54,15 +54,15 @@ template <class Input_, Layout kLayoutB_, int kTileN_, int kCluster_ = 1,
           Loader kLoader_ = Loader::tma, bool kSpecialised_ = true>
 struct Shape {
   using Input = Input_;
-  using Element = std::conditional_t<std::is_same_v<Input, wgmma::Tf32>, float, Input>;
+  using Element = std::conditional_t<std::is_same_v<Input, ptx::Tf32>, float, Input>;
   static constexpr Layout kLayoutB = kLayoutB_;
   static constexpr int kTileN = kTileN_;
   static constexpr Loader kLoader = kLoader_;
   static constexpr bool kSpecialised = kSpecialised_;
   static constexpr int kCluster = kCluster_;
 
-  static constexpr wgmma::Major kMajorB =
-      kLayoutB == Layout::col_major ? wgmma::Major::k : wgmma::Major::mn;
+  static constexpr ptx::Major kMajorB =
+      kLayoutB == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kStepK = kLineBytes / sizeof(Element);
   static constexpr int kTilesB = kTileN / kUnitRows;  // of 64 x 128 bytes
   static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
@@ -82,7 +82,7 @@ struct Shape {
   static constexpr int kProducerRegisters = 56;  // of 65536 / kThreads at entry
   static constexpr int kConsumerRegisters = 224;
 
-  static_assert(kMajorB == wgmma::Major::k || sizeof(Element) == 2,
+  static_assert(kMajorB == ptx::Major::k || sizeof(Element) == 2,
                 "wgmma reads 32-bit operands K-major only");
   static_assert(kCluster == 1 || (kLoader == Loader::tma && kSpecialised));
 };

@@ -9,6 +9,7 @@
 // No two lanes of a warp (of a half warp for 8-byte stores) write to the same bank.
 
 #include "async_bcsr/shape.cuh"
+#include "ptx/cuda_ptx.cuh"
 
 namespace spmmbench::async_bcsr {
 
@@ -88,13 +89,12 @@ class Store {
   }
   // Before the block ends: its shared memory must outlive the reads.
   __device__ void finish() {
-    if (leader_) cuda::ptx::cp_async_bulk_wait_group_read(cuda::ptx::n32_t<0>());
+    if (leader_) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
   }
 
  private:
   template <bool kWide, Layout kLayout, int kCount>
   __device__ void store_as(const float (&acc)[kCount], int row0, int n0) {
-    namespace ptx = cuda::ptx;
     constexpr int kColumns = kWide ? 32 : 64;
 #pragma unroll
     for (int first = 0; first < kCount * 2; first += kColumns) {

@@ -1,7 +1,10 @@
 #pragma once
 // A of async_wcsr: each tile a dense row-major box of the window's rows and 16 packed columns.
 
-#include "common/tile_ring.cuh"
+#include "ptx/cp_async.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/ld_shared.cuh"
+#include "window/stage.cuh"
 
 namespace spmmbench::wcsr {
 
@@ -12,28 +15,29 @@ class DenseBoxes {
   using Source = const void*;  // [tiles][kWindowRows][16] values
   static constexpr int kWindowRows = kWindowRows_;
   static constexpr int kLead = 0;
-  static constexpr int kStageBytes = kWindowRows * tiles::kTileColumns * tiles::kInputBytes<Input>;
+  static constexpr int kStageBytes =
+      kWindowRows * window::kTileColumns * window::kInputBytes<Input>;
 
   __device__ DenseBoxes(Source boxes, const TileSpan& span, int /*tiles*/, unsigned lane)
       : from_(static_cast<const char*>(boxes) + std::int64_t{span.first_tile} * kStageBytes +
               lane * kPiece),
         lane_(lane) {
-    keep(from_);
+    ptx::keep_in_register(from_);
   }
 
   __device__ void copy(int i, std::uint32_t to) const {
 #pragma unroll
     for (int piece = 0; piece < kStageBytes; piece += 32 * kPiece)
-      copy_async_cached<kPiece>(to + lane_ * kPiece + piece, from_ + i * kStageBytes + piece);
+      ptx::cp_async_ca<kPiece>(to + lane_ * kPiece + piece, from_ + i * kStageBytes + piece);
   }
 
-  __device__ tiles::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
-    tiles::Fragment<Input, kWindowRows> out;
+  __device__ window::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
+    window::Fragment<Input, kWindowRows> out;
 #pragma unroll
     for (int r = 0; r < kWindowRows / 8; ++r) {
-      if constexpr (tiles::kInputBytes<Input> == 4)
-        out.x[r] = load_shared_16(from + r * 512 + lane_ * 16);
-      else out.x[r] = load_shared_8(from + r * 256 + lane_ * 8);
+      if constexpr (window::kInputBytes<Input> == 4)
+        out.x[r] = ptx::ld_shared_v4(from + r * 512 + lane_ * 16);
+      else out.x[r] = ptx::ld_shared_v2(from + r * 256 + lane_ * 8);
     }
     return out;
   }

@@ -8,9 +8,10 @@
 //   arrive adds them all up in their order, so the result does not depend on it
 
 #include "bitmap_dense/queue_reader.cuh"
-#include "common/async_copy.cuh"
-#include "common/mma.cuh"
 #include "gpu/element.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/mma.cuh"
 
 namespace spmmbench::bitmap_dense {
 
@@ -22,7 +23,7 @@ template <class T>
 __global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, int tiles,
                        std::uint32_t* to) {
   constexpr int kPairs = BitmapQueues::kFragment / 2;  // of k in a step
-  release_successor();
+  ptx::griddepcontrol_launch_dependents();
   const auto* const from = static_cast<const std::uint16_t*>(b.data);
   const std::int64_t pairs = steps * kPairs, columns = tiles * std::int64_t{8};
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -31,7 +32,7 @@ __global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, 
   const std::int64_t n = by_column ? i / pairs : i % columns;
   const std::int64_t pair = by_column ? i % pairs : i / columns;
   const std::int64_t k = pair * 2;
-  wait_for_predecessor();
+  ptx::griddepcontrol_wait();
   std::uint32_t word = 0;
   if (n < b.cols && k < b.rows) {
     if (by_column) {
@@ -175,7 +176,6 @@ class ChunkReader {
 
  private:
   __device__ void request() {
-    namespace ptx = cuda::ptx;
     if (threadIdx.x == 0) {
       const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, Shape::kChunkBytes));
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
@@ -207,7 +207,7 @@ __device__ void multiply_step(float (&acc)[kFragments][4 * kTilesN], const std::
   for (int j = 0; j < kTilesN; ++j)
 #pragma unroll
     for (int f = 0; f < kFragments; ++f)
-      mma::multiply_add(T{}, reinterpret_cast<float(&)[4]>(acc[f][4 * j]), a[4 * f], a[4 * f + 1],
+      ptx::mma_m16n8k16(T{}, reinterpret_cast<float(&)[4]>(acc[f][4 * j]), a[4 * f], a[4 * f + 1],
                         a[4 * f + 2], a[4 * f + 3], fragments[j].x, fragments[j].y);
 }
 
@@ -221,12 +221,12 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::kBuffers + kWarps * BitmapQueues::kRingUnits; ++i)
-      cuda::ptx::mbarrier_init(barriers + i, 1);
-    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+      ptx::mbarrier_init(barriers + i, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   const std::uint32_t one = opaque_one(reinterpret_cast<std::uint32_t*>(
       barriers + Shape::kBuffers + kWarps * BitmapQueues::kRingUnits));
-  release_successor();
+  ptx::griddepcontrol_launch_dependents();
   ChunkReader<Shape> chunks(shared + Shape::kBarrierBytes, barriers, b);
   QueueReader reader(shared + Shape::kRingsAt + warp * kWarpRingBytes,
                      barriers + Shape::kBuffers + warp * BitmapQueues::kRingUnits, one);
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   for (int p = args.piece_ptr[blockIdx.x]; p < last_piece; ++p) {
     const Piece piece = args.pieces[p];
     reader.begin(args, args.segments[piece.first_segment + warp]);
-    if (!waited) wait_for_predecessor();
+    if (!waited) ptx::griddepcontrol_wait();
     waited = true;
     chunks.begin(piece);
     float acc[kFragments][4 * kTilesN] = {};

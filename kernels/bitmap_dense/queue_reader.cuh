@@ -9,12 +9,12 @@
 //   level 96..103: levels 0..7 again, so that half a step needs no wrap-around
 
 #include <cstdint>
-#include <cuda/ptx>
 #include <utility>
 
 #include "bitmap_dense/work.hpp"
 #include "common/mbarrier.cuh"
-#include "common/take_if_bit.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/ld_shared.cuh"
 
 namespace spmmbench::bitmap_dense {
 
@@ -108,9 +108,10 @@ class QueueReader {
  private:
   template <int kFirst, int... kIndex>
   __device__ void take(std::uint32_t word, Values& values, std::integer_sequence<int, kIndex...>) {
-    ((take_low_if_bit<kFirst + kIndex, kLevelBytes>(values.low[kFirst + kIndex], low_, word, one_),
-      take_word_if_bit<16 + kFirst + kIndex, kLevelBytes>(values.high[kFirst + kIndex], high_, word,
-                                                          one_)),
+    ((ptx::ld_shared_next_if_bit<std::uint16_t, kFirst + kIndex, kLevelBytes>(
+          word, values.low[kFirst + kIndex], low_, one_),
+      ptx::ld_shared_next_if_bit<std::uint32_t, 16 + kFirst + kIndex, kLevelBytes>(
+          word, values.high[kFirst + kIndex], high_, one_)),
      ...);
   }
   __device__ void wrap() {
@@ -125,7 +126,6 @@ class QueueReader {
     return words;
   }
   __device__ void request_unit() {
-    namespace ptx = cuda::ptx;
     if (bytes_left_ > 0) {
       if (lane_ == 0) {
         const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, kUnitBytes));

@@ -12,7 +12,11 @@
 #include <cuda.h>
 
 #include "bitmap_dense/narrow.cuh"
-#include "common/wgmma.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/wgmma.cuh"
 
 namespace spmmbench::bitmap_dense {
 
@@ -37,7 +41,7 @@ struct WideShape {
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingsAt + kWideWarps * kWarpRingBytes;
-  static constexpr auto kMajor = kLayout == Layout::col_major ? wgmma::Major::k : wgmma::Major::mn;
+  static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kAccumulators = kTileN / 2;
   static_assert(kSharedBytes <= 232448, "227 KB a block");
 };
@@ -45,7 +49,6 @@ struct WideShape {
 template <class S>
 __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
                         std::uint64_t* full, std::uint64_t* empty) {
-  namespace ptx = cuda::ptx;
   mbarrier::Cursor at;
   for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
     const Piece piece = args.pieces[p];
@@ -78,19 +81,19 @@ template <class S>
 __device__ void multiply(float (&acc)[S::kSlices][S::kAccumulators], const std::uint32_t (&a)[16],
                          const char* tile, int k_fragment) {
   constexpr int kGroup = 8 * kLineBytes;
-  constexpr int kAdvance = S::kMajor == wgmma::Major::k ? 32 : 16 * kLineBytes;
-  const std::uint64_t b = wgmma::descriptor(tile, kStageK * kLineBytes, kGroup);
-  wgmma::fence();
+  constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
+  const std::uint64_t b = ptx::wgmma_descriptor(tile, kStageK * kLineBytes, kGroup);
+  ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < S::kStepFragmentsK; ++k)
 #pragma unroll
     for (int slice = 0; slice < S::kSlices; ++slice) {
       const int f = 4 * (k * S::kSlices + slice);
-      wgmma::MmaRegisterA<typename S::Element, S::kMajor, S::kTileN>::run(
+      ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
           acc[slice], a[f], a[f + 1], a[f + 2], a[f + 3],
-          wgmma::advance(b, (k_fragment + k) * kAdvance));
+          ptx::wgmma_descriptor_advance(b, (k_fragment + k) * kAdvance));
     }
-  wgmma::commit();
+  ptx::wgmma_commit_group();
 }
 
 template <class S>
@@ -123,8 +126,8 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         if (s % S::kStageSteps == 0) mbarrier::wait(full + at.stage, at.parity);
         multiply<S>(acc, a[s % 2], stages + at.stage * S::kStageBytes,
                     s % S::kStageSteps * S::kStepFragmentsK);
-        wgmma::wait<1>();  // the step before: its registers and its stage are free
-        if (finished >= 0 && lane == 0) cuda::ptx::mbarrier_arrive(empty + finished);
+        ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
+        if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
         finished = -1;
         if (s % S::kStageSteps == S::kStageSteps - 1) {
           finished = at.stage;
@@ -132,10 +135,10 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         }
       }
     }
-    wgmma::wait<0>();
+    ptx::wgmma_wait_group<0>();
 #pragma unroll
-    for (int slice = 0; slice < S::kSlices; ++slice) wgmma::fence_registers(acc[slice]);
-    if (finished >= 0 && lane == 0) cuda::ptx::mbarrier_arrive(empty + finished);
+    for (int slice = 0; slice < S::kSlices; ++slice) ptx::keep_in_registers(acc[slice]);
+    if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
     if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);
   }
 }
@@ -151,22 +154,22 @@ __global__ void __launch_bounds__(kWideThreads, 1)
   char* const stages = shared + S::kBarrierBytes;
   if (threadIdx.x == 0) {
     for (int i = 0; i < S::kStages; ++i) {
-      cuda::ptx::mbarrier_init(full + i, 1);
-      cuda::ptx::mbarrier_init(empty + i, kWideWarps);
+      ptx::mbarrier_init(full + i, 1);
+      ptx::mbarrier_init(empty + i, kWideWarps);
     }
     for (int i = 0; i < kWideWarps * BitmapQueues::kRingUnits; ++i)
-      cuda::ptx::mbarrier_init(ring_full + i, 1);
-    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+      ptx::mbarrier_init(ring_full + i, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   const std::uint32_t one = opaque_one(
       reinterpret_cast<std::uint32_t*>(ring_full + kWideWarps * BitmapQueues::kRingUnits));
-  release_successor();
-  wait_for_predecessor();
+  ptx::griddepcontrol_launch_dependents();
+  ptx::griddepcontrol_wait();
   if (threadIdx.x >= 2 * kWarpgroup) {
-    wgmma::give_registers<kProducerRegisters>();
+    ptx::setmaxnreg_dec<kProducerRegisters>();
     if (threadIdx.x == 2 * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
   } else {
-    wgmma::take_registers<kConsumerRegisters>();
+    ptx::setmaxnreg_inc<kConsumerRegisters>();
     consume<S>(args, c, shared, stages, full, empty, ring_full, one);
   }
 }

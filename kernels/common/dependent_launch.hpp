@@ -1,6 +1,6 @@
 #pragma once
-// Launches of kernels that begin with wait_for_predecessor() (common/async_copy.cuh): on compute
-// capability 9.0 and above their blocks start while the stream's previous kernel drains.
+// Launches of kernels that begin with ptx::griddepcontrol_wait() (ptx/griddepcontrol.cuh): on
+// compute capability 9.0 and above their CTAs start while the stream's previous kernel drains.
 
 #include <cuda_runtime.h>
 

@@ -1,20 +1,21 @@
 #pragma once
-// The mbarrier idioms of a producer-consumer ring on top of cuda::ptx.
+// The mbarrier idioms of a producer-consumer ring.
 
 #include <cstdint>
-#include <cuda/ptx>
+
+#include "ptx/cuda_ptx.cuh"
 
 namespace spmmbench::mbarrier {
 
 // Waits until the phase of that parity has completed. A fresh barrier counts as having completed
 // parity 1.
 __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
-  while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) {
+  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
 // Whether it has, without waiting; one answer for the warp.
 __device__ inline bool ready(std::uint64_t* barrier, std::uint32_t parity) {
-  return __shfl_sync(~0U, cuda::ptx::mbarrier_test_wait_parity(barrier, parity) ? 1 : 0, 0) != 0;
+  return __shfl_sync(~0U, ptx::mbarrier_test_wait_parity(barrier, parity) ? 1 : 0, 0) != 0;
 }
 // Position in a ring of `stages` barriers.
 struct Cursor {

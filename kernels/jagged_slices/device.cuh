@@ -17,10 +17,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/async_copy.cuh"
 #include "common/dense_io.cuh"
 #include "format/jagged_slices.hpp"
 #include "gpu/element.cuh"
+#include "ptx/griddepcontrol.cuh"
 
 namespace spmmbench::jagged {
 
@@ -150,7 +150,7 @@ class Walk {
       a.read(takes ? taken_ + __popc(lanes & lanes_below_) / kLanesPerRow : 0, col[i], value[i]);
       taken_ += __popc(lanes) / kLanesPerRow;
     }
-    if (step == 0) wait_for_predecessor();  // so far only what the plan prepared was read
+    if (step == 0) ptx::griddepcontrol_wait();  // so far only what the plan prepared was read
     Piece piece[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
@@ -298,7 +298,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     multiply(const __grid_constant__ Arguments in, const __grid_constant__ Dense dense) {
   const std::uint32_t index = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
   // At once, so that the next launch's warps have read their slices when this one ends.
-  release_successor();
+  ptx::griddepcontrol_launch_dependents();
   if (index >= in.slice_count) return;
   const Slice slice = in.slices[index];
   const int log2_places = static_cast<int>(slice.log2_places);
@@ -333,7 +333,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     walk.template take<kUnroll>(
         Entries<TB>{in.col_idx + first, static_cast<const TB*>(in.values) + first}, steps);
   }
-  if (steps == 0) wait_for_predecessor();
+  if (steps == 0) ptx::griddepcontrol_wait();
 
   auto& sums = walk.sums;
   add_places<kLanesPerRow>(sums, places);

@@ -8,8 +8,11 @@
 
 #include <type_traits>
 
-#include "common/tile_ring.cuh"
 #include "format/rs_image.hpp"
+#include "ptx/cp_async.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/ld_shared.cuh"
+#include "window/stage.cuh"
 
 namespace spmmbench::rsh {
 
@@ -25,7 +28,7 @@ class BitmapTiles {
   using Source = Records;
   static constexpr int kWindowRows = kWindowRows_;
   static constexpr int kLead = 1;  // decoded during the products of the tile before
-  static constexpr int kStageBytes = RsRecord<kWindowRows>::most_bytes(tiles::kInputBytes<Input>);
+  static constexpr int kStageBytes = RsRecord<kWindowRows>::most_bytes(window::kInputBytes<Input>);
 
   __device__ BitmapTiles(const Source& source, const TileSpan& span, int tiles, unsigned lane)
       : lane_(lane) {
@@ -33,42 +36,42 @@ class BitmapTiles {
     begin_ = ptr[0];
     end_ = ptr[min(static_cast<int>(lane) + 1, tiles)];
     pieces_ = source.pieces + lane;
-    keep(pieces_);
+    ptx::keep_in_register(pieces_);
     bits_at_ = (lane % 4 / 2 * 2 + lane / 16) * 8;
     shift_ = lane / 4 % 4 * 8 + lane % 2 * 4;
     below_ = (1U << shift_) - 1U;
-    keep(bits_at_);
-    keep(shift_);
-    keep(below_);
+    ptx::keep_in_register(bits_at_);
+    ptx::keep_in_register(shift_);
+    ptx::keep_in_register(below_);
   }
 
   __device__ void copy(int i, std::uint32_t to) {
-    const std::uint32_t end = __shfl_sync(tiles::kFullWarp, end_, i);
+    const std::uint32_t end = __shfl_sync(window::kFullWarp, end_, i);
 #pragma unroll
     for (int piece = 0; piece < kStageBytes / 16; piece += 32)
-      copy_async_cached_if(to + (lane_ + piece) * 16, pieces_ + begin_ + piece,
-                           begin_ + lane_ + piece < end);
+      ptx::cp_async_ca_if<16>(begin_ + lane_ + piece < end, to + (lane_ + piece) * 16,
+                              pieces_ + begin_ + piece);
     begin_ = end;
   }
 
-  __device__ tiles::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
-    tiles::Fragment<Input, kWindowRows> out;
+  __device__ window::Fragment<Input, kWindowRows> load(std::uint32_t from) const {
+    window::Fragment<Input, kWindowRows> out;
 #pragma unroll
     for (int r = 0; r < kWindowRows / 8; ++r) {
-      const uint2 half = load_shared_8(from + bits_at_ + r * 32);
+      const uint2 half = ptx::ld_shared_v2(from + bits_at_ + r * 32);
       std::uint32_t at = from + half.y + __popc(half.x & below_) * sizeof(Stored);
       const std::uint32_t mine = half.x >> shift_;
       std::uint32_t x[4];
 #pragma unroll
-      for (int j = 0; j < 4; ++j) x[j] = take_shared_if<Stored>(at, mine & 1U << j);
-      if constexpr (tiles::kInputBytes<Input> == 4) out.x[r] = make_uint4(x[0], x[1], x[2], x[3]);
+      for (int j = 0; j < 4; ++j) x[j] = ptx::ld_shared_next_if<Stored>(mine & 1U << j, at);
+      if constexpr (window::kInputBytes<Input> == 4) out.x[r] = make_uint4(x[0], x[1], x[2], x[3]);
       else out.x[r] = make_uint2(x[0] | x[1] << 16, x[2] | x[3] << 16);
     }
     return out;
   }
 
  private:
-  using Stored = std::conditional_t<tiles::kInputBytes<Input> == 4, std::uint32_t, std::uint16_t>;
+  using Stored = std::conditional_t<window::kInputBytes<Input> == 4, std::uint32_t, std::uint16_t>;
 
   unsigned lane_;
   const uint4* pieces_;

@@ -1,14 +1,14 @@
 #pragma once
-// Residual rows on the CUDA cores: a group of lanes per row and strip, four features per lane, no
+// Residual rows on the CUDA cores: some lanes per row and feature tile, four features per lane, no
 // staging. Rows without entries are written as zeros here.
 
 #include <cuda_runtime.h>
 
 #include <type_traits>
 
-#include "common/tile_ring.cuh"
 #include "format/rs_tile.hpp"
 #include "gpu/element.cuh"
+#include "window/stage.cuh"
 
 namespace spmmbench::rsh {
 
@@ -26,7 +26,7 @@ struct Residual {
 };
 
 template <class Input>
-constexpr bool kIsTf32 = tiles::kInputBytes<Input> == 4;
+constexpr bool kIsTf32 = window::kInputBytes<Input> == 4;
 
 // Four features as they lie in B.
 template <class Input>
@@ -48,27 +48,27 @@ __device__ inline float load_factor(const void* values, std::int64_t index) {
   else return to_float(static_cast<const Input*>(values)[index]);
 }
 
-// Of a row of B: lanes that take a strip of it, and rows of A that a warp takes.
+// Of a row of B: lanes that take a feature tile of it, and rows of A that a warp takes.
 template <class Input, int kRowBytes>
-constexpr int kResidualLanes = kRowBytes / tiles::kInputBytes<Input> / 4;
+constexpr int kResidualLanes = kRowBytes / window::kInputBytes<Input> / 4;
 constexpr int kRowsTogether = 4, kEntriesTogether = 2;
 template <class Input, int kRowBytes>
 constexpr int kResidualRowsPerWarp = 32 / kResidualLanes<Input, kRowBytes>* kRowsTogether;
 
-// `block`: among those of residual rows, each kResidualRowsPerWarp * team rows.
+// `cta`: among those of residual rows, each kResidualRowsPerWarp * team rows.
 template <class Input, int kRowBytes>
-__device__ inline void multiply_residual(const tiles::Arguments& in, const Residual& a,
-                                         std::int64_t block) {
+__device__ inline void multiply_residual(const window::Arguments& in, const Residual& a,
+                                         std::int64_t cta) {
   constexpr int kLanes = kResidualLanes<Input, kRowBytes>;
-  const std::int64_t strip = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
-  const std::int64_t feature = (strip * kLanes + threadIdx.x % kLanes) * 4;
+  const std::int64_t feature_tile = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  const std::int64_t feature = (feature_tile * kLanes + threadIdx.x % kLanes) * 4;
   if (feature >= in.n) return;
-  const char* const b = static_cast<const char*>(in.b) + feature * tiles::kInputBytes<Input>;
+  const char* const b = static_cast<const char*>(in.b) + feature * window::kInputBytes<Input>;
 
   // Neighbours in the list have the same length nearly always, so that the loads of all rows are in
   // flight together.
   const std::int64_t group =
-      (block * blockDim.z + threadIdx.z) * (32 / kLanes) + threadIdx.x / kLanes;
+      (cta * blockDim.z + threadIdx.z) * (32 / kLanes) + threadIdx.x / kLanes;
   const std::int64_t first = group * kRowsTogether;
   std::int32_t row[kRowsTogether];
   std::int32_t entry[kRowsTogether];

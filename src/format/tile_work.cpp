@@ -13,15 +13,15 @@ struct LongWindow {
 void cut_long_window(const LongWindow& window, std::int32_t first_tile, const TileCut& cut,
                      TileWork& out) {
   const std::int64_t tiles = window.tiles;
-  const std::int64_t block_tiles = std::int64_t{cut.team} * cut.part_tiles;
-  const std::int64_t blocks = (tiles + block_tiles - 1) / block_tiles;
-  const std::int32_t split = blocks == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
-  if (blocks > 1)
-    out.splits.push_back({static_cast<std::int32_t>(out.spans.size()) / cut.team,
-                          static_cast<std::int32_t>(blocks)});
-  for (std::int64_t block = 0; block < blocks; ++block) {
+  const std::int64_t cta_tiles = std::int64_t{cut.team} * cut.part_tiles;
+  const std::int64_t ctas = (tiles + cta_tiles - 1) / cta_tiles;
+  const std::int32_t split = ctas == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
+  if (ctas > 1)
+    out.splits.push_back(
+        {static_cast<std::int32_t>(out.spans.size()) / cut.team, static_cast<std::int32_t>(ctas)});
+  for (std::int64_t cta = 0; cta < ctas; ++cta) {
     for (int i = 0; i < cut.team; ++i) {
-      const std::int64_t spans = blocks * cut.team, span = block * cut.team + i;
+      const std::int64_t spans = ctas * cut.team, span = cta * cut.team + i;
       const std::int64_t from = tiles * span / spans, to = tiles * (span + 1) / spans;
       out.spans.push_back({static_cast<std::int32_t>(first_tile + from),
                            static_cast<std::int32_t>(to - from) | TileSpan::kShared, window.window,

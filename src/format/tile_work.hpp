@@ -1,11 +1,11 @@
 #pragma once
 // How a matrix of windows, cut in tiles of columns, becomes pieces of work. A span is what one warp
-// does for one strip of features: a run of tiles. `team` consecutive spans are one block's.
+// does for one feature tile: a run of tiles. `team` consecutive spans are one CTA's.
 //
 //   windows of at most whole_tiles      stay whole: a span holds one or, up to about span_tiles,
 //                                       several of them;
-//   longer ones                         are cut evenly over the block's team (shared);
-//   longer than team * part_tiles       over several blocks as well (split).
+//   longer ones                         are cut evenly over the CTA's team (shared);
+//   longer than team * part_tiles       over several CTAs as well (split).
 //
 // Shared and split windows come first, longest first, so that they do not finish last.
 
@@ -16,7 +16,7 @@ namespace spmmbench {
 
 struct alignas(16) TileSpan {
   std::int32_t first_tile = 0;
-  std::int32_t tiles = 0;         // 0 fills up the last block; kShared is added where it applies
+  std::int32_t tiles = 0;         // 0 fills up the last CTA; kShared is added where it applies
   std::int32_t first_window = 0;  // the window of first_tile
   std::int32_t split = -1;        // index into `splits` of a split window
 
@@ -33,16 +33,16 @@ struct TileCut {
   bool operator==(const TileCut&) const = default;
 };
 
-// The blocks that share a split window.
+// The CTAs that share a split window.
 struct TileSplit {
-  std::int32_t first_block = 0;
-  std::int32_t blocks = 0;
+  std::int32_t first_cta = 0;
+  std::int32_t ctas = 0;
   bool operator==(const TileSplit&) const = default;
 };
 
 struct TileWork {
   std::vector<TileSpan> spans;    // a multiple of the team
-  std::vector<TileSplit> splits;  // of blocks 0, 1, 2 ..
+  std::vector<TileSplit> splits;  // of CTAs 0, 1, 2 ..
 };
 
 // `window_ptr`: tiles before every window, and in all; every window has a tile. All of `cut` is at

@@ -1,11 +1,12 @@
-// The two rules that keep the program in layers: no CUDA outside src/gpu and kernels, and no
-// include against the direction in which the data flows.
+// The rules that keep the program in layers: no CUDA outside src/gpu and kernels, no assembly
+// outside kernels/ptx, and no include against the direction in which the data flows.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -95,17 +96,23 @@ TEST(Architecture, PublicHeadersIncludeOnlyOneAnother) {
   }
 }
 
-TEST(Architecture, InlineAssemblyStaysInKernelsCommon) {
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "kernels")) {
-    if (!is_source(entry.path()) || entry.path().parent_path().filename() == "common") continue;
-    std::ifstream file(entry.path());
-    int number = 0;
-    for (std::string line; std::getline(file, line);) {
-      ++number;
-      EXPECT_EQ(line.find("asm volatile"), std::string::npos) << entry.path() << ":" << number;
-      EXPECT_EQ(line.find("asm("), std::string::npos) << entry.path() << ":" << number;
+TEST(Architecture, InlineAssemblyStaysInKernelsPtx) {
+  const std::regex assembly(R"(\b(asm|__asm__)\b\s*(volatile\b|\())");
+  int found = 0;  // in kernels/ptx, where some must be: the expression still sees it
+  for (const std::string folder : {"kernels", "src", "include"})
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      if (!is_source(entry.path())) continue;
+      const bool allowed = entry.path().parent_path() == kRoot / "kernels" / "ptx";
+      std::ifstream file(entry.path());
+      int number = 0;
+      for (std::string line; std::getline(file, line);) {
+        ++number;
+        if (!std::regex_search(line, assembly)) continue;
+        if (allowed) ++found;
+        else ADD_FAILURE() << entry.path() << ":" << number << ": " << line;
+      }
     }
-  }
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace

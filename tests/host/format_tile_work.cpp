@@ -21,7 +21,7 @@ const std::vector<std::vector<int>> kWindowLists = {
     {32},
     {33},
     {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-    {3, 1, 70, 2, 2, 5, 1, 256, 9, 8, 1},  // 256 tiles: exactly one block of eight spans
+    {3, 1, 70, 2, 2, 5, 1, 256, 9, 8, 1},  // 256 tiles: exactly one CTA of eight spans
     {257, 1, 257},
     {100000},
 };
@@ -61,15 +61,14 @@ TEST(TileWork, SpansThatAreNotSharedHoldWholeWindows) {
     }
 }
 
-TEST(TileWork, ASharedWindowTakesTheWholeTeamOfABlock) {
+TEST(TileWork, ASharedWindowTakesTheWholeTeamOfACta) {
   for (const auto& list : kWindowLists)
     for (const int team : {2, 8}) {
       const TileWork work = cut_windows(pointers(list), {team, 4, 6, 32});
-      for (std::int64_t block = 0; block < static_cast<std::int64_t>(work.spans.size()) / team;
-           ++block)
+      for (std::int64_t cta = 0; cta < static_cast<std::int64_t>(work.spans.size()) / team; ++cta)
         for (int i = 1; i < team; ++i) {
-          const TileSpan& head = work.spans[block * team];
-          const TileSpan& span = work.spans[block * team + i];
+          const TileSpan& head = work.spans[cta * team];
+          const TileSpan& span = work.spans[cta * team + i];
           EXPECT_EQ(head.tiles & TileSpan::kShared, span.tiles & TileSpan::kShared);
           if ((head.tiles & TileSpan::kShared) == 0) continue;
           EXPECT_EQ(head.first_window, span.first_window);
@@ -78,12 +77,12 @@ TEST(TileWork, ASharedWindowTakesTheWholeTeamOfABlock) {
     }
 }
 
-TEST(TileWork, AWindowBeyondOneBlockIsSplit) {
+TEST(TileWork, AWindowBeyondOneCtaIsSplit) {
   const TileWork work = cut_windows(pointers({3, 257, 1, 600, 256}), {8, 4, 6, 32});
-  // 600 tiles are three blocks of eight spans, 257 two, 256 one, and 3 and 1 share a span.
+  // 600 tiles are three CTAs of eight spans, 257 two, 256 one, and 3 and 1 share a span.
   EXPECT_EQ(work.splits, (std::vector<TileSplit>{{0, 3}, {3, 2}}));
-  for (int block = 0; block < 7; ++block)
-    EXPECT_EQ(work.spans[8 * block].split, block < 3 ? 0 : block < 5 ? 1 : -1);
+  for (int cta = 0; cta < 7; ++cta)
+    EXPECT_EQ(work.spans[8 * cta].split, cta < 3 ? 0 : cta < 5 ? 1 : -1);
 }
 
 TEST(TileWork, TileNumbersReachTheirLastValue) {

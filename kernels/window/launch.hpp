@@ -1,5 +1,5 @@
 #pragma once
-// How a kernel on common/tile_ring.cuh is launched: block shape, cut of the work, workspace.
+// How a kernel of the window engine is launched: shape of the CTA, cut of the work, workspace.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -10,17 +10,17 @@
 #include <cstdint>
 #include <span>
 
-#include "common/mma.cuh"
-#include "common/tile_choice.hpp"
 #include "gpu/cuda_check.hpp"
+#include "ptx/tf32.cuh"
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/spec.hpp"
+#include "window/choice.hpp"
 
-namespace spmmbench::tiles {
+namespace spmmbench::window {
 
-constexpr int kMaxWarps = 4;                    // per block
-constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a strip
+constexpr int kMaxWarps = 4;                    // per CTA
+constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a feature tile
 constexpr std::int64_t kMaxGridY = 65535;
 
 inline std::int64_t max_features(int value_bytes) {
@@ -31,20 +31,21 @@ inline std::int64_t max_features(int value_bytes) {
 template <class... Parameters>
 struct Variant {
   void (*kernel)(Parameters...) = nullptr;
-  int features = 0;  // of a strip
+  int row_bytes = 0;  // of a feature tile, of B
+  int features = 0;   // of a feature tile
   int ring_bytes = 0;
-  int sums = 0;
+  int sum_vectors = 0;  // float4 of sums per lane
 };
 
-// What make.operator()<Input, kWindowRows, kRowBytes>() returns: the strip of B is the option
-// "strip" or what the matrix suggests.
+// What make.operator()<Input, kWindowRows, kRowBytes>() returns: the feature tile is the
+// option "feature_tile" or what the matrix suggests.
 template <class Make>
 auto make_variant(Precision precision, const Options& options, std::int64_t n, std::int64_t tiles,
                   std::int64_t windows, int window_rows, const Make& make) {
   const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
-  const std::string strip = options.get_choice("strip", "auto", {"auto", "128", "256"});
+  const std::string given = options.get_choice("feature_tile", "auto", {"auto", "128", "256"});
   const bool is_long =
-      strip == "auto" ? prefer_long_strips(tiles, windows, row_bytes, window_rows) : strip == "256";
+      given == "auto" ? prefer_long_rows(tiles, windows, row_bytes, window_rows) : given == "256";
   const auto of_input = [&]<class Input>(Input) {
     // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
     if (window_rows == 32) return make.template operator()<Input, 32, kShortRow>();
@@ -57,23 +58,25 @@ auto make_variant(Precision precision, const Options& options, std::int64_t n, s
   switch (precision) {
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
-    case Precision::tf32: return of_input(mma::Tf32{});
+    case Precision::tf32: return of_input(ptx::Tf32{});
     case Precision::fp32: break;
   }
   throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));
 }
 
 struct LaunchShape {
-  int strips = 1;             // of a block
-  unsigned strip_groups = 1;  // blocks side by side
+  int cta_feature_tiles = 1;         // of a CTA
+  unsigned feature_tile_groups = 1;  // CTAs side by side
   int warps = 1;
   std::size_t shared_bytes = 0;
-  std::int64_t resident_blocks = 0;  // on all SMs
+  std::int64_t resident_ctas = 0;  // on all SMs
   TileCut cut;
 
-  std::int64_t all_strips() const { return std::int64_t{strips} * strip_groups; }
-  dim3 block() const {
-    return {32, static_cast<unsigned>(strips), static_cast<unsigned>(cut.team)};
+  std::int64_t feature_tiles() const {
+    return std::int64_t{cta_feature_tiles} * feature_tile_groups;
+  }
+  dim3 cta() const {
+    return {32, static_cast<unsigned>(cta_feature_tiles), static_cast<unsigned>(cut.team)};
   }
 };
 
@@ -83,21 +86,23 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
                           std::int64_t n, std::int64_t tiles, std::int64_t windows,
                           const DeviceInfo& device) {
   LaunchShape out;
-  const std::int64_t strips = (n + variant.features - 1) / variant.features;
+  const std::int64_t feature_tiles = (n + variant.features - 1) / variant.features;
   const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
-  out.strip_groups = static_cast<unsigned>((strips + wanted - 1) / wanted);
-  out.strips = static_cast<int>((strips + out.strip_groups - 1) / out.strip_groups);
-  const int team = std::max(1, wanted / out.strips);
-  out.warps = team * out.strips;
+  out.feature_tile_groups = static_cast<unsigned>((feature_tiles + wanted - 1) / wanted);
+  out.cta_feature_tiles =
+      static_cast<int>((feature_tiles + out.feature_tile_groups - 1) / out.feature_tile_groups);
+  const int team = std::max(1, wanted / out.cta_feature_tiles);
+  out.warps = team * out.cta_feature_tiles;
   out.shared_bytes = static_cast<std::size_t>(out.warps) * variant.ring_bytes;
   SPMMBENCH_CUDA(cudaFuncSetAttribute(variant.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       static_cast<int>(out.shared_bytes)));
-  int blocks_per_sm = 0;
-  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_per_sm, variant.kernel,
+  int ctas_per_sm = 0;
+  SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas_per_sm, variant.kernel,
                                                                out.warps * 32, out.shared_bytes));
-  blocks_per_sm = std::max(blocks_per_sm, 1);
-  out.resident_blocks = std::int64_t{blocks_per_sm} * device.sm_count;
-  out.cut = choose_cut(tiles, windows, strips, team, device.sm_count, blocks_per_sm * out.warps);
+  ctas_per_sm = std::max(ctas_per_sm, 1);
+  out.resident_ctas = std::int64_t{ctas_per_sm} * device.sm_count;
+  out.cut =
+      choose_cut(tiles, windows, feature_tiles, team, device.sm_count, ctas_per_sm * out.warps);
   const auto given = [&](const char* key, int& count) {
     if (options.get(key, "auto") != "auto")
       count = static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
@@ -108,14 +113,14 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   return out;
 }
 
-// Whether blocks let the stream's next kernel in when they start rather than when they end. Its
-// blocks then come to lie on whichever SM has room first: that hides a launch's start, but where
+// Whether CTAs let the stream's next kernel in when they start rather than when they end. Its
+// CTAs then come to lie on whichever SM has room first: that hides a launch's start, but where
 // they are few and unequal in length they should be dealt out evenly over the SMs.
 inline bool release_early(const TileWork& work, const LaunchShape& launch) {
   const bool equal = work.spans.empty() || (work.spans.front().tiles & TileSpan::kShared) == 0;
-  const std::int64_t blocks =
-      static_cast<std::int64_t>(work.spans.size()) / launch.cut.team * launch.strip_groups;
-  return equal || blocks > 3 * launch.resident_blocks;
+  const std::int64_t ctas =
+      static_cast<std::int64_t>(work.spans.size()) / launch.cut.team * launch.feature_tile_groups;
+  return equal || ctas > 3 * launch.resident_ctas;
 }
 
 // Place of the format -> row of C; empty: they are the same.
@@ -127,22 +132,22 @@ inline Permutation rows_of_c(const Permutation& row_order, std::span<const std::
   return both;
 }
 
-// Sums and arrivals of split windows (tiles::Arguments), zero to begin with.
+// Sums and arrivals of split windows (window::Arguments), zero to begin with.
 struct Workspace {
   Buffer sums, arrivals;
 };
 
 // `ordered` as in Arguments.
-inline Workspace make_workspace(const TileWork& work, const LaunchShape& launch, int sums,
+inline Workspace make_workspace(const TileWork& work, const LaunchShape& launch, int sum_vectors,
                                 bool ordered, Device& device) {
   std::int64_t slots = static_cast<std::int64_t>(work.splits.size());
-  const std::int64_t counters = slots * launch.all_strips();
-  if (ordered && slots > 0) slots = work.splits.back().first_block + work.splits.back().blocks;
-  Workspace out{device.allocate(slots * launch.all_strips() * sums * 32 * sizeof(float4)),
+  const std::int64_t counters = slots * launch.feature_tiles();
+  if (ordered && slots > 0) slots = work.splits.back().first_cta + work.splits.back().ctas;
+  Workspace out{device.allocate(slots * launch.feature_tiles() * sum_vectors * 32 * sizeof(float4)),
                 device.allocate(counters * sizeof(unsigned))};
   device.fill_bytes(out.sums.data(), 0, out.sums.bytes());
   device.fill_bytes(out.arrivals.data(), 0, out.arrivals.bytes());
   return out;
 }
 
-}  // namespace spmmbench::tiles
+}  // namespace spmmbench::window

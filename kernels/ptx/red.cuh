@@ -1,10 +1,11 @@
 #pragma once
-// Fire-and-forget addition to global memory: the sum is formed in the L2 cache and nothing returns.
+// red: additions to memory that return nothing, formed in the L2 cache (PTX ISA, "Parallel
+// Synchronization and Communication Instructions: red").
 
-namespace spmmbench {
+namespace spmmbench::ptx {
 
 // to[0..4) += x, each element atomically; `to` is 16-byte aligned.
-__device__ inline void reduce_add(float* to, float4 x) {
+__device__ inline void red_global_add_v4_f32(float* to, float4 x) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(
                    __cvta_generic_to_global(to)),
@@ -18,4 +19,4 @@ __device__ inline void reduce_add(float* to, float4 x) {
 #endif
 }
 
-}  // namespace spmmbench
+}  // namespace spmmbench::ptx

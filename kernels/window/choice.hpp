@@ -17,7 +17,7 @@
 #include "spmmbench/shared_parts.hpp"
 #include "spmmbench/spec.hpp"
 
-namespace spmmbench::tiles {
+namespace spmmbench::window {
 
 struct Choice {
   std::string order = "natural";
@@ -27,11 +27,11 @@ struct Choice {
 
 // What another order must gain, by an estimate that is not exact.
 constexpr double kOrderMargin = 1.06;
-// Strips of 256 bytes rather than 128 read A half as often, with half as many warps: better where
-// windows are low and short, and where several strips would read A again and there is work for all
-// warps.
-inline bool prefer_long_strips(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
-                               int window_rows) {
+// Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
+// where windows are low and short, and where several feature tiles would read A again and there is
+// work for all warps.
+inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
+                             int window_rows) {
   constexpr std::int64_t kEnoughTileRows = 125'000;
   return row_bytes > 128 && ((window_rows == 8 && tiles < 3 * windows) ||
                              (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
@@ -52,16 +52,16 @@ inline FormatCost dense_box_cost(double value_bytes) {
           .height_penalty = {1.0, 1.25, 1.9}};
 }
 
-// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per strip. A slot of
-// padding fetches nothing, but takes about half the time of one that does.
+// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
+// slot of padding fetches nothing, but takes about half the time of one that does.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
                           int value_bytes, const FormatCost& format) {
   const auto row_bytes = static_cast<double>(n) * value_bytes;
-  const double strips = std::max(1.0, row_bytes / 256);
+  const double feature_tiles = std::max(1.0, row_bytes / 256);
   const double gathered = estimate.gathered_share[height_index];
   const double stored = estimate.stored_share[height_index];
   return ((gathered + stored) / 2 * row_bytes +
-          strips *
+          feature_tiles *
               (stored * (4 + format.bytes_per_column[height_index]) + format.bytes_per_nonzero)) *
          format.height_penalty[height_index];
 }
@@ -100,7 +100,7 @@ inline bool worth_order(const CsrMatrix& matrix, double natural_cost, std::int64
   return gathers_over_memory(matrix, natural_cost, n, value_bytes) > 0.54;
 }
 
-// What a kernel on common/tile_ring.cuh offers: windows, its own options, the launch.
+// What a kernel of the window engine offers: windows, its own options, the launch.
 inline std::vector<OptionSpec> options_with(const std::string& default_order,
                                             const std::vector<OptionSpec>& own) {
   std::vector<OptionSpec> all = {
@@ -110,8 +110,8 @@ inline std::vector<OptionSpec> options_with(const std::string& default_order,
        "rsh, where gathers dominate)"}};
   all.insert(all.end(), own.begin(), own.end());
   all.insert(all.end(),
-             {{"strip", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-              {"warps", "4", "warps per block, 1 to 4"},
+             {{"feature_tile", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
+              {"warps", "4", "warps per CTA, 1 to 4"},
               {"span", "auto", "tiles per warp, 1 to 32"},
               {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
               {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}});
@@ -186,10 +186,10 @@ class WindowChooser {
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long
 // ones, and whole windows, when there are many.
-inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t strips, int team,
-                          int sm_count, int warps_per_sm) {
+inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t feature_tiles,
+                          int team, int sm_count, int warps_per_sm) {
   const double per_warp =
-      static_cast<double>(tiles * strips) / static_cast<double>(sm_count * warps_per_sm);
+      static_cast<double>(tiles * feature_tiles) / static_cast<double>(sm_count * warps_per_sm);
   const double per_window =
       static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
   TileCut cut;
@@ -203,4 +203,4 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
   return cut;
 }
 
-}  // namespace spmmbench::tiles
+}  // namespace spmmbench::window

@@ -1,0 +1,126 @@
+#pragma once
+// What a plan of the window engine holds for one shape: the variant, the launch, the work list and
+// the workspace.
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/dependent_launch.hpp"
+#include "format/tile_work.hpp"
+#include "spmmbench/kernel.hpp"
+#include "window/launch.hpp"
+#include "window/stage.cuh"
+
+namespace spmmbench::window {
+
+// A in windows, as the engine needs it besides the operand itself. All outlives what is bound to
+// it.
+struct MatrixView {
+  const std::vector<std::int32_t>* window_ptr_host;
+  int window_rows;
+  const std::int32_t *window_ptr, *col_idx, *row_ids;  // on the device, as in Arguments
+  std::int32_t places;
+
+  std::int64_t tiles() const { return window_ptr_host->back(); }
+  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
+};
+
+template <class Variant>
+class Bound {
+ public:
+  // Chooses variant and launch, and cuts the work; nothing on the device yet. `make`: see
+  // make_variant.
+  template <class Make>
+  Bound(const MatrixView& a, Precision precision, const Options& options, std::int64_t n,
+        const DeviceInfo& device, const Make& make)
+      : a_(a),
+        n_(n),
+        overlap_(device.compute_capability >= 90),
+        variant_(make_variant(precision, options, n, a.tiles(), a.windows(), a.window_rows, make)),
+        launch_(choose_launch(options, variant_, n, a.tiles(), a.windows(), device)),
+        work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
+
+  const Variant& variant() const { return variant_; }
+  // Columns of C that are computed, those past the last included.
+  std::int64_t features() const { return launch_.feature_tiles() * variant_.features; }
+  const LaunchShape& launch_shape() const { return launch_; }
+  const TileWork& work() const { return work_; }
+  unsigned ctas() const { return static_cast<unsigned>(work_.spans.size() / launch_.cut.team); }
+
+  // `ordered` as in Arguments. Does not synchronise.
+  void upload(bool ordered, Device& device) {
+    spans_ = device.upload(work_.spans);
+    splits_ = device.upload(work_.splits);
+    workspace_ = make_workspace(work_, launch_, variant_.sum_vectors, ordered, device);
+    arguments_ = {.spans = spans_.as<TileSpan>(),
+                  .splits = splits_.as<TileSplit>(),
+                  .window_ptr = a_.window_ptr,
+                  .col_idx = a_.col_idx,
+                  .row_ids = a_.row_ids,
+                  .places = a_.places,
+                  .windows = static_cast<std::int32_t>(a_.windows()),
+                  .b = nullptr,
+                  .b_row_bytes = 0,
+                  .c = nullptr,
+                  .ldc = 0,
+                  .n = n_,
+                  .ordered = ordered,
+                  .sums = workspace_.sums.as<float>(),
+                  .arrivals = workspace_.arrivals.as<unsigned>(),
+                  .release_early = release_early(work_, launch_)};
+  }
+
+  // `more_ctas` follow those of the work list; `operands`: the kernel's parameters after Arguments.
+  template <class... Operands>
+  void launch(const DenseView& b, const DenseView& c, Stream stream, unsigned more_ctas,
+              Operands&&... operands) const {
+    const unsigned all = ctas() + more_ctas;
+    if (all == 0) return;
+    Arguments in = arguments_;
+    in.b = b.data;
+    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
+    in.c = static_cast<float*>(c.data);
+    in.ldc = c.ld;
+    launch_dependent(variant_.kernel, dim3(all, launch_.feature_tile_groups), launch_.cta(),
+                     launch_.shared_bytes, stream, overlap_, in,
+                     std::forward<Operands>(operands)...);
+  }
+
+  // Adds what is held here, and the values in force.
+  void describe(unsigned more_ctas, PlanReport& report) const {
+    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
+             &spans_, &splits_, &workspace_.sums, &workspace_.arrivals})
+      report.device_bytes += buffer->bytes();
+    const auto set = [&](const char* key, int value) {
+      report.params[key] = fmt::format("{}", value);
+    };
+    set("window", a_.window_rows);
+    set("feature_tile", variant_.row_bytes);
+    set("warps", launch_.warps);
+    set("span", launch_.cut.span_tiles);
+    set("whole", launch_.cut.whole_tiles);
+    set("part", launch_.cut.part_tiles);
+    report.metrics["blocks"] =
+        static_cast<double>(ctas() + more_ctas) * launch_.feature_tile_groups;
+    report.metrics["split_windows"] = static_cast<double>(work_.splits.size());
+  }
+
+ private:
+  MatrixView a_;
+  std::int64_t n_;
+  bool overlap_;
+  Variant variant_;
+  LaunchShape launch_;
+  TileWork work_;
+  Buffer spans_, splits_;
+  Workspace workspace_;
+  Arguments arguments_{};
+};
+
+}  // namespace spmmbench::window

@@ -1,0 +1,222 @@
+#pragma once
+// The window engine: C = A * B for A in windows, which async_wcsr and rsh share. A window (row
+// panel) is 8, 16 or 32 rows of A whose distinct columns are packed and cut in tiles of 16, its
+// k-blocks. A feature tile is the 128 or 256 bytes of a row of B, and the columns of C, that one
+// warp computes. A warp walks a span of tiles for one feature tile; the 16 rows of B of each tile
+// come by cp.async into a ring of kStages stages that belongs to the warp alone, so that the copies
+// run ahead across tiles and windows without any barrier between warps:
+//
+//      col_idx of tile i + kStages                      registers
+//      B rows and A of tile i + kStages - 1 .. i + 1     in flight, shared memory
+//      B rows and A of tile i                           fragments -> mma
+//
+//   stage: | 16 rows of B, kRowBytes each, 16-byte chunks swizzled | A: what its format copies |
+//
+// The product is C^T = B^T * A^T: mma's m is the features, n the window's rows, k the tile's
+// columns, so that a window of 8 rows fills n. Any order of k serves as long as both operands
+// follow it: slots 2t, 2t + 1, 2t + 8, 2t + 9 (16-bit), or t and t + 4 of two steps (tf32), stand
+// for columns 4t .. 4t + 3, so that a lane's values of A are side by side in a row.
+//
+// How A is stored is a template parameter, the Operand:
+//
+//      Input, kWindowRows                        the type of mma's inputs; 8, 16 or 32
+//      struct Source                             what a launch is given
+//      static constexpr int kStageBytes          of A in a stage, a multiple of 16
+//      static constexpr int kLead                1: A of tile i + 1 comes with B of tile i, and is
+//                                                loaded before tile i is multiplied; 0: A of tile i
+//      Operand(source, span, tiles, lane)        before the predecessor has ended
+//      void copy(int i, std::uint32_t to)        starts the copy of the span's tile i, in order
+//      Fragment load(std::uint32_t from) const   of a tile whose copy has arrived
+//
+// window/choice.hpp chooses the windows, window/launch.hpp the launch.
+
+#include <cstdint>
+
+#include "ptx/cp_async.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/red.cuh"
+#include "window/accumulators.cuh"
+#include "window/row_loader.cuh"
+#include "window/stage.cuh"
+
+namespace spmmbench::window {
+
+// Adds this CTA's sums of a split window to those of the other CTAs. True in the warp that comes
+// last, which then holds the window's sums. Ordered: every CTA has a slot for its sums, and they
+// are added in the order of the CTAs, whoever is last. Otherwise all add into one slot as they
+// come, zero between launches: faster, but the rounding varies from launch to launch.
+template <int kSumVectors, class Totals>
+__device__ bool add_parts(const Arguments& in, int split_index, std::int64_t feature_tile,
+                          std::int64_t feature_tiles, unsigned lane, Totals& totals) {
+  const TileSplit split = in.splits[split_index];
+  const auto slot = [&](std::int64_t index) {
+    return in.sums + ((index * feature_tiles + feature_tile) * kSumVectors * 32 + lane) * 4;
+  };
+  float* const mine = slot(in.ordered ? blockIdx.x : split_index);
+  totals.for_each_four([&](int i, const float(&x)[4]) {
+    const float4 sum = make_float4(x[0], x[1], x[2], x[3]);
+    if (in.ordered) __stcg(reinterpret_cast<float4*>(mine + i * 128), sum);
+    else ptx::red_global_add_v4_f32(mine + i * 128, sum);
+  });
+  __threadfence();  // the sums are visible before the arrival is counted
+  __syncwarp();
+  unsigned before = 0;
+  unsigned* const arrivals = in.arrivals + split_index * feature_tiles + feature_tile;
+  if (lane == 0) before = atomicAdd(arrivals, 1U);
+  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(split.ctas) - 1U) return false;
+  if (lane == 0) *arrivals = 0;
+  __threadfence();  // and the others' sums are read after their arrivals
+  totals.clear();
+  for (int cta = 0; cta < (in.ordered ? split.ctas : 1); ++cta) {
+    float* const from = in.ordered ? slot(std::int64_t{split.first_cta} + cta) : mine;
+    totals.for_each_four([&](int i, float(&x)[4]) {
+      auto* const four = reinterpret_cast<float4*>(from + i * 128);
+      const float4 sum = __ldcg(four);
+      if (!in.ordered) *four = make_float4(0, 0, 0, 0);
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  }
+  return true;
+}
+
+// CTAs per SM that the registers must allow: as many as the rings leave room for, up to the point
+// where values would be spilled.
+template <int kWindowRows, int kRowBytes>
+constexpr int kMinCtasPerSm = kRowBytes == 256 || kWindowRows == 32 ? 4
+                              : kWindowRows == 16                   ? 5
+                                                                    : 7;
+
+// CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
+// those of a CTA). `shared`: a ring per warp, 128-byte aligned.
+template <class Operand, int kRowBytes, int kStages>
+__device__ void multiply_spans(const Arguments& in, const typename Operand::Source& a,
+                               unsigned char* shared) {
+  using S = Shape<Operand, kRowBytes, kStages>;
+  constexpr int kWindowRows = Operand::kWindowRows;
+  const unsigned lane = threadIdx.x;
+  const int member = threadIdx.z;
+  const std::int64_t feature_tile =
+      static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
+  const std::int64_t feature_tiles = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
+  const std::int64_t feature = feature_tile * S::kFeatures;
+
+  const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
+  const bool is_shared = (span.tiles & TileSpan::kShared) != 0;
+  const int tiles = span.tiles & ~TileSpan::kShared;
+  RowLoader<typename S::Input, kRowBytes> rows(in, feature, lane);
+  if (tiles > 0) rows.read_columns(span.first_tile);
+  Operand operand(a, span, tiles, lane);
+  // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
+  std::int32_t window = span.first_window;
+  const std::int32_t end = in.window_ptr[min(window + lane + 1, in.windows)] - span.first_tile;
+  const unsigned ends =
+      __reduce_or_sync(kFullWarp, !is_shared && end > 0 && end <= tiles ? 1U << (end - 1) : 0U);
+
+  const auto ring_of = [&](int m) {
+    return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
+  };
+  const auto ring = static_cast<std::uint32_t>(__cvta_generic_to_shared(ring_of(member)));
+  constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
+  constexpr int kLead = Operand::kLead;
+  const auto copy_rows = [&](int i, std::uint32_t stage) {
+    if (i < tiles) rows.copy(stage);
+    if (i + 1 < tiles) rows.read_columns(span.first_tile + i + 1);
+  };
+  const auto copy_a = [&](int i, std::uint32_t stage) {
+    if (i < tiles) operand.copy(i, stage + kOfA);
+  };
+  if constexpr (kLead == 1) {
+    copy_a(0, ring + (kStages - 1) * S::kStageBytes);
+    ptx::cp_async_commit_group();
+  }
+  ptx::griddepcontrol_wait();
+  if (in.release_early) ptx::griddepcontrol_launch_dependents();
+#pragma unroll
+  for (int s = 0; s < kStages - 1; ++s) {
+    copy_rows(s, ring + s * S::kStageBytes);
+    copy_a(s + kLead, ring + s * S::kStageBytes);
+    ptx::cp_async_commit_group();
+  }
+
+  Accumulators<typename S::Input, kWindowRows, kRowBytes> sums(lane);
+  const auto store = [&] {
+    float* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
+#pragma unroll
+    for (int r = 0; r < kWindowRows / 8; ++r)
+#pragma unroll
+      for (int odd = 0; odd < 2; ++odd) {
+        std::int64_t place = std::int64_t{window} * kWindowRows + r * 8 + lane % 4 * 2 + odd;
+        const bool inside = place < in.places;
+        if (inside && in.row_ids != nullptr) place = in.row_ids[place];
+        row[r][odd] = inside && place >= 0 ? in.c + place * in.ldc + feature : nullptr;
+      }
+    sums.for_each_vector([&](int r, int odd, int offset, float4 x) {
+      if (row[r][odd] != nullptr && feature + offset < in.n)
+        __stcs(reinterpret_cast<float4*>(row[r][odd] + offset), x);
+    });
+  };
+
+  std::uint32_t full = ring, free = ring + (kStages - 1) * S::kStageBytes;
+  const auto advance = [&](std::uint32_t stage) {
+    return stage == ring + (kStages - 1) * S::kStageBytes ? ring : stage + S::kStageBytes;
+  };
+  Fragment<typename S::Input, kWindowRows> fragment;
+  if constexpr (kLead == 1) {
+    ptx::cp_async_wait_group<kStages - 1>();
+    __syncwarp();
+    if (tiles > 0) fragment = operand.load(free + kOfA);
+  }
+  for (int i = 0; i < tiles; ++i) {
+    ptx::cp_async_wait_group<kStages - 2>();
+    __syncwarp();  // the other lanes' copies too; and all are done with the stage filled next
+    copy_rows(i + kStages - 1, free);
+    copy_a(i + kStages - 1 + kLead, free);
+    ptx::cp_async_commit_group();
+    if constexpr (kLead == 0) {
+      sums.add(full, operand.load(full + kOfA));
+    } else {
+      Fragment<typename S::Input, kWindowRows> next = fragment;
+      if (i + 1 < tiles) next = operand.load(full + kOfA);
+      sums.add(full, fragment);
+      fragment = next;
+    }
+    full = advance(full);
+    free = advance(free);
+    if ((ends >> i & 1U) != 0) {
+      store();
+      sums.clear();
+      ++window;
+    }
+  }
+  ptx::griddepcontrol_launch_dependents();
+  if (!is_shared) return;
+
+  // One window for the whole team: the first member adds the others' sums to its own.
+  ptx::cp_async_wait_group<0>();
+  __syncthreads();
+  if (member > 0)
+    sums.for_each_four([&](int i, const float(&x)[4]) {
+      reinterpret_cast<float4*>(ring_of(member))[i * 32 + lane] =
+          make_float4(x[0], x[1], x[2], x[3]);
+    });
+  __syncthreads();
+  if (member > 0) return;
+  for (int m = 1; m < static_cast<int>(blockDim.z); ++m) {
+    const auto* theirs = reinterpret_cast<const float4*>(ring_of(m));
+    sums.for_each_four([&](int i, float(&x)[4]) {
+      const float4 sum = theirs[i * 32 + lane];
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  }
+  if (span.split < 0 ||
+      add_parts<S::kSumVectors>(in, span.split, feature_tile, feature_tiles, lane, sums))
+    store();
+}
+
+}  // namespace spmmbench::window

@@ -1,0 +1,66 @@
+#pragma once
+// What the parts of the window engine share: arguments, the layout of a stage, the fragment of A.
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "format/tile_work.hpp"
+#include "ptx/tf32.cuh"
+
+namespace spmmbench::window {
+
+constexpr int kTileColumns = 16;
+constexpr unsigned kFullWarp = 0xFFFFFFFFU;
+constexpr int kMaxThreads = 128;  // of a CTA
+
+struct Arguments {
+  const TileSpan* spans;
+  const TileSplit* splits;
+  const std::int32_t* window_ptr;  // tiles before every window, and in all
+  const std::int32_t* col_idx;     // 16 per tile; -1 fills up a window's last
+  const std::int32_t* row_ids;  // place -> row of C, -1 for none; null when the places are the rows
+  std::int32_t places;
+  std::int32_t windows;
+  const void* b;
+  std::uint32_t b_row_bytes;
+  float* c;
+  std::int64_t ldc;
+  std::int64_t n;
+  bool ordered;               // how the CTAs of a split window add up, see add_parts
+  float* sums;                // of split windows: [slot][feature tile][vector][lane][4]
+  unsigned* arrivals;         // [split][feature tile]; all zero between launches
+  bool release_early = true;  // see window/launch.hpp
+};
+
+template <class Input>
+constexpr int kInputBytes = 2;
+template <>
+constexpr int kInputBytes<ptx::Tf32> = 4;
+
+template <class Operand, int kRowBytes, int kStages>
+struct Shape {
+  using Input = typename Operand::Input;
+  static constexpr int kFeatures = kRowBytes / kInputBytes<Input>;  // of a feature tile
+  // A multiple of 128, so that chunks are addressed by xor.
+  static constexpr int kStageBytes =
+      (kTileColumns * kRowBytes + Operand::kStageBytes + 127) / 128 * 128;
+  static constexpr int kSumVectors = Operand::kWindowRows * kFeatures / 128;  // float4 per lane
+  // Of a warp; its sums pass through its ring when windows are shared.
+  static constexpr int kRingBytes = std::max(kStages * kStageBytes, kSumVectors * 512);
+  static_assert(kRingBytes % 128 == 0);
+  static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");
+};
+
+// A's values of one tile that a lane multiplies: for each eight rows, row lane / 4,
+// columns 4t .. 4t + 3 with t = lane % 4.
+template <class Input, int kWindowRows>
+struct Fragment {
+  std::conditional_t<kInputBytes<Input> == 4, uint4, uint2> x[kWindowRows / 8];
+};
+
+// Chunk c of row r of a stage lies at c ^ swizzle(r): the eight rows of an ldmatrix (slots 2t + s
+// of a half), and the rows 4t + j of four lanes, are in different banks.
+__device__ inline unsigned swizzle(unsigned row) { return row / 4 * 2 + row % 2; }
+
+}  // namespace spmmbench::window
