@@ -134,7 +134,7 @@ def forms(backend, device, precision, widths):
         }
     if backend == "pyg":
         return {
-            "messages": lambda matrix: PygMessages(matrix, device, dtype),
             "EdgeIndex": lambda matrix: PygEdgeIndex(matrix, device, dtype),
+            "messages": lambda matrix: PygMessages(matrix, device, dtype),
         }
     return {backend: lambda matrix: Spmmbench(matrix, device, precision, backend, widths)}

@@ -5,6 +5,7 @@ import ctypes
 import dataclasses
 
 import numpy as np
+import scipy.sparse
 
 from . import _abi as abi
 from . import _dense
@@ -37,26 +38,25 @@ class Csr:
 
     def fitted(self, kernel):
         """The same matrix with arrays that `kernel` (a struct of the interface) takes."""
-        index = dataclasses.replace(
+        out = dataclasses.replace(
             self,
             row_ptr=_index(self.row_ptr, kernel.row_ptr_types),
             col_idx=_index(self.col_idx, kernel.col_idx_types),
         )
         kind = _dtype(self.values)
         if kind not in _VALUE_TYPES or not kernel.a_value_types >> _VALUE_TYPES[kind] & 1:
-            index.values = _cast(self.values, "float32")
-        memory = abi.HOST if self.device == "cpu" else abi.CUDA
-        if not kernel.a_memory >> memory & 1:
-            index = index.on_host() if memory == abi.CUDA else index.on_gpu()
-        return index
+            out.values = _cast(self.values, "float32")
+        if kernel.a_memory >> (abi.HOST if self.device == "cpu" else abi.CUDA) & 1:
+            return out
+        if self.device == "cpu":
+            raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
+        return out.on_host()
 
     def on_host(self):
-        return Csr(
-            self.shape, *(_to_numpy(x) for x in (self.row_ptr, self.col_idx, self.values)), "cpu"
-        )
-
-    def on_gpu(self):
-        raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
+        """The same as NumPy arrays; values of bf16 become fp32."""
+        values = _cast(self.values, "float32") if _dtype(self.values) == "bfloat16" else self.values
+        arrays = (_to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
+        return Csr(self.shape, *arrays, "cpu")
 
     def struct(self):
         return abi.Csr(
@@ -74,10 +74,7 @@ class Csr:
 
     def to_scipy(self, dtype=np.float64):
         """A copy on the host, with values of `dtype`."""
-        import scipy.sparse
-
-        host = Csr(self.shape, self.row_ptr, self.col_idx, _cast(self.values, "float32"), None)
-        host = host.on_host()
+        host = self.on_host()
         arrays = (host.values.astype(dtype), host.col_idx, host.row_ptr)
         return scipy.sparse.csr_matrix(arrays, shape=self.shape)
 
@@ -94,12 +91,13 @@ class Csr:
             row_ptr[1:] = torch.bincount(self.col_idx, minlength=self.shape[1]).cumsum(0)
             col_idx = rows[order].to(self.col_idx.dtype)
             return Csr(self.shape[::-1], row_ptr, col_idx, self.values[order], self.device)
-        host = self.on_host() if self.device != "cpu" else self
-        rows = np.repeat(np.arange(self.shape[0], dtype=host.col_idx.dtype), np.diff(host.row_ptr))
-        order = np.argsort(host.col_idx, kind="stable")
-        row_ptr = np.zeros(self.shape[1] + 1, host.row_ptr.dtype)
-        np.cumsum(np.bincount(host.col_idx, minlength=self.shape[1]), out=row_ptr[1:])
-        return Csr(self.shape[::-1], row_ptr, rows[order], host.values[order], "cpu")
+        host = self.on_host()
+        # scipy moves the positions of the values, which may be of a type that it does not have.
+        places = scipy.sparse.csr_matrix(
+            (np.arange(self.nnz), host.col_idx, host.row_ptr), shape=self.shape
+        )
+        out = places.T.tocsr()
+        return Csr(self.shape[::-1], out.indptr, out.indices, host.values[out.data], "cpu")
 
     def same_as(self, other):
         """Whether both hold the same arrays, element by element."""

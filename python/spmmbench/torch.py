@@ -8,6 +8,8 @@ A is a constant: it gets no gradient. A^T is made and prepared at the first back
 equals A, the same prepared form serves both. Plans are kept, one for each width of X.
 """
 
+import weakref
+
 import torch
 
 from . import _sparse
@@ -57,7 +59,7 @@ class SparseMatrix(torch.nn.Module):
         self.prepared = Prepared(self._a, *self._asked)
         self._dtype = _DTYPE_OF[self.prepared.precision]
         self._plans = {}
-        self._transposed = []  # in a list, so that it is no submodule of its own transpose
+        self._transpose = None  # A^T; of A^T a weak reference to A, so that no cycle keeps both
 
     @property
     def shape(self):
@@ -71,15 +73,19 @@ class SparseMatrix(torch.nn.Module):
 
     def transposed(self):
         """A^T as such a matrix, made at the first call."""
-        if not self._transposed:
-            transpose = self._a.transposed()
-            if transpose.same_as(self._a):
-                self._transposed.append(self)
-            else:
-                other = SparseMatrix(transpose, *self._asked)
-                other._transposed.append(self)
-                self._transposed.append(other)
-        return self._transposed[0]
+        known = self._transpose
+        if isinstance(known, weakref.ref):
+            known = known()
+        if known is not None:
+            return known
+        transpose = self._a.transposed()
+        if transpose.same_as(self._a):
+            self._transpose = weakref.ref(self)
+            return self
+        other = SparseMatrix(transpose, *self._asked)
+        other._transpose = weakref.ref(self)
+        self._transpose = other
+        return other
 
     def forward(self, x):
         if torch.is_grad_enabled() and x.requires_grad:
