@@ -5,6 +5,8 @@
   fetch_suitesparse.py --papers                    every matrix that data/manifest.csv names
   fetch_suitesparse.py --rule --limit 512          the papers' selection rule, smallest first
   fetch_suitesparse.py --group Williams --list     show what would be fetched
+  fetch_suitesparse.py --recorded general          those of the recorded runs (data/lists/recorded.csv),
+                                                   and OUT/general.txt for `spmmbench run @OUT/general.txt`
 
 Archives land as OUT/GROUP/NAME.tar.gz, which spmmbench reads as they are; graphs from other
 collections are converted to OUT/GROUP/NAME.mtx. An interrupted download resumes. Each file is
@@ -37,7 +39,9 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
-MANIFEST = pathlib.Path(__file__).resolve().parent.parent / "data" / "manifest.csv"
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+MANIFEST = DATA / "manifest.csv"
+RECORDED = DATA / "lists" / "recorded.csv"
 COLLECTION = "https://sparse.tamu.edu"
 CHUNK = 1 << 20
 
@@ -91,6 +95,38 @@ def read_manifest(path):
             else:
                 entries.append(Entry(row["name"], row["group"], row["url"], row["source"], *sizes))
     return entries, rule
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A matrix of a recorded run that this script does not download."""
+
+    name: str
+    where: str
+    line: str | None  # of a list for spmmbench; None: it has to be fetched by hand
+
+
+def read_recorded(path, name, least_nnz):
+    """What the recorded runs call the list `name`: Entry or Elsewhere each."""
+    chosen, lists = [], set()
+    with open(path, newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            lists.update(row["lists"].split())
+            if name not in row["lists"].split() or int(row["nnz"]) < least_nnz:
+                continue
+            sizes = int(row["rows"]), int(row["cols"]), int(row["nnz"])
+            if row["collection"] == "suitesparse":
+                chosen.append(collection_entry(*row["where"].split("/", 1), *sizes))
+            elif row["collection"] in ("tu", "ogb"):
+                chosen.append(Entry(row["name"], row["collection"], row["where"], row["collection"], *sizes))
+            elif row["collection"] == "generator":
+                chosen.append(Elsewhere(row["name"], row["where"], row["where"]))
+            else:
+                where = f"{row['where']}{' (' + row['note'] + ')' if row['note'] else ''}"
+                chosen.append(Elsewhere(row["name"], where, None))
+    if name not in lists:
+        raise FetchError(f"no recorded list {name}; there are: {', '.join(sorted(lists))}")
+    return chosen
 
 
 def parse_index(text):
@@ -351,7 +387,7 @@ class Folder:
                 raise FetchError(f"{self.lock_path}: {error}") from None
 
     def ensure(self, entry):
-        """Makes sure that the entry's file is there and right. Returns what was done."""
+        """Makes sure that the entry's file is there and right. Returns what was done and the file."""
         suffix = ".tar.gz" if entry.source == "suitesparse" else ".zip"
         archive = self.path / entry.group / (entry.name + suffix)
         matrix = archive if suffix == ".tar.gz" else archive.with_suffix(".mtx")
@@ -372,7 +408,7 @@ class Folder:
             self._record(entry, archive)
         if matrix != archive and (outcome == "fetched" or not matrix.exists()):
             convert_to_mtx(entry, archive, matrix)
-        return f"{outcome}: {matrix}"
+        return outcome, matrix
 
     def _download(self, entry, archive, recorded):
         archive.parent.mkdir(parents=True, exist_ok=True)
@@ -425,6 +461,7 @@ def parse_arguments(argv):
     add(
         "--rule", action="store_true", help="the manifest's selection rule (rows, columns, entries)"
     )
+    add("--recorded", metavar="LIST", help="a list of data/lists/recorded.csv: general, pruned, held-out")
     add("--group", help="every matrix of the groups that match this glob")
     for what in ("min-rows", "min-cols", "min-nnz", "max-nnz", "limit"):
         add(f"--{what}", type=int, default=0, metavar="N")
@@ -442,8 +479,8 @@ def parse_arguments(argv):
     add("--retries", type=int, default=4, metavar="N")
     add("--timeout", type=float, default=30, metavar="SECONDS")
     args = parser.parse_args(argv)
-    if not (args.names or args.papers or args.rule or args.group):
-        parser.error("expected matrix names, --papers, --rule or --group")
+    if not (args.names or args.papers or args.rule or args.group or args.recorded):
+        parser.error("expected matrix names, --papers, --rule, --group or --recorded")
     return args
 
 
@@ -458,21 +495,36 @@ def main(argv):
 
     try:
         entries = select(args, *read_manifest(args.manifest), load_index)
+        elsewhere = []
+        if args.recorded:
+            recorded = read_recorded(RECORDED, args.recorded, args.min_nnz)
+            entries += [e for e in recorded if isinstance(e, Entry)]
+            elsewhere = [e for e in recorded if isinstance(e, Elsewhere)]
         if args.list:
             for e in entries:
                 sizes = f"{e.rows} x {e.cols}, {e.nnz} entries" if e.rows else "size unknown"
                 print(f"{e.key:40} {sizes}")
+            for e in elsewhere:
+                print(f"{e.name:40} {e.where}")
             return 0
         args.out.mkdir(parents=True, exist_ok=True)
         folder = Folder(args.out, downloader, args.update_lock)
-        failed = 0
+        failed, runnable = 0, [e.line for e in elsewhere if e.line]
         for number, entry in enumerate(entries, start=1):
             try:
-                outcome = folder.ensure(entry)
+                outcome, matrix = folder.ensure(entry)
+                outcome = f"{outcome}: {matrix}"
+                runnable.append(str(matrix))
             except FetchError as error:
                 failed += 1
                 outcome = f"failed: {error}"
             print(f"[{number}/{len(entries)}] {entry.key}: {outcome}", file=sys.stderr, flush=True)
+        if args.recorded:
+            for e in elsewhere:
+                if not e.line:
+                    print(f"not fetched: {e.name}, from {e.where}", file=sys.stderr)
+            with create(args.out / f"{args.recorded}.txt") as file:
+                file.write("".join(f"{line}\n" for line in runnable).encode())
     except NoNetwork as error:
         print(f"fetch_suitesparse: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """scripts/fetch_suitesparse.py against a server on the loopback that misbehaves on request."""
 
+import csv
 import gzip
 import hashlib
 import http.server
@@ -20,11 +21,11 @@ SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file
 SCRIPT = SOURCE / "scripts" / "fetch_suitesparse.py"
 
 
-def archive_of(name, filler):
+def archive_of(name, filler, sizes="1 1"):
     """A .tar.gz as the collection packs it, of incompressible size."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w:gz") as tar:
-        text = b"%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n% " + filler
+        text = b"%%MatrixMarket matrix coordinate pattern general\n%s 1\n1 1\n%% %s" % (sizes.encode(), filler)
         info = tarfile.TarInfo(f"{name}/{name}.mtx")
         info.size = len(text)
         tar.addfile(info, io.BytesIO(text))
@@ -294,6 +295,34 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(lines[2:], ["3 3 4", "1 2", "2 1", "2 3", "3 2"])
         lines = self.path("link/ddi.mtx").read_text().splitlines()
         self.assertEqual(lines[2:], ["3 3 4", "3 1", "1 1", "2 2", "3 3"])
+
+    def test_a_recorded_list_becomes_a_list_that_the_program_reads(self):
+        with open(SOURCE / "data/lists/recorded.csv", newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if "general" in row["lists"].split()]
+        expected = []
+        for row in rows:
+            if row["collection"] == "suitesparse":
+                name = row["where"].split("/")[1]
+                archive = archive_of(name, b"", f"{row['rows']} {row['cols']}")
+                self.server.files[f"/MM/{row['where']}.tar.gz"] = archive
+                expected.append(str(self.path(row["where"] + ".tar.gz")))
+        result = self.fetch("--recorded", "general", "--retries", "0")
+        self.assertEqual(result.returncode, 4, result.stderr)  # the other collections are not served
+        self.assertIn("not fetched: USA-road-d.NY, from https://github.com/", result.stderr)
+        lines = self.path("general.txt").read_text().splitlines()
+        self.assertEqual(lines, ["gen:stencil?points=7&nx=100", *expected])
+
+    def test_recorded_lists_name_what_the_recorded_runs_measured(self):
+        with open(SOURCE / "data/lists/recorded.csv", newline="", encoding="utf-8") as file:
+            names = {row["name"] for row in csv.DictReader(file)}
+        run = json.loads((SOURCE / "results/h200/irregular-fp16-n128.json").read_text())
+        measured = {pathlib.Path(row["matrix"]["source"]).stem for row in run["rows"]}
+        self.assertEqual({name for name in measured if name not in names}, set())
+
+    def test_an_unknown_recorded_list_is_one_line_with_those_there_are(self):
+        result = self.fetch("--recorded", "dense")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no recorded list dense; there are: general, held-out, pruned", result.stderr)
 
     def test_nothing_asked_for_is_a_usage_error(self):
         result = self.fetch()
