@@ -10,7 +10,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <optional>
+#include <string_view>
 
 #include "async_bcsr/kernel.cuh"
 #include "async_bcsr/work.hpp"
@@ -103,34 +106,51 @@ const std::vector<Variant>& variants() {
 
 // ---- Options -----------------------------------------------------------------------------------
 
-std::vector<OptionSpec> option_specs() {
-  return {
-      {"block", "64x64", "stored blocks, ROWSxCOLUMNS: multiples of 64x64 (tf32: of 64x32)"},
-      {"tile_n", "auto", "columns of C per thread block: 64, 128 or 256"},
-      {"group", "overlap", "unit rows that share: overlap (most common columns) or consecutive"},
-      {"stages", "auto", "stages of the ring, 1 to 8"},
-      {"grid", "persistent", "persistent, or static: one thread block per block of C"},
-      {"swath", "auto", "width of the bands of C taken in turn, in cluster * tile_n columns"},
-      {"producer", "tma", "tma or cp_async"},
-      {"specialise", "1", "0: consumers issue the loads themselves"},
-      {"cluster", "auto", "2: pairs of thread blocks share A's tiles by multicast; 1: none"},
-      {"min_fill", "0.01", "least share of nonzeros in large blocked matrices"}};
-}
-
 struct Block {
   int rows, cols;
 };
 
-// "64" or "128x64".
-Block parse_block(const Options& options) {
-  const std::string text = options.get("block", "64x64");
+constexpr int kMostBlock = 1024;  // rows and columns
+
+// "64" or "128x64"; none for anything else.
+std::optional<Block> parse_block(const std::string& text) {
+  const auto size = [](std::string_view digits) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+    return whole && value <= kMostBlock ? value : 0;
+  };
   const std::size_t cross = text.find('x');
-  Options sizes;
-  sizes.set("block", text.substr(0, cross));
-  sizes.set("block columns", cross == std::string::npos ? text : text.substr(cross + 1));
-  return {static_cast<int>(sizes.get_int("block", 64, 1, 1024)),
-          static_cast<int>(sizes.get_int("block columns", 64, 1, 1024))};
+  const std::string_view all = text;
+  const Block block{size(all.substr(0, cross)),
+                    size(cross == std::string::npos ? all : all.substr(cross + 1))};
+  if (block.rows < 1 || block.cols < 1) return std::nullopt;
+  return block;
 }
+
+const auto kBlock =
+    text_option("block", "64x64",
+                {fmt::format("ROWSxCOLUMNS, each from 1 to {}", kMostBlock),
+                 [](const std::string& text) { return parse_block(text).has_value(); },
+                 {"64", "128x64", "1024x1024"}},
+                "stored blocks: multiples of 64x64 (tf32: of 64x32)");
+const auto kTileN = auto_choice_option<int>("tile_n", {"64", "128", "256"}, "columns of C per CTA");
+const auto kGroup =
+    choice_option("group", "overlap", {"overlap", "consecutive"},
+                  "unit rows that share A's steps; overlap: those with most common columns");
+const auto kStages = auto_integer_option("stages", 1, bcsr::kMaxStages, "stages of the ring");
+constexpr int kUsualStages = 4;
+const auto kGrid =
+    choice_option("grid", "persistent", {"persistent", "static"}, "static: one CTA per block of C");
+const auto kSwath = auto_integer_option<std::int64_t>(
+    "swath", 1, INT32_MAX, "width of the bands of C taken in turn, in cluster * tile_n columns");
+const auto kProducer =
+    choice_option("producer", "tma", {"tma", "cp_async"}, "instruction that fills the ring");
+const auto kSpecialise = flag_option("specialise", true, "0: consumers issue the loads themselves");
+const auto kCluster =
+    auto_integer_option("cluster", 1, 2, "2: pairs of CTAs share A's tiles by multicast; 1: none");
+const auto kMinFill =
+    real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large blocked matrices");
 
 int step_columns(Precision precision) {
   return bcsr::kLineBytes / static_cast<int>(bytes_of(storage_type(precision)));
@@ -144,10 +164,8 @@ Layout kernel_layout(const Problem& problem) {
 // Null when there is none.
 const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
   const Options& o = problem.options;
-  const Loader loader = o.get_choice("producer", "tma", {"tma", "cp_async"}) == "tma"
-                            ? Loader::tma
-                            : Loader::cp_async;
-  const bool specialised = o.get_bool("specialise", true);
+  const Loader loader = kProducer(o) == "tma" ? Loader::tma : Loader::cp_async;
+  const bool specialised = kSpecialise(o);
   for (const Variant& v : variants())
     if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
         v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
@@ -160,10 +178,8 @@ const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
 const Variant* choose_variant(const Problem& problem) {
   const Options& o = problem.options;
   const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
-  const auto tile_n = static_cast<int>(
-      o.get("tile_n", "auto") == "auto" ? wide : o.get_int("tile_n", wide, 64, 256));
-  if (o.get("cluster", "auto") != "auto")
-    return find_variant(problem, tile_n, static_cast<int>(o.get_int("cluster", 1, 1, 2)));
+  const int tile_n = kTileN(o).value_or(wide);
+  if (const auto cluster = kCluster(o)) return find_variant(problem, tile_n, *cluster);
   // A second tile that lies outside of C costs more than the multicast saves.
   const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
   const bool few =
@@ -197,7 +213,7 @@ __global__ void transpose(DenseView b, DenseView out) {
 // A in blocks, on the device. It is the same for every shape of B and C.
 struct BlockedA {
   BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
-      : a(operand), options(o), block(parse_block(o)) {
+      : a(operand), options(o), block(*parse_block(kBlock(o))) {
     const ElementType type = storage_type(a.precision);
     Bcsr bcsr;
     {
@@ -205,9 +221,7 @@ struct BlockedA {
       bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block.rows, block.cols));
       groups = BcsrGroups::build(
           bcsr.pattern, step_columns(a.precision),
-          o.get_choice("group", "overlap", {"overlap", "consecutive"}) == "overlap"
-              ? BcsrGrouping::overlap
-              : BcsrGrouping::consecutive);
+          kGroup(o) == "overlap" ? BcsrGrouping::overlap : BcsrGrouping::consecutive);
       stats = bcsr.pattern.stats(static_cast<int>(bytes_of(type)));
     }
     const auto timed = stages.scope("upload");
@@ -241,9 +255,8 @@ class AsyncBcsrPlan final : public Plan {
     const ElementType type = storage_type(problem.precision);
     const std::int64_t n_tiles =
         (problem.n + variant_.tile_n * variant_.cluster - 1) / (variant_.tile_n * variant_.cluster);
-    stages_ = o.get("stages", "auto") == "auto"
-                  ? std::min(4, variant_.max_stages(device.info().shared_per_block))
-                  : static_cast<int>(o.get_int("stages", 4, 1, bcsr::kMaxStages));
+    stages_ = kStages(o).value_or(
+        std::min(kUsualStages, variant_.max_stages(device.info().shared_per_block)));
 
     shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
@@ -254,11 +267,10 @@ class AsyncBcsrPlan final : public Plan {
     std::vector<std::int32_t> work_ptr;
     {
       const auto timed = stages.scope("build");
-      const std::int64_t swath = o.get("swath", "auto") == "auto" ? default_swath(problem.k(), type)
-                                                                  : o.get_int("swath", 1, 1);
+      const std::int64_t swath = kSwath(o).value_or(default_swath(problem.k(), type));
       work = bcsr::launch_order(a.groups, n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
-      if (o.get_choice("grid", "persistent", {"persistent", "static"}) == "persistent") {
+      if (kGrid(o) == "persistent") {
         clusters_ = std::min(resident_clusters(), clusters_);
         bcsr::Schedule schedule = bcsr::make_schedule(a.groups, work, variant_.tile_n, clusters_);
         work.swap(schedule.work);
@@ -440,13 +452,14 @@ class AsyncBcsr final : public Kernel {
     info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;
-    info_.options = option_specs();
+    info_.options = {kBlock, kTileN,    kGroup,      kStages,  kGrid,
+                     kSwath, kProducer, kSpecialise, kCluster, kMinFill};
   }
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Options& o = problem.options;
-    const Block block = parse_block(o);
+    const Block block = *parse_block(kBlock(o));
     const int unit_k = step_columns(problem.precision);
     if (block.rows % bcsr::kUnitRows != 0 || block.cols % unit_k != 0)
       return Support::no(fmt::format(
@@ -457,15 +470,14 @@ class AsyncBcsr final : public Kernel {
     if (variant == nullptr)
       return Support::no("no variant with this tile_n, producer, specialise and cluster");
     const int max_stages = variant->max_stages(device.shared_per_block);
-    if (o.get("stages", "auto") != "auto" &&
-        o.get_int("stages", 1, 1, bcsr::kMaxStages) > max_stages)
+    if (kStages(o).value_or(1) > max_stages)
       return Support::no(fmt::format("shared memory holds {} stages of {} bytes", max_stages,
                                      variant->stage_bytes));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block.rows, block.cols);
     const double fill = pattern.blocks() == 0 ? 1
                                               : static_cast<double>(pattern.nnz) /
                                                     static_cast<double>(pattern.stored());
-    if (pattern.stored() > kSmallStored && fill < o.get_double("min_fill", 0.01))
+    if (pattern.stored() > kSmallStored && fill < kMinFill(o))
       return Support::no(fmt::format("{}x{} blocks would be {:.2g} % full (min_fill)", block.rows,
                                      block.cols, 100 * fill));
     if (pattern.blocks() * block.rows > INT32_MAX)

@@ -116,14 +116,18 @@ class AsyncWcsrPlan final : public Plan {
   PlanReport report_;
 };
 
+const auto kOrder = window::order_option("auto");
+const auto kBuild =
+    choice_option("build", "device", {"host", "device"}, "where the format is built");
+
 class AsyncWcsrPrepared final : public Prepared {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
       : a_(a),
         options_(options),
         device_(device),
-        on_device_(options.get_choice("build", "device", {"host", "device"}) == "device"),
-        chooser_(a, options, "auto",
+        on_device_(kBuild(options) == "device"),
+        chooser_(a, options, kOrder,
                  window::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision))))) {
   }
 
@@ -184,8 +188,7 @@ class AsyncWcsr final : public Kernel {
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = window::options_with(
-          "auto", {{"build", "device", "where the format is built: host or device"}}),
+      .options = window::options_with(kOrder, {kBuild}),
   };
 };
 

@@ -348,6 +348,9 @@ class AsyncWcsrPaperPrepared final : public Prepared {
   Device& device_;
 };
 
+const auto kPart =
+    integer_option("part", 16, 1, 32, "tiles of 64 columns per block; longer windows are split");
+
 class AsyncWcsrPaper final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
@@ -364,7 +367,7 @@ class AsyncWcsrPaper final : public Kernel {
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
                                     StageTimer& stages) const override {
-    const auto part = static_cast<int>(options.get_int("part", 16, 1, 32));
+    const int part = kPart(options);
     return std::make_unique<AsyncWcsrPaperPrepared>(a, part, device, stages);
   }
 
@@ -378,8 +381,7 @@ class AsyncWcsrPaper final : public Kernel {
       .precisions = {Precision::fp16, Precision::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = {{"part", "16",
-                   "tiles of 64 columns per block, 1 to 32; longer windows are split"}},
+      .options = {kPart},
   };
 };
 

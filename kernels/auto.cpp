@@ -89,13 +89,19 @@ class AutoPlan final : public Plan {
   MatrixFeatures features_;
 };
 
+const auto kCalls =
+    integer_option<std::int64_t>("calls", 0, 0, 1'000'000'000'000,
+                                 "count preparation as spread over this many calls; 0: ignore it");
+const auto kTune = integer_option(
+    "tune", 0, 0, 8, "measure so many of the best predictions on the device; 0 and 1: none");
+
 class AutoPrepared final : public Prepared {
  public:
   AutoPrepared(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
       : a_(a),
         device_(device),
-        calls_(options.get_int("calls", 0, 0)),
-        tune_(options.get_int("tune", 0, 0, kMostTuned)),
+        calls_(kCalls(options)),
+        tune_(kTune(options)),
         model_(device_model(device.info(), device.copy_bytes_per_second())) {
     const auto timed = stages.scope("choose");
     features_ = features_of(*a.a);
@@ -121,8 +127,6 @@ class AutoPrepared final : public Prepared {
     }
     return std::make_unique<AutoPlan>(std::move(plan), std::move(params), features_);
   }
-
-  static constexpr int kMostTuned = 8;
 
  private:
   std::unique_ptr<Plan> bind_one(const Candidate& candidate, const Shape& shape,
@@ -193,9 +197,8 @@ class Auto final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const auto calls = problem.options.get_int("calls", 0, 0);
-    const auto most = static_cast<std::size_t>(
-        std::max<std::int64_t>(1, problem.options.get_int("tune", 0, 0, AutoPrepared::kMostTuned)));
+    const std::int64_t calls = kCalls(problem.options);
+    const auto most = static_cast<std::size_t>(std::max(1, kTune(problem.options)));
     std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
     const auto best =
         supported(ranked(features_of(*problem.a), problem, problem, device_model(device, 0), calls),
@@ -224,8 +227,7 @@ class Auto final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = {{"calls", "0", "count preparation as spread over this many calls; 0: ignore it"},
-                  {"tune", "0", "measure the best predictions on the device, 2 to 8 of them"}},
+      .options = {kCalls, kTune},
   };
 };
 

@@ -25,7 +25,8 @@ namespace bitmap = bitmap_dense;
 using bitmap::Tiling;
 
 // Below this share of nonzeros a bit per position is most of what is read, and index formats win.
-constexpr double kMinFill = 0.01;
+const auto kMinFill =
+    real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refused for fill
 
 // ---- Variants ----------------------------------------------------------------------------------
@@ -233,8 +234,7 @@ class BitmapDense final : public Kernel {
         (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) * BitmapQueues::kLanes * 32;
     const double fill =
         static_cast<double>(problem.nnz()) / std::max(1.0, static_cast<double>(positions));
-    const double least = problem.options.get_double("min_fill", kMinFill);
-    if (positions > kSmallPositions && fill < least)
+    if (positions > kSmallPositions && fill < kMinFill(problem.options))
       return Support::no(
           fmt::format("{:.2g} % nonzeros, less than min_fill: a bit per position "
                       "is more than an index per nonzero",
@@ -269,7 +269,7 @@ class BitmapDense final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
-      .options = {{"min_fill", "0.01", "least share of nonzeros in large matrices"}},
+      .options = {kMinFill},
   };
 };
 

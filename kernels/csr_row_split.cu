@@ -214,6 +214,9 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
 
 constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
 
+const auto kSplit = auto_integer_option<std::int64_t>(
+    "split", 1, INT32_MAX, "most nonzeros per segment; longer rows are cut");
+
 // Long segments keep few groups busy to the end of a small matrix; short ones cost atomics. About
 // one segment per warp of the device, within what was best for large matrices.
 std::int64_t choose_split(const SparseOperand& a, const Options& options,
@@ -223,7 +226,7 @@ std::int64_t choose_split(const SparseOperand& a, const Options& options,
   constexpr std::int64_t kMaxSplit = 128;
   const std::int64_t share = a.nnz() / (kWarpsPerSm * device.sm_count);
   const auto even = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(share)));
-  return options.get_int("split", std::clamp(even, kMinSplit, kMaxSplit), 1, INT32_MAX);
+  return kSplit(options).value_or(std::clamp(even, kMinSplit, kMaxSplit));
 }
 
 struct Segments {
@@ -411,7 +414,7 @@ class CsrRowSplit final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
-      .options = {{"split", "auto", "most nonzeros per segment; longer rows are cut"}},
+      .options = {kSplit},
   };
 };
 

@@ -17,13 +17,9 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kDefaultBlock = 64;
+const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
 // Stored entries per nonzero beyond which the format is not a serious candidate.
 constexpr double kMaxPadding = 64;
-
-int block_of(const Options& options) {
-  return static_cast<int>(options.get_int("block", kDefaultBlock, 2, 128));
-}
 
 std::int64_t widest_block_row(const BcsrPattern& pattern) {
   std::int64_t widest = 0;
@@ -63,7 +59,7 @@ class CusparseBlockedEll final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
-    const int block = block_of(problem.options);
+    const int block = kBlock(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
       return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
@@ -80,7 +76,7 @@ class CusparseBlockedEll final : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    const int block = block_of(options);
+    const int block = kBlock(options);
     SparseOnDevice out;
     BlockedEll ell;
     {
@@ -135,7 +131,7 @@ class CusparseBlockedEll final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .baseline = true,
-      .options = {{"block", "64", "rows and columns of a block"}},
+      .options = {kBlock},
   };
 };
 

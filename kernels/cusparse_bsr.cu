@@ -13,20 +13,16 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kDefaultBlock = 64;
+const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
 // Stored entries per nonzero beyond which the format is not a serious candidate.
 constexpr double kMaxPadding = 64;
-
-int block_of(const Options& options) {
-  return static_cast<int>(options.get_int("block", kDefaultBlock, 2, 128));
-}
 
 class CusparseBsr final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    const int block = block_of(problem.options);
+    const int block = kBlock(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
       return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
@@ -44,7 +40,7 @@ class CusparseBsr final : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    const int block = block_of(options);
+    const int block = kBlock(options);
     SparseOnDevice out;
     Bcsr bcsr;
     {
@@ -85,7 +81,7 @@ class CusparseBsr final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .baseline = true,
-      .options = {{"block", "64", "rows and columns of a block"}},
+      .options = {kBlock},
   };
 };
 

@@ -40,13 +40,20 @@ void launch_tiles(const esmm::Operands& op, Stream stream) {
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
+const auto kPath = auto_choice_option(
+    "path", {"warp", "block"},
+    "lists per 32 x 32 tile of a warp or per 128 x 256 tile of a block; auto: by density");
+const auto kExtract = choice_option(
+    "extract", "none", {"none", "a", "ab"},
+    "patterns made inside every launch: none (compute only), a (B's cached), ab (total)");
+
 class EsmmPlan final : public Plan {
  public:
   EsmmPlan(const Problem& problem, Device& device, StageTimer& stages)
       : operands_(problem, device, stages),
         nnz_(problem.nnz()),
-        extract_(problem.options.get_choice("extract", "none", {"none", "a", "ab"})),
-        path_(problem.options.get_choice("path", "auto", {"auto", "warp", "block"})),
+        extract_(kExtract(problem.options)),
+        path_(kPath(problem.options)),
         sm_count_(device.info().sm_count) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(esmm::warp_list<WarpTile, kWarpTileBlocks>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -99,12 +106,13 @@ class EsmmPlan final : public Plan {
                                                     WarpTile::kCols, sm_count_, warp_needed_);
     const double block_cost =
         busiest_sm(size.m, size.n, BlockTile::kRows, BlockTile::kCols, sm_count_, block_needed_);
-    block_ = path_ == "auto" ? block_cost < warp_cost : path_ == "block";
+    block_ = path_ ? *path_ == "block" : block_cost < warp_cost;
   }
 
   esmm::PatternedOperands operands_;
   std::int64_t nnz_;
-  std::string extract_, path_;
+  std::string extract_;
+  std::optional<std::string> path_;
   int sm_count_;
   bool block_ = false;
   double warp_needed_ = 0;  // fractions of K, mean over the tiles of each path
@@ -119,11 +127,7 @@ class Esmm final : public Kernel {
     info_.source = "ESMM patterns; lists are ours";
     info_.precisions = {Precision::fp32};
     info_.inspects_b = true;
-    info_.options = {
-        {"path", "auto",
-         "warp: lists per 32 x 32 tile; block: per 128 x 256 tile; auto: by density"},
-        {"extract", "none",
-         "patterns made inside every launch: none (compute only), a (B's cached), ab (total)"}};
+    info_.options = {kPath, kExtract};
   }
   const KernelInfo& info() const override { return info_; }
 

@@ -44,6 +44,9 @@ class EsmmSkipPlan final : public Plan {
   std::int64_t nnz_;
 };
 
+const auto kBlockSkip =
+    flag_option("block_skip", true, "skip the loads of a 64 x 128 x 8 tile no warp needs");
+
 class EsmmSkipPrepared final : public Prepared {
  public:
   EsmmSkipPrepared(const SparseOperand& a, esmm::SkipRules rules, Device& device)
@@ -68,7 +71,7 @@ class EsmmSkip final : public Kernel {
     info_.source = "ESMM";
     info_.precisions = {Precision::fp32};
     info_.inspects_b = true;
-    info_.options = {{"block_skip", "1", "skip the loads of a 64 x 128 x 8 tile no warp needs"}};
+    info_.options = {kBlockSkip};
   }
   const KernelInfo& info() const override { return info_; }
 
@@ -77,7 +80,7 @@ class EsmmSkip final : public Kernel {
   }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
                                     StageTimer&) const override {
-    const esmm::SkipRules rules{use_a_, use_b_, options.get_bool("block_skip", true)};
+    const esmm::SkipRules rules{use_a_, use_b_, kBlockSkip(options)};
     return std::make_unique<EsmmSkipPrepared>(a, rules, device);
   }
 

@@ -55,18 +55,20 @@ bool packs_entries(std::int64_t n, Precision precision) {
   return n == 1 && bytes_of(storage_type(precision)) == 2;
 }
 
+const auto kSteps =
+    auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
+
 // Short shares end sooner and keep more warps busy; long ones leave fewer sums to exchange, which
 // pays once the device is full and rows are long enough to fill them. Measured
 // (docs/log/narrow.md).
 JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector,
                          const Options& options) {
-  constexpr int kMostSteps = 64;
   const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
   const std::int64_t many = is_vector ? 2'000'000 : 450'000;
   const int steps = row >= 20 && a.nnz() > 4'000'000 ? 32 : row >= 12 && a.nnz() > many ? 16 : 8;
   JaggedShape shape;
   shape.places = places;
-  shape.most_steps = static_cast<int>(options.get_int("steps", steps, 1, kMostSteps));
+  shape.most_steps = kSteps(options).value_or(steps);
   shape.whole_steps = std::max(a.nnz() > 1'200'000 ? 32 : 16, shape.most_steps);
   return shape;
 }
@@ -281,7 +283,7 @@ class JaggedSlicesKernel final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
-      .options = {{"steps", "auto", "most entries per lane of rows that take part of a warp"}},
+      .options = {kSteps},
   };
 };
 

@@ -100,12 +100,16 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
+const auto kOrder = window::order_option("search");
+const auto kReduce = auto_choice_option(
+    "reduce", {"fixup", "atomic"},
+    "sums of split windows: in a fixed order, or as they come; auto: atomic beyond 8 parts");
+
 // Whether split windows are added up in the order of their parts, which is as fast as adding them
 // as they come while parts are few, or as they come.
 bool adds_in_order(const Options& options, const TileWork& work) {
   constexpr std::int32_t kFewParts = 8;
-  const std::string reduce = options.get_choice("reduce", "auto", {"auto", "fixup", "atomic"});
-  if (reduce != "auto") return reduce == "fixup";
+  if (const auto reduce = kReduce(options)) return *reduce == "fixup";
   return work.splits.empty() || work.splits.front().ctas <= kFewParts;  // the longest is first
 }
 
@@ -264,7 +268,7 @@ class RshPrepared final : public Prepared {
       : a_(a),
         options_(options),
         device_(device),
-        chooser_(a, options, "search",
+        chooser_(a, options, kOrder,
                  cost_of(static_cast<int>(bytes_of(storage_type(a.precision))))) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
@@ -280,17 +284,17 @@ class RshPrepared final : public Prepared {
 
  private:
   std::string tau_for(std::int64_t n) const {
-    const std::string given = options_.get("tau_nnz", "auto");
-    if (given != "auto") return given;
+    if (const auto given = RsTile::kTauNnz(options_)) return fmt::format("{}", *given);
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     return fmt::format("{}", choose_tau_nnz(*a_.a, n * value_bytes));
   }
   Options format_options(const window::Choice& choice, const std::string& tau_nnz) const {
     Options out;
-    for (const char* key : {"rule", "members", "tau_delta"})
-      if (options_.has(key)) out.set(key, options_.get(key, ""));
-    out.set("window", fmt::format("{}", kWcsrHeights[choice.height_index]));
-    out.set("tau_nnz", tau_nnz);
+    for (const OptionSpec& option :
+         std::initializer_list<OptionSpec>{RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta})
+      if (options_.has(option.name)) out.set(option.name, options_.get(option.name, ""));
+    out.set(RsTile::kWindow.name, fmt::format("{}", kWcsrHeights[choice.height_index]));
+    out.set(RsTile::kTauNnz.name, tau_nnz);
     return out;
   }
 
@@ -332,13 +336,7 @@ class Rsh final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = window::options_with(
-          "search",
-          {{"rule", "overlap", "rows for the CUDA cores: printed or overlap"},
-           {"members", "collected", "rows of a window: collected or consecutive"},
-           {"tau_delta", "auto", "printed: most new, overlap: most shared columns"},
-           {"tau_nnz", "auto", "longest row for the CUDA cores, 0 to 32"},
-           {"reduce", "auto",
-            "split windows: fixup (fixed order), atomic, or auto (atomic beyond 8 parts)"}}),
+          kOrder, {RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta, RsTile::kTauNnz, kReduce}),
   };
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/spec.hpp"
+#include "spmmbench/option.hpp"
 
 namespace spmmbench {
 
@@ -36,5 +36,7 @@ class Format {
   virtual std::vector<OptionSpec> options() const { return {}; }
   virtual FormatStats analyze(const CsrMatrix& matrix, const Options& options) const = 0;
 };
+
+void check_options(const Format& format, const Options& options);  // throws Error
 
 }  // namespace spmmbench

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/spec.hpp"
+#include "spmmbench/option.hpp"
 
 namespace spmmbench {
 
@@ -23,7 +23,12 @@ class Generator {
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // one line
   virtual std::vector<OptionSpec> options() const = 0;
-  virtual Generated generate(const Options& options) const = 0;  // throws Error on bad options
+  // Throws Error for values that are allowed alone and not together.
+  virtual void check(const Options& /*options*/) const {}
+  virtual Generated generate(const Options& options) const = 0;  // of options that were checked
 };
+
+// Each value against its declaration, then Generator::check.
+void check_options(const Generator& generator, const Options& options);  // throws Error
 
 }  // namespace spmmbench

@@ -11,6 +11,7 @@
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/format.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/stage_timer.hpp"
 
@@ -108,7 +109,9 @@ class Kernel {
 // that take that get it.
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
-// The whole question: KernelInfo's limits, then Kernel::supports.
+void check_options(const Kernel& kernel, const Options& options);  // throws Error
+
+// The whole question: the options, KernelInfo's limits, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
 
 // For a kernel all of whose work depends on the shape: keeps A and makes PlanType(problem, device,

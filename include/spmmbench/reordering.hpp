@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/spec.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/stage_timer.hpp"
 
 namespace spmmbench {
@@ -21,8 +21,13 @@ class Reordering {
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // one line, with the source
   virtual std::vector<OptionSpec> options() const { return {}; }
+  // Throws Error for values that are allowed alone and not together.
+  virtual void check(const Options& /*options*/) const {}
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
 };
+
+// Each value against its declaration, then Reordering::check.
+void check_options(const Reordering& reordering, const Options& options);  // throws Error
 
 // The orders of one matrix's rows: each is computed once, whoever asks for it.
 class RowOrders {

@@ -13,11 +13,14 @@
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
+#include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
-#include "spmmbench/spec.hpp"
 
 namespace spmmbench::window {
+
+constexpr int kMaxWarps = 4;  // per CTA
 
 struct Choice {
   std::string order = "natural";
@@ -100,21 +103,35 @@ inline bool worth_order(const CsrMatrix& matrix, double natural_cost, std::int64
   return gathers_over_memory(matrix, natural_cost, n, value_bytes) > 0.54;
 }
 
-// What a kernel of the window engine offers: windows, its own options, the launch.
-inline std::vector<OptionSpec> options_with(const std::string& default_order,
+// Options of a kernel of the window engine: windows, its own, the launch.
+inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
+inline const auto kFeatureTile = auto_choice_option<int>(
+    "feature_tile", {"128", "256"}, "bytes of a row of B per warp; windows of 32 rows take 128");
+inline const auto kWarps = integer_option("warps", kMaxWarps, 1, kMaxWarps, "warps per CTA");
+inline const auto kSpan = auto_integer_option("span", 1, TileCut::kMaxSpanTiles, "tiles per warp");
+inline const auto kWhole = auto_integer_option("whole", 1, TileCut::kMaxSpanTiles,
+                                               "tiles up to which one warp keeps a window");
+inline const auto kPart = auto_integer_option("part", 1, TileCut::kMaxSpanTiles,
+                                              "most tiles per warp of a window that is cut");
+
+inline bool is_order(const std::string& text) {
+  if (text == "natural" || text == "auto" || text == "search") return true;
+  const Spec spec = Spec::parse(text);
+  check_options(Registry<Reordering>::instance().at(spec.name), spec.options);
+  return true;
+}
+inline Option<std::string> order_option(const std::string& value) {
+  return text_option("order", value,
+                     {"natural, auto, search or a reordering", is_order, {"natural", "degree"}},
+                     "row order inside the format; auto: natural or degree; search: also rsh, "
+                     "where gathers dominate");
+}
+
+inline std::vector<OptionSpec> options_with(const OptionSpec& order,
                                             const std::vector<OptionSpec>& own) {
-  std::vector<OptionSpec> all = {
-      {"window", "auto", "rows per window: 8, 16 or 32"},
-      {"order", default_order,
-       "row order inside the format: natural, a reordering, auto (natural or degree), search (or "
-       "rsh, where gathers dominate)"}};
+  std::vector<OptionSpec> all = {kWindow, order};
   all.insert(all.end(), own.begin(), own.end());
-  all.insert(all.end(),
-             {{"feature_tile", "auto", "bytes of a row of B per warp: 128 or 256 (32 rows: 128)"},
-              {"warps", "4", "warps per CTA, 1 to 4"},
-              {"span", "auto", "tiles per warp, 1 to 32"},
-              {"whole", "auto", "tiles up to which one warp keeps a window, 1 to 32"},
-              {"part", "auto", "most tiles per warp of a window that is cut, 1 to 32"}});
+  all.insert(all.end(), {kFeatureTile, kWarps, kSpan, kWhole, kPart});
   return all;
 }
 
@@ -127,14 +144,13 @@ inline int height_index(int rows) {
 // suggests. Orders and what is estimated of them are kept for the next N.
 class WindowChooser {
  public:
-  WindowChooser(const SparseOperand& a, const Options& options, const std::string& default_order,
+  WindowChooser(const SparseOperand& a, const Options& options, const Option<std::string>& order,
                 const FormatCost& format)
       : a_(a),
         value_bytes_(static_cast<int>(bytes_of(storage_type(a.precision)))),
-        order_(options.get("order", default_order)),
+        order_(order(options)),
         format_(format) {
-    const std::string window = options.get_choice("window", "auto", {"auto", "8", "16", "32"});
-    given_ = window == "auto" ? -1 : height_index(std::stoi(window));
+    if (const auto rows = kWindow(options)) given_ = height_index(*rows);
   }
 
   Choice choose(std::int64_t n, StageTimer& stages) {

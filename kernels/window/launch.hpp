@@ -14,12 +14,10 @@
 #include "ptx/tf32.cuh"
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/spec.hpp"
 #include "window/choice.hpp"
 
 namespace spmmbench::window {
 
-constexpr int kMaxWarps = 4;                    // per CTA
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a feature tile
 constexpr std::int64_t kMaxGridY = 65535;
 
@@ -43,9 +41,9 @@ template <class Make>
 auto make_variant(Precision precision, const Options& options, std::int64_t n, std::int64_t tiles,
                   std::int64_t windows, int window_rows, const Make& make) {
   const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
-  const std::string given = options.get_choice("feature_tile", "auto", {"auto", "128", "256"});
+  const auto given = kFeatureTile(options);
   const bool is_long =
-      given == "auto" ? prefer_long_rows(tiles, windows, row_bytes, window_rows) : given == "256";
+      given ? *given == kLongRow : prefer_long_rows(tiles, windows, row_bytes, window_rows);
   const auto of_input = [&]<class Input>(Input) {
     // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
     if (window_rows == 32) return make.template operator()<Input, 32, kShortRow>();
@@ -87,7 +85,7 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
                           const DeviceInfo& device) {
   LaunchShape out;
   const std::int64_t feature_tiles = (n + variant.features - 1) / variant.features;
-  const auto wanted = static_cast<int>(options.get_int("warps", kMaxWarps, 1, kMaxWarps));
+  const int wanted = kWarps(options);
   out.feature_tile_groups = static_cast<unsigned>((feature_tiles + wanted - 1) / wanted);
   out.cta_feature_tiles =
       static_cast<int>((feature_tiles + out.feature_tile_groups - 1) / out.feature_tile_groups);
@@ -103,13 +101,9 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   out.resident_ctas = std::int64_t{ctas_per_sm} * device.sm_count;
   out.cut =
       choose_cut(tiles, windows, feature_tiles, team, device.sm_count, ctas_per_sm * out.warps);
-  const auto given = [&](const char* key, int& count) {
-    if (options.get(key, "auto") != "auto")
-      count = static_cast<int>(options.get_int(key, 1, 1, TileCut::kMaxSpanTiles));
-  };
-  given("span", out.cut.span_tiles);
-  given("whole", out.cut.whole_tiles);
-  given("part", out.cut.part_tiles);
+  out.cut.span_tiles = kSpan(options).value_or(out.cut.span_tiles);
+  out.cut.whole_tiles = kWhole(options).value_or(out.cut.whole_tiles);
+  out.cut.part_tiles = kPart(options).value_or(out.cut.part_tiles);
   return out;
 }
 

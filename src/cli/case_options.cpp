@@ -9,7 +9,6 @@
 #include "cli/lists.hpp"
 #include "io/prune.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
@@ -67,14 +66,7 @@ RunOptions resolve(CaseOptions in) {
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
   out.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
-  out.reorderings.clear();
-  for (const std::string& text : split_list(in.reorder)) {
-    Spec spec = Spec::parse(text);
-    if (spec.name != "none")
-      spec.options.require_known(Registry<Reordering>::instance().at(spec.name).options(),
-                                 "reordering " + spec.name);
-    out.reorderings.push_back(std::move(spec));
-  }
+  out.reorderings = parse_reorderings(in.reorder);
   return out;
 }
 

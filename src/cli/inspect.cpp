@@ -38,12 +38,12 @@ Threshold parse_threshold(const std::string& text) {
   Threshold out;
   if (text.empty()) return out;
   const std::size_t colon = text.find(':');
-  Options options;
-  options.set("--threshold", text.substr(0, colon));
-  out.first = static_cast<int>(options.get_int("--threshold", 0, 0, RsTile::kMaxResidualLength));
-  options.set("--threshold", colon == std::string::npos ? text : text.substr(colon + 1));
-  out.last =
-      static_cast<int>(options.get_int("--threshold", 0, out.first, RsTile::kMaxResidualLength));
+  const auto bound = [&](int least, std::string value) {
+    return integer_option("--threshold", 0, least, RsTile::kMaxResidualLength,
+                          "")(Options({{"--threshold", std::move(value)}}));
+  };
+  out.first = bound(0, text.substr(0, colon));
+  out.last = bound(out.first, colon == std::string::npos ? text : text.substr(colon + 1));
   return out;
 }
 
@@ -55,7 +55,7 @@ std::vector<std::pair<const Format*, Options>> select_formats(const std::string&
     const std::size_t before = out.size();
     for (const Format* format : Registry<Format>::instance().sorted())
       if (glob_match(spec.name, format->name())) {
-        spec.options.require_known(format->options(), format->name());
+        check_options(*format, spec.options);
         out.emplace_back(format, spec.options);
       }
     if (out.size() == before) Registry<Format>::instance().at(spec.name);  // throws, naming all
@@ -120,8 +120,8 @@ Json structure_json(const CsrMatrix& matrix) {
           {"symmetric_pattern", s.symmetric_pattern}};
 }
 
-Json inspect_matrix(const NamedMatrix& input, const InspectArguments& arguments,
-                    Threshold threshold) {
+Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderings,
+                    const InspectArguments& arguments, Threshold threshold) {
   const CsrMatrix& matrix = input.csr;
   Json out = {{"name", input.name},          {"source", input.source},
               {"sha256", input.sha256},      {"rows", matrix.rows},
@@ -129,8 +129,7 @@ Json inspect_matrix(const NamedMatrix& input, const InspectArguments& arguments,
               {"pattern", input.pattern},    {"structure", structure_json(matrix)},
               {"reorderings", Json::array()}};
   const WeightedJaccard jaccard(matrix, kAlpha);
-  for (const std::string& item : split_list(arguments.reorder)) {
-    const Spec spec = Spec::parse(item);
+  for (const Spec& spec : reorderings) {
     const Reordering& reordering = Registry<Reordering>::instance().at(spec.name);
     const auto start = std::chrono::steady_clock::now();
     const Permutation order = reordering.compute(matrix, spec.options);
@@ -247,13 +246,13 @@ void divide(Json& sum, double count) {
 
 void inspect(const InspectArguments& arguments) {
   const Threshold threshold = parse_threshold(arguments.threshold);
-  for (const std::string& item : split_list(arguments.reorder))
-    Registry<Reordering>::instance().at(Spec::parse(item).name);
+  const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
   select_formats(arguments.formats);
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
   Json document = Json::array(), mean;
   for (const std::string& path : inputs) {
-    const Json matrix = inspect_matrix(load_input(path, arguments.load).a, arguments, threshold);
+    const Json matrix =
+        inspect_matrix(load_input(path, arguments.load).a, reorderings, arguments, threshold);
     if (arguments.json) {
       document.push_back(matrix);
       continue;

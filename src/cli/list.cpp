@@ -17,9 +17,20 @@ using Json = nlohmann::ordered_json;
 
 Json options_json(const std::vector<OptionSpec>& options) {
   Json list = Json::array();
-  for (const OptionSpec& option : options)
-    list.push_back(
-        {{"name", option.name}, {"default", option.default_value}, {"help", option.help}});
+  for (const OptionSpec& option : options) {
+    Json entry = {{"name", option.name},
+                  {"type", option.type()},
+                  {"allowed", option.expected()},
+                  {"default", option.default_value},
+                  {"help", option.help}};
+    if (const auto* integers = std::get_if<IntegerRange>(&option.allowed))
+      entry.update({{"least", integers->least}, {"most", integers->most}});
+    if (const auto* reals = std::get_if<RealRange>(&option.allowed))
+      entry.update({{"least", reals->least}, {"most", reals->most}});
+    if (const auto* choices = std::get_if<Choices>(&option.allowed))
+      entry["choices"] = choices->names;
+    list.push_back(std::move(entry));
+  }
   return list;
 }
 
@@ -79,8 +90,9 @@ void print_section(const std::string& title, const Json& entries) {
     fmt::print("  {:<24} {}\n", entry.at("name").get<std::string>(),
                entry.at("summary").get<std::string>());
     for (const Json& option : entry.at("options"))
-      fmt::print("    {:<22} {} [{}]\n", option.at("name").get<std::string>() + "=",
-                 option.at("help").get<std::string>(), option.at("default").get<std::string>());
+      fmt::print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
+                 option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",
+                 option.at("allowed").get<std::string>());
   }
 }
 

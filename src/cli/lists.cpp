@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
@@ -29,6 +30,15 @@ std::vector<std::string> split_list(std::string_view text) {
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
   }
+}
+
+std::vector<Spec> parse_reorderings(std::string_view list) {
+  std::vector<Spec> out;
+  for (const std::string& text : split_list(list)) {
+    out.push_back(Spec::parse(text));
+    check_options(Registry<Reordering>::instance().at(out.back().name), out.back().options);
+  }
+  return out;
 }
 
 std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag) {

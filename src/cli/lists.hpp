@@ -7,10 +7,15 @@
 #include <string_view>
 #include <vector>
 
+#include "spmmbench/spec.hpp"
+
 namespace spmmbench {
 
 std::vector<std::string> split_list(
     std::string_view text);  // at commas; throws Error on an empty item
+
+// `NAME?key=value,NAME`: reorderings that exist, with options that they have. Throws Error.
+std::vector<Spec> parse_reorderings(std::string_view list);
 
 // "128", "32,64", "32:512:x2" (times 2), "32:128:32" (plus 32), or a mix. Throws Error naming
 // `flag`; values >= 1.

@@ -27,7 +27,7 @@ Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {
 
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device) {
   const KernelInfo& info = kernel.info();
-  problem.options.require_known(info.options, info.name);
+  check_options(kernel, problem.options);
   if (info.device == DeviceKind::cuda) {
     if (device.kind != DeviceKind::cuda) return Support::no("no CUDA device");
     const int cc = device.compute_capability;

@@ -1,78 +1,15 @@
 #include "spmmbench/spec.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
-#include <charconv>
 
 #include "spmmbench/error.hpp"
-#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
-namespace {
-
-template <class T>
-T parse_number(std::string_view key, const std::string& text, std::string_view expected) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw Error(fmt::format("option {}={}: expected {}", key, text, expected));
-  return value;
-}
-
-}  // namespace
-
 bool Options::has(std::string_view key) const { return values_.contains(std::string(key)); }
 
 std::string Options::get(std::string_view key, std::string_view fallback) const {
   const auto it = values_.find(std::string(key));
   return it == values_.end() ? std::string(fallback) : it->second;
-}
-
-std::int64_t Options::get_int(std::string_view key, std::int64_t fallback, std::int64_t min,
-                              std::int64_t max) const {
-  if (!has(key)) return fallback;
-  const std::string text = get(key, "");
-  const auto value = parse_number<std::int64_t>(key, text, "an integer");
-  if (value < min || value > max)
-    throw Error(
-        fmt::format("option {}={}: expected an integer from {} to {}", key, text, min, max));
-  return value;
-}
-
-double Options::get_double(std::string_view key, double fallback) const {
-  return has(key) ? parse_number<double>(key, get(key, ""), "a number") : fallback;
-}
-
-bool Options::get_bool(std::string_view key, bool fallback) const {
-  if (!has(key)) return fallback;
-  const std::string text = get(key, "");
-  if (text == "1" || text == "true" || text == "yes" || text == "on") return true;
-  if (text == "0" || text == "false" || text == "no" || text == "off") return false;
-  throw Error(fmt::format("option {}={}: expected 0 or 1", key, text));
-}
-
-std::string Options::get_choice(std::string_view key, std::string_view fallback,
-                                const std::vector<std::string>& choices) const {
-  const std::string text = get(key, fallback);
-  if (std::find(choices.begin(), choices.end(), text) == choices.end())
-    throw Error(
-        fmt::format("option {}={}: expected one of {}", key, text, fmt::join(choices, ", ")));
-  return text;
-}
-
-void Options::require_known(const std::vector<OptionSpec>& known, std::string_view owner) const {
-  for (const auto& [key, value] : values_) {
-    if (std::any_of(known.begin(), known.end(),
-                    [&](const OptionSpec& spec) { return spec.name == key; }))
-      continue;
-    std::vector<std::string> names;
-    for (const OptionSpec& spec : known) names.push_back(spec.name);
-    throw Error(names.empty() ? fmt::format("{} has no options (given: {})", owner, key)
-                              : fmt::format("{} has no option '{}'{}; it has: {}", owner, key,
-                                            did_you_mean(key, names), fmt::join(names, ", ")));
-  }
 }
 
 void Options::set(std::string key, std::string value) {

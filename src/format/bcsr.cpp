@@ -47,22 +47,22 @@ class ColumnBlocks {
 
 class BcsrFormat final : public Format {
  public:
-  explicit BcsrFormat(int size) : size_(size) {}
+  explicit BcsrFormat(int size)
+      : size_(size),
+        rows_(integer_option("bm", size, 1, kMaxBlockSize, "rows of a block")),
+        cols_(integer_option("bk", size, 1, kMaxBlockSize, "columns of a block")) {}
   std::string name() const override { return fmt::format("bcsr_{}", size_); }
   std::string summary() const override {
     return fmt::format("dense {0}x{0} blocks (AsyncSparse)", size_);
   }
-  std::vector<OptionSpec> options() const override { return Bcsr::options(size_); }
+  std::vector<OptionSpec> options() const override { return {rows_, cols_}; }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(this->options(), name());
-    return BcsrPattern::build(matrix,
-                              static_cast<int>(options.get_int("bm", size_, 1, kMaxBlockSize)),
-                              static_cast<int>(options.get_int("bk", size_, 1, kMaxBlockSize)))
-        .stats();
+    return BcsrPattern::build(matrix, rows_(options), cols_(options)).stats();
   }
 
  private:
   int size_;
+  Option<int> rows_, cols_;
 };
 
 }  // namespace
@@ -130,18 +130,6 @@ FormatStats BcsrPattern::stats(int value_bytes) const {
         tiles / (static_cast<double>(block_rows()) * static_cast<double>((cols + bk - 1) / bk));
   }
   return out;
-}
-
-std::vector<OptionSpec> Bcsr::options(int default_size) {
-  return {{"bm", std::to_string(default_size), "rows of a block, 1 to 1024"},
-          {"bk", std::to_string(default_size), "columns of a block, 1 to 1024"}};
-}
-
-Bcsr Bcsr::build(const CsrMatrix& matrix, const Options& options) {
-  options.require_known(Bcsr::options(), "bcsr");
-  return build(matrix, BcsrPattern::build(
-                           matrix, static_cast<int>(options.get_int("bm", 64, 1, kMaxBlockSize)),
-                           static_cast<int>(options.get_int("bk", 64, 1, kMaxBlockSize))));
 }
 
 Bcsr Bcsr::build(const CsrMatrix& matrix, BcsrPattern pattern) {

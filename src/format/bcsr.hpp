@@ -9,7 +9,6 @@
 
 #include "spmmbench/format.hpp"
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/spec.hpp"
 
 namespace spmmbench {
 
@@ -36,9 +35,6 @@ struct Bcsr {
   BcsrPattern pattern;
   std::vector<float> values;  // blocks * bm * bk, each block row-major
 
-  static std::vector<OptionSpec> options(int default_size = 64);
-  // Options bm and bk, 1 to 1024. Throws Error on others.
-  static Bcsr build(const CsrMatrix& matrix, const Options& options);
   static Bcsr build(const CsrMatrix& matrix, BcsrPattern pattern);
 
   // The matrix without its entries of value zero, which a block cannot tell from padding.

@@ -18,8 +18,7 @@ class BitTcf final : public Format {
     return balanced_ ? "BitTCF with group offsets and the row window of every block (Acc-SpMM)"
                      : "8x8 blocks, 64-bit mask per block (Acc-SpMM)";
   }
-  FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known({}, name());
+  FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
     const WindowBlocks blocks = count_window_blocks(matrix, kWindowRows);
     std::int64_t bytes = 4 * (blocks.windows + 1)   // row_window_offset
                          + 4 * (blocks.blocks + 1)  // tc_offset

@@ -323,8 +323,7 @@ class BitmapQueuesFormat final : public Format {
   std::string summary() const override {
     return "a bit per position, 16-bit nonzeros in 64 queues per panel of 64 rows (bitmap_dense)";
   }
-  FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known({}, name());
+  FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
     constexpr int kPanelFragments = Queues::kStepFragments;
     const auto ranges = Queues::whole_panels(matrix.rows, matrix.cols, kPanelFragments);
     const std::int64_t steps = Queues::panel_steps(matrix.cols, kPanelFragments);

@@ -17,8 +17,7 @@ class MeTcf final : public Format {
     return balanced_ ? "ME-TCF with the row window of every block (DTC-SpMM, load-balanced)"
                      : "16x8 blocks, 8-bit place per nonzero (DTC-SpMM)";
   }
-  FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known({}, name());
+  FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
     const WindowBlocks blocks = count_window_blocks(matrix, kWindowRows);
     std::int64_t bytes = 4 * (blocks.windows + 1)   // row_window_offset
                          + 4 * (blocks.blocks + 1)  // tc_offset

@@ -22,23 +22,12 @@ constexpr int kAutoTauNnz = 2;
 
 RsPartitionOptions partition_options(const Options& options) {
   RsPartitionOptions out;
-  const std::string window = options.get_choice("window", "8", {"8", "16", "32"});
-  out.window_rows = window == "8" ? 8 : window == "16" ? 16 : 32;
-  out.rule = options.get_choice("rule", "overlap", {"printed", "overlap"}) == "printed"
-                 ? RsRule::printed
-                 : RsRule::overlap;
+  out.window_rows = RsTile::kWindow(options);
+  out.rule = RsTile::kRule(options) == "printed" ? RsRule::printed : RsRule::overlap;
   out.members =
-      options.get_choice("members", "collected", {"collected", "consecutive"}) == "collected"
-          ? RsMembers::collected
-          : RsMembers::consecutive;
-  out.tau_nnz =
-      options.get("tau_nnz", "auto") == "auto"
-          ? kAutoTauNnz
-          : static_cast<int>(options.get_int("tau_nnz", 0, 0, RsTile::kMaxResidualLength));
-  out.tau_delta =
-      options.get("tau_delta", "auto") == "auto"
-          ? 0
-          : static_cast<int>(options.get_int("tau_delta", 0, 0, RsTile::kMaxResidualLength));
+      RsTile::kMembers(options) == "collected" ? RsMembers::collected : RsMembers::consecutive;
+  out.tau_nnz = RsTile::kTauNnz(options).value_or(kAutoTauNnz);
+  out.tau_delta = RsTile::kTauDelta(options).value_or(0);
   return out;
 }
 
@@ -181,23 +170,15 @@ class RsTileFormat final : public Format {
   std::string summary() const override {
     return "row windows of bitmap-compressed 8x8 blocks, short rows apart (RSH-SpMM)";
   }
-  std::vector<OptionSpec> options() const override { return RsTile::options(); }
+  std::vector<OptionSpec> options() const override {
+    return {RsTile::kWindow, RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta, RsTile::kTauNnz};
+  }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(RsTile::options(), name());
     return RsTile::build(matrix, options).stats();
   }
 };
 
 }  // namespace
-
-std::vector<OptionSpec> RsTile::options() {
-  return {{"window", "8", "rows per window: 8, 16 or 32"},
-          {"rule", "overlap", "rows for the residual part: printed or overlap"},
-          {"members", "collected", "rows of a window: collected or consecutive"},
-          {"tau_delta", "auto",
-           "printed: most new columns, overlap: most shared columns of a residual row"},
-          {"tau_nnz", "auto", "longest residual row, 0 to 32; 0 keeps all rows in windows"}};
-}
 
 RsTile RsTile::build(const CsrMatrix& matrix, const Options& options) {
   const RsPartitionOptions partitioning = partition_options(options);

@@ -21,11 +21,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "spmmbench/format.hpp"
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/spec.hpp"
 
 namespace spmmbench {
 
@@ -68,14 +69,27 @@ struct RsTile {
   std::int64_t residual_start(int length) const;
   std::vector<std::int32_t> rows_of(std::int64_t window) const;
 
-  // Options: window, rule, members, tau_delta, tau_nnz (see options()). Parallel; the same result
-  // whatever the thread count. Throws Error on a bad
-  // option, or beyond 2^31 - 1 columns over all windows or 2^32 - 1 values.
+  static const Option<int> kWindow;
+  static const Option<std::string> kRule, kMembers;
+  static const Option<std::optional<int>> kTauDelta, kTauNnz;
+  // Of these options. Parallel; the same result whatever the thread count. Throws Error beyond
+  // 2^31 - 1 columns over all windows or 2^32 - 1 values.
   static RsTile build(const CsrMatrix& matrix, const Options& options = {});
-  static std::vector<OptionSpec> options();
   CsrMatrix unpack() const;  // the matrix that was built from, exactly
   // `value_bytes` per stored value: 4, or 2 for the 16-bit precisions.
   FormatStats stats(int value_bytes = 4) const;
 };
+
+inline const Option<int> RsTile::kWindow =
+    choice_option<int>("window", "8", {"8", "16", "32"}, "rows per window");
+inline const Option<std::string> RsTile::kRule =
+    choice_option("rule", "overlap", {"printed", "overlap"}, "rows for the residual part");
+inline const Option<std::string> RsTile::kMembers =
+    choice_option("members", "collected", {"collected", "consecutive"}, "rows of a window");
+inline const Option<std::optional<int>> RsTile::kTauDelta = auto_integer_option(
+    "tau_delta", 0, RsTile::kMaxResidualLength,
+    "printed: most new columns, overlap: most shared columns of a residual row");
+inline const Option<std::optional<int>> RsTile::kTauNnz = auto_integer_option(
+    "tau_nnz", 0, RsTile::kMaxResidualLength, "longest residual row; 0 keeps all rows in windows");
 
 }  // namespace spmmbench

@@ -22,24 +22,23 @@ T mark_entry(T stored) {
   return stored == 0 ? kMinusZero : stored;
 }
 
+const auto kWindow = choice_option<int>("window", "8", {"8", "16", "32", "64"}, "rows per window");
+const auto kTile = choice_option<int>("tile", "16", {"16", "64"}, "packed columns per tile");
+const auto kValues =
+    choice_option("values", "fp32", {"fp32", "fp16", "bf16"}, "type of the stored values");
+
 class WcsrFormat final : public Format {
  public:
   std::string name() const override { return "wcsr"; }
   std::string summary() const override {
     return "row windows with packed columns, dense tiles over them (AsyncSparse)";
   }
-  std::vector<OptionSpec> options() const override {
-    return {{"window", "8", "rows per window: 8, 16, 32 or 64"},
-            {"tile", "16", "packed columns per tile: 16 or 64"},
-            {"values", "fp32", "type of the stored values: fp32, fp16 or bf16"}};
-  }
+  std::vector<OptionSpec> options() const override { return {kWindow, kTile, kValues}; }
   FormatStats analyze(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(this->options(), name());
     WcsrShape shape;
-    shape.window_rows = std::stoi(options.get_choice("window", "8", {"8", "16", "32", "64"}));
-    shape.tile_columns = std::stoi(options.get_choice("tile", "16", {"16", "64"}));
-    shape.value_type =
-        parse_element_type(options.get_choice("values", "fp32", {"fp32", "fp16", "bf16"}));
+    shape.window_rows = kWindow(options);
+    shape.tile_columns = kTile(options);
+    shape.value_type = parse_element_type(kValues(options));
     return Wcsr::build(matrix, shape).stats();
   }
 };

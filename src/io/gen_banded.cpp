@@ -3,29 +3,35 @@
 #include <algorithm>
 
 #include "io/generator_util.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
+const auto kRows = extent_option("rows", 10000, "number of rows and columns");
+const auto kBandwidth = integer_option<std::int64_t>("bandwidth", 32, 0, kMaxExtent - 1,
+                                                     "largest |row - column|, less than rows");
+const auto kFill =
+    real_option("fill", "0.5", 0, 1, "probability of each entry of the band off the diagonal");
+
 class Banded final : public Generator {
  public:
   std::string name() const override { return "banded"; }
   std::string summary() const override { return "diagonal plus a randomly filled band"; }
-  std::vector<OptionSpec> options() const override {
-    return {{"rows", "10000", "number of rows and columns"},
-            {"bandwidth", "32", "largest |row - column|"},
-            {"fill", "0.5", "probability of each entry of the band off the diagonal"},
-            kSeedOption};
+  std::vector<OptionSpec> options() const override { return {kRows, kBandwidth, kFill, kSeed}; }
+
+  void check(const Options& options) const override {
+    const auto rows = static_cast<double>(kRows(options)),
+               bandwidth = static_cast<double>(kBandwidth(options));
+    if (bandwidth >= rows) throw Error("banded: expected a bandwidth smaller than rows");
+    require_entries(rows * (1 + 2 * bandwidth * kFill(options)));
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t rows = options.extent("rows");
-    const std::int64_t bandwidth = options.integer("bandwidth", 0, rows - 1);
-    const double fill = options.number("fill", 0, 1);
-    require_entries(static_cast<double>(rows) * (1 + 2 * static_cast<double>(bandwidth) * fill));
-    const std::uint64_t seed = options.seed();
+  Generated generate(const Options& options) const override {
+    const std::int64_t rows = kRows(options), bandwidth = kBandwidth(options);
+    const double fill = kFill(options);
+    const std::uint64_t seed = kSeed(options);
     return {pattern_from_rows(rows, rows,
                               [&](std::int64_t r, Columns& out) {
                                 RandomStream random(seed, r);

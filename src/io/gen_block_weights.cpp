@@ -6,26 +6,26 @@
 namespace spmmbench {
 namespace {
 
+const auto kRows = extent_option("rows", 4096, "output features");
+const auto kCols = extent_option("cols", 4096, "input features");
+const auto kBlock = extent_option("block", 64, "height and width of a block; the last may be cut");
+const auto kSparsity = real_option("sparsity", "0.9", 0, 1, "fraction of the blocks that are zero");
+
 class BlockWeights final : public Generator {
  public:
   std::string name() const override { return "block_weights"; }
   std::string summary() const override { return "block-sparse weights with values"; }
   std::vector<OptionSpec> options() const override {
-    return {{"rows", "4096", "output features"},
-            {"cols", "4096", "input features"},
-            {"block", "64", "height and width of a block; the last may be cut"},
-            {"sparsity", "0.9", "fraction of the blocks that are zero"},
-            kSeedOption};
+    return {kRows, kCols, kBlock, kSparsity, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t block = options.extent("block");
-    Generated out{random_blocks({options.extent("rows"), options.extent("cols"), block, block},
-                                1 - options.number("sparsity", 0, 1), 1, options.seed()),
+  Generated generate(const Options& options) const override {
+    const std::int64_t block = kBlock(options);
+    Generated out{random_blocks({kRows(options), kCols(options), block, block},
+                                1 - kSparsity(options), 1, kSeed(options)),
                   false,
                   {}};
-    draw_values(out.csr, options.seed());
+    draw_values(out.csr, kSeed(options));
     return out;
   }
 };

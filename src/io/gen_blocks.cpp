@@ -8,29 +8,31 @@
 namespace spmmbench {
 namespace {
 
+const auto kRows = extent_option("rows", 8192, "number of rows");
+const auto kCols = extent_option("cols", 8192, "number of columns");
+const auto kBlockRows = extent_option("block_rows", 16, "height of a block; the last may be cut");
+const auto kBlockCols = extent_option("block_cols", 16, "width of a block; the last may be cut");
+const auto kLayout = choice_option("layout", "random", {"random", "diagonal"},
+                                   "places of the blocks; diagonal: block i of row i only");
+const auto kDensity =
+    real_option("density", "0.05", 0, 1, "fraction of the blocks kept when the layout is random");
+const auto kFill = real_option("fill", "1", 0, 1, "probability of each entry of a kept block");
+
 class Blocks final : public Generator {
  public:
   std::string name() const override { return "blocks"; }
   std::string summary() const override { return "dense blocks, on the diagonal or at random"; }
   std::vector<OptionSpec> options() const override {
-    return {{"rows", "8192", "number of rows"},
-            {"cols", "8192", "number of columns"},
-            {"block_rows", "16", "height of a block; the last may be cut"},
-            {"block_cols", "16", "width of a block; the last may be cut"},
-            {"layout", "random", "random, or diagonal (block i of row i only)"},
-            {"density", "0.05", "fraction of the blocks kept when the layout is random"},
-            {"fill", "1", "probability of each entry of a kept block"},
-            kSeedOption};
+    return {kRows, kCols, kBlockRows, kBlockCols, kLayout, kDensity, kFill, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const BlockShape shape{options.extent("rows"), options.extent("cols"),
-                           options.extent("block_rows"), options.extent("block_cols")};
-    const double density = options.number("density", 0, 1), fill = options.number("fill", 0, 1);
-    if (options.choice("layout", {"random", "diagonal"}) == "random")
-      return {random_blocks(shape, density, fill, options.seed()), true, {}};
-    return {diagonal_blocks(shape, fill, options.seed()), true, {}};
+  Generated generate(const Options& options) const override {
+    const BlockShape shape{kRows(options), kCols(options), kBlockRows(options),
+                           kBlockCols(options)};
+    const double density = kDensity(options), fill = kFill(options);
+    if (kLayout(options) == "random")
+      return {random_blocks(shape, density, fill, kSeed(options)), true, {}};
+    return {diagonal_blocks(shape, fill, kSeed(options)), true, {}};
   }
 
  private:

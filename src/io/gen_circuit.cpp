@@ -6,37 +6,45 @@
 #include <cmath>
 
 #include "io/generator_util.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
+
+const auto kNodes =
+    integer_option<std::int64_t>("nodes", 20000, 2, kMaxExtent, "number of circuit nodes");
+const auto kMean =
+    real_option("mean", "6", 0.01, 1000,
+                "mean number of wires at a node, rails not counted, before repeats merge");
+const auto kReach =
+    real_option("reach", "1.8", 1.05, 10, "density of wire lengths falls as length^-reach");
+const auto kRails =
+    integer_option<std::int64_t>("rails", 4, 0, 4096, "nodes with a dense row and column");
+const auto kRailFraction = real_option(
+    "rail_fraction", "0.1", 0, 1, "nodes on the first rail; each further rail has half as many");
+const auto kUnsymmetric =
+    real_option("unsymmetric", "0.1", 0, 1, "fraction of the wires stored in one direction only");
 
 class Circuit final : public Generator {
  public:
   std::string name() const override { return "circuit"; }
   std::string summary() const override { return "circuit: local wires, dense supply rails"; }
   std::vector<OptionSpec> options() const override {
-    return {
-        {"nodes", "20000", "number of circuit nodes"},
-        {"mean", "6", "mean number of wires at a node, rails not counted, before repeats merge"},
-        {"reach", "1.8", "density of wire lengths falls as length^-reach"},
-        {"rails", "4", "nodes with a dense row and column"},
-        {"rail_fraction", "0.1", "nodes on the first rail; each further rail has half as many"},
-        {"unsymmetric", "0.1", "fraction of the wires stored in one direction only"},
-        kSeedOption};
+    return {kNodes, kMean, kReach, kRails, kRailFraction, kUnsymmetric, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t nodes = options.integer("nodes", 2, kMaxExtent);
-    const double mean = options.number("mean", 0.01, 1000);
-    const double reach = options.number("reach", 1.05, 10);
-    const double rail_fraction = options.number("rail_fraction", 0, 1);
-    const double unsymmetric = options.number("unsymmetric", 0, 1);
-    const std::int64_t rail_count =
-        options.integer("rails", 0, std::min<std::int64_t>(nodes, 4096));
-    require_entries(static_cast<double>(nodes) * (1 + mean + 4 * rail_fraction));
-    const std::uint64_t seed = options.seed();
+  void check(const Options& options) const override {
+    const std::int64_t nodes = kNodes(options);
+    if (kRails(options) > nodes) throw Error("circuit: expected at most as many rails as nodes");
+    require_entries(static_cast<double>(nodes) * (1 + kMean(options) + 4 * kRailFraction(options)));
+  }
+
+  Generated generate(const Options& options) const override {
+    const std::int64_t nodes = kNodes(options), rail_count = kRails(options);
+    const double mean = kMean(options), reach = kReach(options);
+    const double rail_fraction = kRailFraction(options), unsymmetric = kUnsymmetric(options);
+    const std::uint64_t seed = kSeed(options);
 
     RandomStream placement(stream_seed(seed, 1), 0);
     const Columns rail_set = sample_distinct(placement, nodes, rail_count);

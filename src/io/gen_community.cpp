@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "io/generator_util.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -28,42 +29,60 @@ class DegreeSampler {
   std::vector<double> prefix_;
 };
 
+const auto kVertices =
+    integer_option<std::int64_t>("vertices", 20000, 2, kMaxExtent, "number of vertices");
+const auto kMean =
+    real_option("mean", "16", 1e-3, kMaxExtent, "mean degree before repeated edges merge");
+const auto kExponent =
+    real_option("exponent", "2.5", 0.5, 10, "density of degrees falls as degree^-exponent");
+const auto kMaxDegree =
+    auto_extent_option("max_degree", "largest expected degree; auto: a tenth of the vertices");
+const auto kCommunity = real_option("community", "200", 1, kMaxExtent, "mean community size");
+const auto kCommunityExponent = real_option("community_exponent", "1.5", 0.5, 10,
+                                            "density of community sizes falls as size^-exponent");
+const auto kMixing =
+    real_option("mixing", "0.2", 0, 1, "fraction of a vertex's edges that leave its community");
+const auto kShuffle =
+    flag_option("shuffle", false, "number the vertices at random instead of by community");
+
+std::int64_t largest_degree(const Options& options) {
+  return kMaxDegree(options).value_or(std::max<std::int64_t>(1, kVertices(options) / 10));
+}
+
+PowerLaw degree_law(const Options& options) {
+  return {kMean(options), kExponent(options), static_cast<double>(largest_degree(options))};
+}
+
 class Community final : public Generator {
  public:
   std::string name() const override { return "community"; }
   std::string summary() const override { return "symmetric power-law graph with communities"; }
   std::vector<OptionSpec> options() const override {
-    return {{"vertices", "20000", "number of vertices"},
-            {"mean", "16", "mean degree before repeated edges merge"},
-            {"exponent", "2.5", "density of degrees falls as degree^-exponent"},
-            {"max_degree", "auto", "largest expected degree; a tenth of the vertices unless given"},
-            {"community", "200", "mean community size"},
-            {"community_exponent", "1.5", "density of community sizes falls as size^-exponent"},
-            {"mixing", "0.2", "fraction of a vertex's edges that leave its community"},
-            {"shuffle", "0", "1: number the vertices at random instead of by community"},
-            kSeedOption};
+    return {kVertices,          kMean,   kExponent, kMaxDegree, kCommunity,
+            kCommunityExponent, kMixing, kShuffle,  kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t vertices = options.integer("vertices", 2, kMaxExtent);
-    const std::int64_t max_degree = options.given("max_degree")
-                                        ? options.integer("max_degree", 1, vertices)
-                                        : std::max<std::int64_t>(1, vertices / 10);
-    const double mean = options.number("mean", 1e-3, static_cast<double>(vertices));
-    const double mixing = options.number("mixing", 0, 1);
-    require_entries(static_cast<double>(vertices) * mean);
-    const PowerLaw degrees(mean, options.number("exponent", 0.5, 10),
-                           static_cast<double>(max_degree));
-    const std::uint64_t seed = options.seed();
+  void check(const Options& options) const override {
+    const std::int64_t vertices = kVertices(options);
+    const auto count = static_cast<double>(vertices);
+    if (largest_degree(options) > vertices || kMean(options) > count || kCommunity(options) > count)
+      throw Error("community: expected mean, max_degree and community at most vertices");
+    require_entries(count * kMean(options));
+    degree_law(options);
+  }
+
+  Generated generate(const Options& options) const override {
+    const std::int64_t vertices = kVertices(options);
+    const double mixing = kMixing(options);
+    const PowerLaw degrees = degree_law(options);
+    const std::uint64_t seed = kSeed(options);
 
     std::vector<double> degree(vertices);
     for (std::int64_t v = 0; v < vertices; ++v)
       degree[v] = degrees.at(RandomStream(stream_seed(seed, 1), v).unit());
     const DegreeSampler sampler(degree);
-    const std::vector<std::int64_t> bounds =
-        community_bounds(vertices, options.number("community", 1, static_cast<double>(vertices)),
-                         options.number("community_exponent", 0.5, 10), stream_seed(seed, 2));
+    const std::vector<std::int64_t> bounds = community_bounds(
+        vertices, kCommunity(options), kCommunityExponent(options), stream_seed(seed, 2));
 
     // Each vertex draws half of its edges; the other half comes to it from those that pick it.
     const CsrMatrix drawn =
@@ -83,7 +102,7 @@ class Community final : public Generator {
           }
         });
     CsrMatrix graph = symmetrized(drawn);
-    if (options.flag("shuffle"))
+    if (kShuffle(options))
       graph = relabel(graph, random_permutation(vertices, stream_seed(seed, 4)));
     return {std::move(graph), true, {}};
   }

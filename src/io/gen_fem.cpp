@@ -167,6 +167,18 @@ CsrMatrix expand_dof(const CsrMatrix& graph, std::int64_t dof) {
 }
 
 template <int D>
+const auto kVertices = integer_option<std::int64_t>("vertices", 20000, D + 1, 100'000'000,
+                                                    "mesh vertices; rows = vertices * dof");
+const auto kDof =
+    integer_option<std::int64_t>("dof", 1, 1, 8, "unknowns per vertex: 1 heat, 2 or 3 elasticity");
+const auto kHoles = integer_option<std::int64_t>("holes", 3, 0, 64, "round holes in the domain");
+const auto kGrading = real_option(
+    "grading", "4", 0, 100, "growth of the mesh size with the distance from the holes; 0: even");
+const auto kNumbering =
+    choice_option("numbering", "bfs", {"bfs", "sweep", "morton", "random"},
+                  "order of the vertices: breadth first, by x, Morton or random");
+
+template <int D>
 class FiniteElements final : public Generator {
  public:
   std::string name() const override { return fmt::format("fem{}d", D); }
@@ -175,24 +187,21 @@ class FiniteElements final : public Generator {
                        D == 2 ? "unstructured triangles" : "unstructured tetrahedra");
   }
   std::vector<OptionSpec> options() const override {
-    return {{"vertices", "20000", "mesh vertices; rows = vertices * dof"},
-            {"dof", "1", "unknowns per vertex, 1 to 8: 1 heat, 2 or 3 elasticity"},
-            {"holes", "3", "round holes in the domain"},
-            {"grading", "4", "growth of the mesh size with the distance from the holes; 0: even"},
-            {"numbering", "bfs", "bfs (breadth first), sweep (by x), morton or random"},
-            kSeedOption};
+    return {kVertices<D>, kDof, kHoles, kGrading, kNumbering, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t vertices = options.integer("vertices", D + 1, 100'000'000);
-    const std::int64_t dof = options.integer("dof", 1, 8);
-    require_entries((D == 2 ? 7.0 : 16.0) * static_cast<double>(vertices * dof * dof));
-    const std::string numbering = options.choice("numbering", {"bfs", "sweep", "morton", "random"});
-    const std::uint64_t seed = options.seed();
+  void check(const Options& options) const override {
+    const std::int64_t dof = kDof(options);
+    require_entries((D == 2 ? 7.0 : 16.0) * static_cast<double>(kVertices<D>(options) * dof * dof));
+  }
 
-    const Domain<D> domain(options.integer("holes", 0, 64), stream_seed(seed, 1));
-    const VertexPlacer<D> placer(domain, options.number("grading", 0, 100), stream_seed(seed, 2));
+  Generated generate(const Options& options) const override {
+    const std::int64_t vertices = kVertices<D>(options), dof = kDof(options);
+    const std::string numbering = kNumbering(options);
+    const std::uint64_t seed = kSeed(options);
+
+    const Domain<D> domain(kHoles(options), stream_seed(seed, 1));
+    const VertexPlacer<D> placer(domain, kGrading(options), stream_seed(seed, 2));
     std::vector<Point<D>> points = placer.place(vertices);
     CsrMatrix graph = element_graph<D>(points, domain);
     if (numbering == "bfs") graph = relabel(graph, breadth_first_positions(graph));

@@ -113,6 +113,12 @@ CsrMatrix pruned_two_of_four(std::int64_t rows, std::int64_t cols, std::uint64_t
   });
 }
 
+const auto kZeros =
+    choice_option("zeros", "block", {"block", "random", "magnitude", "2:4"}, "where they are");
+const auto kBlock = extent_option("block", 64, "height and width of a block; the last may be cut");
+const auto kSparsity = real_option("sparsity", "0.9", 0, 1,
+                                   "fraction that is zero, of blocks or of weights; not for 2:4");
+
 class LayerWeights final : public Generator {
  public:
   LayerWeights(std::string model, std::string layer, std::int64_t rows, std::int64_t cols)
@@ -122,19 +128,13 @@ class LayerWeights final : public Generator {
   std::string summary() const override {
     return fmt::format("{} weights of {}, {} x {}, pruned", layer_, model_, rows_, cols_);
   }
-  std::vector<OptionSpec> options() const override {
-    return {{"zeros", "block", "where they are: block, random, magnitude or 2:4"},
-            {"block", "64", "height and width of a block; the last may be cut"},
-            {"sparsity", "0.9", "fraction that is zero, of blocks or of weights; not for 2:4"},
-            kSeedOption};
-  }
+  std::vector<OptionSpec> options() const override { return {kZeros, kBlock, kSparsity, kSeed}; }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::string zeros = options.choice("zeros", {"block", "random", "magnitude", "2:4"});
-    const std::int64_t block = options.extent("block");
-    const double sparsity = options.number("sparsity", 0, 1);
-    const std::uint64_t seed = options.seed();
+  Generated generate(const Options& options) const override {
+    const std::string zeros = kZeros(options);
+    const std::int64_t block = kBlock(options);
+    const double sparsity = kSparsity(options);
+    const std::uint64_t seed = kSeed(options);
     if (zeros == "random") return {pruned_at_random(rows_, cols_, sparsity, seed), false, {}};
     if (zeros == "magnitude") return {pruned_by_magnitude(rows_, cols_, sparsity, seed), false, {}};
     if (zeros == "2:4") return {pruned_two_of_four(rows_, cols_, seed), false, {}};

@@ -8,35 +8,44 @@
 namespace spmmbench {
 namespace {
 
+const auto kScale = integer_option<std::int64_t>("scale", 14, 1, 30, "2^scale vertices");
+const auto kEdgeFactor = integer_option<std::int64_t>(
+    "edge_factor", 16, 1, 1 << 16, "edges drawn per vertex, before repeats are merged");
+const auto kA = real_option("a", "0.57", 0, 1, "probability of the upper left quadrant");
+const auto kB = real_option("b", "0.19", 0, 1, "probability of the upper right quadrant");
+const auto kC = real_option("c", "0.19", 0, 1,
+                            "probability of the lower left quadrant; the rest is lower right");
+const auto kSymmetric = flag_option("symmetric", false, "store both directions of every edge");
+const auto kShuffle =
+    flag_option("shuffle", true, "number the vertices at random, as Graph500 does");
+
+std::int64_t edge_count(const Options& options) {
+  return (std::int64_t{1} << kScale(options)) * kEdgeFactor(options);
+}
+
 class Rmat final : public Generator {
  public:
   std::string name() const override { return "rmat"; }
   std::string summary() const override { return "R-MAT power-law graph, Graph500 style"; }
   std::vector<OptionSpec> options() const override {
-    return {{"scale", "14", "2^scale vertices"},
-            {"edge_factor", "16", "edges drawn per vertex, before repeats are merged"},
-            {"a", "0.57", "probability of the upper left quadrant"},
-            {"b", "0.19", "probability of the upper right quadrant"},
-            {"c", "0.19", "probability of the lower left quadrant; the rest is lower right"},
-            {"symmetric", "0", "1: store both directions of every edge"},
-            {"shuffle", "1", "1: number the vertices at random, as Graph500 does"},
-            kSeedOption};
+    return {kScale, kEdgeFactor, kA, kB, kC, kSymmetric, kShuffle, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t scale = options.integer("scale", 1, 30);
+  void check(const Options& options) const override {
+    if (kA(options) + kB(options) + kC(options) > 1)
+      throw Error("rmat: expected a + b + c at most 1");
+    require_entries(static_cast<double>(edge_count(options)) * (kSymmetric(options) ? 2 : 1));
+  }
+
+  Generated generate(const Options& options) const override {
+    const std::int64_t scale = kScale(options), count = edge_count(options);
     const std::int64_t vertices = std::int64_t{1} << scale;
-    const std::int64_t count = vertices * options.integer("edge_factor", 1, 1 << 16);
-    const double a = options.number("a", 0, 1), b = options.number("b", 0, 1),
-                 c = options.number("c", 0, 1);
-    if (a + b + c > 1) throw Error("rmat: expected a + b + c at most 1");
-    const bool symmetric = options.flag("symmetric");
-    require_entries(static_cast<double>(count) * (symmetric ? 2 : 1));
-    const std::uint64_t seed = options.seed();
+    const double a = kA(options), b = kB(options), c = kC(options);
+    const bool symmetric = kSymmetric(options);
+    const std::uint64_t seed = kSeed(options);
 
     std::vector<std::int32_t> label;
-    if (options.flag("shuffle")) label = random_permutation(vertices, stream_seed(seed, 1));
+    if (kShuffle(options)) label = random_permutation(vertices, stream_seed(seed, 1));
     std::vector<Edge> edges(count);
 #pragma omp parallel for schedule(static)
     for (std::int64_t e = 0; e < count; ++e) {

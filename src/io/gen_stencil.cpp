@@ -9,28 +9,41 @@
 namespace spmmbench {
 namespace {
 
+const auto kPoints = choice_option<int>("points", "7", {"5", "7", "9", "27"},
+                                        "5 and 9: on a plane grid, 7 and 27: on a space grid");
+const auto kNx = extent_option("nx", 32, "grid points along x");
+const auto kNy = auto_extent_option("ny", "grid points along y; auto: nx");
+const auto kNz = auto_extent_option("nz", "grid points along z, space grids only; auto: nx");
+
+struct Grid {
+  std::int64_t nx, ny, nz;
+  bool space, corners;
+};
+
+Grid grid_of(const Options& options) {
+  const int points = kPoints(options);
+  const bool space = points == 7 || points == 27;
+  const std::int64_t nx = kNx(options);
+  return {nx, kNy(options).value_or(nx), space ? kNz(options).value_or(nx) : 1, space,
+          points == 9 || points == 27};
+}
+
 class Stencil final : public Generator {
  public:
   std::string name() const override { return "stencil"; }
   std::string summary() const override { return "5/9-point (2-D) or 7/27-point (3-D) stencil"; }
-  std::vector<OptionSpec> options() const override {
-    return {{"points", "7", "5 or 9 on a plane grid, 7 or 27 on a space grid"},
-            {"nx", "32", "grid points along x"},
-            {"ny", "auto", "grid points along y; nx unless given"},
-            {"nz", "auto", "grid points along z, space grids only; nx unless given"}};
+  std::vector<OptionSpec> options() const override { return {kPoints, kNx, kNy, kNz}; }
+
+  void check(const Options& options) const override {
+    const Grid grid = grid_of(options);
+    if (!grid.space && kNz(options)) throw Error("stencil: nz is for the 7- and 27-point stencils");
+    if (grid.nx > kMaxExtent / grid.ny || grid.nx * grid.ny > kMaxExtent / grid.nz)
+      throw Error("stencil: expected fewer than 2^31 grid points");
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::string points = options.choice("points", {"5", "9", "7", "27"});
-    const bool space = points == "7" || points == "27", corners = points == "9" || points == "27";
-    if (!space && options.given("nz"))
-      throw Error("stencil: nz is for the 7- and 27-point stencils");
-    const std::int64_t nx = options.extent("nx");
-    const std::int64_t ny = options.given("ny") ? options.extent("ny") : nx;
-    const std::int64_t nz = !space ? 1 : options.given("nz") ? options.extent("nz") : nx;
-    if (nx > kMaxExtent / ny || nx * ny > kMaxExtent / nz)
-      throw Error("stencil: expected fewer than 2^31 grid points");
+  Generated generate(const Options& options) const override {
+    const Grid grid = grid_of(options);
+    const std::int64_t nx = grid.nx, ny = grid.ny, nz = grid.nz;
     const std::int64_t count = nx * ny * nz;
     return {pattern_from_rows(
                 count, count,
@@ -39,7 +52,8 @@ class Stencil final : public Generator {
                   for (int dz = -1; dz <= 1; ++dz)
                     for (int dy = -1; dy <= 1; ++dy)
                       for (int dx = -1; dx <= 1; ++dx) {
-                        if (!corners && std::abs(dx) + std::abs(dy) + std::abs(dz) > 1) continue;
+                        if (!grid.corners && std::abs(dx) + std::abs(dy) + std::abs(dz) > 1)
+                          continue;
                         if (x + dx < 0 || x + dx >= nx || y + dy < 0 || y + dy >= ny ||
                             z + dz < 0 || z + dz >= nz)
                           continue;

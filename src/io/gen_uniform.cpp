@@ -9,37 +9,46 @@
 namespace spmmbench {
 namespace {
 
+const auto kRows = extent_option("rows", 10000, "number of rows");
+const auto kCols = extent_option("cols", 10000, "number of columns");
+const auto kDensity = auto_real_option(
+    "density", 0, 1, "probability of each entry; auto: 0.001 unless nnz_per_row is given");
+const auto kNnzPerRow = auto_integer_option<std::int64_t>(
+    "nnz_per_row", 0, kMaxExtent, "entries in every row, at most cols, instead of density");
+constexpr double kDefaultDensity = 0.001;
+
 class Uniform final : public Generator {
  public:
   std::string name() const override { return "uniform"; }
   std::string summary() const override { return "every position equally likely"; }
   std::vector<OptionSpec> options() const override {
-    return {{"rows", "10000", "number of rows"},
-            {"cols", "10000", "number of columns"},
-            {"density", "auto", "probability of each entry; 0.001 unless nnz_per_row is given"},
-            {"nnz_per_row", "auto", "exactly so many entries in every row, instead of density"},
-            kSeedOption};
+    return {kRows, kCols, kDensity, kNnzPerRow, kSeed};
   }
 
-  Generated generate(const Options& given) const override {
-    const OptionReader options(*this, given);
-    const std::int64_t rows = options.extent("rows"), cols = options.extent("cols");
-    const std::uint64_t seed = options.seed();
-    if (options.given("nnz_per_row")) {
-      if (options.given("density"))
-        throw Error("uniform: expected density or nnz_per_row, got both");
-      const std::int64_t count = options.integer("nnz_per_row", 0, cols);
-      require_entries(static_cast<double>(rows) * static_cast<double>(count));
+  void check(const Options& options) const override {
+    const auto rows = static_cast<double>(kRows(options)),
+               cols = static_cast<double>(kCols(options));
+    const auto per_row = kNnzPerRow(options);
+    if (per_row && kDensity(options))
+      throw Error("uniform: expected density or nnz_per_row, got both");
+    if (per_row && static_cast<double>(*per_row) > cols)
+      throw Error("uniform: expected nnz_per_row at most cols");
+    require_entries(rows * (per_row ? static_cast<double>(*per_row)
+                                    : cols * kDensity(options).value_or(kDefaultDensity)));
+  }
+
+  Generated generate(const Options& options) const override {
+    const std::int64_t rows = kRows(options), cols = kCols(options);
+    const std::uint64_t seed = kSeed(options);
+    if (const auto count = kNnzPerRow(options))
       return {pattern_from_rows(rows, cols,
                                 [&](std::int64_t r, Columns& out) {
                                   RandomStream random(seed, r);
-                                  out = sample_distinct(random, cols, count);
+                                  out = sample_distinct(random, cols, *count);
                                 }),
               true,
               {}};
-    }
-    const double density = options.given("density") ? options.number("density", 0, 1) : 0.001;
-    require_entries(static_cast<double>(rows) * static_cast<double>(cols) * density);
+    const double density = kDensity(options).value_or(kDefaultDensity);
     return {pattern_from_rows(rows, cols,
                               [&](std::int64_t r, Columns& out) {
                                 RandomStream random(seed, r);

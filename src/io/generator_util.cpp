@@ -11,31 +11,6 @@
 
 namespace spmmbench {
 
-OptionReader::OptionReader(const Options& options, const std::vector<OptionSpec>& specs,
-                           std::string_view owner)
-    : values_(options) {
-  options.require_known(specs, owner);
-  for (const OptionSpec& spec : specs)
-    if (!values_.has(spec.name) && spec.default_value != "auto")
-      values_.set(spec.name, spec.default_value);
-}
-
-std::int64_t OptionReader::integer(std::string_view key, std::int64_t min, std::int64_t max) const {
-  return values_.get_int(key, min, min, max);
-}
-
-double OptionReader::number(std::string_view key, double min, double max) const {
-  const double value = values_.get_double(key, min);
-  if (!(value >= min && value <= max))
-    throw Error(fmt::format("option {}={}: expected a number from {} to {}", key,
-                            values_.get(key, ""), min, max));
-  return value;
-}
-
-std::uint64_t OptionReader::seed() const {
-  return static_cast<std::uint64_t>(integer("seed", 0, INT64_MAX));
-}
-
 Columns sample_distinct(RandomStream& random, std::int64_t range, std::int64_t count) {
   // Beyond half, choose what is left out: the expected number of draws stays below 1.4 * count.
   const bool complement = 2 * count > range;

@@ -1,49 +1,32 @@
 #pragma once
-// What the generators share: options with their documented defaults, counter-based random streams,
-// and the assembly of CSR patterns. Everything is a pure function of its arguments: the same for
+// What the generators share: declarations of options, counter-based random streams, and the
+// assembly of CSR patterns. Everything is a pure function of its arguments: the same for
 // any number of threads.
 
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/generator.hpp"
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/random.hpp"
-#include "spmmbench/spec.hpp"
 
 namespace spmmbench {
 
 inline constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
-inline const OptionSpec kSeedOption{"seed", "1", "seed of every random choice"};
-
-// Options with the OptionSpecs' defaults filled in, so that a default stands in one place only.
-// Refuses undeclared keys; every getter refuses values outside [min, max]. A default of "auto"
-// counts as not given.
-class OptionReader {
- public:
-  OptionReader(const Options& options, const std::vector<OptionSpec>& specs,
-               std::string_view owner);
-  explicit OptionReader(const Generator& generator, const Options& options)
-      : OptionReader(options, generator.options(), generator.name()) {}
-
-  bool given(std::string_view key) const { return values_.has(key); }
-  std::int64_t integer(std::string_view key, std::int64_t min, std::int64_t max) const;
-  std::int64_t extent(std::string_view key) const { return integer(key, 1, kMaxExtent); }
-  double number(std::string_view key, double min, double max) const;
-  bool flag(std::string_view key) const { return values_.get_bool(key, false); }
-  std::string text(std::string_view key) const { return values_.get(key, ""); }
-  std::string choice(std::string_view key, const std::vector<std::string>& choices) const {
-    return values_.get_choice(key, "", choices);
-  }
-  std::uint64_t seed() const;
-
- private:
-  Options values_;
-};
+inline const auto kSeed = seed_option("seed of every random choice");
+// A number of rows, columns or grid points.
+inline Option<std::int64_t> extent_option(std::string name, std::int64_t value, std::string help) {
+  return integer_option<std::int64_t>(std::move(name), value, 1, kMaxExtent, std::move(help));
+}
+inline Option<std::optional<std::int64_t>> auto_extent_option(std::string name, std::string help) {
+  return auto_integer_option<std::int64_t>(std::move(name), 1, kMaxExtent, std::move(help));
+}
 
 // Random numbers of one row, vertex or edge: element `id` of the family `seed`.
 class RandomStream {

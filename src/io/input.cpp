@@ -72,9 +72,17 @@ void expand_found(const std::string& path, std::vector<std::string>& out) {
   for (std::string& found : tensors) out.push_back(std::move(found));
 }
 
+// Of `gen:SPEC`, checked.
+Spec generator_spec(const std::string& text) {
+  Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
+  check_options(Registry<Generator>::instance().at(spec.name), spec.options);
+  return spec;
+}
+
 void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
   constexpr int kDeepest = 8;  // a list that names itself ends here
   if (argument.starts_with(kGeneratorPrefix)) {
+    generator_spec(argument);
     out.push_back(argument);
   } else if (argument.starts_with('@')) {
     const std::string path = argument.substr(1);
@@ -106,10 +114,8 @@ void draw_values(CsrMatrix& csr, std::uint64_t seed) {
 }
 
 LoadedInput generate(const std::string& text) {
-  const Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
-  const Generator& generator = Registry<Generator>::instance().at(spec.name);
-  spec.options.require_known(generator.options(), generator.name());
-  Generated made = generator.generate(spec.options);
+  const Spec spec = generator_spec(text);
+  Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
   LoadedInput out;
   out.a.name = spec.to_string();
   out.a.pattern = made.pattern;

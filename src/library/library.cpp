@@ -210,13 +210,13 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, const Reader
   return a;
 }
 
-Options read_options(const char* const* given, const KernelInfo& info) {
+Options read_options(const char* const* given, const Kernel& kernel) {
   Options options;
   for (; given != nullptr && given[0] != nullptr; given += 2) {
     if (given[1] == nullptr) throw Error(fmt::format("option {} has no value", given[0]));
     options.set(given[0], given[1]);
   }
-  options.require_known(info.options, info.name);
+  check_options(kernel, options);
   return options;
 }
 
@@ -296,7 +296,7 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->problem.row_ids = out->row_ids;
   out->problem.precision = precision;
   out->problem.orders = out->orders.get();
-  out->problem.options = read_options(problem.options, kernel.info());
+  out->problem.options = read_options(problem.options, kernel);
   return out;
 }
 

@@ -160,8 +160,7 @@ class Rabbit final : public Reordering {
   std::string summary() const override {
     return "Rabbit order: communities by modularity, on A + A^T (bipartite when not square)";
   }
-  Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known({}, name());
+  Permutation compute(const CsrMatrix& matrix, const Options& /*options*/) const override {
     return order_compactly(matrix, [](const CsrMatrix& pattern) {
       Communities communities(pattern);
       communities.merge_all();

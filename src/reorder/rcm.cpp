@@ -87,8 +87,7 @@ class Rcm final : public Reordering {
   std::string summary() const override {
     return "reverse Cuthill-McKee on A + A^T (bipartite graph when not square)";
   }
-  Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known({}, name());
+  Permutation compute(const CsrMatrix& matrix, const Options& /*options*/) const override {
     return order_compactly(matrix, reverse_cuthill_mckee);
   }
 };

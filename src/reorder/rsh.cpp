@@ -16,6 +16,21 @@
 namespace spmmbench {
 namespace {
 
+const auto kAlpha =
+    real_option("alpha", "0.5", 0, 4, "columns weigh count^-alpha; 0 is plain Jaccard");
+const auto kNeighbours = integer_option("k", 4, 1, 64, "neighbours kept per row");
+const auto kFeatures =
+    integer_option("features", 8, 1, 64, "rarest columns per row that find candidates");
+const auto kCandidates = integer_option("candidates", 32, 4, 1024, "rows compared per row");
+const auto kForest =
+    flag_option("mst", true, "order by the minimum spanning forest; 0 keeps the rows as given");
+const auto kTwoOpt = flag_option("two_opt", true, "2-opt inside stretches of two windows");
+const auto kIsolation = flag_option("isolation", true, "move rows that resemble neither neighbour");
+const auto kIsolatedBelow = real_option("isolated_below", "0.02", 0, 1,
+                                        "similarity under which a neighbour does not count");
+const auto kWindow = integer_option("window", 8, 2, 64, "rows per window for 2-opt");
+const auto kSeed = seed_option("of the draws from popular columns");
+
 class Rsh final : public Reordering {
  public:
   std::string name() const override { return "rsh"; }
@@ -23,19 +38,10 @@ class Rsh final : public Reordering {
     return "weighted-Jaccard neighbours, spanning forest, 2-opt, isolated rows moved (RSH-SpMM)";
   }
   std::vector<OptionSpec> options() const override {
-    return {{"alpha", "0.5", "columns weigh count^-alpha; 0 is plain Jaccard"},
-            {"k", "4", "neighbours kept per row, 1 to 64"},
-            {"features", "8", "rarest columns per row that find candidates, 1 to 64"},
-            {"candidates", "32", "rows compared per row, 4 to 1024"},
-            {"mst", "1", "order by the minimum spanning forest; 0 keeps the rows as given"},
-            {"two_opt", "1", "2-opt inside stretches of two windows"},
-            {"isolation", "1", "move rows that resemble neither neighbour"},
-            {"isolated_below", "0.02", "similarity under which a neighbour does not count"},
-            {"window", "8", "rows per window for 2-opt, 2 to 64"},
-            {"seed", "1", "of the draws from popular columns"}};
+    return {kAlpha,  kNeighbours, kFeatures,      kCandidates, kForest,
+            kTwoOpt, kIsolation,  kIsolatedBelow, kWindow,     kSeed};
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(this->options(), name());
     return order_compactly(matrix,
                            [&](const CsrMatrix& pattern) { return order_of(pattern, options); });
   }
@@ -43,13 +49,13 @@ class Rsh final : public Reordering {
  private:
   static Permutation order_of(const CsrMatrix& matrix, const Options& options) {
     std::vector<std::int32_t> counts = column_counts(matrix);
-    const WeightedJaccard jaccard(matrix, counts, options.get_double("alpha", 0.5));
-    const bool mst = options.get_bool("mst", true), isolation = options.get_bool("isolation", true);
+    const WeightedJaccard jaccard(matrix, counts, kAlpha(options));
+    const bool mst = kForest(options), isolation = kIsolation(options);
     RshNeighborOptions search;
-    search.k = static_cast<int>(options.get_int("k", 4, 1, 64));
-    search.features = static_cast<int>(options.get_int("features", 8, 1, 64));
-    search.candidates = static_cast<int>(options.get_int("candidates", 32, 4, 1024));
-    search.seed = static_cast<std::uint64_t>(options.get_int("seed", 1));
+    search.k = kNeighbours(options);
+    search.features = kFeatures(options);
+    search.candidates = kCandidates(options);
+    search.seed = kSeed(options);
     RshNeighbors neighbors;
     if (mst || isolation) neighbors = find_neighbors(jaccard, std::move(counts), search);
 
@@ -60,10 +66,8 @@ class Rsh final : public Reordering {
       order.resize(matrix.rows);
       std::iota(order.begin(), order.end(), 0);
     }
-    if (options.get_bool("two_opt", true))
-      two_opt(jaccard, static_cast<int>(options.get_int("window", 8, 2, 64)), order);
-    if (isolation)
-      relocate_isolated(jaccard, neighbors, options.get_double("isolated_below", 0.02), order);
+    if (kTwoOpt(options)) two_opt(jaccard, kWindow(options), order);
+    if (isolation) relocate_isolated(jaccard, neighbors, kIsolatedBelow(options), order);
     return order;
   }
 };

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -250,24 +251,27 @@ RowSets cluster(const RowSets& sets, const Signatures& signatures, int band_hash
   return clusters.unite(sets);
 }
 
+const auto kHashes = integer_option("hashes", 16, 4, kMostHashes, "MinHash values per row");
+const auto kBand =
+    integer_option("band", 2, 1, kMostHashes, "hashes that must agree for two rows to be compared");
+const auto kCluster = integer_option("cluster", 16, 2, 1 << 20,
+                                     "rows per cluster, and clusters per cluster of clusters");
+const auto kSeed = seed_option("of the hash functions");
+
 class Tca final : public Reordering {
  public:
   std::string name() const override { return "tca"; }
   std::string summary() const override {
     return "TC-cache-aware: MinHash clusters of rows, then clusters of clusters (DTC-SpMM)";
   }
-  std::vector<OptionSpec> options() const override {
-    return {{"hashes", "16", "MinHash values per row, 4 to 64"},
-            {"band", "2", "hashes that must agree for two rows to be compared"},
-            {"cluster", "16", "rows per cluster, and clusters per cluster of clusters"},
-            {"seed", "1", "of the hash functions"}};
+  std::vector<OptionSpec> options() const override { return {kHashes, kBand, kCluster, kSeed}; }
+  void check(const Options& options) const override {
+    if (kBand(options) > kHashes(options))
+      throw Error("reordering tca: expected band at most hashes");
   }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
-    options.require_known(this->options(), name());
-    const int hashes = static_cast<int>(options.get_int("hashes", 16, 4, kMostHashes));
-    const int band = static_cast<int>(options.get_int("band", 2, 1, hashes));
-    const int capacity = static_cast<int>(options.get_int("cluster", 16, 2, 1 << 20));
-    const auto seed = static_cast<std::uint64_t>(options.get_int("seed", 1));
+    const int hashes = kHashes(options), band = kBand(options), capacity = kCluster(options);
+    const std::uint64_t seed = kSeed(options);
 
     RowSets sets = nonempty_rows(matrix);
     // Unions agree on fewer hashes than rows do, so one agreement makes a candidate.

@@ -42,7 +42,7 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
     for (const Kernel* kernel : all) {
       if (!glob_match(spec.name, kernel->info().name)) continue;
       matched = true;
-      spec.options.require_known(kernel->info().options, "kernel " + kernel->info().name);
+      check_options(*kernel, spec.options);
       add(kernel, spec.options);
     }
     if (!matched) {

@@ -6,9 +6,20 @@
 #include <sstream>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
+namespace {
+
+// What a recorded protocol must say of the sampling.
+constexpr double kAnySeconds = 1e9;
+const auto kNoiseLimit = real_option("noise_limit", "0", 0, kAnySeconds, "");
+const auto kMinSamples = integer_option("min_samples", 1, 1, 1 << 30, "");
+const auto kMaxSamples = integer_option("max_samples", 1, 1, 1 << 30, "");
+const auto kMaxSeconds = real_option("max_seconds", "1", 0, kAnySeconds, "");
+
+}  // namespace
 
 std::map<std::string, std::string> protocol_of(const RunOptions& options) {
   std::vector<std::int64_t> dims;
@@ -27,13 +38,14 @@ std::map<std::string, std::string> protocol_of(const RunOptions& options) {
 
 RunOptions options_of(const RunContext& context) {
   const Options settings(context.protocol);
-  for (const char* name : {"noise_limit", "min_samples", "max_samples", "max_seconds"})
+  for (const std::string& name :
+       {kNoiseLimit.name, kMinSamples.name, kMaxSamples.name, kMaxSeconds.name})
     if (!settings.has(name)) throw Error(fmt::format("the run's protocol has no {}", name));
   RunOptions options;
-  options.limits.noise = settings.get_double("noise_limit", 0);
-  options.limits.min_samples = static_cast<int>(settings.get_int("min_samples", 0, 1, 1 << 30));
-  options.limits.max_samples = static_cast<int>(settings.get_int("max_samples", 0, 1, 1 << 30));
-  options.limits.max_seconds = settings.get_double("max_seconds", 0);
+  options.limits.noise = kNoiseLimit(settings);
+  options.limits.min_samples = kMinSamples(settings);
+  options.limits.max_samples = kMaxSamples(settings);
+  options.limits.max_seconds = kMaxSeconds(settings);
   options.load.seed = context.seed;
   options.load.prune = from_printable(settings.get("prune", ""));
   options.b_file = from_printable(settings.get("b_file", ""));

@@ -11,6 +11,7 @@
 #include <ostream>
 #include <vector>
 
+#include "../option_values.hpp"
 #include "counting_device.hpp"
 #include "devices.hpp"
 #include "shapes.hpp"
@@ -278,6 +279,45 @@ TEST_P(KernelTest, holds_about_as_much_memory_as_it_predicts) {
   }
 }
 
+// One case for each value that a kernel's options are tried with: bounds, choices, examples.
+std::vector<Case> option_cases() {
+  std::vector<Case> cases;
+  for (const Kernel* kernel : Registry<Kernel>::instance().sorted()) {
+    const KernelInfo& info = kernel->info();
+    for (const OptionSpec& option : info.options)
+      for (const std::string& value : allowed_values(option))
+        if (value != option.default_value) {
+          cases.push_back(
+              {kernel, info.precisions.back(), info.layouts.front(), info.c_types.front()});
+          cases.back().options.set(option.name, value);
+        }
+  }
+  return cases;
+}
+
+class KernelOptionTest : public KernelTest {};
+
+TEST_P(KernelOptionTest, is_right_or_refused_at_every_value_that_it_declares) {
+  const Case& param = GetParam();
+  SPMMBENCH_TEST_DEVICE(device, param.kernel->info().device);
+  int verified = 0;
+  for (const NamedShape& shape : all_shapes()) {
+    if (shape.name != "tail_rows" && shape.name != "aligned_blocks" &&
+        shape.name != "long_row_among_short")
+      continue;
+    SCOPED_TRACE(shape.name);
+    CsrMatrix a = shape.matrix;
+    for (float& value : a.values) value = round_to(param.precision, value);
+    verified += verify(device, a, {}, 72);
+    if (HasFailure()) return;
+  }
+  if (verified == 0) GTEST_SKIP() << refusal_;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KernelOptionTest);
+INSTANTIATE_TEST_SUITE_P(registry, KernelOptionTest, testing::ValuesIn(option_cases()),
+                         [](const auto& info) { return name_of(info.param); });
+
 TEST(Refusals, of_every_shape_are_failures_unless_the_device_or_the_types_are_the_reason) {
   KernelInfo info;
   info.layouts = {Layout::row_major, Layout::col_major};
@@ -310,7 +350,7 @@ TEST(KernelVariants, name_options_that_their_kernels_declare) {
     const Spec spec = Spec::parse(text);
     const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
     if (kernel == nullptr) continue;
-    EXPECT_NO_THROW(spec.options.require_known(kernel->info().options, spec.name)) << text;
+    EXPECT_NO_THROW(check_options(*kernel, spec.options)) << text;
   }
 }
 

@@ -13,12 +13,6 @@ namespace {
 constexpr std::pair<int, int> kSizes[] = {{16, 16}, {32, 32},   {64, 64}, {128, 128},
                                           {64, 32}, {128, 256}, {1, 7}};
 
-Options option(const char* key, const char* value) {
-  Options out;
-  out.set(key, value);
-  return out;
-}
-
 TEST(Bcsr, UnpackGivesBackTheMatrix) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const auto& [bm, bk] : kSizes) {
@@ -47,9 +41,9 @@ TEST(Bcsr, TheThreadCountDoesNotChangeTheResult) {
   const CsrMatrix matrix = testing::random_matrix(3000, 1700, 30, 1, 11);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  const Bcsr one = Bcsr::build(matrix, Options{});
+  const Bcsr one = Bcsr::build(matrix, BcsrPattern::build(matrix, 64, 64));
   omp_set_num_threads(7);
-  const Bcsr seven = Bcsr::build(matrix, Options{});
+  const Bcsr seven = Bcsr::build(matrix, BcsrPattern::build(matrix, 64, 64));
   omp_set_num_threads(threads);
   EXPECT_EQ(one.pattern.block_row_ptr, seven.pattern.block_row_ptr);
   EXPECT_EQ(one.pattern.block_col, seven.pattern.block_col);
@@ -80,13 +74,6 @@ TEST(Bcsr, InspectOffersEachBlockSize) {
     EXPECT_LE(stats.fill, fill);
     fill = stats.fill;
   }
-}
-
-TEST(Bcsr, BadBlockSizesAreRefused) {
-  const CsrMatrix matrix = testing::random_matrix(10, 10, 5, 0, 3);
-  EXPECT_THROW(Bcsr::build(matrix, option("bm", "0")), Error);
-  EXPECT_THROW(Bcsr::build(matrix, option("bk", "2048")), Error);
-  EXPECT_THROW(Bcsr::build(matrix, option("block", "64")), Error);
 }
 
 }  // namespace

@@ -27,12 +27,6 @@ std::vector<Options> variants() {
   return out;
 }
 
-Options option(const char* key, const char* value) {
-  Options out;
-  out.set(key, value);
-  return out;
-}
-
 std::string describe(const Options& options) { return Spec{"rs_tile", options}.to_string(); }
 
 TEST(RsTile, UnpackGivesBackTheMatrix) {
@@ -128,13 +122,6 @@ TEST(RsTile, TheRulesDisagreeOnAShortRowBesideALongOneThatCoversIt) {
   };
   EXPECT_EQ(residual_rows("printed"), 1U);
   EXPECT_EQ(residual_rows("overlap"), 0U);
-}
-
-TEST(RsTile, BadOptionsAreRefused) {
-  const CsrMatrix matrix = testing::from_rows(2, {{0, 1}});
-  EXPECT_THROW(RsTile::build(matrix, option("window", "9")), Error);
-  EXPECT_THROW(RsTile::build(matrix, option("tau_nnz", "33")), Error);
-  EXPECT_THROW(RsTile::build(matrix, option("rule", "best")), Error);
 }
 
 }  // namespace

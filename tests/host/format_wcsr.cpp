@@ -105,13 +105,6 @@ TEST(Wcsr, StatsCountWhatTheKernelReads) {
   EXPECT_EQ(stats.extra.at("gathered_rows_of_b"), 4);
 }
 
-TEST(Wcsr, TheFormatIsRegisteredAndRefusesBadOptions) {
-  const Format& format = Registry<Format>::instance().at("wcsr");
-  Options bad;
-  bad.set("window", "9");
-  EXPECT_THROW(format.analyze(testing::from_rows(1, {{0}}), bad), Error);
-}
-
 TEST(Wcsr, TheEstimateOfAUniformMatrixIsWhatTheBuildGives) {
   const CsrMatrix matrix = testing::random_matrix(20000, 3000, 40, 1, 9);
   for (const char* order : {"natural", "degree"}) {

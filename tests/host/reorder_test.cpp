@@ -67,15 +67,6 @@ TEST(Reordering, TheThreadCountDoesNotChangeAnyOrder) {
     }
 }
 
-TEST(Reordering, UnknownOptionsAreRefused) {
-  const CsrMatrix matrix = testing::from_rows(2, {{0}, {1}});
-  for (const Reordering* reordering : Registry<Reordering>::instance().sorted()) {
-    Options options;
-    options.set("no_such_option", "1");
-    EXPECT_THROW(reordering->compute(matrix, options), Error) << reordering->name();
-  }
-}
-
 TEST(Reordering, SimilarRowsComeTogether) {
   const CsrMatrix matrix = shuffled(block_diagonal(200, 16));
   const WeightedJaccard jaccard(matrix, 0.5);
