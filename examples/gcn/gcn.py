@@ -169,7 +169,7 @@ def epochs_in_graph(args, training, epochs):
     while len(losses) < epochs and (len(times) < 3 or time.perf_counter() < deadline):
         times.append(clock.ms(replay))
         losses.append(training.loss.clone())
-    return times, [float(loss) for loss in losses]
+    return times, [round(float(loss), 6) for loss in losses]
 
 
 def train(args, product, task, width, precision, backend):
@@ -330,6 +330,13 @@ def context(args):
     return told
 
 
+def write(path, document):
+    """The document with a line per row."""
+    rows = ",\n".join(json.dumps(row) for row in document["rows"])
+    context_text = json.dumps(document["context"])
+    path.write_text(f'{{"context": {context_text},\n"rows": [\n{rows}\n]}}\n')
+
+
 def main():
     args = parse()
     start = time.perf_counter()
@@ -352,7 +359,7 @@ def main():
                     gc.collect()  # memory that is freed during a capture would end it
                     row.update(measure(args, matrix, task, backend, width, precision))
                     rows.append(row)
-                    out.write_text(json.dumps(document, indent=1) + "\n")
+                    write(out, document)
                     line = f"{time.perf_counter() - start:.0f} s: "
                     line += f"{name} width {width} {precision} {backend}: "
                     if row["status"] == "ok":

@@ -60,7 +60,7 @@ class Cases:
         self.backends = [name for name in SHOWN if any(name in c for c in self.cases.values())]
 
     def ok(self, key, backend):
-        row = self.cases[key].get(backend)
+        row = self.cases.get(key, {}).get(backend)
         return row if row and row["status"] == "ok" else None
 
     def differences(self, key, backend):
@@ -68,8 +68,7 @@ class Cases:
         row, reference = self.ok(key, backend), self.ok(key, REFERENCE)
         if not row or not reference or backend == REFERENCE:
             return None
-        fp32_key = (*key[:2], "fp32")
-        in_fp32 = self.ok(fp32_key, REFERENCE) if fp32_key in self.cases else None
+        in_fp32 = self.ok((*key[:2], "fp32"), REFERENCE)
         epochs = len(row["losses"])
         return loss_difference(row["losses"], reference), loss_noise(reference, in_fp32, epochs)
 
@@ -188,10 +187,11 @@ def draw(cases, out):
     widths = list(dict.fromkeys(key[1] for key in cases.cases))
     graphs = list(dict.fromkeys(key[0] for key in cases.cases))
     colours = dict(zip(cases.backends, (GREYS[1], GREYS[4], *COLOURS)))
-    size = (1.6 + 0.55 * len(graphs) * len(widths), 2.3 * len(precisions))
+    size = (max(7.0, 1.6 + 0.5 * len(graphs) * len(widths)), 1.2 + 1.8 * len(precisions))
     figure, axes = plt.subplots(
-        len(precisions), len(widths), figsize=size, sharey="row", squeeze=False
-    )
+        len(precisions), len(widths), figsize=size, sharex=True, sharey="row", squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
     for line, precision in zip(axes, precisions):
         for axis, width in zip(line, widths):
             for index, name in enumerate(cases.backends):
@@ -206,9 +206,15 @@ def draw(cases, out):
             axis.set_title(f"{precision}, {width} wide")
             axis.set_xticks(range(len(graphs)), graphs, rotation=40, ha="right")
             axis.grid(axis="x", visible=False)
-        line[0].set_ylabel("epochs, x torch.sparse")
-    axes[0][0].legend(ncols=len(cases.backends), loc="lower left", bbox_to_anchor=(0, 1.12))
-    figure.tight_layout()
+        line[0].set_ylabel("x torch.sparse")
+    named = {
+        label: handle
+        for axis in axes.flat
+        for handle, label in zip(*axis.get_legend_handles_labels())
+        if handle.patches  # drawn here
+    }
+    figure.legend(named.values(), named, ncols=len(named), loc="upper left")
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.35 / size[1]))  # inches for the legend
     for suffix in ("svg", "png"):
         figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
 
