@@ -12,9 +12,8 @@
 
 #include <cstdlib>
 #include <map>
-#include <type_traits>
 
-#include "common/upload_values.hpp"
+#include "common/dense_copy.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "spmmbench/registry.hpp"
@@ -22,20 +21,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kWarpsPerBlock = kThreads / 32;
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on Hopper
-
-template <class T>
-__global__ void scatter_kernel(std::int64_t rows, const std::int64_t* row_ptr,
-                               const std::int32_t* col_idx, const T* values, T* dense,
-                               std::int64_t ld) {
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarpsPerBlock;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / 32;
-       row < rows; row += step)
-    for (std::int64_t e = row_ptr[row] + threadIdx.x % 32; e < row_ptr[row + 1]; e += 32)
-      dense[row * ld + col_idx[e]] = values[e];
-}
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -77,22 +63,9 @@ struct DenseA {
   DenseA(const SparseOperand& operand, Device& device, StageTimer& stages)
       : view(dense_a(operand)), precision(operand.precision) {
     const auto timed = stages.scope("upload");
-    memory = device.allocate(view.bytes());
+    memory = upload_dense(*operand.a, view, device);
     workspace = device.allocate(kWorkspaceBytes);
     view.data = memory.data();
-    device.fill_bytes(memory.data(), 0, memory.bytes());
-    const Buffer row_ptr = device.upload(operand.a->row_ptr);
-    const Buffer col_idx = device.upload(operand.a->col_idx);
-    const Buffer values = upload_values(device, operand.a->values, view.type);
-    const int blocks = 16 * device.info().sm_count;
-    visit_element_type(view.type, [&](auto* tag) {
-      using T = std::remove_pointer_t<decltype(tag)>;
-      scatter_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
-          view.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
-          memory.as<T>(), view.ld);
-    });
-    SPMMBENCH_CUDA_LAUNCHED();
-    device.synchronize();
   }
 
   DenseView view;

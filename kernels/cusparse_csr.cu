@@ -43,13 +43,8 @@ class CusparseCsr final : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    SparseOnDevice matrix;
-    {
-      const auto timed = stages.scope("upload");
-      matrix = upload_csr(a, device);
-      device.synchronize();
-    }
-    return make_cusparse_prepared(a, device, std::move(matrix), algorithm_, preprocess_);
+    return make_cusparse_prepared(a, device, upload_csr(a, device, stages), algorithm_,
+                                  preprocess_);
   }
 
  private:

@@ -24,8 +24,8 @@ class EsmmSkipPlan final : public Plan {
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     const esmm::Operands op = operands_.operands(b, c);
     esmm::skip_tiles<<<esmm::SkipTile::grid(op), esmm::SkipTile::kThreads, 0,
-                       static_cast<cudaStream_t>(stream.handle)>>>(op, operands_.dense(),
-                                                                   operands_.sizes().lda, rules_);
+                       static_cast<cudaStream_t>(stream.handle)>>>(
+        op, operands_.dense(), operands_.sizes().dense.ld, rules_);
     SPMMBENCH_CUDA_LAUNCHED();
   }
 

@@ -12,41 +12,107 @@
 namespace spmmbench {
 namespace {
 
+constexpr cusparseOperation_t kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
+constexpr float kOne = 1;
+constexpr float kZero = 0;
+
+// cusparseSpMM and cusparseSpMV as one plan calls them.
+struct MatrixProduct {
+  using Algorithm = cusparseSpMMAlg_t;
+  cusparseHandle_t handle;
+  Algorithm algorithm;
+  SparseDescriptor a;
+  DenseDescriptor b, c;
+
+  static DenseDescriptor describe(const DenseView& view) { return describe_dense(view); }
+  void set(void* b_data, void* c_data) const {
+    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(b.get(), b_data));
+    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(c.get(), c_data));
+  }
+  std::size_t workspace_bytes() const {
+    std::size_t bytes = 0;
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
+                                               &kZero, c.get(), CUDA_R_32F, algorithm, &bytes));
+    return bytes;
+  }
+  void preprocess(void* workspace) const {
+    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
+                                               &kZero, c.get(), CUDA_R_32F, algorithm, workspace));
+  }
+  void multiply(void* workspace) const {
+    SPMMBENCH_CUSPARSE(cusparseSpMM(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
+                                    CUDA_R_32F, algorithm, workspace));
+  }
+};
+
+struct DestroyVector {
+  void operator()(cusparseDnVecDescr_t vector) const noexcept {
+    (void)cusparseDestroyDnVec(vector);
+  }
+};
+using VectorDescriptor =
+    std::unique_ptr<std::remove_pointer_t<cusparseDnVecDescr_t>, DestroyVector>;
+
+struct VectorProduct {
+  using Algorithm = cusparseSpMVAlg_t;
+  cusparseHandle_t handle;
+  Algorithm algorithm;
+  SparseDescriptor a;
+  VectorDescriptor b, c;
+
+  static VectorDescriptor describe(const DenseView& view) {
+    cusparseDnVecDescr_t vector = nullptr;
+    SPMMBENCH_CUSPARSE(cusparseCreateDnVec(&vector, view.rows, view.data, cuda_type(view.type)));
+    return VectorDescriptor(vector);
+  }
+  void set(void* b_data, void* c_data) const {
+    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues(b.get(), b_data));
+    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues(c.get(), c_data));
+  }
+  std::size_t workspace_bytes() const {
+    std::size_t bytes = 0;
+    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize(handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
+                                               c.get(), CUDA_R_32F, algorithm, &bytes));
+    return bytes;
+  }
+  void preprocess(void* workspace) const {
+    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess(handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
+                                               c.get(), CUDA_R_32F, algorithm, workspace));
+  }
+  void multiply(void* workspace) const {
+    SPMMBENCH_CUSPARSE(cusparseSpMV(handle, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
+                                    CUDA_R_32F, algorithm, workspace));
+  }
+};
+
+template <class Product>
 class CusparsePlan final : public Plan {
  public:
   CusparsePlan(const SparseOperand& operand, const Shape& shape, const SparseOnDevice& a,
-               cusparseSpMMAlg_t algorithm, bool preprocess, Device& device, StageTimer& stages)
-      : a_(a), algorithm_(algorithm), handle_(cusparse_handle(device)), n_(shape.n) {
+               typename Product::Algorithm algorithm, bool preprocess, Device& device,
+               StageTimer& stages)
+      : a_(a), n_(shape.n) {
     const auto timed = stages.scope("tune");
+    const cusparseHandle_t handle = cusparse_handle(device);
     SPMMBENCH_CUSPARSE(
-        cusparseSetStream(handle_, static_cast<cudaStream_t>(device.stream().handle)));
-    matrix_ = a.describe();
+        cusparseSetStream(handle, static_cast<cudaStream_t>(device.stream().handle)));
     // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
     // writes anything.
     DenseView b = make_dense_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
     DenseView c = make_dense_view(operand.m(), n_, shape.layout, shape.c_type);
     placeholder_ = device.allocate(kPlaceholderBytes);
     b.data = c.data = placeholder_.data();
-    b_ = describe_dense(b);
-    c_ = describe_dense(c);
-    std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize(handle_, kAsIs, kAsIs, &kOne, matrix_.get(),
-                                               b_.get(), &kZero, c_.get(), CUDA_R_32F, algorithm_,
-                                               &bytes));
-    workspace_ = device.allocate(bytes);
-    if (preprocess)
-      SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess(handle_, kAsIs, kAsIs, &kOne, matrix_.get(),
-                                                 b_.get(), &kZero, c_.get(), CUDA_R_32F, algorithm_,
-                                                 workspace_.data()));
+    product_ = {handle, algorithm, a.describe(), Product::describe(b), Product::describe(c)};
+    workspace_ = device.allocate(product_.workspace_bytes());
+    if (preprocess) product_.preprocess(workspace_.data());
     device.synchronize();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    SPMMBENCH_CUSPARSE(cusparseSetStream(handle_, static_cast<cudaStream_t>(stream.handle)));
-    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(b_.get(), b.data));
-    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(c_.get(), c.data));
-    SPMMBENCH_CUSPARSE(cusparseSpMM(handle_, kAsIs, kAsIs, &kOne, matrix_.get(), b_.get(), &kZero,
-                                    c_.get(), CUDA_R_32F, algorithm_, workspace_.data()));
+    SPMMBENCH_CUSPARSE(
+        cusparseSetStream(product_.handle, static_cast<cudaStream_t>(stream.handle)));
+    product_.set(b.data, c.data);
+    product_.multiply(workspace_.data());
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
@@ -60,24 +126,19 @@ class CusparsePlan final : public Plan {
   }
 
  private:
-  static constexpr cusparseOperation_t kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
-  static constexpr float kOne = 1;
-  static constexpr float kZero = 0;
   static constexpr std::size_t kPlaceholderBytes = 256;
 
   const SparseOnDevice& a_;
-  cusparseSpMMAlg_t algorithm_;
-  cusparseHandle_t handle_;
   std::int64_t n_;
-  SparseDescriptor matrix_;
-  DenseDescriptor b_, c_;
+  Product product_{};
   Buffer workspace_, placeholder_;
 };
 
+template <class Product>
 class CusparsePrepared final : public Prepared {
  public:
   CusparsePrepared(const SparseOperand& a, Device& device, SparseOnDevice matrix,
-                   cusparseSpMMAlg_t algorithm, bool preprocess)
+                   typename Product::Algorithm algorithm, bool preprocess)
       : a_(a),
         device_(device),
         matrix_(std::move(matrix)),
@@ -85,15 +146,15 @@ class CusparsePrepared final : public Prepared {
         preprocess_(preprocess) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CusparsePlan>(a_, shape, matrix_, algorithm_, preprocess_, device_,
-                                          stages);
+    return std::make_unique<CusparsePlan<Product>>(a_, shape, matrix_, algorithm_, preprocess_,
+                                                   device_, stages);
   }
 
  private:
   SparseOperand a_;
   Device& device_;
   SparseOnDevice matrix_;
-  cusparseSpMMAlg_t algorithm_;
+  typename Product::Algorithm algorithm_;
   bool preprocess_;
 };
 
@@ -127,7 +188,8 @@ DenseDescriptor describe_dense(const DenseView& view) {
   return DenseDescriptor(matrix);
 }
 
-SparseOnDevice upload_csr(const SparseOperand& operand, Device& device) {
+SparseOnDevice upload_csr(const SparseOperand& operand, Device& device, StageTimer& stages) {
+  const auto timed = stages.scope("upload");
   const CsrMatrix& a = *operand.a;
   const ElementType type = storage_type(operand.precision);
   const bool narrow = fits_32_bits(operand);
@@ -151,6 +213,7 @@ SparseOnDevice upload_csr(const SparseOperand& operand, Device& device) {
                                          index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
     return SparseDescriptor(matrix);
   };
+  device.synchronize();
   return out;
 }
 
@@ -164,7 +227,14 @@ std::size_t csr_bytes(const SparseOperand& a) {
 std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
                                                  SparseOnDevice matrix, cusparseSpMMAlg_t algorithm,
                                                  bool preprocess) {
-  return std::make_unique<CusparsePrepared>(a, device, std::move(matrix), algorithm, preprocess);
+  return std::make_unique<CusparsePrepared<MatrixProduct>>(a, device, std::move(matrix), algorithm,
+                                                           preprocess);
+}
+std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
+                                                 SparseOnDevice matrix, cusparseSpMVAlg_t algorithm,
+                                                 bool preprocess) {
+  return std::make_unique<CusparsePrepared<VectorProduct>>(a, device, std::move(matrix), algorithm,
+                                                           preprocess);
 }
 
 std::string unsupported_types(Precision precision, ElementType c_type) {

@@ -1,6 +1,7 @@
 #pragma once
 // What the cuSPARSE baselines share: checked calls, descriptors that free themselves, one handle
-// per device, and the plan that runs cusparseSpMM whatever the sparse format.
+// per device, and the plan that runs
+// cusparseSpMM or cusparseSpMV whatever the sparse format.
 
 #include <cusparse.h>
 
@@ -58,13 +59,17 @@ struct SparseOnDevice {
 
 // A in CSR, with 32-bit indices while the nonzeros can be counted in them, as every caller would;
 // else with 64-bit ones throughout, since cuSPARSE does not mix.
-SparseOnDevice upload_csr(const SparseOperand& a, Device& device);
+// Stage "upload".
+SparseOnDevice upload_csr(const SparseOperand& a, Device& device, StageTimer& stages);
 std::size_t csr_bytes(const SparseOperand& a);
 
-// Plans around an uploaded A: workspace, and cusparseSpMM_preprocess when asked, both in the stage
-// "tune".
+// Plans around an uploaded A that call cusparseSpMM, or cusparseSpMV for a contiguous column of B:
+// workspace, and preprocessing when asked, both in the stage "tune".
 std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
                                                  SparseOnDevice matrix, cusparseSpMMAlg_t algorithm,
+                                                 bool preprocess);
+std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,
+                                                 SparseOnDevice matrix, cusparseSpMVAlg_t algorithm,
                                                  bool preprocess);
 
 // cuSPARSE takes B and C of a 16-bit type together, or a 16-bit B with an fp32 C. Empty when it

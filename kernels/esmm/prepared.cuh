@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/dense_copy.hpp"
 #include "esmm/extract.cuh"
 #include "format/pattern.hpp"
 #include "gpu/cuda_check.hpp"
@@ -16,21 +17,10 @@
 
 namespace spmmbench::esmm {
 
-// One warp per row of CSR.
-static __global__ void scatter_rows(const std::int64_t* row_ptr, const std::int32_t* col_idx,
-                                    const float* values, std::int64_t rows, std::int64_t lda,
-                                    float* dense) {
-  const std::int64_t row = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
-  if (row >= rows) return;
-  for (std::int64_t i = row_ptr[row] + threadIdx.x % 32; i < row_ptr[row + 1]; i += 32) {
-    dense[row * lda + col_idx[i]] = values[i];
-  }
-}
-
 struct Sizes {
   std::int64_t m, n, k;
   std::int64_t strips_a, strips_b, words;
-  std::int64_t lda;  // floats; rows of A are 16-byte aligned
+  DenseView dense;  // A with its zeros, without data
 
   explicit Sizes(const Problem& p)
       : m(p.m()),
@@ -39,9 +29,8 @@ struct Sizes {
         strips_a((m + kStrip - 1) / kStrip),
         strips_b((n + kStrip - 1) / kStrip),
         words((k + kChunk - 1) / kChunk * kChunkWords),
-        lda((k + 3) / 4 * 4) {}
+        dense(make_dense_view(m, k, Layout::row_major, ElementType::f32)) {}
 
-  std::size_t dense_bytes() const { return static_cast<std::size_t>(m * lda) * sizeof(float); }
   std::size_t lines_bytes() const {
     return static_cast<std::size_t>(strips_a * k * kStrip) * sizeof(float);
   }
@@ -50,15 +39,12 @@ struct Sizes {
   }
 };
 
-// A larger A is no dense-stored operand: other kernels are for it.
-inline constexpr std::size_t kMaxOperandBytes = std::size_t{16} << 30;
-
 // The dense copies of A are what limits these kernels; tiles and words are counted in 32 bits.
 inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device) {
   const Sizes s(problem);
   const std::size_t csr_bytes =
       static_cast<std::size_t>(problem.nnz()) * 8 + static_cast<std::size_t>(problem.m() + 1) * 8;
-  const std::size_t bytes = s.dense_bytes() + s.lines_bytes() + s.bits_bytes() + csr_bytes;
+  const std::size_t bytes = s.dense.bytes() + s.lines_bytes() + s.bits_bytes() + csr_bytes;
   constexpr std::int64_t kLimit = std::numeric_limits<int>::max();
   if (bytes > device.memory_bytes) {
     return Support::no(
@@ -77,7 +63,10 @@ class PatternedOperands {
   // Stage "upload": A made dense on the device.
   PatternedOperands(const Problem& problem, Device& device, StageTimer& stages)
       : sizes_(problem), device_(&device) {
-    make_dense(*problem.a, stages);
+    {
+      const auto timed = stages.scope("upload");
+      dense_ = upload_dense(*problem.a, sizes_.dense, device);
+    }
     lines_ = device.allocate(sizes_.lines_bytes());
     a_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_a * sizes_.words) * 4);
     b_bits_ = device.allocate(static_cast<std::size_t>(sizes_.strips_b * sizes_.words) * 4);
@@ -130,7 +119,7 @@ class PatternedOperands {
   void launch_extract_a(bool all_lines, Stream stream) const {
     const auto blocks = static_cast<unsigned>(sizes_.strips_a * (sizes_.words / kExtractWarps));
     extract_a<<<blocks, kExtractWarps * 32, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        dense_.as<float>(), sizes_.lda, static_cast<int>(sizes_.m), static_cast<int>(sizes_.k),
+        dense_.as<float>(), sizes_.dense.ld, static_cast<int>(sizes_.m), static_cast<int>(sizes_.k),
         static_cast<int>(sizes_.words), all_lines, a_bits_.as<std::uint32_t>(), lines_.as<float>());
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -174,22 +163,6 @@ class PatternedOperands {
   FormatStats format(std::int64_t nnz) const { return a_pattern_.stats(nnz); }
 
  private:
-  void make_dense(const CsrMatrix& a, StageTimer& stages) {
-    auto timed = stages.scope("upload");
-    dense_ = device_->allocate(sizes_.dense_bytes());
-    device_->fill_bytes(dense_.data(), 0, sizes_.dense_bytes());
-    const Buffer row_ptr = device_->upload(a.row_ptr);
-    const Buffer col_idx = device_->upload(a.col_idx);
-    const Buffer values = device_->upload(a.values);
-    constexpr int kThreads = 256;
-    const auto blocks = static_cast<unsigned>((sizes_.m * 32 + kThreads - 1) / kThreads);
-    scatter_rows<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device_->stream().handle)>>>(
-        row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<float>(), sizes_.m,
-        sizes_.lda, dense_.as<float>());
-    SPMMBENCH_CUDA_LAUNCHED();
-    device_->synchronize();
-  }
-
   OperandPattern download(const Buffer& bits, std::int64_t strips) const {
     OperandPattern p;
     p.length = sizes_.k;

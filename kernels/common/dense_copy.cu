@@ -1,0 +1,51 @@
+#include "common/dense_copy.hpp"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "common/upload_values.hpp"
+#include "gpu/cuda_check.hpp"
+#include "gpu/element.cuh"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+constexpr int kCtasPerSm = 16;
+
+// A warp per row, all warps of the grid in turn.
+template <class T>
+__global__ void scatter_rows(std::int64_t rows, const std::int64_t* row_ptr,
+                             const std::int32_t* col_idx, const T* values, T* dense,
+                             std::int64_t ld) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32;
+       row < rows; row += step)
+    for (std::int64_t e = row_ptr[row] + threadIdx.x % 32; e < row_ptr[row + 1]; e += 32)
+      dense[row * ld + col_idx[e]] = values[e];
+}
+
+}  // namespace
+
+Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device) {
+  Buffer dense = device.allocate(shape.bytes());
+  device.fill_bytes(dense.data(), 0, dense.bytes());
+  const Buffer row_ptr = device.upload(a.row_ptr);
+  const Buffer col_idx = device.upload(a.col_idx);
+  const Buffer values = upload_values(device, a.values, shape.type);
+  visit_element_type(shape.type, [&](auto* tag) {
+    using T = std::remove_pointer_t<decltype(tag)>;
+    scatter_rows<<<kCtasPerSm * device.info().sm_count, kThreads, 0,
+                   static_cast<cudaStream_t>(device.stream().handle)>>>(
+        shape.rows, row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(), values.as<T>(),
+        dense.as<T>(), shape.ld);
+  });
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.synchronize();
+  return dense;
+}
+
+}  // namespace spmmbench
