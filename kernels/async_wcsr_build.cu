@@ -1,4 +1,4 @@
-// Builds WCSR on the device, one block per window, in two passes over the matrix: count the
+// Builds WCSR on the device, one CTA per window, in two passes over the matrix: count the
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
 // Nothing is sorted: async_wcsr/device_window.cuh.
 //
@@ -26,7 +26,7 @@
 namespace spmmbench {
 namespace {
 
-using wcsr::Bitmap, wcsr::Csr, wcsr::Scan, wcsr::Spread, wcsr::Window;
+using wcsr::Bitmap, wcsr::Csr, wcsr::Scan, wcsr::ScatteredColumns, wcsr::Window;
 using wcsr::for_each_entry, wcsr::kSlab;
 
 // Distinct columns of each window.
@@ -34,15 +34,15 @@ template <int kThreads>
 __global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* counts) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
-  __shared__ Spread<kThreads> spread;
+  __shared__ ScatteredColumns<kThreads> scattered;
   read_window(a, window);
   std::int32_t distinct = 0;
-  if (window.is_spread()) {
+  if (window.is_scattered()) {
     for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      spread.column[threadIdx.x] = column;
+      scattered.column[threadIdx.x] = column;
     });
     __syncthreads();
-    distinct = __syncthreads_count(spread.is_first(window.count()));
+    distinct = __syncthreads_count(scattered.is_first(window.count()));
   } else {
     std::int32_t mine = 0;
     for (std::int64_t first = window.first_column; first <= window.last_column;
@@ -87,7 +87,7 @@ template <int kThreads, class Bits>
 __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
-  __shared__ Spread<kThreads> spread;
+  __shared__ ScatteredColumns<kThreads> scattered;
   __shared__ typename Scan<kThreads>::TempStorage scan;
   read_window(a, window);
   const std::int64_t tile = out.first_tile[blockIdx.x], end = out.first_tile[blockIdx.x + 1];
@@ -108,20 +108,20 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
     values[line * out.tile_columns + rank % out.tile_columns] = mark_entry(out.entries[entry]);
   };
 
-  if (window.is_spread()) {
+  if (window.is_scattered()) {
     const std::int32_t count = window.count();
     for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      spread.column[threadIdx.x] = column;
+      scattered.column[threadIdx.x] = column;
     });
     __syncthreads();
-    const bool first = spread.is_first(count);
-    const std::int32_t own = spread.column[threadIdx.x];
+    const bool first = scattered.is_first(count);
+    const std::int32_t own = scattered.column[threadIdx.x];
     pad_from(__syncthreads_count(first));
-    if (!first) spread.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
+    if (!first) scattered.column[threadIdx.x] = std::numeric_limits<std::int32_t>::max();
     __syncthreads();
     for_each_entry<kThreads>(a, window, [&](std::int64_t entry, int row, std::int32_t) {
       std::int32_t rank = 0;
-      for (std::int32_t i = 0; i < count; ++i) rank += spread.column[i] < own;
+      for (std::int32_t i = 0; i < count; ++i) rank += scattered.column[i] < own;
       if (first) col_idx[rank] = own;
       place(entry, row, rank);
     });
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
 constexpr int kSumThreads = 1024;
 
 // From the distinct columns of each window, in place: the first tile of each, and the end. One
-// block; `window_ptr` has room for whole int4. 31 bits hold the tiles of 2^31 - 1 nonzeros: at most
+// CTA; `window_ptr` has room for whole int4. 31 bits hold the tiles of 2^31 - 1 nonzeros: at most
 // one in 16 and one per window.
 __global__ void __launch_bounds__(kSumThreads)
     sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
@@ -210,8 +210,8 @@ T* array_at(const Buffer& buffer, std::size_t at) {
   return reinterpret_cast<T*>(buffer.as<unsigned char>() + at);
 }
 
-// launch(threads, bytes of shared memory), the threads of a window's block as a constant: small
-// blocks where they fill the device, large ones where each has much to do.
+// launch(threads, bytes of shared memory), the threads of a window's CTA as a constant: small
+// CTAs where they fill the device, large ones where each has much to do.
 template <class Launch>
 void with_threads(const CsrMatrix& matrix, std::int64_t windows, int sm_count, Launch launch) {
   const auto call = [&]<int kThreads>(std::integral_constant<int, kThreads> threads) {
@@ -274,12 +274,12 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   const Csr a{array_at<std::int64_t>(input, row_ptr), array_at<std::int32_t>(input, col_idx),
               row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), matrix.rows,
               shape.window_rows};
-  const auto blocks = static_cast<unsigned>(windows);
+  const auto ctas = static_cast<unsigned>(windows);
   const int sm_count = device.info().sm_count;
   auto* const first_tile = array_at<std::int32_t>(input, counted);
   with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
     if (windows == 0) return;
-    count_columns<threads()><<<blocks, threads(), shared_bytes, stream>>>(a, first_tile);
+    count_columns<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, first_tile);
     SPMMBENCH_CUDA_LAUNCHED();
   });
   sum_tiles<<<1, kSumThreads, 0, stream>>>(
@@ -302,7 +302,7 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
                             out.col_idx,
                             shape.tile_columns};
     with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
-      place_entries<threads()><<<blocks, threads(), shared_bytes, stream>>>(a, boxes);
+      place_entries<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, boxes);
       SPMMBENCH_CUDA_LAUNCHED();
     });
   };

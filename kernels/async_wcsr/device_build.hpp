@@ -15,7 +15,7 @@ struct DeviceWcsr {
   void* values = nullptr;              // [tiles * window_rows * tile_columns], the shape's type
   std::int32_t* window_ptr = nullptr;  // [windows + 1]
   std::int32_t* col_idx = nullptr;     // [tiles * tile_columns]
-  Buffer input;                        // what the device build reads: nobody's after it has ended
+  Buffer input;  // what the device build reads; may be freed once it has ended
   std::vector<std::int32_t> window_ptr_host;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
 

@@ -1,5 +1,5 @@
 #pragma once
-// A block's window of rows while WCSR is built on the device: its entries, and the ranks of their
+// A CTA's window of rows while WCSR is built on the device: its entries, and the ranks of their
 // columns among its distinct ones. Columns are marked in a bitmap in shared memory, so nothing is
 // sorted:
 //
@@ -20,7 +20,7 @@ namespace spmmbench::wcsr {
 
 constexpr int kMaxWindowRows = 64;
 constexpr std::int32_t kGroup = 128;    // columns that one thread counts
-constexpr std::int32_t kFar = 1 << 16;  // columns between the first and last of a spread window
+constexpr std::int32_t kFar = 1 << 16;  // from the first to the last column of a scattered window
 
 struct Csr {
   const std::int64_t* row_ptr;
@@ -30,8 +30,8 @@ struct Csr {
   int window_rows;
 };
 
-// Columns whose bits lie in shared memory at a time: as many as leave room for the blocks that an
-// SM can hold otherwise, and for what else a block keeps there.
+// Columns whose bits lie in shared memory at a time: as many as leave room for the CTAs that an
+// SM can hold otherwise, and for what else a CTA keeps there.
 template <int kThreads>
 constexpr std::int32_t kSlab = kThreads == 128   ? 1 << 16
                                : kThreads == 256 ? 1 << 18
@@ -40,7 +40,7 @@ constexpr std::int32_t kSlab = kThreads == 128   ? 1 << 16
 template <int kThreads>
 using Scan = cub::BlockScan<std::int32_t, kThreads>;
 
-// The rows of this block's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
+// The rows of this CTA's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
 struct Window {
   std::int64_t shift[kMaxWindowRows];  // entry i of row r is entry i + shift[r] of the matrix
   std::int32_t start[kMaxWindowRows + 1];
@@ -48,7 +48,7 @@ struct Window {
   int rows;
 
   __device__ std::int32_t count() const { return start[rows]; }
-  __device__ bool is_spread() const {
+  __device__ bool is_scattered() const {
     return count() <= static_cast<int>(blockDim.x) && last_column - first_column >= kFar;
   }
   __device__ int row_of(std::int32_t i) const {
@@ -93,7 +93,7 @@ __device__ inline void read_window(const Csr& a, Window& window) {
 }
 
 // visit(entry of the matrix, row of the window, column) for all entries of the window, shared out
-// among the threads: entry i of the window is thread i % kThreads's. Several columns are read at a
+// among the threads: thread i % kThreads takes entry i. Several columns are read at a
 // time, since a matrix of few windows has few threads to hide the latency.
 template <int kThreads, class Visit>
 __device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) {
@@ -116,9 +116,10 @@ __device__ void for_each_entry(const Csr& a, const Window& window, Visit visit) 
   }
 }
 
-// The columns of a spread window, one per thread, and whether no earlier thread has the same one.
+// The columns of a scattered window, one per thread, and whether no earlier thread has the same
+// one.
 template <int kThreads>
-struct Spread {
+struct ScatteredColumns {
   std::int32_t column[kThreads];
 
   __device__ bool is_first(std::int32_t count) const {
