@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Every command that README and docs show runs with what the repository ships. Names in capitals stand for files and
+names of the reader's own; `run` only plans its cases; GPU kernels that this build lacks are taken for cpu_csr."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+from cli_case import SMALL, SOURCE, CliCase, main
+
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "data/README.md",
+         *sorted((SOURCE / "docs").rglob("*.md"))]
+MATRIX = "data/fem2d_plate.mtx.gz"
+STANDS_FOR = {"PATH": [MATRIX], "PATH...": [MATRIX], "MATRIX": [MATRIX], "KERNEL": ["cpu_csr"], "NAME": ["cpu_csr"],
+              "SPEC": ["uniform?rows=20&cols=20"], "IN": [MATRIX], "OUT": ["out.mtx"], "IN.json...": ["run.json"],
+              "BASE.json": ["run.json"], "NEW.json": ["run.json"], "RUN.json": ["run.json"],
+              "RUN.json...": ["run.json"], "BASE": ["run.json"], "NEW": ["run.json"], "…": ["128"]}
+NEEDS_MORE = ("--calibrate",)  # measures for minutes; tested in test_compare
+
+
+def commands_of(text):
+    """Commands with arguments: of shell blocks, of indented lines and between backquotes."""
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    found = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
+    found += re.findall(r"^    ((?:spmmbench|scripts/).*)$", rest, re.MULTILINE)
+    found += [code.replace("\n", " ") for code in re.findall(r"`([^`]+)`", rest)]
+    found = [part.strip() for code in found for part in code.split("&&")]
+    return [re.sub(r"^build/\w+/(?=spmmbench )", "", code) for code in found if " " in code]
+
+
+class DocsTest(CliCase):
+    def setUp(self):
+        super().setUp()
+        for name in ("data", "results"):
+            (self.folder / name).symlink_to(SOURCE / name)
+        (self.folder / "matrices").mkdir()
+        for name in ("general", "held-out", "pruned"):
+            (self.folder / "matrices" / f"{name}.txt").write_text(SMALL + "\n")
+        result = self.run_cpu(MATRIX, "-n", "8", "--json", "run.json", cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.kernels = re.findall(r"^  (\w+)", self.spmmbench("list", "kernels").stdout, re.MULTILINE)
+
+    def runnable(self, words):
+        """The arguments with everything that stands for something put in."""
+        out = []
+        for word in words:
+            out += STANDS_FOR.get(word, [word])
+        if out[0] == "run":
+            out += ["--dry-run", *([] if "--device" in out else ["--device", "-1"])]
+        for i, word in enumerate(out[:-1]):
+            if word in ("-k", "-x") and out[0] in ("run", "profile") and "rsh" not in self.kernels:
+                out[i + 1] = "cpu_csr" if word == "-k" else "none_such"
+        return out
+
+    def test_every_command_of_the_program_runs(self):
+        count = 0
+        for page in PAGES:
+            for command in commands_of(page.read_text()):
+                if not command.startswith("spmmbench ") or "model" in command or "checkpoint" in command:
+                    continue
+                words = shlex.split(re.sub(r"\[.*?\]", "", command).split(">")[0])[1:]
+                if words[0] == "profile" or any(word in NEEDS_MORE for word in words) or words[1:] == []:
+                    continue
+                with self.subTest(page=page.name, command=command):
+                    result = self.spmmbench(*self.runnable(words), cwd=self.folder)
+                    self.assertIn(result.returncode, (0, 6) if words[0] == "compare" else (0,), result.stderr)
+                    count += 1
+        self.assertGreater(count, 15)
+
+    def test_every_option_of_a_script_is_one_that_it_has(self):
+        for page in PAGES:
+            for command in commands_of(page.read_text()):
+                if not command.startswith("scripts/"):
+                    continue
+                script, *arguments = shlex.split(command)
+                with self.subTest(page=page.name, command=command):
+                    self.assertTrue((SOURCE / script).exists())
+                    known = subprocess.run([SOURCE / script, "--help"], capture_output=True, text=True, check=True)
+                    for option in (word for word in arguments if re.match(r"--\w", word)):
+                        self.assertRegex(known.stdout, rf"{option}\b")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
