@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,9 @@ namespace spmmbench {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
+// Buffers of at least one huge page lie on such pages, so that neither faults nor translations of
+// addresses take part in what is timed.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::string processor_name() {
   std::ifstream cpuinfo("/proc/cpuinfo");
@@ -69,11 +73,13 @@ class HostDevice final : public Device {
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
-    const std::size_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* data = padded < bytes ? nullptr : std::aligned_alloc(kAlignment, padded);
+    const std::size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+    const std::size_t padded = (bytes + alignment - 1) / alignment * alignment;
+    void* data = padded < bytes ? nullptr : std::aligned_alloc(alignment, padded);
     if (data == nullptr)
       throw DeviceError(
           fmt::format("out of host memory: wanted {} bytes, {} free", bytes, free_bytes()), false);
+    if (alignment == kHugePage) madvise(data, padded, MADV_HUGEPAGE);  // a wish: may be refused
     return {this, data, bytes};
   }
 
