@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Sets up and passes all tests: host, device (skipped without a GPU), command line, and the host tests again under the
-# address and undefined-behaviour sanitizers.
+# Sets up and passes all tests: format, spelling and static checks, host, device (skipped without a GPU), command line, and
+# the host tests again under the address and undefined-behaviour sanitizers. SPMMBENCH_BASE is what scripts/check.sh
+# compares with. Prints the processor seconds of each stage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
@@ -8,11 +9,19 @@ require_build_tools
 require python3-numpy python3-scipy python3-matplotlib python3-jsonschema python3-jinja2 python3-yaml
 require chromium poppler-utils fonts-dejavu-core  # the report is opened, pointed at and printed
 export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above
+TIMEFORMAT="-- %R s, processor %U + %S s"
+settings=(-DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON -DSPMMBENCH_TEST_FLAGS=-O1)
+if command -v ccache >/dev/null; then
+  settings+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
+fi
+
+time scripts/check.sh "${SPMMBENCH_BASE:-HEAD~1}"
 echo "== preset $preset"
-cmake --preset "$preset" -DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON
-cmake --build --preset "$preset"
-ctest --preset "$preset" --parallel 2
+# For compute capability 8.0 PTX only: it shows that the code compiles, and saves its assembly.
+cmake --preset "$preset" "${settings[@]}" '-DCMAKE_CUDA_ARCHITECTURES=80-virtual;90a-real'
+time cmake --build --preset "$preset"
+time ctest --preset "$preset" --parallel 2
 echo "== preset asan, host tests"
-cmake --preset asan -DSPMMBENCH_TESTS=ON
-cmake --build --preset asan --target spmmbench_host_tests
-build/asan/tests/spmmbench_host_tests --gtest_brief=1
+cmake --preset asan "${settings[@]}" -DSPMMBENCH_TEST_FLAGS=-O0
+time cmake --build --preset asan --target spmmbench_host_tests
+time build/asan/tests/spmmbench_host_tests --gtest_brief=1

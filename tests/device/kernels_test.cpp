@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <ostream>
@@ -150,6 +151,17 @@ std::vector<std::int32_t> random_permutation(std::int64_t rows) {
   return ids;
 }
 
+// A CPU kernel cuts its work in the same way for every type and layout, so one case of each tries
+// the largest matrix, on which the host spends most of its time.
+std::int64_t most_nonzeros(const Case& c) {
+  constexpr std::int64_t kManyForTheHost = 100'000;
+  const KernelInfo& info = c.kernel->info();
+  const bool first = c.precision == info.precisions.front() && c.layout == info.layouts.front() &&
+                     c.c_type == info.c_types.front();
+  return info.device == DeviceKind::cuda || first ? std::numeric_limits<std::int64_t>::max()
+                                                  : kManyForTheHost;
+}
+
 class KernelTest : public testing::TestWithParam<Case> {
  protected:
   // False when the kernel refuses the problem.
@@ -242,6 +254,7 @@ TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
   int verified = 0;
   static const std::vector<NamedShape> shapes = all_shapes();
   for (const NamedShape& shape : shapes) {
+    if (shape.matrix.nnz() > most_nonzeros(param)) continue;
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
     const std::vector<std::int32_t> row_ids = random_permutation(a.rows);
