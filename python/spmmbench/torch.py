@@ -36,7 +36,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        return None, _Product.apply(ctx.matrix.transposed(), gradient)
+        return None, ctx.matrix.transposed()(gradient)
 
 
 class SparseMatrix(torch.nn.Module):
