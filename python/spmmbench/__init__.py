@@ -20,7 +20,7 @@ from .errors import (
     Unsupported,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "DeviceLost",
     "Error",

@@ -17,6 +17,7 @@ if COMPILER is None:
     print("no C compiler")
     sys.exit(SKIPPED)
 
+import spmmbench  # noqa: E402
 from spmmbench import _abi  # noqa: E402
 
 STRUCTS = {
@@ -76,6 +77,11 @@ class Abi(unittest.TestCase):
             self.assertEqual(getattr(_abi, name), self.compiled[name], name)
         for name, value in _abi.PRECISIONS.items():
             self.assertEqual(value, self.compiled[name], name)
+
+    def test_the_package_has_the_version_of_the_program(self):
+        wanted = re.search(r"VERSION (\S+) LANGUAGES", (SOURCE / "CMakeLists.txt").read_text())[1]
+        self.assertEqual(spmmbench.__version__, wanted)
+        self.assertIn(f'version = "{wanted}"', (SOURCE / "python/pyproject.toml").read_text())
 
     def test_every_struct_of_the_header_is_there(self):
         header = (SOURCE / "include/spmmbench/plugin.h").read_text()
