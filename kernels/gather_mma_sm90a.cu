@@ -1,0 +1,223 @@
+// gather_mma: few columns (N <= 16) of B times weights of which most are zeros, on the tensor cores
+// without ever making A dense. Every step takes 32 nonzeros and the 32 rows of B that they ask for:
+// rows of B lie in shared memory, ldmatrix gathers them by address, and the A operand holds one
+// nonzero per column, in the row that it belongs to. So the cost follows the nonzeros, not the
+// positions: 3 bytes and an eighth of a turn of shared memory each.
+//
+// docs/kernels/gather_mma.md has the pictures and what was measured.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "common/dependent_launch.hpp"
+#include "gather_mma/device.cuh"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Streams = SlotStreams;
+
+// Below this share of nonzeros most moves are longer than a byte can say and need a zero on the
+// way.
+const auto kMinFill =
+    real_option("min_fill", "0.02", 0, 1, "least share of nonzeros in large matrices");
+constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
+
+using Multiply = void (*)(gather_mma::Arguments, DenseView);
+Multiply choose_multiply(ElementType type, int planes) {
+  if (type == ElementType::f16)
+    return planes == 1 ? gather_mma::multiply<__half, 1> : gather_mma::multiply<__half, 2>;
+  return planes == 1 ? gather_mma::multiply<__nv_bfloat16, 1>
+                     : gather_mma::multiply<__nv_bfloat16, 2>;
+}
+
+int planes_of(std::int64_t n) { return n <= gather_mma::kPlaneColumns ? 1 : 2; }
+int columns_of(std::int64_t n) { return planes_of(n) * gather_mma::kPlaneColumns; }
+std::int64_t tiles_of(std::int64_t n) { return (n + columns_of(n) - 1) / columns_of(n); }
+
+// A on the device, the same for every shape.
+struct Matrix {
+  Matrix(const SparseOperand& a, Device& device, StageTimer& stages)
+      : type(storage_type(a.precision)) {
+    Streams host;
+    std::vector<std::int32_t> part_ptr_host(a.m() + 1), parts_host;
+    {
+      const auto timed = stages.scope("build");
+      host = Streams::build(*a.a, type, device.info().sm_count, gather_mma::kWarps);
+      list_parts(host, part_ptr_host, parts_host);
+    }
+    const auto timed = stages.scope("upload");
+    stats = host.stats();
+    stats.extra["bank_turns_per_load"] = 8.0 * static_cast<double>(host.bank_turns) /
+                                         std::max(1.0, static_cast<double>(stats.stored));
+    blocks = static_cast<int>(host.phase_ptr.size()) - 1;
+    phase_ptr = device.upload(host.phase_ptr);
+    phase_chunk = device.upload(host.phase_chunk);
+    ranges = device.upload(host.ranges);
+    pieces = device.upload(host.pieces);
+    starts = device.upload(host.starts);
+    words = device.upload(host.words);
+    part_ptr = device.upload(part_ptr_host);
+    parts = device.upload(parts_host);
+    device.synchronize();
+    arguments = {.phase_ptr = phase_ptr.as<std::int32_t>(),
+                 .phase_chunk = phase_chunk.as<std::int32_t>(),
+                 .ranges = ranges.as<Streams::Range>(),
+                 .pieces = pieces.as<Streams::Piece>(),
+                 .starts = starts.as<std::uint16_t>(),
+                 .words = words.as<std::uint32_t>(),
+                 .piece_count = static_cast<std::int64_t>(host.pieces.size()),
+                 .chunk_cols = host.chunk_cols,
+                 .partial = nullptr};
+  }
+
+  // For each row, the rows of the workspace that hold its sums, in the order of k.
+  static void list_parts(const Streams& host, std::vector<std::int32_t>& part_ptr,
+                         std::vector<std::int32_t>& parts) {
+    const auto visit = [&](auto&& each) {
+      for (std::size_t piece = 0; piece < host.pieces.size(); ++piece)
+        for (int i = 0; i < Streams::kRows; ++i)
+          if (const std::int32_t row = host.slices[host.pieces[piece].slice].rows[i]; row >= 0)
+            each(row, static_cast<std::int32_t>(piece) * Streams::kRows + i);
+    };
+    visit([&](std::int32_t row, std::int32_t) { ++part_ptr[row + 1]; });
+    std::partial_sum(part_ptr.begin(), part_ptr.end(), part_ptr.begin());
+    parts.resize(part_ptr.back());
+    std::vector<std::int32_t> next(part_ptr.begin(), part_ptr.end() - 1);
+    visit([&](std::int32_t row, std::int32_t part) { parts[next[row]++] = part; });
+  }
+
+  std::size_t bytes() const {
+    std::size_t sum = 0;
+    for (const Buffer* buffer :
+         {&phase_ptr, &phase_chunk, &ranges, &pieces, &starts, &words, &part_ptr, &parts})
+      sum += buffer->bytes();
+    return sum;
+  }
+
+  ElementType type;
+  FormatStats stats;
+  int blocks = 0;
+  Buffer phase_ptr, phase_chunk, ranges, pieces, starts, words, part_ptr, parts;
+  gather_mma::Arguments arguments{};
+};
+
+class GatherMmaPlan final : public Plan {
+ public:
+  GatherMmaPlan(const Matrix& a, std::int64_t n, Device& device)
+      : a_(a), multiply_(choose_multiply(a.type, planes_of(n))), n_(n), arguments_(a.arguments) {
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(multiply_),
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        gather_mma::shared_bytes(planes_of(n))));
+    partial_ = device.allocate(tiles_of(n) * a.arguments.piece_count * Streams::kRows *
+                               columns_of(n) * sizeof(float));
+    arguments_.partial = partial_.as<float>();
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (a_.arguments.piece_count > 0)
+      launch_dependent(multiply_,
+                       dim3(static_cast<unsigned>(a_.blocks), static_cast<unsigned>(tiles_of(n_))),
+                       dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream,
+                       true, arguments_, b);
+    constexpr std::int64_t kAddThreads = 128;
+    const std::int64_t threads = c.rows * ((c.cols + 3) / 4);
+    visit_element_type(c.type, [&](auto* tag) {
+      launch_dependent(gather_mma::add_parts<std::remove_pointer_t<decltype(tag)>>,
+                       dim3(static_cast<unsigned>((threads + kAddThreads - 1) / kAddThreads)),
+                       dim3(kAddThreads), 0, stream, true, arguments_.partial,
+                       arguments_.piece_count, columns_of(n_), a_.part_ptr.as<std::int32_t>(),
+                       a_.parts.as<std::int32_t>(), c);
+    });
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.format = a_.stats;
+    report.device_bytes = a_.bytes() + partial_.bytes();
+    // Each mma multiplies 16 x 16, of which 16 are nonzeros.
+    report.issued_flops = 2.0 * Streams::kRows * static_cast<double>(a_.stats.stored) *
+                          static_cast<double>(tiles_of(n_) * columns_of(n_));
+    report.metrics["pieces"] = static_cast<double>(a_.arguments.piece_count);
+    return report;
+  }
+
+ private:
+  const Matrix& a_;
+  Multiply multiply_;
+  std::int64_t n_;
+  Buffer partial_;
+  gather_mma::Arguments arguments_;
+};
+
+class GatherMmaPrepared final : public Prepared {
+ public:
+  GatherMmaPrepared(const SparseOperand& a, Device& device, StageTimer& stages)
+      : a_(a, device, stages), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const auto timed = stages.scope("upload");
+    return std::make_unique<GatherMmaPlan>(a_, shape.n, device_);
+  }
+
+ private:
+  Matrix a_;
+  Device& device_;
+};
+
+class GatherMma final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const std::int64_t chunks = Streams::chunks(problem.k());
+    const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
+    const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);
+    if (positions > static_cast<double>(kSmallPositions) && fill < kMinFill(problem.options))
+      return Support::no(
+          fmt::format("{:.2g} % nonzeros, less than min_fill: columns too far apart for moves of a "
+                      "byte",
+                      100 * fill));
+    // A row's run in a chunk is as long as the longest of its slice, and may need zeros on the way.
+    constexpr std::int64_t kRunSlots = 2 * (Streams::kMostChunk / 128 + Streams::kQuadSteps);
+    const std::int64_t runs = std::min(problem.nnz(), problem.m() * chunks);
+    const std::int64_t slots = problem.nnz() + problem.nnz() / 10 +
+                               std::min(runs * kRunSlots, problem.nnz() * kRunSlots / 2);
+    const std::int64_t warps = std::int64_t{device.sm_count + chunks} * gather_mma::kWarps;
+    const std::int64_t pieces = runs / Streams::kRows + chunks + warps;
+    return Support::yes(static_cast<std::size_t>(
+        3 * slots +
+        pieces * Streams::kRows * (4 + 4 * columns_of(problem.n) * tiles_of(problem.n))));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<GatherMmaPrepared>(a, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "gather_mma",
+      .summary = "few columns, mostly zeros: nonzeros times gathered rows of B on tensor cores",
+      .source = "spmmbench",
+      .min_compute_capability = 90,
+      .exact_architecture = true,
+      .precisions = {Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .options = {kMinFill},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(GatherMma);
+
+}  // namespace
+}  // namespace spmmbench
