@@ -32,7 +32,8 @@ constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refuse
 // ---- Variants ----------------------------------------------------------------------------------
 
 constexpr int kNarrowWarps = 4;
-constexpr int kNarrowBlocksPerSm = 3;  // as many as the rings leave room for
+// As many as the rings and the registers leave room for.
+constexpr int narrow_blocks_per_sm(int tiles_n) { return tiles_n == 1 ? 4 : 3; }
 
 struct Variant {
   ElementType type;
@@ -54,15 +55,16 @@ struct Variant {
 template <class T, int kTilesN>
 Variant narrow_variant(ElementType type) {
   using Shape = bitmap::NarrowShape<kTilesN, kNarrowWarps>;
+  constexpr int kBlocksPerSm = narrow_blocks_per_sm(kTilesN);
   return {type,
           Layout::row_major,
           true,
           {BitmapQueues::kStepFragments, kNarrowWarps, 8 * kTilesN},
           Shape::kThreads,
           Shape::kSharedBytes,
-          kNarrowBlocksPerSm,
+          kBlocksPerSm,
           bitmap::kFragments * kTilesN,
-          bitmap::narrow_kernel<T, kTilesN, kNarrowWarps, kNarrowBlocksPerSm>,
+          bitmap::narrow_kernel<T, kTilesN, kNarrowWarps, kBlocksPerSm>,
           nullptr,
           bitmap::pack_b<T>};
 }
@@ -72,8 +74,8 @@ Variant wide_variant(ElementType type) {
   return {type,
           kLayout,
           false,
-          {Shape::kSlices, bitmap::kWideWarps, kTileN},
-          bitmap::kWideThreads,
+          {Shape::kSlices, Shape::kWarps, kTileN},
+          Shape::kThreads,
           Shape::kSharedBytes,
           1,
           Shape::kSlices * Shape::kAccumulators / 4,

@@ -197,18 +197,22 @@ class ChunkReader {
   std::uint32_t parity_ = 0;
 };
 
+// The even columns of A, then the odd ones, each in the low halves of the operands: twice the mma,
+// but nothing to join.
 template <class T, int kTilesN>
-__device__ void multiply_step(float (&acc)[kFragments][4 * kTilesN], const std::uint32_t (&a)[16],
+__device__ void multiply_step(float (&acc)[kFragments][4 * kTilesN], const Values& a,
                               const uint2* b) {
-  uint2 fragments[kTilesN];
 #pragma unroll
-  for (int j = 0; j < kTilesN; ++j) fragments[j] = b[j * 32];
+  for (int j = 0; j < kTilesN; ++j) {
+    const uint2 even = b[j * 32], odd = make_uint2(even.x >> 16, even.y >> 16);
 #pragma unroll
-  for (int j = 0; j < kTilesN; ++j)
-#pragma unroll
-    for (int f = 0; f < kFragments; ++f)
-      ptx::mma_m16n8k16(T{}, reinterpret_cast<float(&)[4]>(acc[f][4 * j]), a[4 * f], a[4 * f + 1],
-                        a[4 * f + 2], a[4 * f + 3], fragments[j].x, fragments[j].y);
+    for (int f = 0; f < kFragments; ++f) {
+      float(&sums)[4] = reinterpret_cast<float(&)[4]>(acc[f][4 * j]);
+      const std::uint32_t *const low = a.low + 4 * f, *const high = a.high + 4 * f;
+      ptx::mma_m16n8k16(T{}, sums, low[0], low[1], low[2], low[3], even.x, even.y);
+      ptx::mma_m16n8k16(T{}, sums, high[0], high[1], high[2], high[3], odd.x, odd.y);
+    }
+  }
 }
 
 template <class T, int kTilesN, int kWarps, int kBlocksPerSm>
@@ -245,21 +249,13 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
         b_step = reinterpret_cast<const uint2*>(chunks.next()) + lane;
       const uint4 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
       const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
-      std::uint32_t a[16];
 #pragma unroll
-      for (int s = 0; s <= BitmapQueues::kGroupSteps; ++s) {
-        // The step before is multiplied while this one's values are on their way.
+      for (int s = 0; s < BitmapQueues::kGroupSteps; ++s) {
         Values values;
-        if (s < BitmapQueues::kGroupSteps)
-          reader.fetch(words[s % BitmapQueues::kGroupSteps], values);
-        if (s > 0) {
-          multiply_step<T, kTilesN>(acc, a, b_step);
-          b_step += kTilesN * 32;
-        }
-        if (s < BitmapQueues::kGroupSteps) {
-          join_halves(values, a);
-          reader.release();
-        }
+        reader.fetch(words[s], values);
+        multiply_step<T, kTilesN>(acc, values, b_step);
+        b_step += kTilesN * 32;
+        reader.release();
       }
     }
     if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);

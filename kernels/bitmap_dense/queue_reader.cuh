@@ -2,14 +2,13 @@
 // One warp's view of a segment of bitmap queues (format/bitmap_queues.hpp): it copies the levels
 // into a ring in shared memory, unit by unit, and decodes step after step into A fragments.
 //
-//   ring, 96 levels of 32 words                       a lane's two read positions
-//   level  0  [queue 0][queue 1] ... [queue 31]       low:  16-bit load,  low half of the word
-//   level  1  [queue 0][queue 1] ... [queue 31]       high: 32-bit load, high half of the word
+//   ring, 80 levels of 32 words                       a lane's two read positions
+//   level  0  [queue 0][queue 1] ... [queue 31]       low:  low half of the word
+//   level  1  [queue 0][queue 1] ... [queue 31]       high: high half of the word
 //   ...                                               both advance by one level per value
-//   level 96..103: levels 0..7 again, so that half a step needs no wrap-around
+//   level 80..87: levels 0..7 again, so that half a step needs no wrap-around
 
 #include <cstdint>
-#include <utility>
 
 #include "bitmap_dense/work.hpp"
 #include "common/mbarrier.cuh"
@@ -33,14 +32,15 @@ __device__ inline std::uint32_t opaque_one(std::uint32_t* place) {
   return *static_cast<volatile std::uint32_t*>(place);
 }
 
-// The values of one step by register: in the low half of `low` and in the high half of `high`.
+// The values of one step by register of the fragments, those of its low (even) and of its high
+// (odd) column, each in a low half.
 struct Values {
   std::uint32_t low[16], high[16];
 };
 // The registers of four A fragments.
 __device__ inline void join_halves(const Values& values, std::uint32_t (&a)[16]) {
 #pragma unroll
-  for (int q = 0; q < 16; ++q) a[q] = __byte_perm(values.low[q], values.high[q], 0x7610);
+  for (int q = 0; q < 16; ++q) a[q] = __byte_perm(values.low[q], values.high[q], 0x5410);
 }
 
 class QueueReader {
@@ -50,8 +50,10 @@ class QueueReader {
       : ring_bytes_(ring),
         ring_(static_cast<std::uint32_t>(__cvta_generic_to_shared(ring))),
         full_(full),
-        lane_(threadIdx.x % 32),
-        one_(one) {}
+        lane_(threadIdx.x % 32) {
+#pragma unroll
+    for (int i = 0; i < kHalfStepLevels; ++i) level_of_bit_[i] = one * (kLevelBytes >> i);
+  }
 
   __device__ void begin(const Arguments& args, const BitmapQueues::Segment& segment) {
     const std::int64_t words = segment.first_block * BitmapQueues::kBlockSteps * 32;
@@ -91,10 +93,8 @@ class QueueReader {
     if ((flags_ & 1U) != 0) wait_unit();
 #pragma unroll
     for (int q = 0; q < 16; ++q) values.low[q] = values.high[q] = 0;
-    wrap();
-    take<0>(word, values, std::make_integer_sequence<int, kHalfStepLevels>());
-    wrap();
-    take<kHalfStepLevels>(word, values, std::make_integer_sequence<int, kHalfStepLevels>());
+    take<0>(word, values);
+    take<kHalfStepLevels>(word, values);
   }
   // After the step's values have arrived.
   __device__ void release() {
@@ -106,13 +106,20 @@ class QueueReader {
   }
 
  private:
-  template <int kFirst, int... kIndex>
-  __device__ void take(std::uint32_t word, Values& values, std::integer_sequence<int, kIndex...>) {
-    ((ptx::ld_shared_next_if_bit<std::uint16_t, kFirst + kIndex, kLevelBytes>(
-          word, values.low[kFirst + kIndex], low_, one_),
-      ptx::ld_shared_next_if_bit<std::uint32_t, 16 + kFirst + kIndex, kLevelBytes>(
-          word, values.high[kFirst + kIndex], high_, one_)),
-     ...);
+  // The bits of half a step, low and high. Every load has an address register of its own: one that
+  // is overwritten by the next address would have to wait until the load has read it.
+  template <int kFirst>
+  __device__ void take(std::uint32_t word, Values& values) {
+    wrap();
+    const std::uint32_t low_bits = word >> kFirst, high_bits = word >> (16 + kFirst);
+#pragma unroll
+    for (int i = 0; i < kHalfStepLevels; ++i) {
+      const std::uint32_t low_bit = low_bits & 1U << i, high_bit = high_bits & 1U << i;
+      ptx::ld_shared_u16_if<0>(values.low[kFirst + i], low_bit, low_);
+      ptx::ld_shared_u16_if<2>(values.high[kFirst + i], high_bit, high_);
+      low_ += low_bit * level_of_bit_[i];
+      high_ += high_bit * level_of_bit_[i];
+    }
   }
   __device__ void wrap() {
     if (low_ >= ring_ + kRingBytes) low_ -= kRingBytes;
@@ -156,7 +163,7 @@ class QueueReader {
   std::uint32_t ring_;  // its address in shared memory
   std::uint64_t* full_;
   int lane_;
-  std::uint32_t one_;
+  std::uint32_t level_of_bit_[kHalfStepLevels];  // times bit i: a level
   const uint4* bits_ = nullptr;
   const std::uint16_t* hand_over_ = nullptr;
   const char* values_ = nullptr;

@@ -1,7 +1,7 @@
 #pragma once
-// Many columns: two warpgroups multiply with wgmma, A decoded into registers, B by TMA.
+// Many columns: two or three warpgroups multiply with wgmma, A decoded into registers, B by TMA.
 //
-//   producer warp                 ring of stages            warp w of warpgroup 0, 1
+//   producer warp                 ring of stages            warp w of every warpgroup but the last
 //   B tile, 64 of k x kTileN  ->  [B][B][B]...              own ring of queues: decode a step
 //   in the 128-byte swizzle                                 (16R rows x 64/R of k) while the step
 //                                                           before it is multiplied
@@ -21,26 +21,28 @@
 namespace spmmbench::bitmap_dense {
 
 inline constexpr int kWarpgroup = 128;
-inline constexpr int kWideWarps = 8;  // that multiply
-inline constexpr int kWideThreads = 3 * kWarpgroup;
 inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
 inline constexpr int kLineBytes = 128;
 inline constexpr int kProducerRegisters = 24;
-inline constexpr int kConsumerRegisters = 240;
 
 template <class T, Layout kLayout, int kTileColumns>
 struct WideShape {
   using Element = T;
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
-  static constexpr int kSlices = 256 / kTileN > 4 ? 4 : 256 / kTileN;  // fills 128 accumulators
+  // As many warps decode as the registers allow: 64 accumulators each, or 128 of the widest tile.
+  static constexpr int kSlices = kTileN == 64 ? 2 : 1;
+  static constexpr int kWarpgroups = kTileN == 256 ? 2 : 3;
+  static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
+  static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
+  static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : 160;
   static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments / kSlices;
   static constexpr int kStageSteps = kStageK / 16 / kStepFragmentsK;
   static constexpr int kStageBytes = kTileN * kLineBytes;
-  static constexpr int kStages = kTileN == 256 ? 3 : kTileN == 128 ? 6 : 8;
+  static constexpr int kStages = kTileN == 256 ? 4 : kTileN == 128 ? 5 : 8;
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
-  static constexpr int kSharedBytes = kRingsAt + kWideWarps * kWarpRingBytes;
+  static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kAccumulators = kTileN / 2;
   static_assert(kSharedBytes <= 232448, "227 KB a block");
@@ -144,7 +146,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
 }
 
 template <class S>
-__global__ void __launch_bounds__(kWideThreads, 1)
+__global__ void __launch_bounds__(S::kThreads, 1)
     wide_kernel(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_b,
                 const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
@@ -155,21 +157,21 @@ __global__ void __launch_bounds__(kWideThreads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < S::kStages; ++i) {
       ptx::mbarrier_init(full + i, 1);
-      ptx::mbarrier_init(empty + i, kWideWarps);
+      ptx::mbarrier_init(empty + i, S::kWarps);
     }
-    for (int i = 0; i < kWideWarps * BitmapQueues::kRingUnits; ++i)
+    for (int i = 0; i < S::kWarps * BitmapQueues::kRingUnits; ++i)
       ptx::mbarrier_init(ring_full + i, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   const std::uint32_t one = opaque_one(
-      reinterpret_cast<std::uint32_t*>(ring_full + kWideWarps * BitmapQueues::kRingUnits));
+      reinterpret_cast<std::uint32_t*>(ring_full + S::kWarps * BitmapQueues::kRingUnits));
   ptx::griddepcontrol_launch_dependents();
   ptx::griddepcontrol_wait();
-  if (threadIdx.x >= 2 * kWarpgroup) {
+  if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
     ptx::setmaxnreg_dec<kProducerRegisters>();
-    if (threadIdx.x == 2 * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
+    if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
   } else {
-    ptx::setmaxnreg_inc<kConsumerRegisters>();
+    ptx::setmaxnreg_inc<S::kConsumerRegisters>();
     consume<S>(args, c, shared, stages, full, empty, ring_full, one);
   }
 }

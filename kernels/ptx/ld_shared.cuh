@@ -1,7 +1,6 @@
 #pragma once
 // ld.shared: loads from a shared-memory address (PTX ISA, "Data Movement and Conversion
-// Instructions: ld"). The last two are loads under a predicate together with the step to the next
-// element, which the compiler does not make of an `if`.
+// Instructions: ld"). The last two are loads under a predicate.
 
 #include <cstdint>
 
@@ -44,25 +43,14 @@ __device__ inline std::uint32_t ld_shared_next_if(std::uint32_t condition, std::
   return x;
 }
 
-// The same with bit kBit of `word` as the condition and a step of kStep bytes; x stays where the
-// bit is not set. `one` is 1: a multiplication runs beside the pipe that tests bits, as long as the
-// compiler cannot know it.
-template <class T, int kBit, int kStep>
-__device__ inline void ld_shared_next_if_bit(std::uint32_t word, std::uint32_t& x,
-                                             std::uint32_t& from, std::uint32_t one) {
-  static_assert(sizeof(T) == 2 || sizeof(T) == 4);
-  if constexpr (sizeof(T) == 2)
-    asm volatile(
-        "{\n.reg .pred p;\n.reg .b32 t;\nand.b32 t, %2, %3;\nsetp.ne.u32 p, t, 0;\n"
-        "@p ld.shared.u16 %0, [%1];\n@p mad.lo.u32 %1, %4, %5, %1;\n}\n"
-        : "+r"(x), "+r"(from)
-        : "r"(word), "n"(1U << kBit), "r"(one), "n"(kStep));
-  else
-    asm volatile(
-        "{\n.reg .pred p;\n.reg .b32 t;\nand.b32 t, %2, %3;\nsetp.ne.u32 p, t, 0;\n"
-        "@p ld.shared.u32 %0, [%1];\n@p mad.lo.u32 %1, %4, %5, %1;\n}\n"
-        : "+r"(x), "+r"(from)
-        : "r"(word), "n"(1U << kBit), "r"(one), "n"(kStep));
+// x = the 16 bits at `from` + kOffset where `condition` is not zero; else x stays as it is.
+template <int kOffset>
+__device__ inline void ld_shared_u16_if(std::uint32_t& x, std::uint32_t condition,
+                                        std::uint32_t from) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\n@p ld.shared.u16 %0, [%2 + %3];\n}\n"
+               : "+r"(x)
+               : "r"(condition), "r"(from), "n"(kOffset)
+               : "memory");
 }
 
 }  // namespace spmmbench::ptx

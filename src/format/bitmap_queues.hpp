@@ -34,7 +34,7 @@ struct BitmapQueues {
   static constexpr int kBlockSteps = 8;     // between two hand-overs of the queues
   static constexpr int kGroupSteps = 4;     // whose words of one lane lie together: 16 bytes
   static constexpr int kUnitLevels = 16;    // copied and released together: 2 KB
-  static constexpr int kRingUnits = 6;      // of one warp in shared memory
+  static constexpr int kRingUnits = 5;      // of one warp in shared memory
   // The kernel may ask for the next unit only when the slowest queue has left the one it replaces:
   // ceil((most + 16) / 16) - floor(least / 16) <= kRingUnits.
   static constexpr int kMaxLag = kRingUnits * kUnitLevels - 3 * kUnitLevels;
