@@ -30,22 +30,22 @@ namespace {
 
 constexpr int kStages = 3;
 
-template <class Boxes, int kRowBytes>
+template <class Boxes, class C, int kRowBytes>
 __global__ void __launch_bounds__(window::kMaxThreads,
                                   window::kMinCtasPerSm<Boxes::kWindowRows, kRowBytes>)
     wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes) {
   extern __shared__ __align__(128) unsigned char shared[];
-  window::multiply_spans<Boxes, kRowBytes, kStages>(in, boxes, shared);
+  window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
 }
 
 using Variant = window::Variant<window::Arguments, const void*>;
 
 struct MakeVariant {
-  template <class Input, int kWindowRows, int kRowBytes>
+  template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
     using Shape = window::Shape<Boxes, kRowBytes, kStages>;
-    return {wcsr_kernel<Boxes, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
+    return {wcsr_kernel<Boxes, C, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
             Shape::kSumVectors};
   }
 };
@@ -62,12 +62,12 @@ using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by 
 
 class AsyncWcsrPlan final : public Plan {
  public:
-  AsyncWcsrPlan(const SparseOperand& a, const Options& options, std::int64_t n,
+  AsyncWcsrPlan(const SparseOperand& a, const Options& options, const Shape& shape,
                 SharedWindows::Entry& built, Device& device, StageTimer& stages)
       : windows_(built.part) {
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(view(a.m()), a.precision, options, n, device.info(), MakeVariant{});
+      bound_.emplace(view(a.m()), a.precision, options, shape, device.info(), MakeVariant{});
     }
     if (windows_.matrix.input.data() != nullptr) {  // built just now: it may still be running
       const auto timed = built.cost.scope("build");
@@ -135,7 +135,7 @@ class AsyncWcsrPrepared final : public Prepared {
     const window::Choice choice = chooser_.choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
-    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape.n, built, device_, stages);
+    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, device_, stages);
   }
 
  private:
@@ -166,6 +166,7 @@ class AsyncWcsr final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (problem.nnz() + problem.m() >= std::numeric_limits<std::int32_t>::max())
       return Support::no("nonzeros and rows together above 2^31 - 2");
+    if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const std::int64_t most = window::max_features(static_cast<int>(value_bytes));
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
@@ -186,6 +187,7 @@ class AsyncWcsr final : public Kernel {
       .summary = "windows of packed columns on tensor cores, rows of B copied ahead",
       .source = "AsyncSparse, arXiv 2604.17834",
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = window::options_with(kOrder, {kBuild}),

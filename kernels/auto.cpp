@@ -224,6 +224,7 @@ class Auto final : public Kernel {
       .summary = "the kernel that is predicted to be fastest, vendor libraries included",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,

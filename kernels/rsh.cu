@@ -41,17 +41,18 @@ constexpr int kMinCtasPerSm = kWindowRows == 8 && kRowBytes == 128    ? 7
                               : kWindowRows == 16 && kRowBytes == 256 ? 3
                                                                       : 4;
 
-template <class Tiles, int kRowBytes>
+template <class Tiles, class C, int kRowBytes>
 __global__ void __launch_bounds__(window::kMaxThreads, kMinCtasPerSm<Tiles::kWindowRows, kRowBytes>)
     rsh_kernel(const __grid_constant__ window::Arguments in, const rsh::Records records,
                const __grid_constant__ rsh::Residual residual, unsigned span_ctas) {
   extern __shared__ __align__(128) unsigned char shared[];
   if (blockIdx.x < span_ctas) {
-    window::multiply_spans<Tiles, kRowBytes, kStages>(in, records, shared);
+    window::multiply_spans<Tiles, C, kRowBytes, kStages>(in, records, shared);
   } else {
     ptx::griddepcontrol_wait();
     ptx::griddepcontrol_launch_dependents();
-    rsh::multiply_residual<typename Tiles::Input, kRowBytes>(in, residual, blockIdx.x - span_ctas);
+    rsh::multiply_residual<typename Tiles::Input, C, kRowBytes>(in, residual,
+                                                                blockIdx.x - span_ctas);
   }
 }
 
@@ -61,11 +62,11 @@ struct Variant : TileVariant {
 };
 
 struct MakeVariant {
-  template <class Input, int kWindowRows, int kRowBytes>
+  template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Tiles = rsh::BitmapTiles<Input, kWindowRows>;
     using Shape = window::Shape<Tiles, kRowBytes, kStages>;
-    return {{rsh_kernel<Tiles, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
+    return {{rsh_kernel<Tiles, C, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
              Shape::kSumVectors},
             rsh::kResidualRowsPerWarp<Input, kRowBytes>};
   }
@@ -215,13 +216,13 @@ using SharedMatrices =
 
 class RshPlan final : public Plan {
  public:
-  RshPlan(const SparseOperand& a, const Options& options, std::int64_t n, const Matrix& matrix,
+  RshPlan(const SparseOperand& a, const Options& options, const Shape& shape, const Matrix& matrix,
           Device& device, StageTimer& stages)
       : a_(matrix) {
     bool ordered = false;
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(a_.view(), a.precision, options, n, device.info(), MakeVariant{});
+      bound_.emplace(a_.view(), a.precision, options, shape, device.info(), MakeVariant{});
       ordered = adds_in_order(options, bound_->work());
       const int rows_per_cta = bound_->variant().residual_rows * bound_->launch_shape().cut.team;
       residual_ctas_ = static_cast<unsigned>((a_.residual.count + rows_per_cta - 1) / rows_per_cta);
@@ -229,7 +230,7 @@ class RshPlan final : public Plan {
     const auto timed = stages.scope("upload");
     bound_->upload(ordered, device);
     device.synchronize();
-    describe(n, ordered);
+    describe(shape.n, ordered);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -279,7 +280,7 @@ class RshPrepared final : public Prepared {
           return Matrix(a_, choice, format_options(choice, tau_nnz), device_, cost);
         });
     stages.add(built.cost);
-    return std::make_unique<RshPlan>(a_, options_, shape.n, built.part, device_, stages);
+    return std::make_unique<RshPlan>(a_, options_, shape, built.part, device_, stages);
   }
 
  private:
@@ -313,6 +314,7 @@ class Rsh final : public Kernel {
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
     if (problem.m() > kMost - 32 || problem.nnz() > kMost)
       return Support::no("M above 2^31 - 33 or nonzeros above 2^31 - 1");
+    if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
     const std::int64_t most = window::max_features(value_bytes);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
@@ -333,6 +335,7 @@ class Rsh final : public Kernel {
       .summary = "bitmap windows on tensor cores, short rows on CUDA cores, one launch",
       .source = "RSH-SpMM, arXiv 2603.08734",
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = window::options_with(

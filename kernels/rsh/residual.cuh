@@ -56,7 +56,7 @@ template <class Input, int kRowBytes>
 constexpr int kResidualRowsPerWarp = 32 / kResidualLanes<Input, kRowBytes>* kRowsTogether;
 
 // `cta`: among those of residual rows, each kResidualRowsPerWarp * team rows.
-template <class Input, int kRowBytes>
+template <class Input, class C, int kRowBytes>
 __device__ inline void multiply_residual(const window::Arguments& in, const Residual& a,
                                          std::int64_t cta) {
   constexpr int kLanes = kResidualLanes<Input, kRowBytes>;
@@ -121,7 +121,7 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
   }
 #pragma unroll
   for (int i = 0; i < kRowsTogether; ++i)
-    if (row[i] >= 0) __stcs(reinterpret_cast<float4*>(in.c + row[i] * in.ldc + feature), sum[i]);
+    if (row[i] >= 0) window::store_four(static_cast<C*>(in.c) + row[i] * in.ldc + feature, sum[i]);
 }
 
 }  // namespace spmmbench::rsh

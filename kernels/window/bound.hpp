@@ -37,13 +37,14 @@ class Bound {
   // Chooses variant and launch, and cuts the work; nothing on the device yet. `make`: see
   // make_variant.
   template <class Make>
-  Bound(const MatrixView& a, Precision precision, const Options& options, std::int64_t n,
-        const DeviceInfo& device, const Make& make)
+  Bound(const MatrixView& a, Precision precision, const Options& options,
+        const spmmbench::Shape& shape, const DeviceInfo& device, const Make& make)
       : a_(a),
-        n_(n),
+        n_(shape.n),
         overlap_(device.compute_capability >= 90),
-        variant_(make_variant(precision, options, n, a.tiles(), a.windows(), a.window_rows, make)),
-        launch_(choose_launch(options, variant_, n, a.tiles(), a.windows(), device)),
+        variant_(
+            make_variant(precision, options, shape, a.tiles(), a.windows(), a.window_rows, make)),
+        launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(), device)),
         work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
 
   const Variant& variant() const { return variant_; }
@@ -85,7 +86,7 @@ class Bound {
     Arguments in = arguments_;
     in.b = b.data;
     in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
-    in.c = static_cast<float*>(c.data);
+    in.c = c.data;
     in.ldc = c.ld;
     launch_dependent(variant_.kernel, dim3(all, launch_.feature_tile_groups), launch_.cta(),
                      launch_.shared_bytes, stream, overlap_, in,

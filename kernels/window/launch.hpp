@@ -14,6 +14,7 @@
 #include "ptx/tf32.cuh"
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/problem.hpp"
 #include "window/choice.hpp"
 
 namespace spmmbench::window {
@@ -35,28 +36,37 @@ struct Variant {
   int sum_vectors = 0;  // float4 of sums per lane
 };
 
-// What make.operator()<Input, kWindowRows, kRowBytes>() returns: the feature tile is the
-// option "feature_tile" or what the matrix suggests.
+constexpr const char* kWrites = "writes C in fp32, or in 16 bits as B is";
+inline bool writes(ElementType c_type, Precision precision) {
+  return c_type == ElementType::f32 || c_type == storage_type(precision);
+}
+
+// What make.operator()<Input, C, kWindowRows, kRowBytes>() returns: the feature tile is the option
+// "feature_tile" or what the matrix suggests.
 template <class Make>
-auto make_variant(Precision precision, const Options& options, std::int64_t n, std::int64_t tiles,
-                  std::int64_t windows, int window_rows, const Make& make) {
-  const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
+auto make_variant(Precision precision, const Options& options, const spmmbench::Shape& shape,
+                  std::int64_t tiles, std::int64_t windows, int window_rows, const Make& make) {
+  const std::int64_t row_bytes =
+      shape.n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
   const auto given = kFeatureTile(options);
   const bool is_long =
       given ? *given == kLongRow : prefer_long_rows(tiles, windows, row_bytes, window_rows);
-  const auto of_input = [&]<class Input>(Input) {
+  const auto of_types = [&]<class Input, class C>(Input, C) {
     // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
-    if (window_rows == 32) return make.template operator()<Input, 32, kShortRow>();
+    if (window_rows == 32) return make.template operator()<Input, C, 32, kShortRow>();
     if (window_rows == 16)
-      return is_long ? make.template operator()<Input, 16, kLongRow>()
-                     : make.template operator()<Input, 16, kShortRow>();
-    return is_long ? make.template operator()<Input, 8, kLongRow>()
-                   : make.template operator()<Input, 8, kShortRow>();
+      return is_long ? make.template operator()<Input, C, 16, kLongRow>()
+                     : make.template operator()<Input, C, 16, kShortRow>();
+    return is_long ? make.template operator()<Input, C, 8, kLongRow>()
+                   : make.template operator()<Input, C, 8, kShortRow>();
+  };
+  const auto of_input = [&]<class Input>(Input input) {
+    return shape.c_type == ElementType::f32 ? of_types(input, float{}) : of_types(input, input);
   };
   switch (precision) {
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
-    case Precision::tf32: return of_input(ptx::Tf32{});
+    case Precision::tf32: return of_types(ptx::Tf32{}, float{});
     case Precision::fp32: break;
   }
   throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));

@@ -91,7 +91,7 @@ constexpr int kMinCtasPerSm = kRowBytes == 256 || kWindowRows == 32 ? 4
 
 // CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
 // those of a CTA). `shared`: a ring per warp, 128-byte aligned.
-template <class Operand, int kRowBytes, int kStages>
+template <class Operand, class C, int kRowBytes, int kStages>
 __device__ void multiply_spans(const Arguments& in, const typename Operand::Source& a,
                                unsigned char* shared) {
   using S = Shape<Operand, kRowBytes, kStages>;
@@ -143,7 +143,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
 
   Accumulators<typename S::Input, kWindowRows, kRowBytes> sums(lane);
   const auto store = [&] {
-    float* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
+    C* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
 #pragma unroll
     for (int r = 0; r < kWindowRows / 8; ++r)
 #pragma unroll
@@ -151,11 +151,11 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
         std::int64_t place = std::int64_t{window} * kWindowRows + r * 8 + lane % 4 * 2 + odd;
         const bool inside = place < in.places;
         if (inside && in.row_ids != nullptr) place = in.row_ids[place];
-        row[r][odd] = inside && place >= 0 ? in.c + place * in.ldc + feature : nullptr;
+        row[r][odd] =
+            inside && place >= 0 ? static_cast<C*>(in.c) + place * in.ldc + feature : nullptr;
       }
     sums.for_each_vector([&](int r, int odd, int offset, float4 x) {
-      if (row[r][odd] != nullptr && feature + offset < in.n)
-        __stcs(reinterpret_cast<float4*>(row[r][odd] + offset), x);
+      if (row[r][odd] != nullptr && feature + offset < in.n) store_four(row[r][odd] + offset, x);
     });
   };
 

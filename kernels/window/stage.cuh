@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "format/tile_work.hpp"
+#include "gpu/element.cuh"
 #include "ptx/tf32.cuh"
 
 namespace spmmbench::window {
@@ -24,7 +25,7 @@ struct Arguments {
   std::int32_t windows;
   const void* b;
   std::uint32_t b_row_bytes;
-  float* c;
+  void* c;
   std::int64_t ldc;
   std::int64_t n;
   bool ordered;               // how the CTAs of a split window add up, see add_parts
@@ -32,6 +33,17 @@ struct Arguments {
   unsigned* arrivals;         // [split][feature tile]; all zero between launches
   bool release_early = true;  // see window/launch.hpp
 };
+
+// Four neighbours of a row of C, as one streaming store: C is not read again, so it should not push
+// B out of the L2 cache.
+template <class C>
+__device__ void store_four(C* to, const float4& x) {
+  using Vector = std::conditional_t<sizeof(C) == 4, float4, uint2>;
+  static_assert(sizeof(Vector) == 4 * sizeof(C));
+  alignas(Vector) const C packed[4] = {from_float<C>(x.x), from_float<C>(x.y), from_float<C>(x.z),
+                                       from_float<C>(x.w)};
+  __stcs(reinterpret_cast<Vector*>(to), reinterpret_cast<const Vector&>(packed));
+}
 
 template <class Input>
 constexpr int kInputBytes = 2;
