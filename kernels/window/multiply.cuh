@@ -6,7 +6,7 @@
 // come by cp.async into a ring of kStages stages that belongs to the warp alone, so that the copies
 // run ahead across tiles and windows without any barrier between warps:
 //
-//      col_idx of tile i + kStages                      registers
+//      col_idx of the next 8 tiles                      registers
 //      B rows and A of tile i + kStages - 1 .. i + 1     in flight, shared memory
 //      B rows and A of tile i                           fragments -> mma
 //
@@ -106,8 +106,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
   const bool is_shared = (span.tiles & TileSpan::kShared) != 0;
   const int tiles = span.tiles & ~TileSpan::kShared;
-  RowLoader<typename S::Input, kRowBytes> rows(in, feature, lane);
-  if (tiles > 0) rows.read_columns(span.first_tile);
+  RowLoader<typename S::Input, kRowBytes> rows(in, span.first_tile, tiles, feature, lane);
   Operand operand(a, span, tiles, lane);
   // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
   std::int32_t window = span.first_window;
@@ -122,8 +121,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   constexpr int kOfA = kTileColumns * kRowBytes;  // in a stage
   constexpr int kLead = Operand::kLead;
   const auto copy_rows = [&](int i, std::uint32_t stage) {
-    if (i < tiles) rows.copy(stage);
-    if (i + 1 < tiles) rows.read_columns(span.first_tile + i + 1);
+    if (i < tiles) rows.copy(i, stage);
   };
   const auto copy_a = [&](int i, std::uint32_t stage) {
     if (i < tiles) operand.copy(i, stage + kOfA);
