@@ -229,6 +229,10 @@ std::int64_t choose_split(const SparseOperand& a, const Options& options,
   return kSplit(options).value_or(std::clamp(even, kMinSplit, kMaxSplit));
 }
 
+// The groups of a warp run together as long as the longest of them has nonzeros. So within so many
+// rows those of equal length stand side by side; more of them would part rows that share columns.
+constexpr std::int64_t kSortedRows = 1024;
+
 struct Segments {
   std::vector<Segment> segments;  // those of split rows first: they must not start last
   std::vector<SplitRow> split_rows;
@@ -254,10 +258,17 @@ Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
     }
     out.split_rows.push_back({target(row), static_cast<std::int32_t>(parts)});
   }
+  const auto whole_rows = a.rows - static_cast<std::int64_t>(out.split_rows.size());
   for (std::int64_t row = 0; row < a.rows; ++row)
     if (a.row_length(row) <= split)
       out.segments.push_back(
           {a.row_ptr[row], static_cast<std::int32_t>(a.row_length(row)), target(row)});
+  const auto begin = out.segments.begin();
+  const auto end = static_cast<std::int64_t>(out.segments.size());
+#pragma omp parallel for
+  for (std::int64_t from = end - whole_rows; from < end; from += kSortedRows)
+    std::stable_sort(begin + from, begin + std::min(from + kSortedRows, end),
+                     [](const Segment& x, const Segment& y) { return x.length > y.length; });
   return out;
 }
 
