@@ -269,8 +269,8 @@ class RshPrepared final : public Prepared {
       : a_(a),
         options_(options),
         device_(device),
-        chooser_(a, options, kOrder,
-                 cost_of(static_cast<int>(bytes_of(storage_type(a.precision))))) {}
+        chooser_(a, options, kOrder, cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))),
+                 device.info()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const window::Choice choice = chooser_.choose(shape.n, stages);

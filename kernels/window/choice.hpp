@@ -87,10 +87,11 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
 // Whether sorting the rows by length could bring rows that share hub columns together.
 inline bool lengths_vary(const CsrMatrix& matrix) { return row_length_variation(matrix) > 0.8; }
 
+constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
+
 // Time of the gathers through the L2 cache over that of the compulsory traffic to memory.
 inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
                                   int value_bytes) {
-  constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
   const auto nnz = static_cast<double>(matrix.nnz());
   const double memory_bytes = nnz * (4 + value_bytes) +
                               static_cast<double>(matrix.cols * n) * value_bytes +
@@ -145,11 +146,12 @@ inline int height_index(int rows) {
 class WindowChooser {
  public:
   WindowChooser(const SparseOperand& a, const Options& options, const Option<std::string>& order,
-                const FormatCost& format)
+                const FormatCost& format, const DeviceInfo& device)
       : a_(a),
         value_bytes_(static_cast<int>(bytes_of(storage_type(a.precision)))),
         order_(order(options)),
-        format_(format) {
+        format_(format),
+        kept_bytes_(static_cast<std::int64_t>(device.l2_bytes / 2)) {
     if (const auto rows = kWindow(options)) given_ = height_index(*rows);
   }
 
@@ -163,8 +165,10 @@ class WindowChooser {
     Best best;
     consider("natural", n, best, stages);
     const bool worth_it = worth_order(*a_.a, best.cost, n, value_bytes_);
-    if (worth_it && lengths_vary(*a_.a)) consider("degree", n, best, stages);
-    if (worth_it && order_ == "search") consider("rsh", n, best, stages);
+    const bool by_degree = worth_it && lengths_vary(*a_.a), by_rsh = worth_it && order_ == "search";
+    if (by_degree || by_rsh) best.cost += memory_cost(*best.choice.row_order, n, stages);
+    if (by_degree) consider("degree", n, best, stages);
+    if (by_rsh) consider("rsh", n, best, stages);
     return best.choice;
   }
 
@@ -187,15 +191,27 @@ class WindowChooser {
     stages.add(considered.cost);
     const Permutation& rows = *considered.part.rows;
     const Height height = best_height(considered.part.estimate, n, value_bytes_, format_);
-    const double cost = height.cost * (rows.empty() ? 1.0 : kOrderMargin);
+    double cost = height.cost;
+    if (!rows.empty()) cost = cost * kOrderMargin + memory_cost(rows, n, stages);
     if (cost < best.cost) best = {cost, {name, &rows, given_ < 0 ? height.index : given_}};
+  }
+
+  // What rows of B cost per nonzero that come from memory again, in bytes through the L2 cache.
+  // Each half of the cache keeps its own copy of what is read, so it holds half of its size.
+  double memory_cost(const Permutation& rows, std::int64_t n, StageTimer& stages) const {
+    const std::int64_t row_bytes = n * value_bytes_;
+    if (a_.k() * row_bytes <= kept_bytes_) return 0;
+    const auto timed = stages.scope("choose");
+    return new_column_share(*a_.a, rows, kept_bytes_ / row_bytes) * static_cast<double>(row_bytes) *
+           kL2BytesPerUs / kMemoryBytesPerUs;
   }
 
   SparseOperand a_;
   int value_bytes_;
   std::string order_;
   FormatCost format_;
-  int given_ = -1;  // height index; -1: to be chosen
+  std::int64_t kept_bytes_;  // of B, in the L2 cache
+  int given_ = -1;           // height index; -1: to be chosen
   SharedParts<std::string, Considered> considered_;
 };
 

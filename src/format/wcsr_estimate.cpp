@@ -14,7 +14,7 @@ constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
 constexpr std::int64_t kMostRead = 1 << 12;  // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 512;   // of these
-constexpr std::int64_t kMostSized = 256;     // groups of an ordered matrix
+constexpr std::int64_t kMostSized = 4096;    // groups of an ordered matrix
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -130,6 +130,49 @@ std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_o
 }
 
 }  // namespace
+
+double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept) {
+  constexpr std::int64_t kStretches = 4;
+  constexpr std::int64_t kMostEntries = 1 << 18;  // of a stretch
+  const auto row_at = [&](std::int64_t place) {
+    return row_order.empty() ? place : std::int64_t{row_order[place]};
+  };
+  struct Seen {
+    std::int64_t entries, distinct;
+  };
+  double share = 0;
+  std::int64_t place = 0, before = 0;  // entries before `place`
+  for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
+    const std::int64_t start = matrix.nnz() * stretch / kStretches;
+    for (; place < matrix.rows && before < start; ++place)
+      before += matrix.row_length(row_at(place));
+    std::vector<bool> seen(matrix.cols, false);
+    std::vector<Seen> after = {{0, 0}};  // each row
+    for (std::int64_t at = place;
+         at < matrix.rows && after.back().distinct < kept && after.back().entries < kMostEntries;
+         ++at) {
+      Seen now = after.back();
+      const std::int64_t row = row_at(at);
+      for (std::int64_t entry = matrix.row_ptr[row]; entry < matrix.row_ptr[row + 1]; ++entry) {
+        const std::int32_t column = matrix.col_idx[entry];
+        now.distinct += seen[column] ? 0 : 1;
+        seen[column] = true;
+      }
+      now.entries += matrix.row_length(row);
+      after.push_back(now);
+    }
+    // The first half fills the cache.
+    const Seen all = after.back();
+    const auto half = std::lower_bound(after.begin(), after.end(), all.entries / 2,
+                                       [](const Seen& seen_so_far, std::int64_t entries) {
+                                         return seen_so_far.entries < entries;
+                                       });
+    share += static_cast<double>(all.distinct - half->distinct) /
+             static_cast<double>(std::max<std::int64_t>(all.entries - half->entries, 1)) /
+             kStretches;
+  }
+  return share;
+}
 
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {
   std::vector<std::int64_t> rows;

@@ -27,6 +27,11 @@ struct WcsrEstimate {
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order,
                            std::int64_t most_entries = 1 << 15);
 
+// Share of the nonzeros whose column is not among the last `kept` distinct ones: what comes from
+// memory again where a cache keeps so many rows of B, first uses included. From four stretches of
+// places. `row_order` as above.
+double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept);
+
 // The rows of 64 evenly spaced nonzeros, ascending; none without nonzeros. Whoever samples a matrix
 // takes these, since reading a new place of it costs more than counting there.
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);

@@ -152,6 +152,18 @@ TEST(Wcsr, ARowIsSampledAsOftenAsItHasNonzeros) {
   EXPECT_TRUE(rows_at_nonzeros(testing::from_rows(9, {{}, {}})).empty());
 }
 
+// A band of eight columns: in its own order a row brings one new column, in a random one eight.
+TEST(Wcsr, RowsThatShareColumnsAskForFewNewOnes) {
+  constexpr std::int32_t kRows = 20'000, kBand = 8;
+  std::vector<std::vector<std::int32_t>> rows(kRows);
+  for (std::int32_t row = 0; row < kRows; ++row)
+    for (std::int32_t i = 0; i < kBand; ++i) rows[row].push_back(row + i);
+  const CsrMatrix matrix = testing::from_rows(kRows + kBand, rows);
+  EXPECT_NEAR(new_column_share(matrix, {}, 1000), 1.0 / kBand, 0.01);
+  EXPECT_GT(new_column_share(matrix, order_of(matrix, "random"), 1000), 0.9);
+  EXPECT_EQ(new_column_share(testing::from_rows(9, {{}, {}}), {}, 1000), 0);
+}
+
 TEST(Wcsr, TheEstimateOfAnEmptyMatrixIsZero) {
   EXPECT_EQ(estimate_wcsr(testing::from_rows(9, {{}, {}}), {}).gathered_share[0], 0);
   EXPECT_EQ(row_length_variation(testing::from_rows(9, {{}, {}})), 0);
