@@ -32,6 +32,8 @@ struct MatrixSummary {
 struct Speedups {
   std::optional<double> cusparse_default_fp32, cusparse_best, cublas;
   std::optional<double> eigen_fp32, eigen;
+  // Over the best of cuSPARSE, on the CPU over Eigen, by ResultRow::in_all_us.
+  std::optional<double> best_in_all;
 };
 
 struct ResultRow {
@@ -56,10 +58,13 @@ struct ResultRow {
   std::optional<double> issued_flops;  // with padding
   std::optional<double> compulsory_bytes, bound_us, of_bound;
   Speedups speedup;
-  // Preprocessing over the time saved per call against cusparse_csr_default at the same precision,
-  // on the CPU against eigen_csr.
-  // Null when there is no such baseline; infinity ("never" in JSON) when nothing is saved.
+  // Calls from which preparation + calls x hot is less than that of `break_even_against`: for an
+  // ordered row the same kernel without the order, for others the row that is done first when it is
+  // called once. Null for that row itself; infinity ("never" in JSON) when nothing is saved.
   std::optional<double> break_even_calls;
+  std::optional<std::string> break_even_against;
+  // (preparation + calls x hot) / calls, for RunContext::calls. Null where that is 0.
+  std::optional<double> in_all_us;
   std::map<std::string, double> metrics;
   std::string command;  // reproduces this one row
 };
@@ -69,6 +74,7 @@ struct RunContext {
   std::vector<std::string> argv;
   std::map<std::string, std::string> tags;  // what the user says of the run
   std::uint64_t seed = 0;
+  std::int64_t calls = 0;  // for which preparation is counted in rankings; 0: it is not
   DeviceInfo device;
   double copy_gb_per_s = 0;   // measured at start, read + written
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time

@@ -11,6 +11,7 @@
 #include "cli/help.hpp"
 #include "cli/lists.hpp"
 #include "cli/table_options.hpp"
+#include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
 #include "report/recorded.hpp"
@@ -119,7 +120,8 @@ std::string header_of(const std::string& path, const ResultDocument& document) {
 }
 
 void print_tables(const std::string& path, ResultDocument document, const Filter& filter,
-                  const TableStyle& style, bool markdown) {
+                  TableStyle style, bool markdown) {
+  style.calls = document.context.calls;
   const std::string header = header_of(path, document);
   fmt::print("{}\n\n", markdown ? fmt::format("## {}", header) : wrap(header, style.width, 4));
   std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
@@ -133,13 +135,19 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
 }
 
 nlohmann::ordered_json to_json(const ResultDocument& document, const Filter& filter) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const ResultRow& row : document.rows)
-    if (shown(filter, row)) rows.push_back(to_json(row));
+  auto rows = nlohmann::ordered_json::array(), of_them = rows;
+  Answers answers;
+  for (const ResultRow& row : document.rows) {
+    if (!shown(filter, row)) continue;
+    rows.push_back(to_json(row));
+    answers.add(row);
+  }
+  for (const Answer& answer : answers.all()) of_them.push_back(to_json(answer));
   return {{"schema_version", kSchemaVersion},
           {"context", to_json(document.context)},
           {"complete", document.complete},
-          {"rows", std::move(rows)}};
+          {"rows", std::move(rows)},
+          {"answers", std::move(of_them)}};
 }
 
 void print_csv(const std::vector<ResultDocument>& documents, const Filter& filter) {
@@ -153,7 +161,7 @@ void show(const Arguments& in) {
   const Filter filter = filter_of(in);
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
-  for (const std::string& path : in.paths) documents.push_back(read_recorded(path));
+  for (const std::string& path : in.paths) documents.push_back(read_recorded(path, in.table.calls));
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {
     auto all = nlohmann::ordered_json::array();

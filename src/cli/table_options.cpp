@@ -17,6 +17,12 @@ void add_table_options(CLI::App& command, TableOptions& in) {
   command.add_option("--sort", in.sort,
                      "Column to sort rows by, COLUMN or COLUMN:desc; default: the fastest first");
   command
+      .add_option("--calls", in.calls,
+                  "Count preparation, as spread over so many calls, in the order, the star and "
+                  "x best; 0: rank by the time of a call")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--why", in.why, "After the rows, what auto picked and why");
+  command
       .add_option("--color", in.color,
                   "auto (on a terminal, unless NO_COLOR is set), always or never")
       ->capture_default_str();
@@ -28,6 +34,8 @@ TableStyle resolve(const TableOptions& in) {
   style.color = use_color(parse_color(in.color), STDOUT_FILENO);
   if (!in.columns.empty()) style.columns = split_list(in.columns);
   style.sort = in.sort;
+  style.calls = in.calls.value_or(0);
+  style.why = in.why;
   check_style(style);
   return style;
 }

@@ -2,6 +2,8 @@
 // The options that say what a table looks like; shared by `run` and `show`.
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "report/table.hpp"
@@ -10,6 +12,8 @@ namespace spmmbench {
 
 struct TableOptions {
   std::string columns, sort, color = "auto";
+  std::optional<std::int64_t> calls;
+  bool why = false;
 };
 
 void add_table_options(CLI::App& command, TableOptions& in);

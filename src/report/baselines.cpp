@@ -1,5 +1,7 @@
 #include "report/baselines.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -7,7 +9,6 @@ namespace spmmbench {
 namespace {
 
 constexpr std::string_view kDefault = "cusparse_csr_default";
-constexpr std::string_view kDefaultVector = "cusparse_spmv";  // the same for N = 1
 constexpr std::string_view kCpuDefault = "eigen_csr";
 
 void keep_smaller(std::optional<double>& best, double value) {
@@ -22,14 +23,24 @@ Baselines::Key Baselines::key_of(const ResultRow& row, const std::string& precis
 }
 
 void Baselines::add(const ResultRow& row) {
-  if (!row.baseline || row.status != Status::ok || !row.hot || row.reorder != "none") return;
+  const std::optional<Cost> cost = cost_of(row);
+  if (!cost) return;
   Best& best = best_[key_of(row, row.precision, row.c_type)];
-  if (row.kernel == kDefault) keep_smaller(best.cusparse_default, row.hot->median_us);
-  if (row.kernel == kDefault || row.kernel == kDefaultVector)
-    keep_smaller(best.cusparse_plain, row.hot->median_us);
-  if (row.kernel.starts_with("cusparse_")) keep_smaller(best.cusparse, row.hot->median_us);
-  if (row.kernel == kCpuDefault) keep_smaller(best.eigen, row.hot->median_us);
-  if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, row.hot->median_us);
+  if (!best.first || cost->total_us(1) < best.first->total_us(1)) {
+    best.first = cost;
+    best.first_label = label_of(row);
+  }
+  if (row.reorder != "none") return;
+  best.unordered[row.kernel] = *cost;
+  if (!row.baseline) return;
+  const auto keep = [&](std::optional<double>& hot, std::optional<double>& in_all) {
+    keep_smaller(hot, cost->us);
+    if (calls_ > 0) keep_smaller(in_all, in_all_us(*cost));
+  };
+  if (row.kernel == kDefault) keep_smaller(best.cusparse_default, cost->us);
+  if (row.kernel.starts_with("cusparse_")) keep(best.cusparse, best.cusparse_in_all);
+  if (row.kernel == kCpuDefault) keep(best.eigen, best.eigen_in_all);
+  if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, cost->us);
 }
 
 const Baselines::Best* Baselines::find(const ResultRow& row, const std::string& precision,
@@ -41,40 +52,54 @@ const Baselines::Best* Baselines::find(const ResultRow& row, const std::string& 
 void Baselines::fill(ResultRow& row) const {
   row.speedup = {};
   row.break_even_calls.reset();
+  row.break_even_against.reset();
+  row.in_all_us.reset();
   if (row.status != Status::ok || !row.hot) return;
-  const double mine = row.hot->median_us;
-  const auto ratio = [mine](const std::optional<double>& baseline) {
-    return baseline ? std::optional(*baseline / mine) : std::nullopt;
+  const Cost mine{preprocessing_ms(row), row.hot->median_us};
+  if (calls_ > 0) row.in_all_us = in_all_us(mine);
+  const auto ratio = [](const std::optional<double>& baseline, double own) {
+    return baseline ? std::optional(*baseline / own) : std::nullopt;
   };
   const Best* fp32 = find(row, "fp32", "fp32");
   const Best* same = find(row, row.precision, row.c_type);
   if (fp32) {
-    row.speedup.cusparse_default_fp32 = ratio(fp32->cusparse_default);
-    row.speedup.eigen_fp32 = ratio(fp32->eigen);
+    row.speedup.cusparse_default_fp32 = ratio(fp32->cusparse_default, mine.us);
+    row.speedup.eigen_fp32 = ratio(fp32->eigen, mine.us);
   }
-  Best best = same ? *same : Best{};
+  if (same) {
+    row.speedup.cublas = ratio(same->cublas, mine.us);
+    row.speedup.eigen = ratio(same->eigen, mine.us);
+    fill_break_even(row, mine, *same);
+  }
+  std::optional<double> cusparse, in_all;
+  const auto keep = [](std::optional<double>& best, const std::optional<double>& other) {
+    if (other) keep_smaller(best, *other);
+  };
   // tf32 inputs lie in memory as fp32, so the fp32 algorithms are open to the same caller.
-  if (row.precision == "tf32" && fp32) {
-    if (fp32->cusparse) keep_smaller(best.cusparse, *fp32->cusparse);
-    if (!best.cusparse_plain) best.cusparse_plain = fp32->cusparse_plain;
+  for (const Best* open : {same, row.precision == "tf32" ? fp32 : nullptr}) {
+    if (open == nullptr) continue;
+    keep(cusparse, open->cusparse);
+    keep(in_all, open->cusparse_in_all);
   }
-  row.speedup.cusparse_best = ratio(best.cusparse);
-  row.speedup.cublas = ratio(best.cublas);
-  row.speedup.eigen = ratio(best.eigen);
-  const std::optional<double>& plain = best.cusparse_plain ? best.cusparse_plain : best.eigen;
-  if (plain && row.kernel != kDefault && row.kernel != kDefaultVector &&
-      row.kernel != kCpuDefault) {
-    const double saved_ms = (*plain - mine) / 1e3;
-    row.break_even_calls =
-        saved_ms > 0 ? preprocessing_ms(row) / saved_ms : std::numeric_limits<double>::infinity();
-  }
+  if (!in_all && same) in_all = same->eigen_in_all;
+  row.speedup.cusparse_best = ratio(cusparse, mine.us);
+  if (row.in_all_us) row.speedup.best_in_all = ratio(in_all, *row.in_all_us);
 }
 
-double preprocessing_ms(const ResultRow& row) {
-  double total = 0;
-  for (const auto& [stage, ms] : row.stages_ms)
-    if (stage != "load") total += ms;
-  return total;
+void Baselines::fill_break_even(ResultRow& row, const Cost& mine, const Best& best) const {
+  const auto unordered = best.unordered.find(row.kernel);
+  const bool against_itself = row.reorder != "none" && unordered != best.unordered.end();
+  if (!against_itself && (!best.first || label_of(row) == best.first_label)) return;
+  const Cost& other = against_itself ? unordered->second : *best.first;
+  row.break_even_against = against_itself ? row.kernel : best.first_label;
+  const double saved_us = other.us - mine.us;
+  const double more_ms = std::max(0.0, mine.prepare_ms - other.prepare_ms);
+  row.break_even_calls =
+      saved_us > 0 ? more_ms * 1e3 / saved_us : std::numeric_limits<double>::infinity();
+}
+
+std::string label_of(const ResultRow& row) {
+  return row.reorder == "none" ? row.kernel : fmt::format("{} [{}]", row.kernel, row.reorder);
 }
 
 }  // namespace spmmbench

@@ -1,36 +1,45 @@
 #pragma once
-// Speed-ups and break-even of rows against the baselines of the same matrix, N, layout and C type.
-// Only correct, unreordered rows of vendor libraries count as baselines, and only correct rows get
-// a speed-up.
+// Speed-ups and break-even of rows against others of the same matrix, N, layout and C type. Only
+// correct, unreordered rows of vendor libraries count as baselines, and only correct rows get a
+// speed-up.
 
 #include <map>
 #include <string>
 #include <tuple>
 
+#include "report/answer.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
 
 class Baselines {
  public:
-  void add(const ResultRow& row);   // ignores what is no baseline
-  void fill(ResultRow& row) const;  // sets speedup and break_even_calls
+  // `calls`: for which preparation is counted, as RunContext has it.
+  explicit Baselines(std::int64_t calls = 0) : calls_(static_cast<double>(calls)) {}
+
+  void add(const ResultRow& row);   // ignores what is not correct
+  void fill(ResultRow& row) const;  // sets speedup, break_even_* and in_all_us
 
  private:
   using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string>;
   static Key key_of(const ResultRow& row, const std::string& precision, const std::string& c_type);
   struct Best {
-    // Hot medians in microseconds. Plain: the fastest call without preprocessing.
-    std::optional<double> cusparse_default, cusparse_plain, cusparse, cublas, eigen;
+    std::optional<double> cusparse_default, cusparse, cublas, eigen;  // hot medians, us
+    std::optional<double> cusparse_in_all, eigen_in_all;              // us, for calls_
+    // The row that is done first when it is called once, and every kernel without an order.
+    std::optional<Cost> first;
+    std::string first_label;
+    std::map<std::string, Cost> unordered;
   };
   const Best* find(const ResultRow& row, const std::string& precision,
                    const std::string& c_type) const;
+  double in_all_us(const Cost& cost) const { return cost.total_us(calls_) / calls_; }
+  void fill_break_even(ResultRow& row, const Cost& mine, const Best& best) const;
 
+  double calls_;
   std::map<Key, Best> best_;
 };
 
-// Everything before the first launch except loading: reorder, build, upload, tune and a kernel's
-// own stages.
-double preprocessing_ms(const ResultRow& row);
+std::string label_of(const ResultRow& row);  // the kernel, and the row order where there is one
 
 }  // namespace spmmbench

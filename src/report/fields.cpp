@@ -152,6 +152,9 @@ const FieldTable<Speedups>& speedup_fields() {
       field("eigen_fp32", &S::eigen_fp32, "over eigen_csr at fp32, of CPU kernels").added_later(),
       field("eigen", &S::eigen, "over eigen_csr at the same input precision, of CPU kernels")
           .added_later(),
+      field("best_in_all", &S::best_in_all,
+            "over the best of cuSPARSE, on the CPU over Eigen, by in_all_us")
+          .added_later(),
   };
   return table;
 }
@@ -160,9 +163,8 @@ const FieldTable<Speedups>& speedup_fields() {
 Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
       field("break_even_calls", &ResultRow::break_even_calls,
-            "calls after which the preprocessing is paid back against cusparse_csr_default (for a "
-            "vector cusparse_spmv too, on the CPU eigen_csr) at the same precision; never: nothing "
-            "is saved; null: there is no such baseline");
+            "calls from which preparation + calls x hot is less than that of break_even_against; "
+            "never: nothing is saved; null: it is that row itself");
   result.schema = {
       {"anyOf", {{{"type", "number"}, {"minimum", 0}}, {{"enum", {"never", nullptr}}}}}};
   result.write = [write = result.write](const ResultRow& row) {
@@ -227,6 +229,13 @@ const FieldTable<ResultRow>& row_fields() {
       group("speedup", &R::speedup, speedup_fields(),
             "hot median of a baseline / this one's; null without a correct baseline", "speedup_"),
       break_even_field(),
+      field("break_even_against", &R::break_even_against,
+            "for an ordered row the same kernel without the order, for others the row that is done "
+            "first when it is called once")
+          .added_later(),
+      field("in_all_us", &R::in_all_us,
+            "(preparation + calls x hot median) / calls, for the calls of the context")
+          .added_later(),
       field("metrics", &R::metrics, "a kernel's own figures and a profiler's counters"),
       field("command", &R::command, "measures this one case again",
             {{"pattern", "^spmmbench run "}}),
@@ -277,6 +286,8 @@ const FieldTable<RunContext>& context_fields() {
       field("argv", &C::argv, "the command", {{"minItems", 1}}),
       field("tags", &C::tags, "what --tag KEY=VALUE said of the run").added_later(),
       field("seed", &C::seed, "of B and of a pattern's values"),
+      field("calls", &C::calls, "for which preparation is counted (run --calls); 0: it is not")
+          .added_later(),
       group("device", &C::device, device_fields(), ""),
       field("copy_gb_per_s", &C::copy_gb_per_s,
             "of a large copy on the device, read + written, 1e9 bytes", {{"exclusiveMinimum", 0}}),
@@ -287,6 +298,50 @@ const FieldTable<RunContext>& context_fields() {
       field(
           "protocol", &C::protocol, "sampling limits and how the data came to be",
           {{"required", {"noise_limit", "min_samples", "max_samples", "max_seconds", "isolated"}}}),
+  };
+  return table;
+}
+
+const FieldTable<AnswerStep>& step_fields() {
+  using A = AnswerStep;
+  static const FieldTable<A> table = {
+      field("from_calls", &A::from_calls, "the first number of calls for which it is best",
+            kAtLeastOne),
+      field("kernel", &A::kernel, "", kNotEmpty),
+      field("reorder", &A::reorder, "", kNotEmpty),
+      field("prepare_ms", &A::prepare_ms, "once", kNotNegative),
+      field("us", &A::us, "hot median, of every call", kNotNegative),
+      field("of_bound", &A::of_bound, "the row's"),
+  };
+  return table;
+}
+
+Field<Answer> steps_field() {
+  return {"steps",
+          "what takes the least preparation + calls x hot median, the first from one call on; "
+          "faster by less than 1 % is not faster",
+          {{"type", "array"}, {"minItems", 1}, {"items", schema_of(step_fields())}},
+          [](const Answer& answer) {
+            Json steps = Json::array();
+            for (const AnswerStep& step : answer.steps)
+              steps.push_back(write_fields(step_fields(), step));
+            return steps;
+          },
+          nullptr,
+          {}};
+}
+
+// Follows from the rows, so it is written and never read.
+const FieldTable<Answer>& answer_fields() {
+  using A = Answer;
+  static const FieldTable<A> table = {
+      field("matrix", &A::matrix, "name"),
+      field("source", &A::source, "", kNotEmpty),
+      field("n", &A::n, "", kAtLeastOne),
+      field("layout", &A::layout, ""),
+      field("precision", &A::precision, ""),
+      field("c_type", &A::c_type, ""),
+      steps_field(),
   };
   return table;
 }
@@ -315,7 +370,9 @@ Json rules_of_status() {
         "hot": {"type": "null"},
         "cold": {"type": "null"},
         "speedup": {"additionalProperties": {"type": "null"}},
-        "break_even_calls": {"type": "null"}
+        "break_even_calls": {"type": "null"},
+        "break_even_against": {"type": "null"},
+        "in_all_us": {"type": "null"}
       }
     }
   })");
@@ -329,6 +386,7 @@ const std::vector<CsvColumn<ResultRow>>& row_columns() {
 }
 
 Json to_json(const ResultRow& row) { return write_fields(row_fields(), row); }
+Json to_json(const Answer& answer) { return write_fields(answer_fields(), answer); }
 Json to_json(const RunContext& context) { return write_fields(context_fields(), context); }
 
 ResultRow row_from_json(const Json& json) try {
@@ -359,13 +417,20 @@ Json result_schema() {
        {{"schema_version", {{"const", kSchemaVersion}}},
         {"context", {{"$ref", "#/$defs/context"}}},
         {"complete", {{"type", "boolean"}, {"description", "false after an interruption"}}},
-        {"rows", {{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}}}}},
+        {"rows", {{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}}},
+        {"answers",
+         {{"type", "array"},
+          {"description",
+           "one for each matrix, N, layout, precision and type of C with a verified row; absent in "
+           "documents of version 0.1.0"},
+          {"items", {{"$ref", "#/$defs/answer"}}}}}}},
       {"$defs",
        {{"number",
          {{"description", "a number, or a non-finite one by name"},
           {"anyOf", {{{"type", "number"}}, {{"enum", {"inf", "nan"}}}}}}},
         {"context", schema_of(context_fields())},
-        {"row", row}}}};
+        {"row", row},
+        {"answer", schema_of(answer_fields())}}}};
 }
 
 }  // namespace spmmbench

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "report/answer.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -24,6 +25,7 @@ const std::vector<CsvColumn<ResultRow>>& row_columns();
 
 nlohmann::ordered_json to_json(const ResultRow& row);
 nlohmann::ordered_json to_json(const RunContext& context);
+nlohmann::ordered_json to_json(const Answer& answer);
 // Throw Error naming a field that is missing or of the wrong type.
 ResultRow row_from_json(const nlohmann::ordered_json& json);
 RunContext context_from_json(const nlohmann::ordered_json& json);

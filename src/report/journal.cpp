@@ -117,7 +117,7 @@ ResultDocument read_journal(const std::string& path) {
 }
 
 Journal::Journal(Paths paths, RunContext context, bool resume)
-    : paths_(std::move(paths)), context_(std::move(context)) {
+    : paths_(std::move(paths)), context_(std::move(context)), baselines_(context_.calls) {
   check_writable(paths_.json);
   check_writable(paths_.csv);
   path_ = (paths_.json.empty() ? paths_.csv : paths_.json) + ".journal";
@@ -191,14 +191,22 @@ void Journal::finish(const ClockState& clocks_after, bool complete) {
                    << ",\n\"complete\": " << (complete ? "true" : "false") << ",\n\"rows\": [";
   if (csv) csv->stream() << csv_header() << '\n';
   bool first = true;
+  Answers answers;
   for_each_row(path_, [&](std::size_t index, ResultRow row) {
     if (!counts(index, row)) return;
     baselines_.fill(row);
+    answers.add(row);
     if (json) json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(row));
     if (csv) csv->stream() << csv_line(row) << '\n';
     first = false;
   });
   if (json) {
+    json->stream() << "\n],\n\"answers\": [";
+    first = true;
+    for (const Answer& answer : answers.all()) {
+      json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(answer));
+      first = false;
+    }
     json->stream() << "\n]}\n";
     json->commit();
   }

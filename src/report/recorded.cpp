@@ -28,10 +28,10 @@ bool is_journal(const std::string& path) {
 
 }  // namespace
 
-ResultDocument read_recorded(const std::string& path) {
-  if (!is_journal(path)) return read_document(path);
-  ResultDocument document = read_journal(path);
-  Baselines baselines;
+ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls) {
+  ResultDocument document = is_journal(path) ? read_journal(path) : read_document(path);
+  if (calls) document.context.calls = *calls;
+  Baselines baselines(document.context.calls);
   for (const ResultRow& row : document.rows) baselines.add(row);
   for (ResultRow& row : document.rows) baselines.fill(row);
   return document;

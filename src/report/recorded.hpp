@@ -1,6 +1,8 @@
 #pragma once
 // What a run has recorded, whether it has ended or not.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "spmmbench/result.hpp"
@@ -8,8 +10,9 @@
 namespace spmmbench {
 
 // Reads a result document, or the journal of a run that is at work or was cut off: of a case that
-// was repeated the last row counts, and the speed-ups are those among the rows there are so far.
-// Throws Error for what is neither.
-ResultDocument read_recorded(const std::string& path);
+// was repeated the last row counts. Speed-ups and break-even are those among the rows there are,
+// with preparation counted for `calls`; by default for those of the run. Throws Error for what is
+// neither.
+ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls = {});
 
 }  // namespace spmmbench

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "report/answer.hpp"
+#include "report/baselines.hpp"
 #include "report/table_columns.hpp"
 #include "report/terminal.hpp"
 
@@ -20,15 +22,18 @@ constexpr std::size_t kNarrowestName = 24;   // a name is cut to this before a c
 
 using Group = std::vector<const ResultRow*>;  // the rows of one matrix, N and layout
 
-bool ranked(const ResultRow& row) { return row.status == Status::ok && !row.binary && row.hot; }
+bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 
-// The fastest correct row of each precision.
+// What ranked rows are ranked by.
+double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
+
+// The best correct row of each precision.
 std::map<std::string, const ResultRow*> winners(const Group& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row)) continue;
     const ResultRow*& winner = best[row->precision];
-    if (winner == nullptr || row->hot->median_us < winner->hot->median_us) winner = row;
+    if (winner == nullptr || rank_us(*row) < rank_us(*winner)) winner = row;
   }
   return best;
 }
@@ -44,10 +49,53 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows) {
 // Without a GPU Eigen is what speed-ups are told over.
 bool over_eigen(const ResultRow& row) { return row.speedup.eigen_fp32 || row.speedup.eigen; }
 
-std::string title_of(const ResultRow& row) {
-  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}", row.matrix.name, row.matrix.rows,
+std::string title_of(const ResultRow& row, std::int64_t calls) {
+  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}", row.matrix.name, row.matrix.rows,
                      row.matrix.cols, row.matrix.nnz, row.n,
-                     row.layout == "row" ? "" : ", column-major");
+                     row.layout == "row" ? "" : ", column-major",
+                     calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
+}
+
+// What the break-even of the group's rows is against; empty where no row has one.
+std::string pays_against(const Group& group) {
+  std::map<std::string, std::string> first;  // precision -> the row that is done first
+  bool ordered = false;
+  for (const ResultRow* row : group) {
+    if (!row->break_even_against) continue;
+    const bool itself = *row->break_even_against == row->kernel;
+    if (!itself) first[row->precision] = *row->break_even_against;
+    ordered |= itself;
+  }
+  std::string text;
+  for (const auto& [precision, label] : first)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", label,
+                        first.size() > 1 ? fmt::format(" ({})", precision) : "");
+  if (!ordered) return text;
+  return fmt::format("{}{}the same kernel without the order where there is one", text,
+                     text.empty() ? "" : ", ");
+}
+
+// What the group's rows say together: what to call, and what `auto` made of it.
+std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
+  std::vector<std::string> lines;
+  Answers answers;
+  for (const ResultRow* row : group) answers.add(*row);
+  const std::vector<Answer> all = answers.all();
+  for (const Answer& answer : all)
+    lines.push_back(fmt::format("answer{}: {}", all.size() > 1 ? " in " + answer.precision : "",
+                                to_string(answer)));
+  if (const std::string against = pays_against(group); !against.empty())
+    lines.push_back("pays at: against " + against);
+  for (const ResultRow* row : group) {
+    const auto why = row->params.find("why");
+    if (!style.why || why == row->params.end()) continue;
+    const auto picked = row->params.find("picked"), measured = row->params.find("measured");
+    lines.push_back(fmt::format(
+        "{} in {} picked {}: {}{}", label_of(*row), row->precision,
+        picked == row->params.end() ? "-" : picked->second, why->second,
+        measured == row->params.end() ? "" : fmt::format("; measured {}", measured->second)));
+  }
+  return lines;
 }
 
 // The rows that were measured, in the order shown, and the others after them.
@@ -57,6 +105,7 @@ Group sorted(Group rows, const std::string& sort) {
   const TableColumn column = table_column(key.empty() ? "hot" : key);
   std::stable_sort(rows.begin(), rows.end(), [&](const ResultRow* a, const ResultRow* b) {
     if (key.empty() && ranked(*a) != ranked(*b)) return ranked(*a);
+    if (key.empty() && ranked(*a)) return rank_us(*a) < rank_us(*b);
     const auto x = column.number(*a), y = column.number(*b);
     if (x.has_value() != y.has_value()) return x.has_value();  // absent values come last
     if (descending) std::swap(a, b);
@@ -143,9 +192,9 @@ std::vector<Drawn> columns_for(std::span<const ResultRow> rows, const TableStyle
 
 std::string block(const Group& group, const std::vector<Drawn>& columns, const TableStyle& style) {
   const std::size_t width = style.width;
-  std::string text =
-      painted(wrap(title_of(*group.front()), width, kContinuedIndent), Paint::strong, style.color) +
-      "\n";
+  std::string text = painted(wrap(title_of(*group.front(), style.calls), width, kContinuedIndent),
+                             Paint::strong, style.color) +
+                     "\n";
   text +=
       painted(fmt::format("  {}", line_of(columns, [](const TableColumn& c) { return c.header; })),
               Paint::faint, style.color) +
@@ -176,6 +225,8 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
     text += painted(wrap(fmt::format("  skipped ({}): {}", reason, names), width, kContinuedIndent),
                     Paint::faint, style.color) +
             "\n";
+  for (const std::string& line : conclusions(group, style))
+    text += wrap("  " + line, width, kContinuedIndent) + "\n";
   return text;
 }
 
@@ -197,7 +248,7 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
       line += fmt::format(" {} |", markdown_cell(text(drawn.column)));
     return line + "\n";
   };
-  std::string text = fmt::format("### {}\n\n", title_of(*group.front()));
+  std::string text = fmt::format("### {}\n\n", title_of(*group.front(), style.calls));
   text += row_of([](const TableColumn& column) { return column.header; });
   text += "|";
   for (const Drawn& drawn : columns) text += drawn.column.left_aligned ? "---|" : "---:|";
@@ -219,6 +270,7 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
   }
   for (const auto& [reason, names] : skipped_of(group))
     notes += fmt::format("- skipped ({}): {}\n", reason, names);
+  for (const std::string& line : conclusions(group, style)) notes += fmt::format("- {}\n", line);
   return notes.empty() ? text : fmt::format("{}\n{}", text, notes);
 }
 

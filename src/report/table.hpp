@@ -1,6 +1,7 @@
 #pragma once
 // The table a person reads: one block per matrix, N and layout, with a winner per precision.
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -14,7 +15,9 @@ struct TableStyle {
   int width = 0;  // of the terminal; 0: of a file, where nothing is left out, cut or broken
   bool color = false;
   std::vector<std::string> columns = {};  // keys of table_column; empty: those that fit
-  std::string sort;  // key of table_column, or KEY:desc; empty: the fastest first
+  std::string sort = {};   // key of table_column, or KEY:desc; empty: the fastest first
+  std::int64_t calls = 0;  // what Baselines was given: told in the title
+  bool why = false;        // after the rows, what `auto` picked and why
 };
 
 // Throws Error for a key that no column has.

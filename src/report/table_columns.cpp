@@ -47,6 +47,14 @@ TableColumn textual(std::string key, std::string header,
           [](const ResultRow&) { return Number(); }};
 }
 
+// Of the calls for which preparation is counted, each with its share of it.
+TableColumn in_all() {
+  TableColumn column =
+      numeric("in_all", "in all us", 1, [](const ResultRow& row) { return row.in_all_us; });
+  column.rare = true;
+  return column;
+}
+
 TableColumn repeats() {
   TableColumn column = textual("repeats", "repeats", [](const ResultRow& row) {
     return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
@@ -95,11 +103,8 @@ std::optional<double> over_default(const ResultRow& row) {
 }
 
 std::optional<double> over_best(const ResultRow& row) {
+  if (row.in_all_us) return row.speedup.best_in_all;
   return row.speedup.eigen ? row.speedup.eigen : row.speedup.cusparse_best;
-}
-
-std::string label_of(const ResultRow& row) {
-  return row.reorder == "none" ? row.kernel : fmt::format("{} [{}]", row.kernel, row.reorder);
 }
 
 const std::vector<TableColumn>& default_columns() {
@@ -108,6 +113,7 @@ const std::vector<TableColumn>& default_columns() {
       textual("kernel", "kernel", label_of),
       textual("in", "in", [](R row) { return row.precision; }),
       numeric("hot", "hot us", 1, [](R row) { return median_of(row.hot); }),
+      in_all(),
       numeric("cold", "cold us", 1, [](R row) { return median_of(row.cold); }),
       numeric("gflops", "GFLOP/s", 0, [](R row) { return row.gflops; }),
       numeric("bound", "bound", 2, [](R row) { return row.of_bound; }),
@@ -135,9 +141,9 @@ const std::vector<TableColumn>& default_columns() {
 }
 
 const std::vector<std::string>& columns_by_importance() {
-  static const std::vector<std::string> keys = {"kernel", "in",    "hot",     "repeats", "x_best",
-                                                "x_dflt", "bound", "pays_at", "cold",    "gflops",
-                                                "prep",   "noise", "memory",  "error"};
+  static const std::vector<std::string> keys = {"kernel", "in",     "hot",   "in_all",  "repeats",
+                                                "x_best", "x_dflt", "bound", "pays_at", "cold",
+                                                "gflops", "prep",   "noise", "memory",  "error"};
   return keys;
 }
 

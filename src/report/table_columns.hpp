@@ -31,9 +31,8 @@ const std::vector<std::string>& columns_by_importance();
 TableColumn table_column(std::string_view key);
 std::string table_column_help();  // the keys of the default columns, separated by commas
 
-// Without a GPU speed-ups are over Eigen.
+// Without a GPU speed-ups are over Eigen. Where preparation is counted it is counted in the second.
 std::optional<double> over_default(const ResultRow& row);
 std::optional<double> over_best(const ResultRow& row);
-std::string label_of(const ResultRow& row);  // the kernel, and the row order where there is one
 
 }  // namespace spmmbench

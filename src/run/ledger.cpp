@@ -81,7 +81,7 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
   progress_->clear();
   progress_->matrix_done(rows.front().matrix.name);
   if (options_.tables && !options_.quiet && !options_.jsonl) {
-    Baselines own;
+    Baselines own(options_.table.calls);
     for (const ResultRow& row : rows) own.add(row);
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
     for (ResultRow& row : rows) baselines.fill(row);

@@ -80,6 +80,7 @@ class Run {
     RunContext context = collect_context(argv, options_.load.seed, machine_.main());
     context.protocol = protocol_of(options_);
     context.tags = options_.tags;
+    context.calls = options_.table.calls;
     return context;
   }
 

@@ -72,6 +72,7 @@ class SchemaTest(CliCase):
         VALIDATOR.validate(document)
         rows = {(row["kernel"], row["n"]): row for row in document["rows"]}
         self.assertEqual(rows["cpu_csr", 128]["break_even_calls"], "never")
+        self.assertEqual(rows["cpu_csr", 128]["break_even_against"], "cusparse_csr_default")
         self.assertEqual(rows["cpu_csr", 128]["speedup"]["cusparse_default_fp32"], 0.5)
         self.assertIsNone(rows["cpu_csr", 9]["break_even_calls"])
         self.assertEqual(rows["k_wrong", 128]["verify"], nan)

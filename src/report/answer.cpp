@@ -1,0 +1,117 @@
+#include "report/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace spmmbench {
+namespace {
+
+std::string duration(double us) {
+  constexpr double kMs = 1e3, kSecond = 1e6;
+  if (us >= kSecond) return fmt::format("{:.3g} s", us / kSecond);
+  if (us >= 10 * kMs) return fmt::format("{:.3g} ms", us / kMs);
+  return us >= 1e3 ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
+}
+
+std::string name_of(const AnswerStep& step) {
+  return step.reorder == "none" ? step.kernel : fmt::format("{} [{}]", step.kernel, step.reorder);
+}
+
+// The first number of calls from which `later` takes no more in all than `now`. It is faster per
+// call.
+std::int64_t overtakes(const Cost& later, const Cost& now, std::int64_t least) {
+  constexpr double kMost = 1e18;  // calls, so that the number can be written
+  const double calls = std::ceil((later.prepare_ms - now.prepare_ms) * 1e3 / (now.us - later.us));
+  return std::max(least, static_cast<std::int64_t>(std::clamp(calls, 1.0, kMost)));
+}
+
+}  // namespace
+
+double preprocessing_ms(const ResultRow& row) {
+  double total = 0;
+  for (const auto& [stage, ms] : row.stages_ms)
+    if (stage != "load") total += ms;
+  return total;
+}
+
+std::optional<Cost> cost_of(const ResultRow& row) {
+  if (row.status != Status::ok || row.binary || !row.hot) return std::nullopt;
+  return Cost{preprocessing_ms(row), row.hot->median_us};
+}
+
+std::vector<std::pair<std::int64_t, std::size_t>> lower_envelope(const std::vector<Cost>& costs) {
+  std::vector<std::pair<std::int64_t, std::size_t>> steps;
+  if (costs.empty()) return steps;
+  const auto first = std::min_element(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) {
+    return std::pair(a.total_us(1), a.us) < std::pair(b.total_us(1), b.us);
+  });
+  steps.emplace_back(1, first - costs.begin());
+  for (;;) {
+    const auto [from, index] = steps.back();
+    const Cost& now = costs[index];
+    std::optional<std::tuple<std::int64_t, double, std::size_t>> next;  // calls, total, index
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      if (!(costs[i].us < (1 - kLeastGain) * now.us)) continue;
+      const std::int64_t calls = overtakes(costs[i], now, from + 1);
+      const std::tuple candidate(calls, costs[i].total_us(static_cast<double>(calls)), i);
+      if (!next || candidate < *next) next = candidate;
+    }
+    if (!next) return steps;
+    steps.emplace_back(std::get<0>(*next), std::get<2>(*next));
+  }
+}
+
+void Answers::add(const ResultRow& row) {
+  const std::optional<Cost> cost = cost_of(row);
+  if (!cost) return;
+  const auto [it, is_new] = index_of_.try_emplace(
+      {row.matrix.source, row.n, row.layout, row.precision, row.c_type}, groups_.size());
+  if (is_new)
+    groups_.push_back(
+        {{row.matrix.name, row.matrix.source, row.n, row.layout, row.precision, row.c_type, {}}});
+  Group& group = groups_[it->second];
+  group.answer.steps.push_back(
+      {1, row.kernel, row.reorder, cost->prepare_ms, cost->us, row.of_bound});
+  group.baselines_alone &= row.baseline;
+}
+
+std::vector<Answer> Answers::all() const {
+  const auto problem = [](const Answer& a) { return std::tuple(a.source, a.n, a.layout); };
+  std::set<std::tuple<std::string, std::int64_t, std::string>> with_kernels;
+  for (const Group& group : groups_)
+    if (!group.baselines_alone) with_kernels.insert(problem(group.answer));
+  std::vector<Answer> out;
+  for (const Group& group : groups_) {
+    if (group.baselines_alone && with_kernels.contains(problem(group.answer))) continue;
+    std::vector<Cost> costs;
+    for (const AnswerStep& row : group.answer.steps) costs.push_back({row.prepare_ms, row.us});
+    Answer answer = group.answer;
+    answer.steps.clear();
+    for (const auto& [calls, index] : lower_envelope(costs)) {
+      answer.steps.push_back(group.answer.steps[index]);
+      answer.steps.back().from_calls = calls;
+    }
+    out.push_back(std::move(answer));
+  }
+  return out;
+}
+
+std::string to_string(const Answer& answer) {
+  std::string text;
+  for (const AnswerStep& step : answer.steps) {
+    const Cost cost{step.prepare_ms, step.us};
+    text += step.from_calls == 1
+                ? fmt::format("1 call {} {} in all", name_of(step), duration(cost.total_us(1)))
+                : fmt::format(" \u00b7 from {} calls {} {}", step.from_calls, name_of(step),
+                              duration(step.us));
+  }
+  const AnswerStep& last = answer.steps.back();
+  if (answer.steps.size() == 1) text += fmt::format(", then {} each", duration(last.us));
+  return last.of_bound ? fmt::format("{}, {:.2f} of the limit", text, *last.of_bound) : text;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,72 @@
+#pragma once
+// What to call: for each number of calls the verified row with the least preparation + calls x
+// time.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// Preparation once, then so long per call.
+struct Cost {
+  double prepare_ms = 0, us = 0;
+
+  double total_us(double calls) const { return prepare_ms * 1e3 + calls * us; }
+};
+
+// Everything before the first launch except loading: reorder, build, upload, tune and a kernel's
+// own stages.
+double preprocessing_ms(const ResultRow& row);
+
+// Nothing for a row that takes no part in rankings: not correct, not timed, or of a binary kernel.
+std::optional<Cost> cost_of(const ResultRow& row);
+
+// The lower envelope of `costs` over the number of calls: (first number of calls, index), the first
+// for one call. A cost that is less than kLeastGain smaller per call than the one before is left
+// out, so that the total is never more than kLeastGain above the least.
+inline constexpr double kLeastGain = 0.01;  // the noise at which sampling stops
+std::vector<std::pair<std::int64_t, std::size_t>> lower_envelope(const std::vector<Cost>& costs);
+
+struct AnswerStep {
+  std::int64_t from_calls = 1;
+  std::string kernel, reorder;
+  double prepare_ms = 0, us = 0;
+  std::optional<double> of_bound;
+};
+
+// Of one matrix, N, layout, precision and type of C.
+struct Answer {
+  std::string matrix, source;  // its name, and the path or gen: spec
+  std::int64_t n = 0;
+  std::string layout, precision, c_type;
+  std::vector<AnswerStep> steps;
+};
+
+class Answers {
+ public:
+  void add(const ResultRow& row);  // ignores what takes no part
+  // In the order in which the groups were first seen. Where some kernel of the same matrix, N and
+  // layout is no baseline, groups of baselines alone are left out: they are there to divide by.
+  std::vector<Answer> all() const;
+
+ private:
+  struct Group {
+    Answer answer;  // its steps are every row, unordered
+    bool baselines_alone = true;
+  };
+  std::vector<Group> groups_;
+  std::map<std::tuple<std::string, std::int64_t, std::string, std::string, std::string>,
+           std::size_t>
+      index_of_;
+};
+
+// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ..."
+std::string to_string(const Answer& answer);
+
+}  // namespace spmmbench
