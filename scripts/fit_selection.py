@@ -23,9 +23,9 @@ from scipy.optimize import nnls
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "nonzeros",
-         "rows", "longest_row", "variation", "dense_flops", "dense_a", "block_steps"]  # fmt: skip
+         "rows", "longest_row", "variation", "dense_flops", "dense_a", "block_steps", "dense_depth", "dense_odd"]  # fmt: skip
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
-DENSE = {"launch", "c", "b", "dense_flops", "dense_a"}
+DENSE = {"launch", "c", "b", "dense_flops", "dense_a", "dense_depth", "dense_odd"}
 FAMILIES = {  # terms that a kernel's time is made of
     "async_wcsr": COMMON | {"gather_window", "gather_spill", "tiles"},
     "rsh": COMMON | {"gather_window", "gather_spill", "tiles"},
@@ -34,7 +34,9 @@ FAMILIES = {  # terms that a kernel's time is made of
     "cublas_dense": DENSE,
 }
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
-BANDS = [(1, 1), (2, 32), (33, 128), (129, 2**31 - 1)]
+MOST = 2**31 - 1
+WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
+BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
 # No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 PARTS = 6
@@ -84,6 +86,13 @@ def per_sm(count, device):
     return count / device["sms"] / 100
 
 
+def dense_depth(f, tiles_of_c, device):
+    columns = f["cols"]
+    if tiles_of_c <= 0.25 * device["sms"]:
+        columns = min(columns, 2304) + max(0, columns - 2304) / 3
+    return math.ceil(tiles_of_c / device["sms"]) * columns / 1000
+
+
 def terms_of(case):
     """The terms of src/select/predict.cpp, in the order of TERMS."""
     f, device, n = case.features, case.device, case.n
@@ -94,6 +103,7 @@ def terms_of(case):
     spilled = max(0.0, 1 - 0.6 * device["l2"] / max(b_bytes, 1.0))
     pieces = math.ceil(row_bytes / 256)
     waves = math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 128) / device["sms"])
+    depth = dense_depth(f, math.ceil(f["rows"] / 128) * math.ceil(n / 128), device)
     windows = []
     for height, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)):
         gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / device["gather"]
@@ -106,11 +116,12 @@ def terms_of(case):
             min(f["max_row"], 4000.0) / 1000, min(f["cv_row"], 3.0),
             waves * device["sms"] * 128 * 128 * 2 * f["cols"] / device["flops"],
             f["rows"] * f["cols"] * value_bytes / device["memory"],
-            math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 256) / device["sms"]) * f["band_blocks"]]  # fmt: skip
+            math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 256) / device["sms"]) * f["band_blocks"],
+            depth, depth * (f["cols"] % 8 != 0 or n % 8 != 0)]  # fmt: skip
 
 
-def band_of(n):
-    return next(band for band in BANDS if band[0] <= n <= band[1])
+def band_of(case):
+    return next(band for band in BANDS[case.precision] if band[0] <= case.n <= band[1])
 
 
 def relative_fit(matrix, wanted):
@@ -129,7 +140,7 @@ def fit(cases, terms):
     groups = collections.defaultdict(list)
     for index, case in enumerate(cases):
         for kernel in case.times:
-            groups[kernel, case.precision, band_of(case.n)].append(index)
+            groups[kernel, case.precision, band_of(case)].append(index)
     for key, members in groups.items():
         if len(members) < FEWEST_CASES:
             continue
@@ -145,7 +156,7 @@ def fit(cases, terms):
 
 
 def predictions(case, terms, table):
-    keys = {kernel: (kernel, case.precision, band_of(case.n)) for kernel in case.times}
+    keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times}
     return {kernel: float(table[key]["us"] @ np.array(terms)) for kernel, key in keys.items() if key in table}
 
 
@@ -155,7 +166,7 @@ def set_margins(cases, terms, table):
     for case, t in zip(cases, terms):
         found = predictions(case, t, table)
         if len(found) > 1:
-            by_group[case.precision, band_of(case.n)].append((case, found))
+            by_group[case.precision, band_of(case)].append((case, found))
 
     def loss(group, precision, band):
         total = 0
@@ -181,7 +192,7 @@ def regrets(cases, terms, table):
     for case, t in zip(cases, terms):
         found = predictions(case, t, table)
         if found:
-            pick = min(found, key=lambda k: found[k] * table[k, case.precision, band_of(case.n)]["margin"])
+            pick = min(found, key=lambda k: found[k] * table[k, case.precision, band_of(case)]["margin"])
             out.append((case.times[pick] / min(case.times.values()), case, pick))
     return out
 
@@ -225,7 +236,7 @@ struct Coefficients {{
   std::string_view candidate;  // a kernel's Spec
   Precision precision;
   std::int64_t least_n, most_n;      // columns of B that the row is for
-  std::array<double, 15> us;         // factors of the terms in the order of Terms (predict.hpp)
+  std::array<double, {len(TERMS)}> us;         // factors of the terms in the order of Terms (predict.hpp)
   std::array<double, 4> prepare_ms;  // constant, per million nonzeros, rows, entries of dense A
   double margin;                     // factor of the prediction when kernels are ranked
 }};
@@ -252,8 +263,8 @@ def main():
     terms = [terms_of(case) for case in cases]
     left_out = cross_validated(cases, terms)
     print(f"{len(cases)} cases; on matrices left out, chosen over fastest, geometric mean and worst:")
-    for precision, band in sorted({(case.precision, band_of(case.n)) for case in cases}):
-        group = [r for r in left_out if (r[1].precision, band_of(r[1].n)) == (precision, band)]
+    for precision, band in sorted({(case.precision, band_of(case)) for case in cases}):
+        group = [r for r in left_out if (r[1].precision, band_of(r[1])) == (precision, band)]
         if group:
             ratio, case, pick = max(group, key=lambda r: r[0])
             print(f"  {precision} N {band[0]:>2} to {min(band[1], 999):<3}  {mean([r[0] for r in group]):.3f}  {ratio:.2f} "

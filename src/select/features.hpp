@@ -14,7 +14,7 @@ struct MatrixFeatures {
   double rows = 0, cols = 0, nnz = 0;
   double mean_row = 0;    // nonzeros
   double cv_row = 0;      // coefficient of variation of the row lengths
-  double max_row = 0;     // nonzeros of the longest row, exact
+  double max_row = 0;     // nonzeros of the longest row; exact where it is far above the mean
   double empty_rows = 0;  // share of the rows
   // Windows of 8, 16 and 32 neighbouring rows: distinct columns over nonzeros, and the same with
   // tiles of 16 columns filled up.

@@ -42,6 +42,17 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
   return best;
 }
 
+// Thousands of columns that a tile of C walks, one after the other, on the busiest multiprocessor.
+// Where at most a quarter of these has a tile, cuBLAS splits what is beyond 2304 columns: 512 rows
+// take 4.9 us at 2048 columns and 6.0 at 4608 (H200, N = 64, fp16).
+double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel& device) {
+  constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3;
+  double columns = f.cols;
+  if (tiles_of_c <= kFew * device.sm_count)
+    columns = std::min(columns, kUnsplit) + std::max(0.0, columns - kUnsplit) / kSplit;
+  return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
+}
+
 }  // namespace
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
@@ -49,6 +60,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   // The part of the L2 cache that B can hold while A and C stream past it.
   constexpr double kL2Share = 0.6;
   constexpr double kSectorBytes = 32, kPieceBytes = 256, kTile = 128;
+  constexpr double kAligned = 8;  // elements: 16 bytes in fp16, below which cuBLAS loads narrower
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
   const double row_bytes = std::ceil(columns * value_bytes / 16) * 16;
@@ -75,6 +87,9 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.block_steps =
       std::ceil(std::ceil(f.rows / kTile) * std::ceil(columns / (2 * kTile)) / device.sm_count) *
       f.band_blocks;
+  t.dense_depth = dense_depth(f, tiles_of_c, device);
+  t.dense_odd =
+      std::fmod(columns, kAligned) != 0 || std::fmod(f.cols, kAligned) != 0 ? t.dense_depth : 0;
   t.dense_a = f.rows * f.cols * value_bytes / device.memory_bytes_per_us;
   return t;
 }
@@ -94,7 +109,9 @@ std::array<std::pair<const char*, double>, Terms::kCount> named(const Terms& t) 
            {"variation", t.variation},
            {"dense_flops", t.dense_flops},
            {"dense_a", t.dense_a},
-           {"block_steps", t.block_steps}}};
+           {"block_steps", t.block_steps},
+           {"dense_depth", t.dense_depth},
+           {"dense_odd", t.dense_odd}}};
 }
 
 std::optional<Prediction> predict(std::string_view candidate, const MatrixFeatures& features,

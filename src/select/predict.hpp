@@ -18,7 +18,7 @@ namespace spmmbench {
 // The work that a kernel's time is made of. All terms but `launch` grow with the matrix; each is in
 // microseconds at the device's rates, so that a coefficient of 1 is the ideal.
 struct Terms {
-  static constexpr int kCount = 15;
+  static constexpr int kCount = 17;
   double launch = 1;         // 1: the fixed cost of a launch
   double a_csr = 0;          // A in CSR, from memory
   double b = 0;              // B once, from memory
@@ -34,6 +34,8 @@ struct Terms {
   double dense_flops = 0;    // the product with A's zeros, 128 x 128 tiles of C in whole waves
   double dense_a = 0;        // A with its zeros, from memory
   double block_steps = 0;    // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
+  double dense_depth = 0;    // thousands of columns that one tile of the dense product walks
+  double dense_odd = 0;      // the same where N or the columns of A are no multiple of 8
 };
 
 Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,

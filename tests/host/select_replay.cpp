@@ -99,6 +99,21 @@ TEST(Selection, PredictsWhatTheFitPredicted) {
     }
 }
 
+TEST(Selection, HasACandidateForEveryNAndPrecision) {
+  const Case& one = recorded().cases.front();
+  for (const Precision precision :
+       {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    for (const std::int64_t n : {1, 2, 7, 32, 33, 100, 128, 129, 100000}) {
+      const auto known = candidates(precision);
+      EXPECT_TRUE(
+          std::any_of(known.begin(), known.end(),
+                      [&](const std::string& name) {
+                        return predict(name, one.features, n, precision, one.device).has_value();
+                      }))
+          << to_string(precision) << " N = " << n;
+    }
+}
+
 TEST(Selection, LosesNoMoreOnTheRecordedCasesThanWhenItWasFitted) {
   constexpr double kRounding = 0.002;
   EXPECT_LE(mean_regret(pick_by_prediction), recorded().mean_regret + kRounding);
