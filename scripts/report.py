@@ -103,6 +103,7 @@ def page(documents, title, baseline, groups):
         cards=cards(results),
         sections=[*sections, ("context", "Context")],
         facets=facets(results),
+        unanswered=[d["name"] for d in documents if d["answers"] is None],
         answers=answer_table(results, found, styles(results), templates),
         kernels=kernel_table(results),
         troubles=trouble_table(results),
@@ -119,7 +120,11 @@ def main(argv):
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("report.html"))
     parser.add_argument("--title")
     parser.add_argument("--groups", help="CSV with the columns name and group (or kind)")
-    parser.add_argument("--baseline", choices=BASELINES, default="cusparse_default_fp32")
+    parser.add_argument(
+        "--baseline",
+        choices=BASELINES,
+        help="of the speed-ups; default: cusparse_default_fp32, in runs without a GPU eigen_fp32",
+    )
     args = parser.parse_args(argv)
     try:
         documents = [load_document(path) for path in args.results]

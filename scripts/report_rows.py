@@ -7,7 +7,7 @@ from collections import defaultdict
 from markupsafe import Markup
 
 from report_tables import digits
-from result_data import STATUSES, hot_us, number, preparation_ms
+from result_data import SPEEDUPS, STATUSES, hot_us, number, preparation_ms
 from result_series import case_of
 
 
@@ -39,7 +39,8 @@ def short_format(form):
 
 FIELDS = ("m", "run", "n", "kernel", "label", "precision", "c_type", "order", "layout", "status", "reason",
           "baseline", "best", "answer", "hot", "cold", "gflops", "of_bound", "x_default", "x_best", "x_cublas",
-          "preparation", "stages", "pays", "params", "format", "error", "bytes", "command")  # fmt: skip
+          "x_eigen32", "x_eigen",
+          "preparation", "stages", "pays", "against", "params", "format", "error", "bytes", "command")  # fmt: skip
 
 
 def script_data(results, found):
@@ -66,10 +67,11 @@ def script_data(results, found):
         values += [int(row["baseline"]), int(id(row) in best), answer_of.get(case_of(row), -1)]
         values += [short_timing(row["hot"]), short_timing(row["cold"])]
         values += [short(row["gflops"]), short(row["of_bound"])]
-        values += [short(speedup[k]) for k in ("cusparse_default_fp32", "cusparse_best", "cublas")]
+        values += [short(speedup[k]) for k in SPEEDUPS]
         values += [short(float(preparation_ms(row)))]
         values += [{stage: short(ms) for stage, ms in row["stages_ms"].items()}]
         values += [None if row["baseline"] else short(row["break_even_calls"])]
+        values += [row["break_even_against"]]
         values += [
             {key: str(value) for key, value in row["params"].items()},
             short_format(row["format"]),

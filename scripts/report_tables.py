@@ -6,8 +6,8 @@ from collections import defaultdict
 from markupsafe import Markup
 
 from figures.style import COLOURS, GREYS
-from result_data import STATUSES, hot_us, number, preparation_ms
-from result_series import total_us
+from result_data import SPEEDUPS, STATUSES, hot_us, number, preparation_ms
+from result_series import case_of, total_us
 
 MANY_CALLS = 1e6  # right end of the strip of an answer
 NARROW = "\u202f"  # no-break space between thousands
@@ -86,7 +86,8 @@ def table(columns, rows):
 def kernel_table(results):
     columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
     columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
-    columns += [("× cuBLAS", "n"), ("of the limit", "n"), ("preparation, ms, median", "n")]
+    columns += [("× cuBLAS", "n"), ("× Eigen fp32", "n"), ("× Eigen", "n")]
+    columns += [("of the limit", "n"), ("preparation, ms, median", "n")]
     columns += [("pays at, calls, median", "n")]
     rows = []
     for line in results.summary():
@@ -94,7 +95,7 @@ def kernel_table(results):
         cells = [cell(line["label"]), figure_cell(line["ok"])]
         cells += [figure_cell(count, kind="bad" if count else "") for count in (line["wrong"], bad)]
         cells += [figure_cell(line["skipped"]), figure_cell(line["wins"])]
-        for name in ("cusparse_default_fp32", "cusparse_best", "cublas"):
+        for name in SPEEDUPS:
             text = f"{digits(line[name], 2)} ({line['cases'][name]})" if line[name] else "–"
             cells.append(cell(text, line[name]))
         cells += [figure_cell(line["of_bound"], 2), figure_cell(line["preparation_ms"])]
@@ -135,12 +136,9 @@ def answer_table(results, found, look, templates):
     several = {name: len({steps[-1][1][name] for steps in found.values()}) > 1 for name in fields}
     columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
     columns += [("fastest per call", ""), ("its hot time, µs", "n")]
-    columns += [
-        ("× cuSPARSE default fp32", "n"),
-        ("of the limit", "n"),
-        ("taken over at, calls", "n"),
-    ]
-    columns += [("nonzeros", "n")]
+    columns += [("× cuSPARSE default fp32", "n"), ("× Eigen fp32", "n"), ("of the limit", "n")]
+    columns += [("taken over at, calls", "n"), ("nonzeros", "n"), ("what auto picked, and why", "wide")]
+    choice_of = {case_of(row): row["params"] for row in results.measured() if "why" in row["params"]}
     rows = []
     for key, case in enumerate(found):
         steps = found[case]
@@ -157,9 +155,12 @@ def answer_table(results, found, look, templates):
         cells += [cell(last["label"]), figure_cell(hot_us(last))]
         cells += [
             figure_cell(last["speedup"]["cusparse_default_fp32"], 2),
+            figure_cell(last["speedup"]["eigen_fp32"], 2),
             figure_cell(last["of_bound"], 2),
         ]
         cells += [figure_cell(calls), figure_cell(matrix["nnz"])]
+        choice = choice_of.get(case)
+        cells.append(cell(f"{choice.get('picked', '–')}: {choice['why']}" if choice else "–"))
         rows.append({"kind": "", "key": key, "cells": cells})
     return table(columns, rows)
 
@@ -203,6 +204,7 @@ def cards(results):
     for key, name in (
         ("cusparse_default_fp32", "cuSPARSE default fp32"),
         ("cublas", "dense cuBLAS"),
+        ("eigen_fp32", "Eigen fp32"),
     ):
         compared = [line for line in own if line[key]]
         if compared:

@@ -62,6 +62,10 @@ DEFINITIONS = (
         "× best cuSPARSE",
         "The same with the fastest correct cuSPARSE algorithm at the row's own precision and layout.",
     ),
+    (
+        "× Eigen fp32, × Eigen",
+        "The same, in runs without a GPU, with Eigen's product in fp32 and at the row's own precision.",
+    ),
     ("× cuBLAS", "The same with dense cuBLAS at the row's own precision, where A fits when dense."),
     (
         "of the limit",
@@ -80,8 +84,9 @@ DEFINITIONS = (
     ),
     (
         "pays at",
-        "Preparation divided by the time saved per call against the run's baseline that needs none; "
-        "“never” when nothing is saved.",
+        "Calls from which preparation and calls take less than those of the row that is done first when "
+        "called once, or for a row order of the same kernel without it; “never” when nothing is saved. In "
+        "runs of version 0.1.0: against a plain cuSPARSE call.",
     ),
     (
         "group",

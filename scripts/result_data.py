@@ -13,7 +13,7 @@ import tempfile
 
 OLDEST_SCHEMA, NEWEST_SCHEMA = 1, 1
 STATUSES = ("ok", "wrong", "failed", "timeout", "skipped")
-SPEEDUPS = ("cusparse_default_fp32", "cusparse_best", "cublas")
+SPEEDUPS = ("cusparse_default_fp32", "cusparse_best", "cublas", "eigen_fp32", "eigen")
 
 # What a row says when its document does not.
 ABSENT_ROW = {
@@ -38,6 +38,7 @@ ABSENT_ROW = {
     "of_bound": None,
     "speedup": {},
     "break_even_calls": None,
+    "break_even_against": None,
     "metrics": {},
     "command": "",
 }
@@ -160,11 +161,28 @@ def load_document(path):
         if not isinstance(rows, list):
             raise ValueError("rows are no list")
         document["rows"] = [checked_row(row, i + 1) for i, row in enumerate(rows)]
+        document["answers"] = checked_answers(document.get("answers"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: damaged: {error}") from None
     document["name"] = pathlib.Path(name).name
     document.setdefault("complete", True)
     return document
+
+
+def checked_answers(answers):
+    """None in a run that was made before answers were written."""
+    if answers is None:
+        return None
+    if not isinstance(answers, list):
+        raise ValueError("answers are no list")
+    for answer in answers:
+        steps = answer.get("steps") if isinstance(answer, dict) else None
+        if not isinstance(steps, list) or not steps:
+            raise ValueError("an answer has no steps")
+        for step in steps:
+            if not isinstance(step, dict) or type(step.get("from_calls")) is not int:
+                raise ValueError("a step of an answer has no from_calls")
+    return answers
 
 
 def filled(value, absent, what):

@@ -5,7 +5,6 @@ what rows must share to be comparable: the run, the matrix, N, the layout, the p
 """
 
 import csv
-import math
 import re
 from collections import defaultdict
 
@@ -169,36 +168,32 @@ class Results:
 # ---- the answer --------------------------------------------------------------------------------
 
 
-# Samples are taken until the median's noise is under 1 %: a smaller difference is none.
-LEAST_GAIN = 0.01
-
-
 def total_us(row, calls):
     return 1e3 * preparation_ms(row) + calls * hot_us(row)
 
 
-def answer(rows):
-    """[(calls, row)]: from so many calls on, the row takes the least time in all, preparation
-    included. The first entry is for one call; each later row is faster per call than those before, by
-    more than the noise of a measurement."""
-    best = min(rows, key=lambda r: (total_us(r, 1), hot_us(r)))
-    steps = [(1, best)]
-    while True:
-        faster = [r for r in rows if hot_us(r) < (1 - LEAST_GAIN) * hot_us(best)]
-        if not faster:
-            return steps
-
-        def overtakes(row, than=best):
-            saved = hot_us(than) - hot_us(row)
-            return max(
-                steps[-1][0] + 1,
-                math.ceil(1e3 * (preparation_ms(row) - preparation_ms(than)) / saved),
-            )
-
-        best = min(faster, key=lambda r: (overtakes(r), hot_us(r)))
-        steps.append((overtakes(best, steps[-1][1]), best))
-
-
 def answers(results):
-    """case -> its answer, for the cases in which there is something to choose from."""
-    return {case: answer(rows) for case, rows in results.contested().items() if len(rows) > 1}
+    """case -> [(calls, row)]: from so many calls on, the row takes the least time in all. As the program
+    found them; only cases in which there is something to choose from. Runs made before it wrote answers
+    have none."""
+    cases = results.cases()
+    row_of = {}
+    for case, rows in cases.items():
+        for row in rows:
+            key = (row["run"], row["matrix"]["source"], *case[2:], row["kernel"], row["reorder"])
+            row_of[key] = (case, row)
+    fields = ("source", "n", "layout", "precision", "c_type")
+    found = {}
+    for run, document in enumerate(results.documents):
+        for answer in document["answers"] or ():
+            steps = []
+            for step in answer["steps"]:
+                key = (run, *map(answer.get, fields), step.get("kernel"), step.get("reorder"))
+                if key not in row_of:
+                    what = f"an answer names {step.get('kernel')}, which has no verified row there"
+                    raise InputError(f"{document['name']}: damaged: {what}")
+                case, row = row_of[key]
+                steps.append((step["from_calls"], row))
+            if len(cases[case]) > 1:
+                found[case] = steps
+    return found

@@ -17,6 +17,7 @@ FIGURES = {
 
 def draw(results, baseline, only=()):
     """Yields (name, figure or None, reason). The caller closes the figures."""
+    baseline = baseline or speedup.default_baseline(results)
     for name, function in FIGURES.items():
         if only and name not in only:
             continue

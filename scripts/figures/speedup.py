@@ -26,6 +26,8 @@ BASELINES = {
     "cusparse_default_fp32": "cuSPARSE's default in fp32",
     "cusparse_best": "the fastest cuSPARSE of the same precision",
     "cublas": "dense cuBLAS of the same precision",
+    "eigen_fp32": "Eigen in fp32",
+    "eigen": "Eigen of the same precision",
 }
 MOST_NAMED = 110  # matrices whose names fit on a page; beyond that their groups stand for them
 ROW_INCHES = 0.125  # height of a named matrix
@@ -41,6 +43,14 @@ def comparable(results, baseline):
     if not rows:
         raise Missing(f"no speed-up over {BASELINES[baseline]}")
     return rows
+
+
+def default_baseline(results):
+    """cuSPARSE; in runs that have nothing but Eigen's, Eigen."""
+    def has(name):
+        return any(row["speedup"][name] for row in results.ranked())
+
+    return "eigen_fp32" if has("eigen_fp32") and not has("cusparse_default_fp32") else "cusparse_default_fp32"
 
 
 def chosen_ns(rows):

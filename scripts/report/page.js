@@ -143,7 +143,7 @@ class LongTable {
 
 const failed = (row) => ["wrong", "failed", "timeout"].includes(row.status);
 const hot = (row) => (row.hot ? row.hot[0] : null);
-const note = (row) => row.reason || (row.params.picked ? `picked ${row.params.picked}` : "");
+const note = (row) => row.reason || (row.params.picked ? `picked ${row.params.picked}: ${row.params.why ?? ""}` : "");
 const several = (name) => new Set(ROWS.map((row) => row[name])).size > 1;
 const some = (value) => ROWS.some((row) => value(row) !== null && value(row) !== "");
 
@@ -169,6 +169,8 @@ const COLUMNS = [
   { name: "× cuSPARSE default fp32", kind: "n", value: (r) => r.x_default, decimals: 2 },
   { name: "× best cuSPARSE", kind: "n", value: (r) => r.x_best, decimals: 2 },
   { name: "× cuBLAS", kind: "n", value: (r) => r.x_cublas, decimals: 2 },
+  { name: "× Eigen fp32", kind: "n", value: (r) => r.x_eigen32, decimals: 2 },
+  { name: "× Eigen", kind: "n", value: (r) => r.x_eigen, decimals: 2 },
   { name: "preparation, ms", kind: "n", value: (r) => (r.hot ? r.preparation : null) },
   { name: "pays at", kind: "n", value: (r) => r.pays },
   { name: "group", value: (r) => r.group, cell: (r) => r.group },
@@ -216,16 +218,18 @@ const times = (t) => t && `${digits(t[0])} µs (quartiles ${digits(t[1])} – ${
 const joined = (object) => Object.entries(object).map(([name, value]) => `${name} ${typeof value !== "number" ? value : Number.isInteger(value) ? count(value) : digits(value)}`).join(" · ");
 
 function summary(row) {
-  const { picked, why, ...options } = row.params;
+  const { picked, why, measured, ...options } = row.params;
   return [
     element("b", {}, `${row.label}, ${row.matrix}, N = ${row.n}`),
     pairs([
       [row.status === "ok" ? "" : row.status, row.reason],
       ["picked", picked],
       ["because", why],
+      ["measured", measured],
       ["hot", times(row.hot)],
       ["cold", times(row.cold)],
       ["preparation", row.hot && `${digits(row.preparation)} ms: ${joined(row.stages)}`],
+      ["pays at", row.against && row.pays !== null && `${row.pays === "never" ? row.pays : count(Math.ceil(row.pays))} calls against ${row.against}`],
       ["options", joined(options)],
     ]),
     row.hot || row.cold ? sampleChart(row) : "",

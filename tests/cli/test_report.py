@@ -14,7 +14,7 @@ from report_case import HOSTILE, SOURCE, ReportCase, document, main, many_rows, 
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 from result_data import NEWEST_SCHEMA, readable
-from result_series import Results, answer, answers, structural_group, total_us
+from result_series import Results, answers, structural_group
 
 
 class Page(html.parser.HTMLParser):
@@ -46,52 +46,22 @@ class Page(html.parser.HTMLParser):
             self.tables[-1][-1][-1] += data
 
 
-def timed(kernel, hot, preparation, **changes):
-    made = row("m", kernel, hot, stages_ms={"load": 9.0, "build": preparation}, **changes)
-    return {**made, "run": 0}
-
-
 class AnswerTest(unittest.TestCase):
-    def test_a_kernel_takes_over_at_the_first_call_count_at_which_it_costs_less(self):
-        rows = [
-            timed("cublas_dense", 400.0, 0.0),
-            timed("async_wcsr", 100.0, 3.0),
-            timed("rsh", 90.0, 5.0),
-            timed("cusparse_csr_alg1", 500.0, 0.1),
-        ]
-        steps = answer(rows)
-        self.assertEqual(
-            [(calls, r["kernel"]) for calls, r in steps],
-            [(1, "cublas_dense"), (10, "async_wcsr"), (200, "rsh")],
-        )
-        for (calls, kernel), (_, before) in zip(steps[1:], steps):
-            self.assertLessEqual(total_us(kernel, calls), total_us(before, calls))
-            self.assertGreater(total_us(kernel, calls - 1), total_us(before, calls - 1))
-
-    def test_the_answer_is_the_cheapest_row_at_every_number_of_calls(self):
-        rows = [timed(f"k{i}", 1.0 + (7 * i) % 11, 0.01 * ((5 * i) % 13)) for i in range(12)]
-        steps = answer(rows)
-        for calls in (1, 2, 3, 10, 50, 1000, 10**6):
-            row_then = [r for start, r in steps if start <= calls][-1]
-            cheapest = min(total_us(r, calls) for r in rows)
-            self.assertAlmostEqual(total_us(row_then, calls), cheapest, places=6)
-
-    def test_a_difference_within_the_noise_takes_over_from_nothing(self):
-        steps = answer([timed("a", 100.0, 1.0), timed("b", 99.5, 2.0), timed("c", 98.0, 3.0)])
-        self.assertEqual([r["kernel"] for _, r in steps], ["a", "c"])
-
-    def test_wrong_binary_and_lone_baseline_rows_take_no_part_in_an_answer(self):
+    def test_the_answers_are_those_of_the_document(self):
         rows = [
             row("m", "cusparse_csr_default", 20.0, precision="fp32"),
             row("m", "cusparse_csr_default", 18.0),
             row("m", "rsh", 8.0),
-            row("m", "fastest", 1.0, binary=True),
-            row("m", "async_wcsr", 1.0, status="wrong", reason="off"),
+            row("alone", "rsh", 8.0),
         ]
-        found = answers(Results([document(rows)]))
-        self.assertEqual(len(found), 1)
+        made = document(rows)
+        made["answers"][0]["steps"] = [{"from_calls": 77, "kernel": "rsh", "reorder": "none"}]
+        found = answers(Results([made]))
+        self.assertEqual(len(found), 1, "where there is a choice")
         (steps,) = found.values()
-        self.assertEqual({r["kernel"] for _, r in steps} - {"cusparse_csr_default", "rsh"}, set())
+        self.assertEqual([(calls, r["kernel"]) for calls, r in steps], [(77, "rsh")])
+        made["answers"] = None
+        self.assertEqual(answers(Results([made])), {})
 
     def test_a_group_follows_from_the_generator_or_the_structure(self):
         made = row("m", "rsh", 8.0, density=0.5)
@@ -122,6 +92,46 @@ class ReportTest(ReportCase):
         self.assert_holds(source, "&lt;script&gt;")
         self.assertFalse("<script>alert" in source)
         self.assertEqual(len(page.ids), len(set(page.ids)), "an id is used twice")
+
+    def test_a_run_without_answers_says_what_adds_them(self):
+        path = self.write(many_rows())
+        made = json.loads(path.read_text())
+        del made["answers"]
+        path.write_text(json.dumps(made))
+        source = self.report(path).read_text(encoding="utf-8")
+        self.assert_holds(source, f"spmmbench show {path.name} --format json")
+        self.assertNotIn("made before the program", self.report(self.write(many_rows())).read_text("utf-8"))
+
+    def test_answers_that_fit_no_row_are_refused(self):
+        path = self.write(many_rows())
+        made = json.loads(path.read_text())
+        for change, reason in (
+            (lambda d: d["answers"][0]["steps"][0].update(kernel="absent"), "names absent"),
+            (lambda d: d["answers"][0].update(steps=[]), "no steps"),
+            (lambda d: d.update(answers={}), "no list"),
+        ):
+            bad = json.loads(json.dumps(made))
+            change(bad)
+            path.write_text(json.dumps(bad))
+            result = self.run_script("report.py", path, "--out", self.folder / "bad.html")
+            self.assert_one_line(result, reason)
+
+    def test_why_auto_picked_what_it_picked_stands_beside_the_answer(self):
+        rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0)]
+        answers_table = Page(self.report(self.write(rows)).read_text(encoding="utf-8")).tables[0]
+        self.assertEqual(answers_table[1][-1], "rsh: <short> rows")
+
+    def test_a_run_without_a_gpu_has_speed_ups_over_eigen(self):
+        nothing = {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None}
+        rows = [row("m", name, us, baseline=name == "eigen_csr",
+                    speedup={**nothing, "eigen_fp32": 60 / us, "eigen": 50 / us})
+                for name, us in (("eigen_csr", 50.0), ("cpu_csr", 20.0))]  # fmt: skip
+        source = self.report(self.write(rows)).read_text(encoding="utf-8")
+        _, kernels, *_ = Page(source).tables
+        self.assertIn("× Eigen fp32", kernels[0])
+        line = next(cells for cells in kernels if cells[0] == "cpu_csr")
+        self.assertIn("3.00 (1)", line)
+        self.assertFalse("no speed-up over" in source, "figures that could not be drawn say so")
 
     def test_the_tables_hold_the_right_numbers(self):
         source = self.report(self.write(many_rows())).read_text(encoding="utf-8")
