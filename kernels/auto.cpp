@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "io/sha256.hpp"
 #include "select/predict.hpp"
+#include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
@@ -28,7 +30,12 @@ struct Candidate {
   Prediction prediction;
 };
 
-// Best first. `calls` > 0 counts preparation, spread over that many calls.
+// What a candidate is ranked by: `calls` > 0 counts preparation, spread over that many calls.
+double cost_us(double us, double prepare_ms, std::int64_t calls) {
+  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
+}
+
+// Best first.
 std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperand& a,
                               const Shape& shape, const DeviceModel& model, std::int64_t calls) {
   std::vector<Candidate> out;
@@ -39,8 +46,7 @@ std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperan
     if (kernel != nullptr && prediction) out.push_back({kernel, std::move(spec), *prediction});
   }
   const auto cost = [calls](const Candidate& candidate) {
-    const Prediction& p = candidate.prediction;
-    return calls > 0 ? p.rank_us + p.prepare_ms * 1e3 / static_cast<double>(calls) : p.rank_us;
+    return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };
   std::stable_sort(out.begin(), out.end(),
                    [&](const Candidate& x, const Candidate& y) { return cost(x) < cost(y); });
@@ -94,6 +100,9 @@ const auto kCalls =
                                  "count preparation as spread over this many calls; 0: ignore it");
 const auto kTune = integer_option(
     "tune", 0, 0, 8, "measure so many of the best predictions on the device; 0 and 1: none");
+const auto kBudgetMs =
+    integer_option("budget_ms", 1000, 0, 1'000'000'000,
+                   "of tune: begin no trial that is expected to end later; the first always runs");
 
 class AutoPrepared final : public Prepared {
  public:
@@ -102,6 +111,7 @@ class AutoPrepared final : public Prepared {
         device_(device),
         calls_(kCalls(options)),
         tune_(kTune(options)),
+        budget_ms_(kBudgetMs(options)),
         model_(device_model(device.info(), device.copy_bytes_per_second())) {
     const auto timed = stages.scope("choose");
     features_ = features_of(*a.a);
@@ -109,15 +119,17 @@ class AutoPrepared final : public Prepared {
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     std::vector<Candidate> best;
+    std::map<std::string, std::string> params;
     {
       const auto timed = stages.scope("choose");
       std::string refusal;
-      best = supported(ranked(features_, a_, shape, model_, calls_), a_, shape, device_.info(),
-                       std::max<std::size_t>(tune_, 2), refusal);
+      std::vector<Candidate> all = ranked(features_, a_, shape, model_, calls_);
+      params["why"] = explain(all);
+      best = supported(std::move(all), a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
+                       refusal);
       if (best.empty()) throw Error(fmt::format("auto: {}", refusal));
+      if (!refusal.empty()) params["why"] += fmt::format("; refused: {}", refusal);
     }
-    std::map<std::string, std::string> params;
-    params["why"] = explain(best);
     std::unique_ptr<Plan> plan;
     if (tune_ > 1) {
       plan = fastest(best, shape, stages, params);
@@ -141,42 +153,83 @@ class AutoPrepared final : public Prepared {
   // Measures each on the device, with a B and a C of its own, in the stage "tune".
   std::unique_ptr<Plan> fastest(const std::vector<Candidate>& best, const Shape& shape,
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
+    const auto timed = stages.scope("tune");
+    std::vector<Trial> trials;
+    for (const Candidate& candidate : best)
+      trials.push_back({candidate.spec.to_string(), candidate.prediction.prepare_ms});
+    std::unique_ptr<Plan> fastest;
+    double least = std::numeric_limits<double>::infinity();
+    const Tuned tuned = tune(
+        trials,
+        [&](std::size_t i) {
+          StageTimer within;  // part of this stage
+          std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
+          const double us = time_us(*plan, shape);
+          double prepare_ms = 0;
+          for (const auto& [stage, ms] : within.stages_ms()) prepare_ms += ms;
+          const double cost = cost_us(us, prepare_ms, calls_);
+          if (cost < least) {
+            least = cost;
+            fastest = std::move(plan);
+          }
+          return cost;
+        },
+        static_cast<double>(budget_ms_), cache_key(shape));
+    device_.synchronize();
+    params["picked"] = trials[tuned.picked].name;
+    for (const auto& [i, us] : tuned.measured_us)
+      params["measured"] +=
+          fmt::format("{}{} {:.1f} us", params["measured"].empty() ? "" : ", ", trials[i].name, us);
+    if (tuned.remembered) params["measured"] += " (remembered)";
+    StageTimer within;
+    return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, within);
+  }
+
+  double time_us(Plan& plan, const Shape& shape) {
     constexpr int kLaunches = 10;
     constexpr std::uint64_t kSeed = 1;
-    const auto timed = stages.scope("tune");
     DenseView b = make_dense_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
     DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);
     const Buffer b_memory = device_.allocate(b.bytes()), c_memory = device_.allocate(c.bytes());
     b.data = b_memory.data();
     c.data = c_memory.data();
     device_.fill_uniform(b, kSeed, a_.precision);
-    std::unique_ptr<Plan> fastest;
-    double least = std::numeric_limits<double>::infinity();
-    std::string measured;
-    for (const Candidate& candidate : best) {
-      StageTimer within;  // part of this stage
-      std::unique_ptr<Plan> plan = bind_one(candidate, shape, within);
-      plan->inspect_b(b, within);
-      const auto launch = [&] { plan->launch(b, c, device_.stream()); };
-      (void)device_.time_us(launch, 2);  // loads the kernel
-      const double us = device_.time_us(launch, kLaunches) / kLaunches;
-      measured += fmt::format("{}{} {:.1f} us", measured.empty() ? "" : ", ",
-                              candidate.spec.to_string(), us);
-      if (us >= least) continue;
-      least = us;
-      params["picked"] = candidate.spec.to_string();
-      fastest = std::move(plan);
-    }
+    StageTimer within;
+    plan.inspect_b(b, within);
+    const auto launch = [&] { plan.launch(b, c, device_.stream()); };
+    (void)device_.time_us(launch, 2);  // loads the kernel
+    const double us = device_.time_us(launch, kLaunches) / kLaunches;
     device_.synchronize();
-    params["measured"] = measured;
-    return fastest;
+    return us;
   }
 
-  std::string explain(const std::vector<Candidate>& best) const {
+  // What a measurement depends on besides the candidates; empty where none is kept.
+  CacheEntry cache_key(const Shape& shape) {
+    if (!has_cache_folder()) return {};
+    if (structure_.empty()) structure_ = matrix_sha256(*a_.a, true);
+    const DeviceInfo& device = device_.info();
+    return {{"structure", structure_},
+            {"row_ids", a_.row_ids.empty() ? "no" : "yes"},
+            {"precision", std::string(to_string(a_.precision))},
+            {"n", fmt::format("{}", shape.n)},
+            {"layout", shape.layout == Layout::row_major ? "row" : "col"},
+            {"c_type", std::string(to_string(shape.c_type))},
+            {"calls", fmt::format("{}", calls_)},
+            {"budget_ms", fmt::format("{}", budget_ms_)},
+            {"device", device.name},
+            {"cusparse", device.cusparse_version},
+            {"cublas", device.cublas_version}};
+  }
+
+  // The features that decide most, and the best predictions.
+  std::string explain(const std::vector<Candidate>& all) const {
+    constexpr std::size_t kNamed = 4;
     std::vector<std::string> expected;
-    for (const Candidate& candidate : best)
-      expected.push_back(
-          fmt::format("{} {:.1f} us", candidate.spec.to_string(), candidate.prediction.us));
+    for (std::size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
+      const Prediction& p = all[i].prediction;
+      expected.push_back(fmt::format("{} {:.1f} us", all[i].spec.to_string(), p.us));
+      if (calls_ > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
+    }
     return fmt::format(
         "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per "
         "nonzero, 128x64 blocks {:.0f}% full: expected {}",
@@ -186,8 +239,9 @@ class AutoPrepared final : public Prepared {
 
   SparseOperand a_;
   Device& device_;
-  std::int64_t calls_, tune_;
+  std::int64_t calls_, tune_, budget_ms_;
   DeviceModel model_;
+  std::string structure_;  // hash, where it was needed
   MatrixFeatures features_;
   SharedParts<std::string, std::unique_ptr<Prepared>> prepared_;  // by what was picked
 };
@@ -228,7 +282,7 @@ class Auto final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = {kCalls, kTune},
+      .options = {kCalls, kTune, kBudgetMs},
   };
 };
 

@@ -43,6 +43,7 @@ struct RunOptions {
   std::string json, csv;
   std::map<std::string, std::string> tags;  // what the user says of the run
   std::string save_failing;                 // folder for what a wrong case computed; empty: none
+  std::string cache;                        // folder of select/cache.hpp; empty: none
   bool repeat_check = false;                // does every launch give the same bits?
   bool dry_run = false;                     // name the cases, measure none
   bool quiet = false;                       // no status, no tables: files only

@@ -17,6 +17,7 @@
 #include "run/matrix_run.hpp"
 #include "run/protocol.hpp"
 #include "run/work.hpp"
+#include "select/cache.hpp"
 
 namespace spmmbench {
 namespace {
@@ -198,6 +199,7 @@ ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>
     return ExitCode::ok;
   }
   install_interrupt_handler(!options.quiet);
+  set_cache_folder(options.cache);
   Run run(options, argv);
   return run.execute();
 }

@@ -48,9 +48,9 @@ Enum read_enum(const Json& json, Enum last) {
 std::string describe_work(const RunOptions& options) {
   // Bound by name so that a new option does not compile until it is written and read here.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, json, csv, tags, save_failing, repeat_check, dry_run, quiet,
-               tables, table, jsonl, resume, known, isolate, timeout_s, limits, device, devices,
-               one_launch, after_case] = options;
+               load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
+               quiet, tables, table, jsonl, resume, known, isolate, timeout_s, limits, device,
+               devices, one_launch, after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json work = {{"inputs", texts(inputs)},
@@ -71,6 +71,7 @@ std::string describe_work(const RunOptions& options) {
                {"json", to_printable(json)},
                {"csv", to_printable(csv)},
                {"save_failing", to_printable(save_failing)},
+               {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
                {"quiet", quiet},
                {"jsonl", jsonl},
@@ -117,6 +118,7 @@ RunOptions read_work(const std::string& text) try {
   options.json = read_text(work.at("json"));
   options.csv = read_text(work.at("csv"));
   options.save_failing = read_text(work.at("save_failing"));
+  options.cache = read_text(work.at("cache"));
   options.repeat_check = work.at("repeat_check");
   options.quiet = work.at("quiet");
   options.jsonl = work.at("jsonl");

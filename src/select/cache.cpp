@@ -1,0 +1,94 @@
+#include "select/cache.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "io/sha256.hpp"
+#include "spmmbench/printable.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kVersion = 1;  // of the form of a file
+
+std::mutex mutex;  // of what follows
+std::string folder;
+std::set<std::string> warned;
+
+std::string path_of(const std::string& kind, const CacheEntry& key) {
+  constexpr std::size_t kDigits = 16;
+  Sha256 hash;
+  const std::string text = Json(key).dump();
+  hash.update(text.data(), text.size());
+  const std::lock_guard lock(mutex);
+  if (folder.empty()) return {};
+  return fmt::format("{}/{}-{}.json", folder, kind, hash.hex().substr(0, kDigits));
+}
+
+void warn(const std::string& path, const std::string& reason) {
+  const std::lock_guard lock(mutex);
+  if (!warned.insert(path).second) return;
+  fmt::print(stderr, "spmmbench: {}: {}\n", to_printable(path), reason);
+}
+
+}  // namespace
+
+void set_cache_folder(std::string name) {
+  const std::lock_guard lock(mutex);
+  folder = std::move(name);
+}
+
+bool has_cache_folder() {
+  const std::lock_guard lock(mutex);
+  return !folder.empty();
+}
+
+std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& key) {
+  const std::string path = path_of(kind, key);
+  std::error_code error;
+  if (path.empty() || !std::filesystem::exists(path, error)) return std::nullopt;
+  std::ifstream file(path);
+  const Json json = Json::parse(file, nullptr, false);
+  try {
+    if (json.is_object() && json.at("version") == kVersion &&
+        json.at("key").get<CacheEntry>() == key)
+      return json.at("entry").get<CacheEntry>();
+  } catch (const nlohmann::json::exception&) {
+  }
+  warn(path, "ignored: expected what a run of this version keeps with --cache");
+  return std::nullopt;
+}
+
+void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntry& entry) {
+  const std::string path = path_of(kind, key);
+  if (path.empty()) return;
+  const Json json = {{"version", kVersion}, {"key", key}, {"entry", entry}};
+  const std::string part = fmt::format("{}.{}.part", path, getpid());
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  std::ofstream file(part);
+  file << json.dump(1) << '\n';
+  file.close();
+  if (file) std::filesystem::rename(part, path, error);
+  if (file && !error) return;
+  const std::string reason = error ? error.message() : std::strerror(errno);
+  std::filesystem::remove(part, error);
+  warn(path, fmt::format("cannot be written: {}", reason));
+}
+
+void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason) {
+  warn(path_of(kind, key), fmt::format("ignored: {}", reason));
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,79 @@
+#include "select/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+namespace spmmbench {
+namespace {
+
+constexpr const char* kKind = "tuned";
+constexpr const char* kPicked = "picked";
+
+std::optional<std::size_t> index_of(const std::vector<Trial>& trials, const std::string& name) {
+  const auto found = std::find_if(trials.begin(), trials.end(),
+                                  [&](const Trial& trial) { return trial.name == name; });
+  if (found == trials.end()) return std::nullopt;
+  return found - trials.begin();
+}
+
+std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEntry& key) {
+  const auto entry = read_cache(kKind, key);
+  if (!entry) return std::nullopt;
+  Tuned out;
+  out.remembered = true;
+  std::optional<std::size_t> picked;
+  bool good = true;
+  for (const auto& [name, text] : *entry) {
+    if (name == kPicked) {
+      picked = index_of(trials, text);
+      continue;
+    }
+    double us = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, us);
+    const auto trial = index_of(trials, name);
+    good &= trial && error == std::errc{} && stop == end && std::isfinite(us) && us > 0;
+    if (trial) out.measured_us.emplace_back(*trial, us);
+  }
+  if (good && picked) {
+    out.picked = *picked;
+    std::sort(out.measured_us.begin(), out.measured_us.end());
+    return out;
+  }
+  reject_cache(kKind, key, "expected the kernel that was picked and the microseconds of each");
+  return std::nullopt;
+}
+
+}  // namespace
+
+Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::size_t)>& cost_us,
+           double budget_ms, CacheEntry key) {
+  for (std::size_t i = 0; i < trials.size(); ++i)
+    key[fmt::format("trial {}", i + 1)] = trials[i].name;
+  if (auto known = remembered(trials, key)) return *std::move(known);
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  Tuned out;
+  double least = 0;
+  CacheEntry entry;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const double spent_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms) continue;
+    const double us = cost_us(i);
+    out.measured_us.emplace_back(i, us);
+    entry[trials[i].name] = fmt::format("{}", us);
+    if (i > 0 && us >= least) continue;
+    least = us;
+    out.picked = i;
+  }
+  entry[kPicked] = trials[out.picked].name;
+  write_cache(kKind, key, entry);
+  return out;
+}
+
+}  // namespace spmmbench

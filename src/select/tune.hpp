@@ -1,0 +1,31 @@
+#pragma once
+// Measuring the best predictions within a budget, and remembering the winner.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "select/cache.hpp"
+
+namespace spmmbench {
+
+struct Trial {
+  std::string name;
+  double prepare_ms =
+      0;  // as predicted: one that does not fit what is left of the budget is left out
+};
+
+struct Tuned {
+  std::size_t picked = 0;
+  std::vector<std::pair<std::size_t, double>> measured_us;  // in the order of the trials
+  bool remembered = false;                                  // from the cache: nothing was measured
+};
+
+// `cost_us(i)` prepares and measures the i-th trial. The first is always measured, the others while
+// the time that has passed and the trial's preparation stay within `budget_ms`. The winner is kept
+// in the cache under `key` and the names of the trials.
+Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::size_t)>& cost_us,
+           double budget_ms, CacheEntry key);
+
+}  // namespace spmmbench

@@ -1,0 +1,168 @@
+// What `auto?tune` remembers, and the features of a matrix.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "select/cache.hpp"
+#include "select/features.hpp"
+#include "select/tune.hpp"
+
+namespace spmmbench {
+namespace {
+
+class Remembering : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("spmmbench_cache_" + std::to_string(getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    set_cache_folder((folder_ / "made").string());
+  }
+  void TearDown() override {
+    set_cache_folder("");
+    std::filesystem::remove_all(folder_);
+  }
+
+  // The times of "a", "b" and "c"; counts what is measured.
+  Tuned tuned(const CacheEntry& key, double budget_ms = 1e6) {
+    return tune(
+        {{"a", 1}, {"b", 1}, {"c", 1}},
+        [this](std::size_t i) {
+          ++measured_;
+          return us_[i];
+        },
+        budget_ms, key);
+  }
+  std::vector<std::filesystem::path> files() const {
+    std::vector<std::filesystem::path> found;
+    if (std::filesystem::exists(folder_ / "made"))
+      for (const auto& entry : std::filesystem::directory_iterator(folder_ / "made"))
+        found.push_back(entry.path());
+    return found;
+  }
+  static std::string warnings(const std::function<void()>& work) {
+    ::testing::internal::CaptureStderr();
+    work();
+    return ::testing::internal::GetCapturedStderr();
+  }
+
+  const CacheEntry key_ = {{"n", "128"}, {"device", "H"}};
+  std::filesystem::path folder_;
+  std::vector<double> us_ = {3, 1, 2};
+  int measured_ = 0;
+};
+
+TEST_F(Remembering, TheFastestIsPickedAndNotMeasuredAgain) {
+  const Tuned first = tuned(key_);
+  EXPECT_EQ(first.picked, 1U);
+  EXPECT_FALSE(first.remembered);
+  EXPECT_EQ(measured_, 3);
+  us_ = {1, 2, 3};
+  const Tuned again = tuned(key_);
+  EXPECT_EQ(again.picked, 1U);
+  EXPECT_TRUE(again.remembered);
+  EXPECT_EQ(again.measured_us, first.measured_us);
+  EXPECT_EQ(measured_, 3);
+}
+
+TEST_F(Remembering, AnotherShapeOrOtherCandidatesAreMeasured) {
+  tuned(key_);
+  tuned({{"n", "64"}, {"device", "H"}});
+  EXPECT_EQ(measured_, 6);
+  tune(
+      {{"a", 1}, {"b", 1}}, [this](std::size_t) { return double(++measured_); }, 1e6, key_);
+  EXPECT_EQ(measured_, 8);
+  EXPECT_EQ(files().size(), 3U);
+}
+
+TEST_F(Remembering, NothingIsKeptWithoutAFolder) {
+  set_cache_folder("");
+  tuned(key_);
+  tuned(key_);
+  EXPECT_EQ(measured_, 6);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Remembering, AFileThatCannotBeUsedCostsOneWarningAndIsReplaced) {
+  tuned(key_);
+  ASSERT_EQ(files().size(), 1U);
+  const std::filesystem::path file = files()[0];
+  std::string good;
+  std::getline(std::ifstream(file), good, '\0');
+  const auto with = [&](const std::string& old, const std::string& fresh) {
+    std::string text = good;
+    const std::size_t at = text.find(old);
+    EXPECT_NE(at, std::string::npos) << old;
+    return text.replace(at, old.size(), fresh);
+  };
+  const std::vector<std::string> bad = {
+      "",
+      "{",
+      "[1]",
+      good.substr(0, good.size() / 2),
+      with("\"version\": 1", "\"version\": 2"),
+      with("\"128\"", "\"129\""),                      // of another key
+      with("\"picked\": \"b\"", "\"picked\": \"z\""),  // of no candidate
+      with("\"b\": \"1\"", "\"b\": \"-1\""),
+      with("\"b\": \"1\"", "\"b\": 1"),
+  };
+  for (const std::string& text : bad) {
+    set_cache_folder(folder_ / std::to_string(&text - bad.data()));
+    std::filesystem::create_directories(folder_ / std::to_string(&text - bad.data()));
+    std::ofstream(folder_ / std::to_string(&text - bad.data()) / file.filename()) << text;
+    measured_ = 0;
+    const std::string said = warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); });
+    EXPECT_EQ(measured_, 3) << text;
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << text << said;
+    EXPECT_NE(said.find(file.filename().string()), std::string::npos) << said;
+    EXPECT_EQ(warnings([&] { EXPECT_TRUE(tuned(key_).remembered); }), "");
+  }
+}
+
+TEST_F(Remembering, AFolderThatCannotBeWrittenCostsAWarningAndNoMore) {
+  std::ofstream(folder_) << "a file";
+  const std::string said = warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); });
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
+  const Tuned out = tune(
+      {{"a", 50}, {"b", 1e5}, {"c", 0}},
+      [this](std::size_t i) {
+        ++measured_;
+        return us_[i];
+      },
+      1000, key_);
+  EXPECT_EQ(measured_, 2) << "b would take too long to prepare";
+  EXPECT_EQ(out.picked, 2U);
+  EXPECT_EQ(tuned({}, 0).picked, 0U) << "the best prediction is always measured";
+}
+
+TEST(Features, TheLongestRowIsExactWhereItIsFarAboveTheMean) {
+  CsrMatrix a;
+  a.rows = 1000;
+  a.cols = 5000;
+  a.row_ptr = {0};
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t length = row == 777 ? 1200 : 3;
+    for (std::int64_t j = 0; j < length; ++j)
+      a.col_idx.push_back(static_cast<std::int32_t>((row + j) % (a.cols - length) + j) %
+                          static_cast<std::int32_t>(a.cols));
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    std::sort(a.col_idx.begin() + a.row_ptr[row], a.col_idx.begin() + a.row_ptr[row + 1]);
+  a.values.assign(a.col_idx.size(), 1);
+  EXPECT_EQ(features_of(a).max_row, 1200);
+}
+
+}  // namespace
+}  // namespace spmmbench
