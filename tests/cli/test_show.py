@@ -89,13 +89,32 @@ class ShowTest(CliCase):
                           "kernel,cold,speedup_cublas", "--sort", "cold").splitlines()
         self.assertEqual(lines[3].split(), ["kernel", "cold", "us", "speedup_cublas"])
         times = [float(line.removeprefix("*").split()[1]) for line in lines[4:] if line and
-                 not line.startswith("  skipped")]
+                 not line.startswith(("  skipped", "  answer", "  pays at"))]
         self.assertEqual(times, sorted(times))
         self.assertGreater(len(times), 5)
         reverse = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
                             "kernel,cold,speedup_cublas", "--sort", "cold:desc").splitlines()
         self.assertEqual([line[:30] for line in lines[4 : 4 + len(times)]],
                          [line[:30] for line in reversed(reverse[4 : 4 + len(times)])])
+
+    def test_calls_count_preparation_in_the_star_and_the_order(self):
+        one = ("-m", "web-NotreDame", "--precision", "fp16")
+        self.assertIn("\n* rsh ", self.show(RECORDED, *one))
+        counted = self.show(RECORDED, *one, "--calls", "100")
+        self.assertIn("preparation counted for 100 calls", counted)
+        self.assertIn("\n* async_wcsr ", counted)
+        row = next(r for r in self.rows(RECORDED, *one, "--calls", "100") if r["kernel"] == "rsh")
+        once = sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
+        self.assertAlmostEqual(row["in_all_us"], 10 * once + row["hot"]["median_us"], places=6)
+        self.assert_one_line(self.spmmbench("show", RECORDED, "--calls", "-1"), 1, "--calls")
+
+    def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
+        text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
+        self.assertRegex(text, r"\n  answer: 1 call async_wcsr \d+ us in all .* calls rsh 77.1 us, 0.79 of the limit")
+        self.assertIn("\n  auto in fp16 picked async_wcsr?", text)
+        document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
+        (answer,) = document["answers"]
+        self.assertEqual([step["kernel"] for step in answer["steps"]], ["async_wcsr", "rsh"])
 
     def test_an_unknown_column_is_refused_with_a_suggestion(self):
         for flag in ("--columns", "--sort"):
