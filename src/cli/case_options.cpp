@@ -38,12 +38,24 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
   if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
 }
 
+// One given alone moves the other's default.
+void check_samples(NoiseLimit::Limits& limits) {
+  const NoiseLimit::Limits defaults;
+  if (limits.min_samples <= limits.max_samples) return;
+  if (limits.min_samples == defaults.min_samples) limits.min_samples = limits.max_samples;
+  else if (limits.max_samples == defaults.max_samples) limits.max_samples = limits.min_samples;
+  else
+    throw Error(fmt::format("--min-samples {}: expected at most --max-samples, which is {}",
+                            limits.min_samples, limits.max_samples));
+}
+
 }  // namespace
 
 RunOptions resolve(CaseOptions in) {
   if (!in.dims.empty()) give_back_paths(in);
   RunOptions out = in.options;
   set_dims(in, out);
+  check_samples(out.limits);
   out.load.bin_type = parse_element_type(in.bin_type);
   std::vector<std::string> paths = in.paths;
   if (!in.a_file.empty()) paths.push_back(in.a_file);
@@ -105,7 +117,8 @@ void add_sampling_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--noise", options.limits.noise,
                   "Stop sampling below this relative noise of the median")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(require_not_negative);
   command.add_option("--min-samples", options.limits.min_samples, "Samples at least")
       ->capture_default_str()
       ->check(require_positive);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -10,12 +11,17 @@
 namespace spmmbench {
 namespace {
 
+constexpr std::size_t kMostValues = 10'000;  // of one list; nobody means more
+constexpr std::int64_t kLargestValue = std::int64_t{1} << 40;  // a row of B then takes 2 TB
+
 std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1)
     throw Error(fmt::format("{} {}: expected positive integers such as 128, 32,64 or 32:512:x2",
                             flag, whole));
+  if (value > kLargestValue)
+    throw Error(fmt::format("{} {}: expected at most {}", flag, whole, kLargestValue));
   return value;
 }
 
@@ -61,7 +67,12 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
     if (end < begin || (times && by < 2))
       throw Error(
           fmt::format("{} {}: expected BEGIN:END:xFACTOR or BEGIN:END:STEP, rising", flag, text));
-    for (std::int64_t n = begin; n <= end; n = times ? n * by : n + by) values.push_back(n);
+    for (std::int64_t n = begin;; n = times ? n * by : n + by) {
+      if (values.size() == kMostValues)
+        throw Error(fmt::format("{} {}: expected at most {} values", flag, text, kMostValues));
+      values.push_back(n);
+      if (times ? n > end / by : n > end - by) break;
+    }
   }
   return values;
 }
@@ -74,8 +85,15 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 std::string require_positive(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool positive = error == std::errc{} && end == text.data() + text.size() && value > 0;
+  const bool positive =
+      error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value);
   return positive ? "" : fmt::format("expected a positive number, got '{}'", text);
+}
+
+std::string require_not_negative(const std::string& text) {
+  if (text == "0") return "";
+  const bool good = require_positive(text).empty();
+  return good ? "" : fmt::format("expected a number that is not negative, got '{}'", text);
 }
 
 }  // namespace spmmbench

@@ -28,5 +28,6 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 
 // For CLI11's check(): what is wrong with an option's text, or nothing.
 std::string require_positive(const std::string& text);
+std::string require_not_negative(const std::string& text);
 
 }  // namespace spmmbench

@@ -61,6 +61,9 @@ NpyArray parse_npy(std::string_view file, const std::string& name) {
     throw Error(fmt::format("{}: expected a NumPy .npy file, got {}", name,
                             foreign.empty() ? quote(file.substr(0, 8)) : foreign));
   }
+  if (file[6] < 1 || file[6] > 3)
+    throw Error(fmt::format("{}: expected version 1, 2 or 3 of .npy, got {}", name,
+                            static_cast<unsigned char>(file[6])));
   // The length of the dictionary is 16 bits in version 1 and 32 bits since.
   const std::size_t length_bytes = file[6] == 1 ? 2 : 4;
   std::uint32_t length = 0;
@@ -73,7 +76,11 @@ NpyArray parse_npy(std::string_view file, const std::string& name) {
 
   NpyArray array;
   array.type = parse_type(field(name, dictionary, "descr"));
-  array.fortran_order = field(name, dictionary, "fortran_order").starts_with("True");
+  const std::string_view order = field(name, dictionary, "fortran_order");
+  array.fortran_order = order.starts_with("True");
+  if (!array.fortran_order && !order.starts_with("False"))
+    throw Error(fmt::format("{}: expected fortran_order True or False, got {}", name,
+                            quote(order.substr(0, order.find(',')))));
   const std::string_view shape = field(name, dictionary, "shape");
   auto sizes = parse_shape(shape);
   if (!sizes)

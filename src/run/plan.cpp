@@ -145,6 +145,7 @@ ResultRow planned_row(const RunOptions& options, const std::string& source,
 }
 
 Shard parse_shard(std::string_view text) {
+  constexpr std::size_t kMostShards = std::size_t{1} << 31;  // so that no index overflows
   const auto number = [](std::string_view digits, std::size_t& value) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     return error == std::errc{} && end == digits.data() + digits.size();
@@ -152,7 +153,8 @@ Shard parse_shard(std::string_view text) {
   Shard shard;
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos || !number(text.substr(0, slash), shard.index) ||
-      !number(text.substr(slash + 1), shard.count) || shard.index < 1 || shard.index > shard.count)
+      !number(text.substr(slash + 1), shard.count) || shard.index < 1 ||
+      shard.index > shard.count || shard.count > kMostShards)
     throw Error(fmt::format("--shard {}: expected I/N with 1 <= I <= N, such as 2/8", text));
   return shard;
 }

@@ -259,6 +259,8 @@ class BadInputTest(CliCase):
             ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),
             ("no_such.npy: cannot open", "--b", "no_such.npy"),
             ("--nonsense", "--nonsense"),
+            ("--noise: expected a number that is not negative, got 'nan'", "--noise", "nan"),
+            ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
             ("only dense inputs", "--prune", "block:4x4:0.5", DATA / "fem2d_plate.mtx.gz"),
         ):
