@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <vector>
 
+#include "io/output.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "process/temporary_folder.hpp"
@@ -43,13 +42,6 @@ ResultDocument measure(const ResultRow& row, const RunOptions& options) {
   return read_document(work.json);
 }
 
-// An unwritable place is found before the first run, not after the last.
-void require_writable(const std::string& path) {
-  const bool there = std::filesystem::exists(path);
-  if (!std::ofstream(path, std::ios::app)) throw Error(fmt::format("{}: cannot be written", path));
-  if (!there) std::filesystem::remove(path);
-}
-
 }  // namespace
 
 ExitCode calibrate(const std::string& path, int repeat, bool force, const std::string& out) try {
@@ -61,7 +53,8 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
     if (row.status == Status::ok) cases.push_back(&row);
   if (cases.empty()) throw Error(fmt::format("{}: no case is ok", path));
   const RunOptions options = options_of_document(path, document);
-  require_writable(out);
+  require_not_an_input(out, {path});
+  OutputFile file(out);  // an unwritable place is found before the first run, not after the last
 
   install_interrupt_handler(true);
   const std::size_t runs = cases.size() * static_cast<std::size_t>(repeat);
@@ -82,9 +75,9 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
     }
   progress.clear();
   calibration->require_usable(out);
-  calibration->write(out);
-  fmt::print("{} runs of {} cases: one run against another resolves {:.1f} %\n", repeat,
-             cases.size(), calibration->resolution() * 100);
+  calibration->write(file);
+  print("{} runs of {} cases: one run against another resolves {:.1f} %\n", repeat, cases.size(),
+        calibration->resolution() * 100);
   return ExitCode::ok;
 } catch (const Interrupted&) {
   return ExitCode::interrupted;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/lists.hpp"
+#include "io/output.hpp"
 #include "io/prune.hpp"
 #include "spmmbench/error.hpp"
 
@@ -66,6 +67,9 @@ RunOptions resolve(CaseOptions in) {
                                 out.load.dims->second));
   }
   if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
+  for (const std::string& path : paths)
+    for (const std::string* output : {&out.json, &out.csv})
+      if (path.starts_with('@')) require_not_an_input(*output, {path.substr(1)});
   out.inputs = expand_inputs(paths);
   if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.ns = parse_range_list(in.ns, "-n");

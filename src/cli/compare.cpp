@@ -11,6 +11,7 @@
 #include "cli/calibrate.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "io/output.hpp"
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/junit.hpp"
@@ -71,15 +72,6 @@ std::vector<InputDocument> read_all(const std::string& list) {
   return documents;
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  if (path == "-") return fmt::print("{}", text);
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) throw Error(fmt::format("{}: cannot be written", path));
-}
-
 ExitCode compare(Arguments in) {
   if (!in.calibrate.empty()) {
     if (!in.fresh.empty())
@@ -93,11 +85,16 @@ ExitCode compare(Arguments in) {
     in.options.calibration->require_usable(in.calibration);
     in.options.calibration_path = in.calibration;
   }
+  std::vector<std::string> inputs = {in.calibration};
+  for (const std::string* side : {&in.base, &in.fresh})
+    for (std::string& path : split_paths(*side)) inputs.push_back(std::move(path));
+  for (const std::string* output : {&in.json, &in.junit}) require_not_an_input(*output, inputs);
   const Comparison comparison =
       compare_documents(read_all(in.base), read_all(in.fresh), in.options);
-  write_text(in.json, dump_line(to_json(comparison)) + "\n");
-  write_text(in.junit, format_junit(comparison));
-  if (in.json != "-" && in.junit != "-") fmt::print("{}", format_comparison(comparison, in.all));
+  if (!in.json.empty()) write_file(in.json, dump_line(to_json(comparison)) + "\n");
+  if (!in.junit.empty()) write_file(in.junit, format_junit(comparison));
+  if (in.json != kStandardOutput && in.junit != kStandardOutput)
+    write_output(format_comparison(comparison, in.all));
   return comparison.exit_code();
 }
 

@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
+#include "io/matrix_output.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
 
@@ -18,14 +19,14 @@ struct ConvertArguments {
 };
 
 void convert(ConvertArguments& arguments) {
+  require_not_an_input(arguments.out, {arguments.in});
   require_output(arguments.out);
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const NamedMatrix matrix = load_input(arguments.in, arguments.load).a;
   write_matrix(arguments.out, matrix.csr, matrix.pattern);
-  fmt::print(stderr, "{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, matrix.csr.rows,
-             matrix.csr.cols, matrix.csr.nnz(), matrix.pattern ? " (pattern)" : "",
-             matrix.sha256.substr(0, 16));
+  say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, matrix.csr.rows, matrix.csr.cols,
+      matrix.csr.nnz(), matrix.pattern ? " (pattern)" : "", matrix.sha256.substr(0, 16));
 }
 
 }  // namespace

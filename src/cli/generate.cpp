@@ -5,6 +5,7 @@
 #include "cli/commands.hpp"
 #include "io/dense_file.hpp"
 #include "io/input.hpp"
+#include "io/matrix_output.hpp"
 #include "io/output.hpp"
 
 namespace spmmbench {
@@ -22,7 +23,7 @@ bool is_dense_output(const std::string& path) {
 void write_dense(const std::string& path, const DenseMatrix& matrix) {
   if (path.ends_with(".npy")) write_npy(path, matrix);
   else write_bin(path, matrix);
-  fmt::print(stderr, "{}: {} x {}, dense\n", path, matrix.rows, matrix.cols);
+  say("{}: {} x {}, dense\n", path, matrix.rows, matrix.cols);
 }
 
 void generate(const GenerateArguments& arguments) {
@@ -41,8 +42,8 @@ void generate(const GenerateArguments& arguments) {
 
   const NamedMatrix& a = made.a;
   write_matrix(arguments.out, a.csr, a.pattern);
-  fmt::print(stderr, "{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, a.csr.rows,
-             a.csr.cols, a.csr.nnz(), a.pattern ? " (pattern)" : "", a.sha256.substr(0, 16));
+  say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, a.csr.rows, a.csr.cols, a.csr.nnz(),
+      a.pattern ? " (pattern)" : "", a.sha256.substr(0, 16));
   if (!arguments.b_out.empty()) write_dense(arguments.b_out, *made.b);
 }
 

@@ -76,7 +76,7 @@ const char* meaning(ExitCode code) {
     case ExitCode::usage: return "bad arguments, unreadable input, unwritable output";
     case ExitCode::wrong_result: return "a result was wrong";
     case ExitCode::regression: return "a case or kernel is slower, newly wrong or lost";
-    case ExitCode::some_failed: return "some cases failed or timed out";
+    case ExitCode::some_failed: return "some cases failed or timed out, or every case was skipped";
     case ExitCode::not_comparable: return "runs that cannot stand in one comparison or document";
     case ExitCode::not_able_to_tell: return "nothing found, and too much could have gone unseen";
     case ExitCode::interrupted: return "interrupted; what was measured is kept";

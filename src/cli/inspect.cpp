@@ -5,13 +5,16 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
 #include "format/rs_tile.hpp"
+#include "io/file.hpp"
 #include "io/input.hpp"
+#include "io/output.hpp"
 #include "reorder/similarity.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
@@ -152,21 +155,19 @@ Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderin
 
 void print_structure(const Json& matrix) {
   const Json &s = matrix["structure"], &length = s["row_length"];
-  fmt::print("{}  {} x {}, {} nonzeros{}\n", matrix["name"].get<std::string>(),
-             matrix["rows"].get<std::int64_t>(), matrix["cols"].get<std::int64_t>(),
-             matrix["nnz"].get<std::int64_t>(),
-             matrix["pattern"].get<bool>() ? ", pattern only" : "");
-  fmt::print(
+  print("{}  {} x {}, {} nonzeros{}\n", matrix["name"].get<std::string>(),
+        matrix["rows"].get<std::int64_t>(), matrix["cols"].get<std::int64_t>(),
+        matrix["nnz"].get<std::int64_t>(), matrix["pattern"].get<bool>() ? ", pattern only" : "");
+  print(
       "  row lengths  min {:.0f}  q1 {:.0f}  median {:.0f}  q3 {:.0f}  p99 {:.0f}  max {:.0f}  "
       "mean {:.2f}  cv {:.2f}\n",
       length["min"].get<double>(), length["q1"].get<double>(), length["median"].get<double>(),
       length["q3"].get<double>(), length["p99"].get<double>(), length["max"].get<double>(),
       length["mean"].get<double>(), length["cv"].get<double>());
-  fmt::print(
-      "  empty rows {}  columns in use {}  bandwidth {}  mean |i-j| {:.0f}  symmetric {}\n\n",
-      s["empty_rows"].get<std::int64_t>(), s["referenced_cols"].get<std::int64_t>(),
-      s["bandwidth"].get<std::int64_t>(), s["mean_distance"].get<double>(),
-      s["symmetric_pattern"].get<bool>() ? "yes" : "no");
+  print("  empty rows {}  columns in use {}  bandwidth {}  mean |i-j| {:.0f}  symmetric {}\n\n",
+        s["empty_rows"].get<std::int64_t>(), s["referenced_cols"].get<std::int64_t>(),
+        s["bandwidth"].get<std::int64_t>(), s["mean_distance"].get<double>(),
+        s["symmetric_pattern"].get<bool>() ? "yes" : "no");
 }
 
 std::string shortened(const std::string& text, std::size_t width) {
@@ -174,11 +175,11 @@ std::string shortened(const std::string& text, std::size_t width) {
 }
 
 void print_reorderings(const Json& matrix) {
-  fmt::print("  {:<20} {:>9} {:>8} {:>9} {:>8} {:>10} {:>6} {:>8} {:>8}\n", "RS-Tile after", "ms",
-             "windows", "tiles", "nnz/tile", "nnz/window", "CUDA%", "B rows", "1-sim");
+  print("  {:<20} {:>9} {:>8} {:>9} {:>8} {:>10} {:>6} {:>8} {:>8}\n", "RS-Tile after", "ms",
+        "windows", "tiles", "nnz/tile", "nnz/window", "CUDA%", "B rows", "1-sim");
   for (const Json& row : matrix["reorderings"]) {
     const Json& tile = row["rs_tile"];
-    fmt::print(
+    print(
         "  {:<20} {:>9.1f} {:>8} {:>9} {:>8.2f} {:>10.1f} {:>6.2f} {:>8.3f} {:>8.3f}\n",
         shortened(row["name"].get<std::string>(), 20), row["reorder_ms"].get<double>(),
         tile["windows"].get<std::int64_t>(), tile["tiles"].get<std::int64_t>(),
@@ -187,7 +188,7 @@ void print_reorderings(const Json& matrix) {
         tile["gathered_rows_of_b"].get<double>() / std::max<double>(1, matrix["nnz"].get<double>()),
         row["adjacent_cost"].get<double>());
   }
-  fmt::print("  B rows: fetched per nonzero; 1-sim: mean over adjacent rows, weighted Jaccard\n\n");
+  print("  B rows: fetched per nonzero; 1-sim: mean over adjacent rows, weighted Jaccard\n\n");
 }
 
 // One line per format, one column per reordering; at most six columns side by side.
@@ -195,33 +196,32 @@ void print_space(const Json& reorderings, const std::string& key, const std::str
   constexpr std::size_t kColumns = 6;
   for (std::size_t first = 0; first < reorderings.size(); first += kColumns) {
     const std::size_t last = std::min(first + kColumns, reorderings.size());
-    fmt::print("  {:<26}", title);
+    print("  {:<26}", title);
     for (std::size_t i = first; i < last; ++i)
-      fmt::print(" {:>11}", shortened(reorderings[i]["name"].get<std::string>(), 11));
-    fmt::print("\n");
+      print(" {:>11}", shortened(reorderings[i]["name"].get<std::string>(), 11));
+    print("\n");
     for (const auto& [name, stats] : reorderings[first]["formats"].items()) {
-      fmt::print("  {:<26}", shortened(name, 26));
+      print("  {:<26}", shortened(name, 26));
       for (std::size_t i = first; i < last; ++i)
-        fmt::print(" {:>11.3f}", reorderings[i]["formats"][name][key].get<double>());
-      fmt::print("\n");
+        print(" {:>11.3f}", reorderings[i]["formats"][name][key].get<double>());
+      print("\n");
     }
-    fmt::print("\n");
+    print("\n");
   }
 }
 
 void print_threshold(const Json& reorderings) {
   for (const Json& row : reorderings) {
     if (!row.contains("threshold")) continue;
-    fmt::print("  {:<20} {:>8} {:>9} {:>11} {:>7} {:>11} {:>13}\n",
-               shortened(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window",
-               "CUDA%", "CUDA nnz", "CUDA nnz/row");
+    print("  {:<20} {:>8} {:>9} {:>11} {:>7} {:>11} {:>13}\n",
+          shortened(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window",
+          "CUDA%", "CUDA nnz", "CUDA nnz/row");
     for (const Json& step : row["threshold"])
-      fmt::print("  {:<20} {:>8} {:>9.2f} {:>11.1f} {:>7.2f} {:>11.0f} {:>13.2f}\n", "",
-                 step["tau_nnz"].get<int>(), step["nnz_per_tile"].get<double>(),
-                 step["nnz_per_window"].get<double>(),
-                 100 * step["residual_nnz_share"].get<double>(), step["residual_nnz"].get<double>(),
-                 step["residual_nnz_per_row"].get<double>());
-    fmt::print("\n");
+      print("  {:<20} {:>8} {:>9.2f} {:>11.1f} {:>7.2f} {:>11.0f} {:>13.2f}\n", "",
+            step["tau_nnz"].get<int>(), step["nnz_per_tile"].get<double>(),
+            step["nnz_per_window"].get<double>(), 100 * step["residual_nnz_share"].get<double>(),
+            step["residual_nnz"].get<double>(), step["residual_nnz_per_row"].get<double>());
+    print("\n");
   }
 }
 
@@ -244,15 +244,41 @@ void divide(Json& sum, double count) {
     for (Json& item : sum) divide(item, count);
 }
 
-void inspect(const InspectArguments& arguments) {
+// Enough for the structure, an order, the matrix in it and the format that takes the most, by their
+// largest arrays: 8-byte pointers and lengths of rows and of columns (transposed), 4-byte columns.
+void require_memory(const CsrMatrix& matrix, const std::string& path) {
+  constexpr double kBytesPerRow = 48, kBytesPerColumn = 16, kBytesPerNonzero = 24;
+  const double needed = kBytesPerRow * static_cast<double>(matrix.rows) +
+                        kBytesPerColumn * static_cast<double>(matrix.cols) +
+                        kBytesPerNonzero * static_cast<double>(matrix.nnz());
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (needed > available)
+    throw Error(fmt::format("{}: {} x {} with {} nonzeros needs about {} to inspect, {} available",
+                            path, matrix.rows, matrix.cols, matrix.nnz(), format_bytes(needed),
+                            format_bytes(available)));
+}
+
+ExitCode inspect(const InspectArguments& arguments) {
   const Threshold threshold = parse_threshold(arguments.threshold);
   const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
   select_formats(arguments.formats);
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
   Json document = Json::array(), mean;
+  std::size_t inspected = 0;
   for (const std::string& path : inputs) {
-    const Json matrix =
-        inspect_matrix(load_input(path, arguments.load).a, reorderings, arguments, threshold);
+    Json matrix;
+    try {
+      const NamedMatrix loaded = load_input(path, arguments.load).a;
+      require_memory(loaded.csr, path);
+      matrix = inspect_matrix(loaded, reorderings, arguments, threshold);
+    } catch (const Error& error) {  // costs this input
+      say("spmmbench: {}\n", error.what());
+      continue;
+    } catch (const std::bad_alloc&) {
+      say("spmmbench: {}: out of host memory\n", path);
+      continue;
+    }
+    ++inspected;
     if (arguments.json) {
       document.push_back(matrix);
       continue;
@@ -265,19 +291,20 @@ void inspect(const InspectArguments& arguments) {
     add(mean, matrix["reorderings"]);
   }
   if (arguments.json) {
-    fmt::print("{}\n", document.dump(2));
-  } else if (inputs.size() > 1) {
-    divide(mean, static_cast<double>(inputs.size()));
-    fmt::print("mean of {} matrices\n", inputs.size());
+    print("{}\n", document.dump(2));
+  } else if (inspected > 1) {
+    divide(mean, static_cast<double>(inspected));
+    print("mean of {} matrices\n", inspected);
     print_space(mean, "index_over_coo", "indices, relative to COO");
     print_space(mean, "fp16_over_coo", "with fp16 values, to COO");
     print_threshold(mean);
   }
+  return inspected == inputs.size() ? ExitCode::ok : ExitCode::usage;
 }
 
 }  // namespace
 
-void add_inspect(CLI::App& app, ExitCode&) {
+void add_inspect(CLI::App& app, ExitCode& exit_code) {
   auto arguments = std::make_shared<InspectArguments>();
   CLI::App* command = app.add_subcommand(
       "inspect", "Structure, windows and tiles under row orderings, and the space of every format");
@@ -300,7 +327,7 @@ void add_inspect(CLI::App& app, ExitCode&) {
   command->add_option("--seed", arguments->load.seed, "Draws the values of patterns")
       ->capture_default_str();
   command->add_flag("--json", arguments->json, "As JSON");
-  command->callback([arguments] { inspect(*arguments); });
+  command->callback([arguments, &exit_code] { exit_code = inspect(*arguments); });
 }
 
 }  // namespace spmmbench

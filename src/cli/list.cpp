@@ -7,6 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "gpu/backend.hpp"
+#include "io/output.hpp"
 #include "report/fields.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -85,14 +86,14 @@ Json devices_json() {
 }
 
 void print_section(const std::string& title, const Json& entries) {
-  fmt::print("{}\n", title);
+  print("{}\n", title);
   for (const Json& entry : entries) {
-    fmt::print("  {:<24} {}\n", entry.at("name").get<std::string>(),
-               entry.at("summary").get<std::string>());
+    print("  {:<24} {}\n", entry.at("name").get<std::string>(),
+          entry.at("summary").get<std::string>());
     for (const Json& option : entry.at("options"))
-      fmt::print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
-                 option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",
-                 option.at("allowed").get<std::string>());
+      print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
+            option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",
+            option.at("allowed").get<std::string>());
   }
 }
 
@@ -113,7 +114,7 @@ void add_list(CLI::App& app, ExitCode&) {
   list->add_flag("--json", in->json, "As JSON");
   list->callback([in] {
     if (in->what == "schema") {
-      fmt::print("{}\n", result_schema().dump(2));
+      print("{}\n", result_schema().dump(2));
       return;
     }
     Json sections = Json::object();
@@ -126,12 +127,12 @@ void add_list(CLI::App& app, ExitCode&) {
     add("generators", registry_json<Generator>);
     add("devices", devices_json);
     if (in->json) {
-      fmt::print("{}\n", sections.dump(2));
+      print("{}\n", sections.dump(2));
       return;
     }
     for (const auto& [title, entries] : sections.items()) print_section(title, entries);
     if (sections.contains("devices") && sections["devices"].empty())
-      fmt::print("  none: {}\n", probe_cuda().reason);
+      print("  none: {}\n", probe_cuda().reason);
   });
 }
 

@@ -1,15 +1,19 @@
-#include <fmt/format.h>
-
-#include <cstdio>
+#include <filesystem>
+#include <new>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "io/output.hpp"
 #include "run/context.hpp"
+#include "spmmbench/printable.hpp"
 
-int main(int argc, char** argv) {
-  using namespace spmmbench;
+namespace spmmbench {
+namespace {
+
+ExitCode run_command(int argc, char** argv) {
   CLI::App app{"Which sparse x dense product is fastest for this matrix and this GPU?",
                "spmmbench"};
   app.require_subcommand(1);
@@ -25,21 +29,45 @@ int main(int argc, char** argv) {
   add_compare(app, exit_code);
   add_merge(app, exit_code);
   add_worker(app, exit_code);
-  app.set_config("--config", "", "Options from a TOML file: a section for the command, [run]");
+  app.set_config("--config", "", "Options from a TOML file: a section for the command, [run]")
+      ->check([](const std::string& path) {
+        const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
+        return other ? fmt::format("{}: expected a plain file", path) : std::string();
+      });
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_footers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "spmmbench: {}\n", usage_error(app, error, {argv + 1, argv + argc}));
-    return static_cast<int>(ExitCode::usage);
-  } catch (const Error& error) {
-    fmt::print(stderr, "spmmbench: {}\n", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "spmmbench: {}\n", error.what());
-    return static_cast<int>(ExitCode::some_failed);
+    if (error.get_exit_code() != 0) throw Error(usage_error(app, error, {argv + 1, argv + argc}));
+    std::ostringstream text;  // of --help or --version
+    app.exit(error, text, text);
+    write_output(text.str());
   }
-  return static_cast<int>(exit_code);
+  flush_output();
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace spmmbench
+
+int main(int argc, char** argv) {
+  using namespace spmmbench;
+  reserve_standard_descriptors();
+  const auto fail = [](std::string_view what, ExitCode code) {
+    say("spmmbench: {}\n", printable_message(what));
+    return static_cast<int>(code);
+  };
+  try {
+    return static_cast<int>(run_command(argc, argv));
+  } catch (const Error& error) {
+    return fail(error.what(), error.code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return fail(fmt::format("{}: {}", error.path1().native(), error.code().message()),
+                ExitCode::usage);
+  } catch (const std::bad_alloc&) {
+    return fail("out of host memory", ExitCode::usage);
+  } catch (const std::exception& error) {
+    return fail(error.what(), ExitCode::some_failed);
+  }
 }

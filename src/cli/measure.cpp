@@ -1,31 +1,32 @@
 #include "cli/measure.hpp"
 
-#include <cstdio>
-#include <fstream>
-#include <iostream>
-
 #include "cli/case_options.hpp"
-#include "process/temporary_folder.hpp"
+#include "io/output.hpp"
+#include "io/tensor_path.hpp"
 #include "run/runner.hpp"
 
 namespace spmmbench {
 
 ExitCode measure(RunOptions options) {
-  constexpr std::string_view kStandardOutput = "-";
+  for (std::string* output : {&options.json, &options.csv}) {
+    if (*output == "/dev/stdout") *output = kStandardOutput;
+    if (options.resume != Resume::none && !output->empty() && is_stream(*output))
+      throw Error(fmt::format("--resume and --retry-failed: expected a file to go on with, not {}",
+                              *output));
+    std::vector<std::string> inputs = {options.b_file};
+    for (const std::string& input : options.inputs) {
+      const auto tensor = parse_tensor_path(input);
+      inputs.push_back(tensor ? tensor->file : input);
+    }
+    require_not_an_input(*output, inputs);
+  }
   const bool json = options.json == kStandardOutput, csv = options.csv == kStandardOutput;
-  if (!json && !csv) return run_benchmark(options, process_arguments());
-  if (json == csv || options.jsonl)
+  if (json + csv + options.jsonl > 1)
     throw Error("standard output: expected one of --json -, --csv - and --jsonl");
-  if (options.resume != Resume::none)
-    throw Error("--resume and --retry-failed: expected a file to go on with, not -");
-  const TemporaryFolder folder;
-  const std::string path = folder.file("out");
-  (json ? options.json : options.csv) = path;
-  options.tables = false;
-  const ExitCode code = run_benchmark(options, process_arguments());
-  std::ifstream written(path);
-  if (!(std::cout << written.rdbuf()).flush()) throw Error("standard output: write failed");
-  return code;
+  if (!options.json.empty() && options.json == options.csv)
+    throw Error(fmt::format("{}: expected different files for --json and --csv", options.json));
+  if (json || csv) options.tables = false;
+  return run_benchmark(options, process_arguments());
 }
 
 }  // namespace spmmbench

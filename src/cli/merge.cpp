@@ -1,13 +1,17 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "io/output.hpp"
 #include "report/comparison.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -15,7 +19,7 @@ namespace {
 struct Arguments {
   std::string out, csv;
   std::vector<std::string> in;
-  bool force = false;
+  bool force = false, overwrite = false;
 };
 
 bool failed(Status status) { return status == Status::failed || status == Status::timeout; }
@@ -34,12 +38,19 @@ struct Header {
 // device and revision.
 Header joined_header(const Arguments& in) {
   Header joined;
+  std::map<std::string, std::string> sha256_of;  // every matrix, by its source
   bool first = true;
   for (const std::string& path : in.in) {
-    const ResultDocument document = scan_document(path, [](const ResultRow&) {});
+    const ResultDocument document = scan_document(path, [&](const ResultRow& row) {
+      const auto it = sha256_of.emplace(row.matrix.source, row.matrix.sha256).first;
+      if (it->second != row.matrix.sha256)
+        throw Error(fmt::format("{}: {} is another matrix than in the documents before", path,
+                                row.matrix.source),
+                    ExitCode::not_comparable);
+    });
     const RunContext& own = document.context;
     joined.complete &= document.complete;
-    if (!document.complete) fmt::print(stderr, "spmmbench: {} is incomplete\n", path);
+    if (!document.complete) say("spmmbench: {} is incomplete\n", path);
     if (first) {
       joined.context = own;
       first = false;
@@ -62,18 +73,24 @@ Header joined_header(const Arguments& in) {
 
 void merge(const Arguments& in) {
   const Header header = joined_header(in);
-  Journal journal({in.out, in.csv}, header.context, false);
+  require_not_an_input(in.csv, in.in);  // OUT may be: it is replaced when all are read
+  Journal journal({in.out, in.csv}, header.context, in.overwrite ? Earlier::give_up : Earlier::keep,
+                  /*durable=*/false);
   std::size_t rows = 0, repeated = 0;
   for (const std::string& path : in.in)
     scan_document(path, [&](const ResultRow& row) {
-      const std::optional<Status> there = journal.status_of(case_key(row));
+      const std::optional<Recorded> there = journal.find(case_key(row));
       repeated += there.has_value();
       rows += !there.has_value();
-      if (!there || failed(*there) || !failed(row.status)) journal.append(row);
+      if (!there || failed(there->status) || !failed(row.status)) journal.append(row);
     });
-  journal.finish(header.context.clocks_after, header.complete);
-  fmt::print("{}: {} cases of {} documents, {} rows given up for later ones\n", in.out, rows,
-             in.in.size(), repeated);
+  if (journal.finish(header.context.clocks_after, header.complete) != header.complete)
+    throw Error(fmt::format("{}", fmt::join(journal.damaged(), "; ")));
+  const std::string summary =
+      fmt::format("{}: {} cases of {} documents, {} rows given up for later ones\n",
+                  to_printable(in.out), rows, in.in.size(), repeated);
+  if (is_stream(in.out)) write_status(summary);
+  else write_output(summary);
 }
 
 }  // namespace
@@ -88,6 +105,8 @@ void add_merge(CLI::App& app, ExitCode&) {
   command->add_option("IN", in->in, "Result documents")->required();
   command->add_option("--csv", in->csv, "Write the rows as CSV, too");
   command->add_flag("--force", in->force, "Join runs of different device, seed or protocol");
+  command->add_flag("--overwrite", in->overwrite,
+                    "Give up what a run that did not end has left in OUT's journal");
   command->callback([in] { merge(*in); });
 }
 

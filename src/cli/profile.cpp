@@ -10,6 +10,7 @@
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/measure.hpp"
+#include "io/output.hpp"
 #include "run/command.hpp"
 #include "run/counters.hpp"
 #include "run/runner.hpp"
@@ -58,10 +59,10 @@ ExitCode launch_once(RunOptions options) {
   options.one_launch = true;
   options.quiet = true;
   options.after_case = [&](ResultRow& row) {
-    fmt::print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
-               row.status == Status::ok ? "one launch, verified" : row.reason);
+    print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
+          row.status == Status::ok ? "one launch, verified" : row.reason);
     if (!runs_on_gpu(row)) return;
-    fmt::print("  {}\n", ncu_command(options, row));
+    print("  {}\n", ncu_command(options, row));
     std::fflush(stdout);
   };
   return run_benchmark(options, process_arguments());
@@ -91,16 +92,14 @@ ExitCode count(RunOptions options) {
       table += counters_line(row);
     } catch (const Error& error) {
       failed = true;
-      fmt::print(stderr, "spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, row.kernel,
-                 error.what());
+      say("spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, row.kernel, error.what());
     }
   };
-  const bool print = options.json != "-" && options.csv != "-";
+  const bool tables = options.json != kStandardOutput && options.csv != kStandardOutput;
   const ExitCode code = measure(std::move(options));
-  if (!table.empty() && print)
-    fmt::print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}",
-               "one launch, L2 flushed", "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB",
-               "hit %", table);
+  if (!table.empty() && tables)
+    print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}", "one launch, L2 flushed",
+          "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB", "hit %", table);
   return code == ExitCode::ok && failed ? ExitCode::some_failed : code;
 }
 

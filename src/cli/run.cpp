@@ -14,6 +14,7 @@
 #include "cli/measure.hpp"
 #include "cli/table_options.hpp"
 #include "gpu/backend.hpp"
+#include "io/output.hpp"
 
 namespace spmmbench {
 namespace {
@@ -69,10 +70,9 @@ void warn_of_unquoted_ampersand() {
   const bool in_background =
       foreground > 0 ? foreground != getpgrp() : action.sa_handler == SIG_IGN;
   if (in_background)
-    fmt::print(stderr,
-               "warning: running in the background with '{}' as the last argument: if an & "
-               "followed it, quote the whole of it\n",
-               last);
+    say("warning: running in the background with '{}' as the last argument: if an & "
+        "followed it, quote the whole of it\n",
+        last);
 }
 
 ExitCode run(const RunArguments& in) {
@@ -123,6 +123,11 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->add_flag("--retry-failed", in->retry_failed,
                  "Repeat only what failed, timed out or was wrong in the output file")
       ->excludes(resume);
+  command
+      ->add_flag("--overwrite", o.overwrite,
+                 "Give up what a run that did not end has left in the output file's journal")
+      ->excludes(resume)
+      ->excludes("--retry-failed");
   CLI::Option* isolate =
       command->add_flag("--isolate", o.isolate, "Each case in a process of its own");
   command->add_option("--timeout", o.timeout_s, "Seconds until an isolated case is killed")

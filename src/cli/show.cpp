@@ -11,6 +11,7 @@
 #include "cli/help.hpp"
 #include "cli/lists.hpp"
 #include "cli/table_options.hpp"
+#include "io/output.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
@@ -123,15 +124,15 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
                   TableStyle style, bool markdown) {
   style.calls = document.context.calls;
   const std::string header = header_of(path, document);
-  fmt::print("{}\n\n", markdown ? fmt::format("## {}", header) : wrap(header, style.width, 4));
+  print("{}\n\n", markdown ? fmt::format("## {}", header) : wrap(header, style.width, 4));
   std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
-  if (document.rows.empty()) fmt::print("no case of this run is asked for\n");
+  if (document.rows.empty()) print("no case of this run is asked for\n");
   Summary summary;
   for (const std::vector<ResultRow>& rows : by_matrix(std::move(document.rows))) {
-    fmt::print("{}", markdown ? format_markdown(rows, style) : format_table(rows, style));
+    print("{}", markdown ? format_markdown(rows, style) : format_table(rows, style));
     summary.add(rows);
   }
-  if (!markdown) fmt::print("{}", summary.format(style));
+  if (!markdown) print("{}", summary.format(style));
 }
 
 nlohmann::ordered_json to_json(const ResultDocument& document, const Filter& filter) {
@@ -151,22 +152,24 @@ nlohmann::ordered_json to_json(const ResultDocument& document, const Filter& fil
 }
 
 void print_csv(const std::vector<ResultDocument>& documents, const Filter& filter) {
-  fmt::print("{}\n", csv_header());
+  print("{}\n", csv_header());
   for (const ResultDocument& document : documents)
     for (const ResultRow& row : document.rows)
-      if (shown(filter, row)) fmt::print("{}\n", csv_line(row));
+      if (shown(filter, row)) print("{}\n", csv_line(row));
 }
 
 void show(const Arguments& in) {
   const Filter filter = filter_of(in);
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
-  for (const std::string& path : in.paths) documents.push_back(read_recorded(path, in.table.calls));
+  std::vector<std::string> damaged;
+  for (const std::string& path : in.paths) documents.push_back(read_recorded(path, in.table.calls, &damaged));
+  for (const std::string& line : damaged) say("spmmbench: {}\n", line);
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {
     auto all = nlohmann::ordered_json::array();
     for (const ResultDocument& document : documents) all.push_back(to_json(document, filter));
-    fmt::print("{}\n", dump_line(all.size() == 1 ? all.front() : all));
+    print("{}\n", dump_line(all.size() == 1 ? all.front() : all));
     return;
   }
   for (std::size_t i = 0; i < documents.size(); ++i)

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "io/file.hpp"
+#include "io/output.hpp"
 #include "io/sha256.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"

@@ -8,6 +8,7 @@
 #include "io/dense_values.hpp"
 #include "io/file.hpp"
 #include "io/npy.hpp"
+#include "io/output.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -2,23 +2,119 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cctype>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
+#include "io/output.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
 
+namespace {
+
+// Of the files that are mapped now. Read by a signal handler, hence no container.
+struct MappedRange {
+  std::atomic<std::uintptr_t> begin = 0, end = 0;
+};
+std::array<MappedRange, 64> mapped_ranges;
+std::atomic<std::size_t> missing = 0;
+const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+
+// SIGBUS: a page of a mapping that the file no longer has. Zeros take its place and that of all
+// after it, so that the reader comes to an end and can say what happened.
+extern "C" void on_missing_page(int, siginfo_t* info, void*) {
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  for (const MappedRange& range : mapped_ranges) {
+    const std::uintptr_t end = range.end;
+    if (at < range.begin || at >= end) continue;
+    const std::uintptr_t first = at / page_bytes * page_bytes;
+    void* const zeros = ::mmap(reinterpret_cast<void*>(first), end - first, PROT_READ,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (zeros == MAP_FAILED) break;
+    ++missing;
+    return;
+  }
+  ::signal(SIGBUS, SIG_DFL);  // it comes again, and ends the process
+}
+
+void watch(const char* data, std::size_t bytes) {
+  static const bool installed = [] {
+    struct sigaction action = {};
+    action.sa_sigaction = on_missing_page;
+    action.sa_flags = SA_SIGINFO;
+    return ::sigaction(SIGBUS, &action, nullptr) == 0;
+  }();
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  for (MappedRange& range : mapped_ranges) {
+    std::uintptr_t unused = 0;
+    if (!installed || !range.begin.compare_exchange_strong(unused, begin)) continue;
+    range.end = begin + bytes;
+    return;
+  }
+}
+
+void unwatch(const char* data) {
+  for (MappedRange& range : mapped_ranges)
+    if (range.begin == reinterpret_cast<std::uintptr_t>(data)) {
+      range.end = 0;
+      range.begin = 0;
+    }
+}
+
+// All that comes until the writer ends. One who sends nothing for so long is not waited for.
+std::string read_pipe(int fd, const std::string& path) {
+  constexpr int kPatienceMs = 30'000;
+  const std::size_t most = available_memory_bytes() / 4;  // parsed, it takes more
+  std::string text;
+  std::array<char, 1 << 16> block{};
+  for (;;) {
+    pollfd waiting = {fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, kPatienceMs);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0)
+      throw Error(
+          fmt::format("{}: nothing came through this pipe for {} s", path, kPatienceMs / 1000));
+    const ssize_t count = ::read(fd, block.data(), block.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) throw Error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+    if (count == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > most)
+      throw Error(fmt::format("{}: expected text that fits in memory, got more than {}", path,
+                              format_bytes(static_cast<double>(most))));
+  }
+}
+
+}  // namespace
+
+std::size_t missing_pages() { return missing; }
+
+std::unique_ptr<std::istream> open_text(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0)
+    throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  struct stat status {};
+  ::fstat(file.get(), &status);
+  if (S_ISREG(status.st_mode)) return std::make_unique<std::ifstream>(path, std::ios::binary);
+  if (!S_ISFIFO(status.st_mode)) throw Error(fmt::format("{}: expected a file or a pipe", path));
+  return std::make_unique<std::istringstream>(read_pipe(file.get(), path));
+}
+
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // of a pipe: at once
   if (fd < 0) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
   struct stat status {};
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -34,12 +130,15 @@ MappedFile::MappedFile(const std::string& path) {
       throw Error(fmt::format("{}: cannot map: {}", path, std::strerror(error)));
     }
     data_ = static_cast<const char*>(mapping);
+    watch(data_, size_);
   }
   ::close(fd);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
+  if (data_ == nullptr) return;
+  unwatch(data_);
+  ::munmap(const_cast<char*>(data_), size_);
 }
 
 void release_pages(std::string_view part) {
@@ -48,35 +147,6 @@ void release_pages(std::string_view part) {
   const std::uintptr_t first = (begin + page - 1) / page * page;
   const std::uintptr_t last = (begin + part.size()) / page * page;
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
-}
-
-OutputFile::OutputFile(const std::string& path)
-    : path_(path), temporary_(fmt::format("{}.tmp-{}", path, ::getpid())) {
-  file_ = std::fopen(temporary_.c_str(), "wb");
-  if (file_ == nullptr) fail(errno);
-}
-
-OutputFile::~OutputFile() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
-  std::remove(temporary_.c_str());
-}
-
-void OutputFile::write(const void* data, std::size_t bytes) {
-  if (bytes > 0 && std::fwrite(data, 1, bytes, file_) != bytes) fail(errno);
-}
-
-void OutputFile::commit() {
-  std::FILE* file = std::exchange(file_, nullptr);
-  if (std::fclose(file) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int error = errno;
-    std::remove(temporary_.c_str());
-    fail(error);
-  }
-}
-
-void OutputFile::fail(int error) const {
-  throw Error(fmt::format("{}: cannot write: {}", path_, std::strerror(error)));
 }
 
 std::size_t available_memory_bytes() {

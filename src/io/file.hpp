@@ -1,10 +1,11 @@
 #pragma once
-// Files as the readers and writers of this folder see them: a read-only mapping, an output that
-// appears under its name only when complete, and what an error message says of foreign content.
+// Files as the readers of this folder see them: a read-only mapping, and what an error message says
+// of foreign content.
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
+#include <iosfwd>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -25,29 +26,17 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+// How many pages of mapped files were gone when they were read, because another process made the
+// file shorter; zeros stood in for them. The reading is an error where this has grown.
+std::size_t missing_pages();
+
+// A file, or all that comes through a pipe, which is not waited for without end. Throws Error for
+// anything else.
+std::unique_ptr<std::istream> open_text(const std::string& path);
+
 // Gives the pages that lie wholly inside a part of a mapped file back to the system; reading them
 // again reads the file again.
 void release_pages(std::string_view part_of_mapping);
-
-// Writes PATH.tmp-PID and renames it to PATH on commit; without commit nothing is left. Every
-// failure is an Error that names PATH.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path);
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile();
-
-  void write(const void* data, std::size_t bytes);
-  void write(std::string_view text) { write(text.data(), text.size()); }
-  void commit();
-
- private:
-  [[noreturn]] void fail(int error) const;
-
-  std::string path_, temporary_;
-  std::FILE* file_ = nullptr;
-};
 
 // What can be allocated now without swapping: the system's estimate, capped by the control group's
 // limit.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/file.hpp"
+#include "io/output.hpp"
 
 namespace spmmbench {
 

@@ -7,11 +7,13 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
+#include <istream>
+#include <memory>
 
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
+#include "io/file.hpp"
 #include "io/matrix_market.hpp"
 #include "io/npz.hpp"
 #include "io/prune.hpp"
@@ -28,8 +30,6 @@ namespace spmmbench {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kGeneratorPrefix = "gen:";
 
 // Longest first, so that a name's whole extension is found.
 constexpr std::string_view kExtensions[] = {".mtx.gz", ".tar.gz", ".mtx",        ".tgz",
@@ -86,10 +86,9 @@ void expand(const std::string& argument, int depth, std::vector<std::string>& ou
     out.push_back(argument);
   } else if (argument.starts_with('@')) {
     const std::string path = argument.substr(1);
-    std::ifstream list(path);
-    if (!list) throw Error(fmt::format("{}: cannot open the list", path));
+    const std::unique_ptr<std::istream> list = open_text(path);
     if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
-    for (std::string line; std::getline(list, line);) {
+    for (std::string line; std::getline(*list, line);) {
       if (line.ends_with('\r')) line.pop_back();
       if (!line.empty() && !line.starts_with('#')) expand(line, depth + 1, out);
     }
@@ -151,6 +150,44 @@ DenseMatrix load_tensor(const TensorPath& path) {
   return read_tensor(path.file, parse_tensor_path(tensors[0])->tensor);
 }
 
+DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
+  DenseMatrix out;
+  if (const auto tensor = parse_tensor_path(path)) {
+    out = load_tensor(*tensor);
+  } else if (extension_of(path) == ".npy") {
+    out = read_npy(path);
+  } else if (extension_of(path) == ".bin") {
+    const auto dims = options.dims ? options.dims : dims_in_name(path);
+    if (!dims)
+      throw Error(fmt::format(
+          "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
+          "header",
+          path));
+    out = read_bin(path, dims->first, dims->second, options.bin_type);
+  } else {
+    throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
+  }
+  return out;
+}
+
+// What `read` returns, unless the file became shorter meanwhile: then what was read of it is wrong.
+template <class Read>
+auto read_whole(const std::string& path, const Read& read) {
+  const std::size_t missing = missing_pages();
+  const auto check = [&] {
+    if (missing_pages() != missing)
+      throw Error(fmt::format("{}: became shorter while it was read", path));
+  };
+  try {
+    auto made = read();
+    check();
+    return made;
+  } catch (const Error&) {
+    check();
+    throw;
+  }
+}
+
 // `sha256` stays empty where the file does not tell it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
@@ -199,8 +236,13 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   LoadedInput out;
-  if (path_or_spec.starts_with(kGeneratorPrefix)) out = generate(path_or_spec);
-  else out.a = load_file(path_or_spec, options);
+  if (path_or_spec.starts_with(kGeneratorPrefix)) {
+    if (!options.prune.empty())
+      throw Error(fmt::format("{}: a generated matrix cannot be pruned", path_or_spec));
+    out = generate(path_or_spec);
+  } else {
+    out.a = read_whole(path_or_spec, [&] { return load_file(path_or_spec, options); });
+  }
   out.a.source = to_printable(path_or_spec);
   if (out.a.pattern) draw_values(out.a.csr, options.seed);
   out.a.load_ms =
@@ -210,22 +252,7 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 }
 
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {
-  DenseMatrix out;
-  if (const auto tensor = parse_tensor_path(path)) {
-    out = load_tensor(*tensor);
-  } else if (extension_of(path) == ".npy") {
-    out = read_npy(path);
-  } else if (extension_of(path) == ".bin") {
-    const auto dims = options.dims ? options.dims : dims_in_name(path);
-    if (!dims)
-      throw Error(fmt::format(
-          "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
-          "header",
-          path));
-    out = read_bin(path, dims->first, dims->second, options.bin_type);
-  } else {
-    throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
-  }
+  DenseMatrix out = read_whole(path, [&] { return read_dense(path, options); });
   if (!options.prune.empty()) prune(out, options.prune, options.seed);
   return out;
 }

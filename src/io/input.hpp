@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "spmmbench/precision.hpp"
 
 namespace spmmbench {
+
+inline constexpr std::string_view kGeneratorPrefix = "gen:";
 
 struct LoadOptions {
   std::uint64_t seed =

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "io/file.hpp"
 #include "io/gzip.hpp"
 #include "io/matrix_market.hpp"
+#include "io/output.hpp"
 #include "io/parallel.hpp"
 
 namespace spmmbench {

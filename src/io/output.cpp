@@ -1,60 +1,275 @@
 #include "io/output.hpp"
 
-#include <fmt/format.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
-#include "io/csr_cache.hpp"
-#include "io/dense_file.hpp"
-#include "io/file.hpp"
-#include "io/matrix_market.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
 
-enum class Output { unknown, matrix_market, csr, npy, bin };
+namespace fs = std::filesystem;
 
-Output output_format(const std::string& path) {
-  if (path.ends_with(".mtx") || path.ends_with(".mtx.gz")) return Output::matrix_market;
-  if (path.ends_with(".csr")) return Output::csr;
-  if (path.ends_with(".npy")) return Output::npy;
-  if (path.ends_with(".bin")) return Output::bin;
-  return Output::unknown;
+constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
+constexpr mode_t kNewFileMode = 0666;  // less the umask
+
+[[noreturn]] void fail_writing(std::string_view path, int error) {
+  throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
-DenseMatrix checked_dense(const std::string& path, const CsrMatrix& matrix) {
-  const double bytes =
-      static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols) * sizeof(float);
-  if (bytes > kLargestDenseBytes)
-    throw Error(fmt::format("{}: expected a dense matrix of at most {}, got {} x {}: {}", path,
-                            format_bytes(kLargestDenseBytes), matrix.rows, matrix.cols,
-                            format_bytes(bytes)));
-  return to_dense(matrix);
+// 0, or the errno of what failed.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+// What cannot be synchronised, by fsync(2), is no failure to write.
+int sync(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
+
+// So that a rename in it survives a power cut.
+int sync_folder_of(const std::string& path) {
+  const fs::path folder = ("." / fs::path(path)).parent_path();
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened.get() < 0 ? 0 : sync(opened.get());  // a folder that may be written, not read
+}
+
+struct Target {
+  std::string path;
+  bool stream = false;
+};
+
+// Where links lead; a name that does not exist yet is itself. A descriptor of this process
+// (/dev/stdout, /dev/fd/3) is a stream whatever it is open on.
+Target follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as Linux itself
+  if (path == kStandardOutput) return {path, true};
+  fs::path target = path;
+  std::error_code error;
+  for (int links = 0;; ++links) {
+    const fs::path folder = fs::weakly_canonical(("." / target).parent_path(), error);
+    if (folder.native().starts_with("/proc/")) return {target, true};
+    if (!fs::is_symlink(target, error)) break;
+    if (links == kMostLinks) fail_writing(path, ELOOP);
+    target = target.parent_path() / fs::read_symlink(target, error);
+    if (error) fail_writing(path, error.value());
+  }
+  const fs::file_type type = fs::status(target, error).type();
+  return {target, type == fs::file_type::fifo || type == fs::file_type::character ||
+                      type == fs::file_type::block || type == fs::file_type::socket};
+}
+
+// A pipe that nobody reads is an error at once.
+Descriptor open_stream(const std::string& path) {
+  if (path == kStandardOutput) return Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENXIO)
+    throw Error(fmt::format("{}: cannot be written: nobody reads this pipe", path));
+  if (file.get() >= 0) ::fcntl(file.get(), F_SETFL, O_APPEND);
+  return file;
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// Where the file system has no locks, O_EXCL alone guards.
+void lock(int fd, const std::string& path) {
+  const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (taken || !same_file(fd, path))
+    throw Error(fmt::format("{}: another run is writing it", path));
+}
+
+// A file of this name that did not exist and that this process alone writes. One that a killed
+// process left is unlocked and gives way; a link or anything else does not.
+Descriptor create_part(const std::string& part) {
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor file(::open(part.c_str(), kNew, kNewFileMode));
+  if (file.get() < 0 && errno == EEXIST) {
+    const Descriptor left(::open(part.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat status {};
+    if (left.get() < 0 || ::fstat(left.get(), &status) != 0 || !S_ISREG(status.st_mode))
+      throw Error(fmt::format("{}: is in the way: expected no such file", part));
+    lock(left.get(), part);
+    if (::unlink(part.c_str()) != 0) fail_writing(part, errno);
+    file = Descriptor(::open(part.c_str(), kNew, kNewFileMode));
+  }
+  if (file.get() >= 0) lock(file.get(), part);
+  return file;
 }
 
 }  // namespace
 
-void require_output(const std::string& path) {
-  if (output_format(path) == Output::unknown)
-    throw Error(fmt::format(
-        "{}: expected an output name that ends in .mtx, .mtx.gz, .csr, .npy or .bin", path));
-  const std::filesystem::path folder = ("." / std::filesystem::path(path)).parent_path();
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    throw Error(fmt::format("{}: cannot write: {}", path, std::strerror(errno)));
+void reserve_standard_descriptors() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // open takes the lowest number that is free. Read-only: writes fail as on the closed descriptor.
+  int fd = STDIN_FILENO;
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDONLY);
+  if (fd >= 0) ::close(fd);
 }
 
-void write_matrix(const std::string& path, const CsrMatrix& matrix, bool pattern) {
-  require_output(path);
-  switch (output_format(path)) {
-    case Output::matrix_market: return write_matrix_market(path, matrix, pattern);
-    case Output::csr: return write_csr_cache(path, matrix, pattern);
-    case Output::npy: return write_npy(path, checked_dense(path, matrix));
-    case Output::bin: return write_bin(path, checked_dense(path, matrix));
-    case Output::unknown: return;
+void write_output(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    fail_writing("standard output", errno);
+}
+
+void flush_output() {
+  if (std::fflush(stdout) != 0) fail_writing("standard output", errno);
+}
+
+void write_status(std::string_view text) { write_all(STDERR_FILENO, text); }
+
+bool is_stream(const std::string& path) { return follow_links(path).stream; }
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = other.release();
+  return *this;
+}
+
+int Descriptor::release() { return std::exchange(fd_, -1); }
+
+OutputFile::OutputFile(const std::string& path) : path_(path) {
+  Target target = follow_links(path);
+  target_ = std::move(target.path);
+  if (target.stream) file_ = open_stream(path);
+  else open_part();
+  if (file_.get() < 0) fail(errno);
+}
+
+void OutputFile::open_part() {
+  std::error_code error;
+  if (fs::is_directory(target_, error))
+    throw Error(fmt::format("{}: is a directory, expected a file to write", path_));
+  if (const fs::path folder = fs::path(target_).parent_path(); !folder.empty())
+    fs::create_directories(folder, error);  // what fails here, fails to open
+  struct stat old {};
+  const bool replaces = ::stat(target_.c_str(), &old) == 0;
+  if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
+  part_ = target_ + ".part";
+  file_ = create_part(part_);
+  if (file_.get() < 0 || !replaces) return;
+  // The owner first: a change of it can take bits of the mode. Only root can give a file away.
+  [[maybe_unused]] const int kept = ::fchown(file_.get(), old.st_uid, old.st_gid);
+  ::fchmod(file_.get(), old.st_mode & 07777);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      target_(std::move(other.target_)),
+      part_(std::exchange(other.part_, {})),
+      buffer_(std::move(other.buffer_)),
+      file_(std::move(other.file_)) {}
+
+OutputFile::~OutputFile() {
+  if (!part_.empty() && file_.get() >= 0) ::unlink(part_.c_str());
+}
+
+void OutputFile::write(const void* data, std::size_t bytes) {
+  buffer_.append(static_cast<const char*>(data), bytes);
+  if (buffer_.size() >= kBufferBytes) flush();
+}
+
+void OutputFile::flush() {
+  if (const int error = write_all(file_.get(), buffer_); error != 0) fail(error);
+  buffer_.clear();
+}
+
+void OutputFile::commit() {
+  flush();
+  if (!part_.empty()) {
+    int error = sync(file_.get());
+    if (error == 0 && ::rename(part_.c_str(), target_.c_str()) != 0) error = errno;
+    if (error != 0) fail(error);
+    part_.clear();
+    if ((error = sync_folder_of(target_)) != 0) fail(error);
+  }
+  if (::close(file_.release()) != 0) fail(errno);
+}
+
+void OutputFile::fail(int error) const {
+  fail_writing(path_ == kStandardOutput ? "standard output" : path_, error);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+LineFile::LineFile(const std::string& path) : path_(path) {
+  std::error_code error;
+  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
+    fs::create_directories(folder, error);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  file_ = Descriptor(::open(path.c_str(), kFlags, kNewFileMode));
+  struct stat status {};
+  if (file_.get() < 0) fail_writing(path, errno);
+  if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    throw Error(fmt::format("{}: expected a plain file", path));
+  lock(file_.get(), path);
+}
+
+void LineFile::begin_anew() {
+  part_ = path_ + ".part";
+  fresh_ = create_part(part_);
+  if (fresh_.get() < 0) fail_writing(part_, errno);
+}
+
+void LineFile::end_anew() {
+  int error = sync(fresh_.get());
+  if (error == 0 && ::rename(part_.c_str(), path_.c_str()) != 0) error = errno;
+  if (error == 0) error = sync_folder_of(path_);
+  if (error != 0) fail_writing(path_, error);
+  file_ = std::move(fresh_);
+}
+
+void LineFile::append(const std::string& line, bool durable) {
+  if (fresh_.get() >= 0) {
+    if (const int error = write_all(fresh_.get(), line + '\n'); error != 0)
+      fail_writing(part_, error);
+    return;
+  }
+  int error = write_all(file_.get(), line + '\n');
+  if (error == 0 && durable) error = sync(file_.get());
+  if (error != 0) fail_writing(path_, error);
+}
+
+void LineFile::remove() {
+  if (::unlink(path_.c_str()) != 0) fail_writing(path_, errno);
+  file_ = Descriptor();
+}
+
+void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs) {
+  struct stat written {};
+  if (output.empty() || ::stat(output.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return;
+  for (const std::string& input : inputs) {
+    struct stat read {};
+    if (::stat(input.c_str(), &read) == 0 && read.st_dev == written.st_dev &&
+        read.st_ino == written.st_ino)
+      throw Error(
+          fmt::format("{}: is the input {}: expected another file to write", output, input));
   }
 }
 

@@ -1,21 +1,106 @@
 #pragma once
-// Matrices to files, the format told by the extension.
+// Every byte that the program writes goes through here. Each write, flush, fsync and rename is
+// checked: what cannot be written is an Error (exit code 1) that names the file, except on standard
+// error, where there is nobody left to tell.
 
+#include <fmt/format.h>
+
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "spmmbench/matrix.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 
-// Dense output of more than this is refused.
-inline constexpr double kLargestDenseBytes = 4e9;
+// For the beginning of main. Takes the descriptors 0 to 2 that the caller left closed, so that no
+// file opened later gets one of them and is written to as standard output. What is written to a
+// descriptor taken here fails. A reader that goes away is an error of a write, not a signal.
+void reserve_standard_descriptors();
 
-// For use before long work. Throws Error unless `path` ends in .mtx, .mtx.gz, .csr, .npy or .bin
-// and lies in a folder that can be written to.
-void require_output(const std::string& path);
+// To standard output; throws Error when a write fails. Buffered until flush_output.
+void write_output(std::string_view text);
+void flush_output();
+template <class... T>
+void print(fmt::format_string<T...> format, T&&... values) {
+  write_output(fmt::format(format, std::forward<T>(values)...));
+}
 
-// Writes under a temporary name and renames. `pattern`: .mtx and .csr get no values. Dense formats
-// get the values in every case, and zeros elsewhere.
-void write_matrix(const std::string& path, const CsrMatrix& matrix, bool pattern);
+// To standard error; what fails there is passed over. `say` shows control characters as \xNN.
+void write_status(std::string_view text);
+template <class... T>
+void say(fmt::format_string<T...> format, T&&... values) {
+  write_status(printable_message(fmt::format(format, std::forward<T>(values)...), true));
+}
+
+inline constexpr std::string_view kStandardOutput = "-";
+
+// What is written as it comes rather than replaced as a whole: `-`, a device, a pipe, /dev/fd/3.
+bool is_stream(const std::string& path);
+
+// A descriptor that is closed with its object.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int get() const { return fd_; }
+  int release();
+
+ private:
+  int fd_;
+};
+
+// A file that appears under its name when it is complete, or not at all: PATH.part, which no other
+// process may be writing, is renamed to PATH by commit. Folders on the way are made. A link is
+// followed and what it points to is replaced; mode and owner of a file that is replaced are kept.
+// A stream is written directly. Without commit, PATH stays as it was.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  void write(const void* data, std::size_t bytes);
+  void write(std::string_view text) { write(text.data(), text.size()); }
+  void commit();
+
+ private:
+  void open_part();
+  void flush();
+  [[noreturn]] void fail(int error) const;
+
+  std::string path_, target_;  // target: where links lead
+  std::string part_;           // empty: a stream, or committed
+  std::string buffer_;
+  Descriptor file_;
+};
+
+void write_file(const std::string& path, std::string_view text);  // an OutputFile, committed
+
+// A file that grows line by line, on the disk after each that is durable. Locked: a second process
+// that opens it gets an Error at once.
+class LineFile {
+ public:
+  explicit LineFile(const std::string& path);  // makes it where there is none
+
+  // Everything between begin_anew and end_anew replaces what the file held, all at once: a kill
+  // leaves the one or the other.
+  void begin_anew();
+  void append(const std::string& line, bool durable = true);
+  void end_anew();
+  void remove();
+
+ private:
+  std::string path_, part_;
+  Descriptor file_, fresh_;
+};
+
+// Throws Error where writing `output` would replace one of `inputs`, through links too. Names that
+// are no files are passed over.
+void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace spmmbench

@@ -50,6 +50,8 @@ int input_file(const std::string& text) {
 // Between fork and exec: calls that are safe after a fork only.
 [[noreturn]] void become(const char* program, char* const* argv, pid_t parent, int in, int out,
                          int err) {
+  signal(SIGPIPE, SIG_DFL);  // ignored here (io/output.hpp), which exec would hand on
+  signal(SIGXFSZ, SIG_DFL);
   setpgid(0, 0);  // Ctrl-C reaches the parent alone, which then ends the child
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);

@@ -1,5 +1,5 @@
 #pragma once
-// A folder of its own for the lifetime of an object.
+// A folder of its own for the lifetime of an object, or longer if it is kept.
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -24,13 +24,16 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() {
+    if (kept_) return;
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
+  void keep() { kept_ = true; }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
 
  private:
   std::filesystem::path path_;
+  bool kept_ = false;
 };
 
 }  // namespace spmmbench

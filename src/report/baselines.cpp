@@ -43,6 +43,10 @@ void Baselines::add(const ResultRow& row) {
   if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, cost->us);
 }
 
+void Baselines::forget(const std::string& source) {
+  std::erase_if(best_, [&](const auto& entry) { return std::get<0>(entry.first) == source; });
+}
+
 const Baselines::Best* Baselines::find(const ResultRow& row, const std::string& precision,
                                        const std::string& c_type) const {
   const auto it = best_.find(key_of(row, precision, c_type));

@@ -17,8 +17,9 @@ class Baselines {
   // `calls`: for which preparation is counted, as RunContext has it.
   explicit Baselines(std::int64_t calls = 0) : calls_(static_cast<double>(calls)) {}
 
-  void add(const ResultRow& row);   // ignores what is not correct
-  void fill(ResultRow& row) const;  // sets speedup, break_even_* and in_all_us
+  void add(const ResultRow& row);          // ignores what is not correct
+  void forget(const std::string& source);  // a matrix, by its source
+  void fill(ResultRow& row) const;         // sets speedup, break_even_* and in_all_us
 
  private:
   using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string>;

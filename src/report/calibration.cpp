@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "io/file.hpp"
+#include "io/output.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
 
@@ -62,7 +64,7 @@ void Calibration::require_usable(const std::string& path) const {
       ExitCode::not_able_to_tell);
 }
 
-void Calibration::write(const std::string& path) const {
+void Calibration::write(OutputFile& file) const {
   Json cases = Json::array();
   for (const auto& [key, medians] : medians_us_)
     cases.push_back({{"case", key}, {"medians_us", medians}});
@@ -70,15 +72,15 @@ void Calibration::write(const std::string& path) const {
                      {"context", to_json(context_)},
                      {"resolution", resolution()},
                      {"cases", cases}};
-  std::ofstream file(path);
-  file << json.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
-  file.close();
-  if (!file) throw Error(fmt::format("{}: cannot be written", path));
+  file.write(json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  file.commit();
 }
 
-Calibration Calibration::read(const std::string& path) try {
-  std::ifstream file(path);
-  if (!file) throw Error("cannot be opened");
+Calibration Calibration::read(const std::string& path) {
+  return read(path, *open_text(path));
+}
+
+Calibration Calibration::read(const std::string& path, std::istream& file) try {
   const Json json = Json::parse(file);
   if (!json.is_object() || !json.contains("calibration_version"))
     throw Error("expected the output of `spmmbench compare --calibrate`");

@@ -2,10 +2,12 @@
 // How far runs of one build differ on a machine: the medians of every case, measured again and
 // again.
 
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "io/output.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -32,10 +34,12 @@ class Calibration {
 
   const RunContext& context() const { return context_; }
 
-  void write(const std::string& path) const;  // JSON
+  void write(OutputFile& file) const;  // JSON; commits
   static Calibration read(const std::string& path);
 
  private:
+  static Calibration read(const std::string& path, std::istream& file);
+
   RunContext context_;  // of the runs
   std::map<std::string, std::vector<double>> medians_us_;
 };

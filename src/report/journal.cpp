@@ -1,17 +1,14 @@
 #include "report/journal.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
@@ -19,202 +16,283 @@
 namespace spmmbench {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Whole lines of a journal that parse as result rows. The line a kill cut short is passed over.
-template <class Visit>
-void for_each_row(const std::string& path, Visit visit) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);  // the context
-  for (std::size_t index = 0; std::getline(file, line); ++index) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (!json.is_discarded()) visit(index, row_from_json(json));
-  }
+// The context stands on as many lines, so that damage to one costs no rows.
+constexpr int kContextLines = 2;
+
+constexpr std::string_view kChecksumKey = ",\"crc32\":\"";
+constexpr std::size_t kChecksumDigits = 8;
+constexpr std::size_t kChecksumLength = kChecksumKey.size() + kChecksumDigits + 2;  // and `"}`
+
+std::string checksum_member(std::string_view body) {
+  const uLong crc = crc32_z(0, reinterpret_cast<const Bytef*>(body.data()), body.size());
+  return fmt::format("{}{:0{}x}\"}}", kChecksumKey, crc, kChecksumDigits);
 }
 
-void check_same_run(const RunContext& old, const RunContext& now, const std::string& path) {
-  if (old.device.name != now.device.name || old.seed != now.seed)
-    throw Error(fmt::format("{}: measured on '{}' with seed {}, this run is on '{}' with seed {}",
-                            path, old.device.name, old.seed, now.device.name, now.seed),
-                ExitCode::not_comparable);
-  for (const auto& [name, value] : now.protocol) {
-    const auto it = old.protocol.find(name);
-    if (name != "isolated" && it != old.protocol.end() && it->second != value)
-      throw Error(
-          fmt::format("{}: measured with {} = {}, this run has {}", path, name,
-                      it->second.empty() ? "none" : it->second, value.empty() ? "none" : value),
-          ExitCode::not_comparable);
-  }
+// What journal_line made a line of; empty for anything else.
+std::optional<Json> open_line(const std::string& line) {
+  if (line.size() < kChecksumLength) return std::nullopt;
+  const std::string body = line.substr(0, line.size() - kChecksumLength);
+  if (line.substr(body.size()) != checksum_member(body)) return std::nullopt;
+  Json json = Json::parse(body + '}', nullptr, false);
+  return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
-RunContext read_journal_context(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  const Json json = Json::parse(line, nullptr, false);
-  if (json.is_discarded()) throw Error(fmt::format("{}:1: expected the run's context", path));
-  return context_from_json(json);
-}
-
-// Written beside its destination and renamed over it by commit().
-class AtomicFile {
- public:
-  explicit AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-    stream_.open(temporary_);
-    if (!stream_) throw Error(fmt::format("{}: cannot be written: {}", path_, strerror(errno)));
-  }
-  std::ofstream& stream() { return stream_; }
-  void commit() {
-    stream_.close();
-    std::error_code error;
-    if (stream_.fail()) throw Error(fmt::format("{}: write failed", path_));
-    std::filesystem::rename(temporary_, path_, error);
-    if (error) throw Error(fmt::format("{}: {}", path_, error.message()));
-  }
-
- private:
-  std::string path_, temporary_;
-  std::ofstream stream_;
+struct Visitor {
+  std::function<void(RunContext)> context;
+  std::function<void(std::uint64_t offset, ResultRow)> row;
+  std::function<void()> end;  // of a run that is complete
+  std::function<void(const std::string&)> damage;
 };
 
-void check_writable(const std::string& path) {
-  if (path.empty()) return;
-  if (std::filesystem::is_directory(path))
-    throw Error(fmt::format("{}: is a directory, expected a file to write", path));
-  std::FILE* file = std::fopen(path.c_str(), "ab");
-  if (file == nullptr) throw Error(fmt::format("{}: cannot be written: {}", path, strerror(errno)));
-  std::fclose(file);
-  if (std::filesystem::file_size(path) == 0) std::filesystem::remove(path);
+bool visit_line(const std::string& line, std::uint64_t offset, const Visitor& visit) try {
+  const std::optional<Json> json = open_line(line);
+  if (!json) return false;
+  if (json->contains("git_revision")) visit.context(context_from_json(*json));
+  else if (json->contains("kernel")) visit.row(offset, row_from_json(*json));
+  else visit.end();
+  return true;
+} catch (const Error&) {  // a field that this version does not read
+  return false;
 }
 
-// A run holds a lock on its journal; the lock goes with the process, however that ends.
-void check_not_in_use(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  const bool in_use = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  close(file);
-  if (in_use) throw Error(fmt::format("{}: another run is writing it", path));
+void read_lines(const std::string& path, const Visitor& visit) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(fmt::format("{}: cannot be opened", path));
+  std::uint64_t offset = 0;
+  std::size_t number = 0;
+  for (std::string line; std::getline(file, line); offset += line.size() + 1) {
+    ++number;
+    const bool cut = file.eof();  // no line break: a kill came while it was written
+    if (!visit_line(line, offset, visit) && !cut)
+      visit.damage(fmt::format("{}:{}: damaged: the checksum does not match", path, number));
+  }
+}
+
+struct Contents {
+  std::optional<RunContext> context;
+  std::size_t rows = 0;
+  bool complete = false;
+};
+
+Contents look_into(const std::string& path) {
+  Contents found;
+  read_lines(path, {[&](RunContext context) { found.context = std::move(context); },
+                    [&](std::uint64_t, const ResultRow&) { ++found.rows; },
+                    [&] { found.complete = true; }, [](const std::string&) {}});
+  return found;
+}
+
+// The rows of one document are of one build on one device under one protocol.
+void require_same_run(const RunContext& old, const RunContext& now, const std::string& path) {
+  const auto check = [&path](std::string_view field, const auto& was, const auto& is) {
+    if (was != is)
+      throw Error(fmt::format("{}: {} was '{}' and is '{}': name another output file, or "
+                              "--overwrite to measure all of it again",
+                              path, field, was, is),
+                  ExitCode::not_comparable);
+  };
+  check("device", old.device.name, now.device.name);
+  check("version", old.tool_version, now.tool_version);
+  check("revision", old.git_revision, now.git_revision);
+  check("build", old.build_flags, now.build_flags);
+  check("seed", old.seed, now.seed);
+  for (const auto& [name, value] : now.protocol)
+    if (const auto it = old.protocol.find(name); name != "isolated" && it != old.protocol.end())
+      check(name, it->second, value);
+}
+
+bool has_content(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return !error && size > 0;
 }
 
 }  // namespace
 
 std::string case_key(const ResultRow& row) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", row.matrix.source, row.n, row.kernel, row.precision,
-                     row.c_type, row.layout, row.reorder);
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", row.matrix.source, row.n, row.kernel,
+                     row.precision, row.c_type, row.layout, row.reorder);
 }
 
-ResultDocument read_journal(const std::string& path) {
+std::string journal_line(const Json& json) {
+  std::string line = dump_line(json);
+  line.pop_back();  // the closing brace
+  return line + checksum_member(line);
+}
+
+ResultDocument read_journal(const std::string& path, std::vector<std::string>* damaged) {
+  std::optional<RunContext> context;
   ResultDocument document;
-  document.context = read_journal_context(path);
   std::map<std::string, std::size_t> index_of;
-  for_each_row(path, [&](std::size_t, ResultRow row) {
-    const auto [it, inserted] = index_of.try_emplace(case_key(row), document.rows.size());
-    if (inserted) document.rows.push_back(std::move(row));
-    else document.rows[it->second] = std::move(row);
-  });
+  read_lines(path, {[&](RunContext found) { context = std::move(found); },
+                    [&](std::uint64_t, ResultRow row) {
+                      const auto [it, inserted] =
+                          index_of.try_emplace(case_key(row), document.rows.size());
+                      if (inserted) document.rows.push_back(std::move(row));
+                      else document.rows[it->second] = std::move(row);
+                    },
+                    [&] { document.complete = true; },
+                    [&](const std::string& line) {
+                      if (damaged != nullptr) damaged->push_back(line);
+                    }});
+  if (!context) throw Error(fmt::format("{}:1: expected the run's context", path));
+  document.context = std::move(*context);
   return document;
 }
 
-Journal::Journal(Paths paths, RunContext context, bool resume)
-    : paths_(std::move(paths)), context_(std::move(context)), baselines_(context_.calls) {
-  check_writable(paths_.json);
-  check_writable(paths_.csv);
-  path_ = (paths_.json.empty() ? paths_.csv : paths_.json) + ".journal";
+Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
+    : paths_(std::move(paths)), context_(std::move(context)), durable_(durable), baselines_(context_.calls) {
+  if (!paths_.json.empty()) json_.emplace(paths_.json);
+  if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
+  for (const std::string& output : {paths_.csv, paths_.json})
+    if (!output.empty() && !is_stream(output)) path_ = output + ".journal";
+  if (path_.empty()) {
+    folder_ = std::make_unique<TemporaryFolder>();
+    path_ = folder_->file("journal");
+  }
 
-  const bool journal = resume && std::filesystem::exists(path_);
-  const bool document =
-      resume && !journal && !paths_.json.empty() && std::filesystem::exists(paths_.json);
-  if (journal) check_same_run(read_journal_context(path_), context_, path_);
-  if (document)
-    check_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
-                   paths_.json);
+  const bool journal = has_content(path_);
+  const bool document = !journal && has_document() && has_content(paths_.json);
+  if (journal && earlier != Earlier::give_up) {
+    const Contents found = look_into(path_);
+    if (!found.context)
+      throw Error(
+          fmt::format("{}:1: damaged, or of another version: expected the run's context: "
+                      "--overwrite gives it up",
+                      path_));
+    if (earlier == Earlier::take_over) require_same_run(*found.context, context_, path_);
+    else if (found.rows > 0 && !found.complete)
+      throw Error(
+          fmt::format("{}: has {} cases of a run that did not end: --resume goes on with "
+                      "it, --overwrite gives it up",
+                      path_, found.rows));
+  } else if (document && earlier == Earlier::take_over) {
+    require_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
+                     paths_.json);
+  }
 
-  check_not_in_use(path_);
-  const std::string fresh = path_ + ".part";
-  file_ = std::fopen(fresh.c_str(), "wbe");
-  if (file_ == nullptr)
-    throw Error(fmt::format("{}: cannot be written: {}", fresh, strerror(errno)));
-  flock(fileno(file_), LOCK_EX | LOCK_NB);
-  fmt::print(file_, "{}\n", dump_line(to_json(context_)));
-  if (journal) for_each_row(path_, [&](std::size_t, const ResultRow& row) { append(row); });
-  if (document) scan_document(paths_.json, [this](const ResultRow& row) { append(row); });
-  std::fflush(file_);
-  std::filesystem::rename(fresh, path_);
+  file_.emplace(path_);
+  file_->begin_anew();
+  for (int i = 0; i < kContextLines; ++i) write_line(journal_line(to_json(context_)));
+  if (earlier == Earlier::take_over && (journal || document))
+    take_over(journal ? path_ : paths_.json, journal);
+  file_->end_anew();
 }
 
-Journal::~Journal() {
-  if (file_ != nullptr) std::fclose(file_);
+void Journal::take_over(const std::string& path, bool is_journal) {
+  if (!is_journal) {
+    scan_document(path, [this](const ResultRow& row) { append(row); });
+    return;
+  }
+  read_lines(path, {[](const RunContext&) {},
+                    [this](std::uint64_t, const ResultRow& row) { append(row); }, [] {},
+                    [this](const std::string& line) {
+                      damaged_.push_back(line + ": what it held is measured again");
+                    }});
 }
 
-void Journal::append(const ResultRow& row) {
-  const std::string line = dump_line(to_json(row)) + '\n';
-  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0)
-    throw Error(fmt::format("{}: write failed: {}", path_, strerror(errno)));
-  const auto [it, inserted] = cases_.try_emplace(case_key(row), Entry{lines_, row.status});
-  if (!inserted) it->second = {lines_, row.status};
-  ++lines_;
+bool Journal::has_document() const { return path_ == paths_.json + ".journal"; }
+
+void Journal::write_line(const std::string& line) {
+  file_->append(line, durable_);
+  size_ += line.size() + 1;
+}
+
+std::size_t Journal::give_up_other_matrices(const ResultRow& row) {
+  const std::string prefix = row.matrix.source + '\n';
+  std::size_t count = 0;
+  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);) {
+    const bool other = it->second.recorded.sha256 != row.matrix.sha256;
+    it = other ? cases_.erase(it) : std::next(it);
+    count += other;
+  }
+  if (count > 0) baselines_.forget(row.matrix.source);
+  return count;
+}
+
+std::size_t Journal::append(const ResultRow& row) {
+  const std::size_t given_up = give_up_other_matrices(row);
+  const Entry entry{size_, {row.status, row.matrix.sha256}};
+  write_line(journal_line(to_json(row)));
+  cases_.insert_or_assign(case_key(row), entry);
   baselines_.add(row);
+  return given_up;
 }
 
-std::optional<Status> Journal::status_of(const std::string& key) const {
+std::optional<Recorded> Journal::find(const std::string& key) const {
   const auto it = cases_.find(key);
-  return it == cases_.end() ? std::nullopt : std::optional(it->second.status);
+  return it == cases_.end() ? std::nullopt : std::optional(it->second.recorded);
 }
 
 bool Journal::any(const std::function<bool(Status)>& is) const {
   return std::any_of(cases_.begin(), cases_.end(),
-                     [&](const auto& entry) { return is(entry.second.status); });
+                     [&](const auto& entry) { return is(entry.second.recorded.status); });
 }
 
-std::map<std::string, Status> Journal::statuses_of(const std::string& source) const {
-  const std::string prefix = source + '|';
-  std::map<std::string, Status> found;
+std::map<std::string, Recorded> Journal::cases_of(const std::string& source) const {
+  const std::string prefix = source + '\n';
+  std::map<std::string, Recorded> found;
   for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
        ++it)
-    found.emplace(it->first, it->second.status);
+    found.emplace(it->first, it->second.recorded);
   return found;
 }
 
-void Journal::finish(const ClockState& clocks_after, bool complete) {
-  context_.clocks_after = clocks_after;
-  const auto counts = [&](std::size_t index, const ResultRow& row) {
-    return cases_.at(case_key(row)).index == index;
-  };
-
-  std::optional<AtomicFile> json, csv;
-  if (!paths_.json.empty()) json.emplace(paths_.json);
-  if (!paths_.csv.empty()) csv.emplace(paths_.csv);
-  if (json)
-    json->stream() << "{\"schema_version\": " << kSchemaVersion
-                   << ",\n\"context\": " << dump_line(to_json(context_))
-                   << ",\n\"complete\": " << (complete ? "true" : "false") << ",\n\"rows\": [";
-  if (csv) csv->stream() << csv_header() << '\n';
+void Journal::write_outputs(bool complete) {
+  if (json_)
+    json_->write(
+        fmt::format("{{\"schema_version\": {},\n\"context\": {},\n\"complete\": {},\n\"rows\": [",
+                    kSchemaVersion, dump_line(to_json(context_)), complete));
+  if (csv_) csv_->write(csv_header() + '\n');
   bool first = true;
   Answers answers;
-  for_each_row(path_, [&](std::size_t index, ResultRow row) {
-    if (!counts(index, row)) return;
-    baselines_.fill(row);
-    answers.add(row);
-    if (json) json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(row));
-    if (csv) csv->stream() << csv_line(row) << '\n';
-    first = false;
-  });
-  if (json) {
-    json->stream() << "\n],\n\"answers\": [";
+  read_lines(path_, {[](const RunContext&) {},
+                     [&](std::uint64_t offset, ResultRow row) {
+                       const auto it = cases_.find(case_key(row));
+                       if (it == cases_.end() || it->second.offset != offset) return;
+                       baselines_.fill(row);
+                       answers.add(row);
+                       if (json_) json_->write((first ? "\n" : ",\n") + dump_line(to_json(row)));
+                       if (csv_) csv_->write(csv_line(row) + '\n');
+                       first = false;
+                     },
+                     [] {}, [](const std::string&) {}});
+  if (json_) {
+    json_->write("\n],\n\"answers\": [");
     first = true;
     for (const Answer& answer : answers.all()) {
-      json->stream() << (first ? "\n" : ",\n") << dump_line(to_json(answer));
+      json_->write((first ? "\n" : ",\n") + dump_line(to_json(answer)));
       first = false;
     }
-    json->stream() << "\n]}\n";
-    json->commit();
+    json_->write("\n]}\n");
+    json_->commit();
   }
-  if (csv) csv->commit();
-  if (complete) {
-    std::fclose(std::exchange(file_, nullptr));
-    std::filesystem::remove(path_);
-  }
+  if (csv_) csv_->commit();
+}
+
+bool Journal::finish(const ClockState& clocks_after, bool complete) try {
+  context_.clocks_after = clocks_after;
+  std::size_t readable = 0;
+  const auto counts = [&](std::uint64_t offset, const ResultRow& row) {
+    const auto it = cases_.find(case_key(row));
+    readable += it != cases_.end() && it->second.offset == offset;
+  };
+  read_lines(path_, {[](const RunContext&) {}, counts, [] {},
+                     [this](const std::string& line) { damaged_.push_back(line); }});
+  complete &= readable == cases_.size();
+  write_outputs(complete);
+  if (!complete) return false;
+  if (folder_) return true;
+  write_line(journal_line({{"complete", true}}));
+  if (has_document()) file_->remove();
+  return true;
+} catch (const Error& error) {
+  if (!folder_) throw;
+  folder_->keep();
+  throw Error(fmt::format("{}; the rows are kept in {}", error.what(), path_), error.code());
 }
 
 }  // namespace spmmbench

@@ -1,15 +1,20 @@
 #pragma once
-// The journal of a run: one line per finished case, appended and flushed at once next to the output
-// file, so that a run killed at any moment loses at most the case it was in. At the end, and on
-// Ctrl-C, the journal becomes the JSON document and the CSV; only the baselines' medians are held
-// in memory.
+// The journal of a run: one line of JSON per finished case, with a checksum, appended and synced to
+// the disk at once next to the output file, so that a kill or a power cut loses at most the case
+// that was at work. At the end, and on Ctrl-C, the journal becomes the JSON document and the CSV;
+// only the baselines' medians are held in memory.
 
-#include <cstdio>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "io/output.hpp"
+#include "process/temporary_folder.hpp"
 #include "report/baselines.hpp"
 #include "spmmbench/result.hpp"
 
@@ -18,52 +23,81 @@ namespace spmmbench {
 // What makes two rows the same case.
 std::string case_key(const ResultRow& row);
 
-// The last row of every case that the journal at `path` has, in first-seen order. Throws Error
-// where it has no context.
-ResultDocument read_journal(const std::string& path);
+// What an output file has of a case.
+struct Recorded {
+  Status status = Status::failed;
+  std::string sha256;  // of the matrix
+};
+
+// The last row of every case that the journal at `path` has, in first-seen order. A line that is
+// damaged is passed over and named in `damaged`, if that is given; a last line that a kill cut
+// short is no damage. Throws Error where it has no context.
+ResultDocument read_journal(const std::string& path, std::vector<std::string>* damaged = nullptr);
+
+// A line of a journal, whose last member is the checksum of what stands before it.
+std::string journal_line(const nlohmann::ordered_json& json);
+
+// What becomes of the rows that are there already.
+enum class Earlier {
+  keep,       // throws Error where a run that did not end has left a journal with rows
+  take_over,  // of its journal, else of the JSON document
+  give_up,
+};
 
 class Journal {
  public:
   struct Paths {
-    std::string json, csv;  // either may be empty
+    std::string json, csv;  // either may be empty, or a stream
   };
 
-  // Opens PATH.journal and checks that the outputs can be written. With `resume`, takes over the
-  // rows of an existing journal, else of an existing JSON document; throws Error(not_comparable)
-  // when those are of another device, seed or protocol.
-  Journal(Paths paths, RunContext context, bool resume);
-  Journal(const Journal&) = delete;
-  Journal& operator=(const Journal&) = delete;
-  ~Journal();
+  // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
+  // where that fails, and Error(not_comparable) where rows to take over are of another build,
+  // device, seed or protocol.
+  // Rows that can be made again at once need not be `durable`: each of them on the disk.
+  Journal(Paths paths, RunContext context, Earlier earlier, bool durable = true);
 
-  void append(const ResultRow& row);  // throws Error when the disk is full
+  // Throws Error when the disk is full. Rows of the same input with another matrix are given up:
+  // returns how many.
+  std::size_t append(const ResultRow& row);
 
-  // Status of the last row of this case; empty when it has none.
-  std::optional<Status> status_of(const std::string& key) const;
+  std::optional<Recorded> find(const std::string& key) const;
   bool any(const std::function<bool(Status)>& is) const;
   // Of every case of an input, by case_key.
-  std::map<std::string, Status> statuses_of(const std::string& source) const;
+  std::map<std::string, Recorded> cases_of(const std::string& source) const;
 
   // Of the rows there are so far.
   const Baselines& baselines() const { return baselines_; }
+  // "out.json.journal:7: damaged: ...", of what could not be taken over or written.
+  const std::vector<std::string>& damaged() const { return damaged_; }
 
-  // Writes the outputs (temporary file, then rename), the last row of every case in first-seen
-  // order, and removes the journal when `complete`.
-  void finish(const ClockState& clocks_after, bool complete);
+  // Writes the outputs, the last row of every case. They are complete when the run is and every row
+  // could be read back: the result. The journal is then removed, unless there is only a CSV, which
+  // cannot be gone on with.
+  bool finish(const ClockState& clocks_after, bool complete);
 
  private:
   struct Entry {
-    std::size_t index;  // of the line that counts
-    Status status;
+    std::uint64_t offset;  // of the line that counts
+    Recorded recorded;
   };
 
+  bool has_document() const;  // not a CSV alone, nor streams
+  void take_over(const std::string& path, bool is_journal);
+  void write_line(const std::string& line);
+  std::size_t give_up_other_matrices(const ResultRow& row);
+  void write_outputs(bool complete);
+
   Paths paths_;
-  std::string path_;
   RunContext context_;
-  std::FILE* file_ = nullptr;
-  std::size_t lines_ = 0;
+  std::unique_ptr<TemporaryFolder> folder_;  // of the journal, when every output is a stream
+  std::optional<OutputFile> json_, csv_;
+  std::string path_;
+  std::optional<LineFile> file_;
+  bool durable_;
+  std::uint64_t size_ = 0;
   std::map<std::string, Entry> cases_;
   Baselines baselines_;
+  std::vector<std::string> damaged_;
 };
 
 }  // namespace spmmbench

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <istream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -22,8 +24,7 @@ std::optional<ResultRow> row_from_line(const std::string& line) {
 }
 
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
-  std::ifstream file(path);
-  if (!file) throw Error(fmt::format("{}: cannot be opened", path));
+  const std::unique_ptr<std::istream> file = open_text(path);
   const auto parsed_from = [&path](const auto& parse, const Json& json) {
     try {
       return parse(json);
@@ -44,9 +45,12 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
     return false;
   };
   try {
-    const Json json = Json::parse(file, take_rows);
+    const Json json = Json::parse(*file, take_rows);
     if (!json.is_object() || !json.contains("schema_version") || !json.contains("rows"))
       throw Error(fmt::format("{}: expected a result document of `spmmbench run --json`", path));
+    if (json.at("schema_version") != kSchemaVersion || !json.at("rows").is_array())
+      throw Error(
+          fmt::format("{}: expected schema version {} and a list of rows", path, kSchemaVersion));
     ResultDocument document;
     document.context = parsed_from(context_from_json, json.at("context"));
     document.complete = json.at("complete");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,10 +17,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The context is a journal's first line; a document's first line has its version.
+// A journal is so called, or its first line is the context; a document's first line has its
+// version.
 bool is_journal(const std::string& path) {
+  if (path.ends_with(".journal")) return true;
+  if (!std::filesystem::is_regular_file(path)) return false;  // a pipe can be read once only
   std::ifstream file(path);
-  if (!file) throw Error(fmt::format("{}: cannot be opened", path));
   std::string line;
   std::getline(file, line);
   const Json json = Json::parse(line, nullptr, false);
@@ -28,8 +31,9 @@ bool is_journal(const std::string& path) {
 
 }  // namespace
 
-ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls) {
-  ResultDocument document = is_journal(path) ? read_journal(path) : read_document(path);
+ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls,
+                             std::vector<std::string>* damaged) {
+  ResultDocument document = is_journal(path) ? read_journal(path, damaged) : read_document(path);
   if (calls) document.context.calls = *calls;
   Baselines baselines(document.context.calls);
   for (const ResultRow& row : document.rows) baselines.add(row);

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "io/output.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "process/temporary_folder.hpp"
@@ -136,7 +137,7 @@ std::map<std::string, double> count_launch(const RunOptions& work) {
   const TemporaryFolder folder;
   const std::string log = folder.file("ncu.csv");
   const std::string description = folder.file("work.json");
-  std::ofstream(description) << describe_work(work);
+  write_file(description, describe_work(work));
   std::vector<std::string> arguments = ncu_arguments();
   // ncu starts the program itself, so a link to it would lead to ncu.
   arguments.insert(arguments.end(),

@@ -91,7 +91,8 @@ class Spread {
     const std::unique_ptr<Child> child = std::move(worker.child);
     if (child->exit_code() == static_cast<int>(ExitCode::usage))
       ledger_.input_failed(child->last_words(), ExitCode::usage);
-    else if (!child->exited() || worker.rows.empty())
+    else if (!child->exited() ||
+             (worker.rows.empty() && child->exit_code() != static_cast<int>(ExitCode::ok)))
       ledger_.input_failed(fmt::format("{}: device {}: {}; --resume measures the rest",
                                        worker.input, worker.device, child->ending()),
                            ExitCode::some_failed);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "gpu/backend.hpp"
+#include "io/output.hpp"
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
 #include "run/ledger.hpp"
@@ -39,12 +40,12 @@ void print_dry_run(const RunOptions& options) {
       const auto status = it == recorded.end() ? std::nullopt : std::optional(it->second);
       if (options.resume != Resume::none && !is_pending(status, options.resume)) continue;
       ++cases;
-      fmt::print("{} n={} {} {}{}{}\n", input, row.n, row.precision, row.kernel,
-                 row.reorder == "none" ? "" : fmt::format(" [{}]", row.reorder),
-                 planned.group->implied ? " (baseline)" : "");
+      print("{} n={} {} {}{}{}\n", input, row.n, row.precision, row.kernel,
+            row.reorder == "none" ? "" : fmt::format(" [{}]", row.reorder),
+            planned.group->implied ? " (baseline)" : "");
     }
-  fmt::print("{} cases of {} inputs on {}\n", cases, options.inputs.size(),
-             on_gpu ? "the GPU" : "the CPU");
+  print("{} cases of {} inputs on {}\n", cases, options.inputs.size(),
+        on_gpu ? "the GPU" : "the CPU");
 }
 
 }  // namespace spmmbench

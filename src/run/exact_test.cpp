@@ -31,12 +31,16 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
       make_dense_view(lattice_a.cols, problem.n, problem.layout, storage_type(problem.precision));
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
-  const std::uint64_t seed = stream_seed(seed_, kStreamB);
-  if (given_b_ != nullptr)
-    upload_rounded(with_lattice_values(*given_b_, seed, top_), made.b, problem.precision, device);
-  else device.fill_lattice(made.b, seed, top_);
+  fill(made.b, problem.precision, device);
   made.reference = make_reference(lattice_a, row_ids_, made.b, device);
   return made;
+}
+
+void ExactOperands::fill(const DenseView& b, Precision precision, Device& device) const {
+  const std::uint64_t seed = stream_seed(seed_, kStreamB);
+  if (given_b_ != nullptr)
+    upload_rounded(with_lattice_values(*given_b_, seed, top_), b, precision, device);
+  else device.fill_lattice(b, seed, top_);
 }
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
@@ -51,6 +55,11 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
       prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
     const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), not_counted);
     plan->inspect_b(made.b, not_counted);
+    // First with zeros in the same place: a result, or a part of B, that is kept from one launch
+    // for the next is then not the right one.
+    device.fill_bytes(made.b.data, 0, made.b.bytes());
+    plan->launch(made.b, c, device.stream());
+    operands.fill(made.b, problem.precision, device);
     device.fill_bytes(c.data, kPoison, c.bytes());
     plan->launch(made.b, c, device.stream());
     device.synchronize();

@@ -31,6 +31,7 @@ class ExactOperands {
     std::unique_ptr<ReferenceChecker> reference;
   };
   const OnDevice& on_device(const Problem& problem, Device& device);
+  void fill(const DenseView& b, Precision precision, Device& device) const;
   void release_memory() { on_device_.clear(); }  // of all devices
 
  private:

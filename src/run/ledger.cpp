@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "io/output.hpp"
 #include "report/baselines.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
@@ -29,50 +29,62 @@ bool is_pending(std::optional<Status> recorded, Resume resume) {
 
 Ledger::Ledger(const RunOptions& options, RunContext context)
     : options_(options), warnings_(options.limits.noise, context.timer_floor_us) {
-  if (!options.json.empty() || !options.csv.empty())
-    journal_.emplace(Journal::Paths{options.json, options.csv}, std::move(context),
-                     options.resume != Resume::none);
+  if (options.json.empty() && options.csv.empty()) return;
+  journal_.emplace(Journal::Paths{options.json, options.csv}, std::move(context),
+                   options.resume != Resume::none ? Earlier::take_over
+                   : options.overwrite            ? Earlier::give_up
+                                                  : Earlier::keep);
+  for (const std::string& line : journal_->damaged()) say("spmmbench: {}\n", line);
 }
 
-std::optional<Status> Ledger::status_of(const std::string& key) const {
-  if (journal_) return journal_->status_of(key);
+std::optional<Recorded> Ledger::find(const std::string& key) const {
+  if (journal_) return journal_->find(key);
   const auto it = options_.known.find(key);
   return it == options_.known.end() ? std::nullopt : std::optional(it->second);
 }
 
-std::map<std::string, Status> Ledger::known_of(const std::string& input) const {
-  return journal_ ? journal_->statuses_of(to_printable(input)) : options_.known;
+std::map<std::string, Recorded> Ledger::known_of(const std::string& input) const {
+  return journal_ ? journal_->cases_of(to_printable(input)) : options_.known;
 }
 
 bool Ledger::pending(const ResultRow& planned) const {
-  return options_.resume == Resume::none ||
-         is_pending(status_of(case_key(planned)), options_.resume);
+  if (options_.resume == Resume::none) return true;
+  const std::optional<Recorded> recorded = find(case_key(planned));
+  if (recorded && !planned.matrix.sha256.empty() && planned.matrix.sha256 != recorded->sha256)
+    return true;
+  return is_pending(recorded ? std::optional(recorded->status) : std::nullopt, options_.resume);
 }
 
 bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const {
   // An input that brings its own B has another N than planned.
   if (options_.resume == Resume::failed) {
-    const std::map<std::string, Status> cases = known_of(input);
-    return std::any_of(cases.begin(), cases.end(),
-                       [](const auto& entry) { return to_repeat(entry.second, Resume::failed); });
+    const std::map<std::string, Recorded> cases = known_of(input);
+    return std::any_of(cases.begin(), cases.end(), [](const auto& entry) {
+      return to_repeat(entry.second.status, Resume::failed);
+    });
   }
+  if (!input.starts_with(kGeneratorPrefix)) return true;
   return std::any_of(planned.begin(), planned.end(),
                      [this](const ResultRow& row) { return pending(row); });
 }
 
 void Ledger::begin(std::size_t cases, std::size_t pending) {
+  planned_ = cases;
   progress_.emplace(cases, pending, options_.quiet);
 }
 
 void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
   wrong_ |= row.status == Status::wrong;
   failed_ |= row.status == Status::failed || row.status == Status::timeout;
+  measured_ |= row.status != Status::skipped;
   warnings_.add(row);
-  if (journal_) journal_->append(row);
-  if (options_.jsonl) {
-    fmt::print("{}\n", dump_line(to_json(row)));
-    std::fflush(stdout);
+  const std::size_t given_up = journal_ ? journal_->append(row) : 0;
+  if (given_up > 0) {
+    progress_->clear();
+    say("spmmbench: {}: another matrix than before: {} earlier rows are given up\n",
+        row.matrix.source, given_up);
   }
+  if (options_.jsonl) show(dump_line(to_json(row)) + '\n');
   rows_of_matrix.push_back(std::move(row));
 }
 
@@ -85,8 +97,7 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
     for (const ResultRow& row : rows) own.add(row);
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
     for (ResultRow& row : rows) baselines.fill(row);
-    fmt::print("{}", format_table(rows, options_.table));
-    std::fflush(stdout);
+    show(format_table(rows, options_.table));
     summary_.add(rows);
   }
   rows.clear();
@@ -95,27 +106,47 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
 void Ledger::input_failed(const std::string& message, ExitCode code) {
   progress_->clear();
   constexpr std::string_view kPrefix = "spmmbench: ";  // of a child's message too
-  fmt::print(stderr, "{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, message);
+  say("{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, printable_message(message));
   (code == ExitCode::usage ? unreadable_ : incomplete_) = true;
+}
+
+// Where the rows go to a file, a table that cannot be written ends no run.
+void Ledger::show(const std::string& text) try {
+  if (!output_error_.empty()) return;
+  write_output(text);
+  flush_output();
+} catch (const Error& error) {
+  if (!journal_) throw;
+  output_error_ = error.what();
 }
 
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   progress_->clear();
-  fmt::print("{}", summary_.format(options_.table));
-  std::fflush(stdout);
+  show(summary_.format(options_.table));
   if (!options_.quiet)
     for (const std::string& warning : warnings_.lines())
-      fmt::print(stderr, "{}\n", wrap("warning: " + warning, terminal_width(STDERR_FILENO), 4));
+      say("{}\n", wrap("warning: " + warning, terminal_width(STDERR_FILENO), 4));
   if (journal_) {
     // The exit code speaks of the whole output file, rows kept from an earlier run included.
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
     failed_ |= journal_->any([](Status s) { return to_repeat(s, Resume::rest); });
-    journal_->finish(clocks_after, !interrupted && !incomplete_);
+    measured_ |= journal_->any([](Status s) { return s != Status::skipped; });
+    const std::size_t named = journal_->damaged().size();
+    const bool whole = !interrupted && !incomplete_;
+    incomplete_ |= journal_->finish(clocks_after, whole) != whole;
+    for (std::size_t i = named; i < journal_->damaged().size(); ++i)
+      say("spmmbench: {}: --resume measures it again\n", journal_->damaged()[i]);
   }
+  if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) return ExitCode::interrupted;
   if (wrong_) return ExitCode::wrong_result;
   if (failed_ || incomplete_) return ExitCode::some_failed;
-  return unreadable_ ? ExitCode::usage : ExitCode::ok;
+  if (unreadable_) return ExitCode::usage;
+  if (planned_ > 0 && !measured_ && options_.resume == Resume::none) {
+    say("spmmbench: nothing was measured: every case was skipped\n");
+    return ExitCode::some_failed;
+  }
+  return ExitCode::ok;
 }
 
 }  // namespace spmmbench

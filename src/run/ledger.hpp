@@ -26,14 +26,16 @@ class Ledger {
   // another run.
   Ledger(const RunOptions& options, RunContext context);
 
-  // Does this case still have to be measured?
+  // Does this case still have to be measured? A row of another matrix than the planned one's, where
+  // that is loaded, counts for nothing.
   bool pending(const ResultRow& planned) const;
-  // False where no case of the input can be pending, so that it need not be loaded.
+  // False where no case of the input can be pending, so that it need not be loaded. What a file
+  // holds can have changed, so those are loaded.
   bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
   void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
 
-  // Status of every case of the input that has a row already, by case_key.
-  std::map<std::string, Status> known_of(const std::string& input) const;
+  // Every case of the input that has a row already, by case_key.
+  std::map<std::string, Recorded> known_of(const std::string& input) const;
 
   Progress& progress() { return *progress_; }
 
@@ -44,14 +46,18 @@ class Ledger {
   ExitCode finish(const ClockState& clocks_after, bool interrupted);
 
  private:
-  std::optional<Status> status_of(const std::string& key) const;
+  std::optional<Recorded> find(const std::string& key) const;
+  void show(const std::string& text);  // on stdout
 
   const RunOptions& options_;
   std::optional<Journal> journal_;
   std::optional<Progress> progress_;
   Summary summary_;
   Warnings warnings_;
+  std::size_t planned_ = 0;
+  std::string output_error_;  // why stdout could not be written; the output files go on
   bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;
+  bool measured_ = false;
 };
 
 }  // namespace spmmbench

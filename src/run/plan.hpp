@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/input.hpp"
+#include "report/journal.hpp"
 #include "report/table.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
@@ -51,7 +52,8 @@ struct RunOptions {
   TableStyle table;
   bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
-  std::map<std::string, Status> known;  // of the cases that have rows elsewhere, by case_key
+  bool overwrite = false;                 // give up what a run that did not end has left
+  std::map<std::string, Recorded> known;  // of the cases that have rows elsewhere, by case_key
   bool isolate = false;
   double timeout_s = 300;  // of one isolated case
   NoiseLimit::Limits limits;

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 
+#include "io/output.hpp"
 #include "report/terminal.hpp"
 #include "stats/sampler.hpp"
 
@@ -54,8 +54,7 @@ void Progress::draw() {
       fmt::format("[{}/{}] {}  {} {}", std::min(finished_ + 1, total_), total_, counts(), what_,
                   format_duration(steady_seconds() - started_s_));
   // A line that fills the last column makes some terminals go on to the next.
-  fmt::print(stderr, "\r\033[K{}", clip(line, terminal_width(STDERR_FILENO) - 1));
-  std::fflush(stderr);
+  write_status("\r\033[K" + clip(line, terminal_width(STDERR_FILENO) - 1));
 }
 
 void Progress::start(const std::string& what) {
@@ -85,13 +84,12 @@ void Progress::done() {
 
 void Progress::matrix_done(const std::string& name) {
   if (quiet_ || terminal_) return;
-  fmt::print(stderr, "[{}/{}] {}  {}\n", finished_, total_, counts(), name);
-  std::fflush(stderr);
+  say("[{}/{}] {}  {}\n", finished_, total_, counts(), name);
 }
 
 void Progress::clear() {
   const std::lock_guard lock(mutex_);
-  if (!what_.empty()) fmt::print(stderr, "\r\033[K");
+  if (!what_.empty()) write_status("\r\033[K");
   what_.clear();
 }
 

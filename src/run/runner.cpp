@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "gpu/backend.hpp"
+#include "io/output.hpp"
 #include "process/interrupt.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
@@ -18,6 +19,7 @@
 #include "run/protocol.hpp"
 #include "run/work.hpp"
 #include "select/cache.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -40,8 +42,8 @@ Machine open_machine(const RunOptions& options) {
   }
   if (wanted[0] >= 0 && count > 0) machine.gpu = open_cuda_device(wanted[0]);
   else if (!options.quiet)
-    fmt::print(stderr, "spmmbench: {}: running the CPU kernels\n",
-               wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
+    say("spmmbench: {}: running the CPU kernels\n",
+        wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
   return machine;
 }
 
@@ -128,29 +130,33 @@ class Run {
     poll_interrupt();
     const std::vector<ResultRow> expected = planned_rows(input);
     const std::size_t pending = count_pending(expected);
-    ledger_.progress().skip(expected.size() - pending);
-    if (!ledger_.may_be_pending(input, expected)) return;
-    ledger_.progress().start(fmt::format("loading {}", input));
+    if (!ledger_.may_be_pending(input, expected)) return ledger_.progress().skip(expected.size());
+    ledger_.progress().start(fmt::format("loading {}", to_printable(input)));
     std::optional<LoadedInput> loaded = try_load(input);
-    if (!loaded) return ledger_.progress().drop(pending);
+    if (!loaded) {
+      ledger_.progress().skip(expected.size() - pending);
+      return ledger_.progress().drop(pending);
+    }
+    const MatrixSummary summary = summarise_matrix(loaded->a);
     // An input that brings its own B decides N.
     const std::vector<std::int64_t> ns =
         loaded->b ? std::vector<std::int64_t>{loaded->b->cols} : options_.ns;
     std::vector<std::pair<PlannedCase, ResultRow>> cases;
     for (const PlannedCase& planned : plan_cases(options_, groups_, ns)) {
       ResultRow row = planned_row(options_, input, planned);
+      row.matrix = summary;
       if (ledger_.pending(row)) cases.emplace_back(planned, std::move(row));
     }
+    if (cases.size() < expected.size())
+      ledger_.progress().skip(expected.size() - std::max(pending, cases.size()));
     if (cases.size() < pending) ledger_.progress().drop(pending - cases.size());
 
-    const MatrixSummary summary = summarise_matrix(loaded->a);
     const double load_ms = loaded->a.load_ms;
     if (options_.isolate) loaded.reset();  // the children load it
     std::optional<MatrixRun> matrix;
     if (loaded) matrix.emplace(*loaded, options_, machine_);
     for (auto& [planned, row] : cases) {
       poll_interrupt();
-      row.matrix = summary;
       row.stages_ms["load"] = load_ms;
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
       if (matrix) measure_here(*matrix, planned, row);
@@ -159,7 +165,7 @@ class Run {
       ledger_.progress().done();
       if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
         ledger_.progress().clear();
-        fmt::print(stderr, "spmmbench: {}\n", warning);
+        say("spmmbench: {}\n", warning);
       }
       ledger_.add(std::move(row), rows_);
     }

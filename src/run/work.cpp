@@ -49,7 +49,7 @@ std::string describe_work(const RunOptions& options) {
   // Bound by name so that a new option does not compile until it is written and read here.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
-               quiet, tables, table, jsonl, resume, known, isolate, timeout_s, limits, device,
+               quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s, limits, device,
                devices, one_launch, after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
@@ -89,7 +89,8 @@ std::string describe_work(const RunOptions& options) {
   for (const Precision precision : precisions)
     work["precisions"].push_back(static_cast<int>(precision));
   for (const Spec& spec : reorderings) work["reorderings"].push_back(spec.to_string());
-  for (const auto& [key, status] : known) work["known"].push_back({key, static_cast<int>(status)});
+  for (const auto& [key, recorded] : known)
+    work["known"].push_back({key, static_cast<int>(recorded.status), recorded.sha256});
   return work.dump();
 }
 
@@ -124,7 +125,8 @@ RunOptions read_work(const std::string& text) try {
   options.jsonl = work.at("jsonl");
   options.resume = read_enum(work.at("resume"), Resume::failed);
   for (const Json& entry : work.at("known"))
-    options.known[entry.at(0).get<std::string>()] = read_enum(entry.at(1), Status::timeout);
+    options.known[entry.at(0).get<std::string>()] = {read_enum(entry.at(1), Status::timeout),
+                                                     entry.at(2).get<std::string>()};
   options.isolate = work.at("isolate");
   options.timeout_s = work.at("timeout_s");
   options.limits.noise = work.at("noise");

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 PROGRAM = os.environ.get("SPMMBENCH")
 SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
@@ -45,6 +46,12 @@ def read(path):
 
 def write(path, document):
     pathlib.Path(path).write_text(json.dumps(document))
+
+
+def journal_line(value):
+    """A line of a journal: its last member is the checksum of what stands before it."""
+    body = json.dumps(value)[:-1]
+    return f'{body},"crc32":"{zlib.crc32(body.encode()):08x}"}}\n'
 
 
 def case_of(row):

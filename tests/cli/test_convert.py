@@ -71,7 +71,8 @@ class ConvertTest(unittest.TestCase):
         for arguments, expected in [
             (["none.mtx", "x.csr"], "none.mtx: cannot open: No such file"),
             (["a.mtx", "x.txt"], "x.txt: expected an output name that ends in"),
-            (["a.mtx", "no/x.csr"], "no/x.csr: cannot write: No such file"),
+            (["a.mtx", "a.bin/x.csr"], "a.bin/x.csr: cannot be written: Not a directory"),
+            (["a.mtx", "./a.mtx"], "./a.mtx: is the input a.mtx"),
             (["page.mtx", "x.csr"], "page.mtx:1: expected '%%MatrixMarket"),
             (["lfs.csr", "x.mtx"], "git lfs pull"),
             (["huge.mtx", "x.csr"], "huge.mtx:2: expected at most 2147483647 rows"),

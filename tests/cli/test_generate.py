@@ -53,7 +53,7 @@ class GenerateTest(unittest.TestCase):
             (("uniform?colour=2", "x.mtx"), "has no option 'colour'"),
             (("uniform?rows", "x.mtx"), "expected key=value"),
             (("uniform", "x.txt"), "expected an output name that ends in"),
-            (("uniform", "no/such/folder/x.mtx"), "no/such/folder"),
+            (("uniform", "/dev/null/x.mtx"), "/dev/null/x.mtx: cannot be written: Not a directory"),
             (("uniform", "x.mtx", "--b", self.folder / "b.npy"), "makes no B"),
             (
                 ("esmm?size=8", self.folder / "x.mtx", "--b", self.folder / "b.mtx"),

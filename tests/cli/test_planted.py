@@ -12,7 +12,7 @@ FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 N = 8
 SHORT_ROWS = 20  # beside the long one
 EVERY_LENGTH = ("drop", "twice")
-LONG_ONLY = ("swap", "half_sums", "stale_strip")  # swap needs two nonzeros, rounding many
+LONG_ONLY = ("swap", "half_sums", "stale_strip", "kept")  # swap needs two nonzeros, rounding many
 
 
 class PlantedTest(CliCase):

@@ -5,7 +5,7 @@ import csv
 import io
 import json
 
-from cli_case import SMALL, SOURCE, CliCase, case_of, main, read, write
+from cli_case import SMALL, SOURCE, CliCase, case_of, journal_line, main, read, write
 
 RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
 
@@ -125,7 +125,7 @@ class ShowTest(CliCase):
         journal = self.folder / "cut.json.journal"
         first = {**document["rows"][0], "status": "failed", "reason": "lost", "hot": None, "cold": None}
         lines = [document["context"], first, *document["rows"][:3]]
-        journal.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"matrix": {"na')
+        journal.write_text("".join(map(journal_line, lines)) + '{"matrix": {"na')
         self.assertEqual([case_of(row) for row in self.rows(journal)],
                          [case_of(row) for row in document["rows"][:3]])
         self.assertEqual({row["status"] for row in self.rows(journal)}, {"ok"})
@@ -137,7 +137,7 @@ class ShowTest(CliCase):
         row["speedup"] = dict.fromkeys(row["speedup"])
         baseline = {**row, "kernel": "cusparse_csr_default", "baseline": True, "precision": "fp32"}
         journal = self.folder / "out.json.journal"
-        journal.write_text("".join(json.dumps(x) + "\n" for x in (document["context"], row, baseline)))
+        journal.write_text("".join(map(journal_line, (document["context"], row, baseline))))
         self.assertEqual(self.rows(journal)[0]["speedup"]["cusparse_default_fp32"], 1)
 
     def test_what_is_no_run_is_refused_in_one_line(self):

@@ -2,7 +2,9 @@
 
 #include "planted_product.hpp"
 
+#include <cstring>
 #include <memory>
+#include <vector>
 
 #include "planted.hpp"
 #include "spmmbench/registry.hpp"
@@ -16,12 +18,19 @@ class ProductPlan final : public Plan {
       : a_(a), fault_(fault), entry_(planted_entry(a)) {}
 
   void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (fault_ == ProductFault::kept && b.data == kept_b_) {
+      std::memcpy(c.data, kept_c_.data(), kept_c_.size());
+      return;
+    }
     const bool stale = fault_ == ProductFault::stale_strip && launches_++ >= kLaunchesBeforeStale;
     for (std::int64_t row = 0; row < a_.rows; ++row)
       for (std::int64_t j = 0; j < c.cols - (stale ? kStaleStrip : 0); ++j)
         store_element(c.type, c.data,
                       c.layout == Layout::row_major ? row * c.ld + j : j * c.ld + row,
                       sum_of(row, b, j));
+    if (fault_ != ProductFault::kept) return;
+    kept_b_ = b.data;
+    kept_c_.assign(static_cast<const char*>(c.data), static_cast<const char*>(c.data) + c.bytes());
   }
   PlanReport report() const override { return {}; }
 
@@ -47,6 +56,8 @@ class ProductPlan final : public Plan {
   ProductFault fault_;
   std::int64_t entry_;
   int launches_ = 0;
+  const void* kept_b_ = nullptr;
+  std::vector<char> kept_c_;
 };
 
 class PreparedProduct final : public Prepared {

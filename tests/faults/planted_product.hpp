@@ -15,6 +15,7 @@ enum class ProductFault {
   swap,         // ... and the one after it are multiplied by each other's row of B
   half_sums,    // sums are kept in fp16
   stale_strip,  // the last columns of C are written by the first two launches only
+  kept,         // C of the first launch is given again while B lies in the same place
 };
 
 struct PlantedProduct {
@@ -28,6 +29,7 @@ inline constexpr std::array kPlantedProducts = {
     PlantedProduct{"swap", ProductFault::swap},
     PlantedProduct{"half_sums", ProductFault::half_sums},
     PlantedProduct{"stale_strip", ProductFault::stale_strip},
+    PlantedProduct{"kept", ProductFault::kept},
 };
 
 inline constexpr std::int64_t kStaleStrip = 4;  // columns

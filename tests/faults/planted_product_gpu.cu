@@ -51,6 +51,7 @@ class GpuProduct final : public Prepared {
       : rows_(a.rows),
         entry_(planted_entry(a)),
         fault_(fault),
+        device_(device),
         row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
         values_(device.upload(a.values)) {}
@@ -64,6 +65,13 @@ class GpuProduct final : public Prepared {
     explicit GpuPlan(const GpuProduct& product) : product_(product) {}
     void launch(const DenseView& b, const DenseView& c, Stream stream) override {
       const GpuProduct& p = product_;
+      const auto queue = static_cast<cudaStream_t>(stream.handle);
+      const bool keeps = p.fault_ == ProductFault::kept;
+      if (keeps && b.data == kept_b_) {
+        SPMMBENCH_CUDA(
+            cudaMemcpyAsync(c.data, kept_c_.data(), c.bytes(), cudaMemcpyDefault, queue));
+        return;
+      }
       const bool stale =
           p.fault_ == ProductFault::stale_strip && launches_++ >= kLaunchesBeforeStale;
       const std::int64_t columns = c.cols - (stale ? kStaleStrip : 0);
@@ -76,21 +84,27 @@ class GpuProduct final : public Prepared {
         visit_element_type(c.type, [&](auto* c_tag) {
           product_kernel<std::remove_pointer_t<decltype(b_tag)>,
                          std::remove_pointer_t<decltype(c_tag)>>
-              <<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(a, b, c, columns,
-                                                                                  p.fault_);
+              <<<blocks, kThreads, 0, queue>>>(a, b, c, columns, p.fault_);
         });
       });
       SPMMBENCH_CUDA_LAUNCHED();
+      if (!keeps) return;
+      kept_b_ = b.data;
+      kept_c_ = p.device_.allocate(c.bytes());
+      SPMMBENCH_CUDA(cudaMemcpyAsync(kept_c_.data(), c.data, c.bytes(), cudaMemcpyDefault, queue));
     }
     PlanReport report() const override { return {}; }
 
    private:
     const GpuProduct& product_;
     int launches_ = 0;
+    const void* kept_b_ = nullptr;
+    Buffer kept_c_;
   };
 
   std::int64_t rows_, entry_;
   ProductFault fault_;
+  Device& device_;
   Buffer row_ptr_, col_idx_, values_;
 };
 

@@ -33,7 +33,7 @@ RunOptions every_option() {
   options.csv = "c";
   options.quiet = options.jsonl = true;
   options.resume = Resume::failed;
-  options.known = {{"key", Status::timeout}};
+  options.known = {{"key", {Status::timeout, "00ff"}}};
   options.isolate = true;
   options.timeout_s = 0.1;
   options.limits = {0.125, 3, 7, 0.3};

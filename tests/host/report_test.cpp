@@ -13,7 +13,6 @@
 #include "report/answer.hpp"
 #include "report/baselines.hpp"
 #include "report/csv.hpp"
-#include "report/journal.hpp"
 #include "report/json.hpp"
 #include "report/table.hpp"
 #include "report/terminal.hpp"
@@ -397,68 +396,6 @@ TEST(Baselines, WrongRowsNeitherGiveNorGetASpeedUp) {
   mine.status = Status::wrong;
   baselines.fill(mine);
   EXPECT_FALSE(mine.speedup.cusparse_default_fp32);
-}
-
-TEST_F(ReportFiles, JournalBecomesADocumentAndACsv) {
-  Journal journal({path("out.json"), path("out.csv")}, context_, false);
-  journal.append(row_of("cusparse_csr_default", "fp32", 100, true));
-  journal.append(row_of("rsh", "fp16", 20));
-  journal.finish({}, true);
-  const ResultDocument document = read_document(path("out.json"));
-  ASSERT_EQ(document.rows.size(), 2U);
-  EXPECT_TRUE(document.complete);
-  EXPECT_DOUBLE_EQ(*document.rows[1].speedup.cusparse_default_fp32, 5);
-  EXPECT_FALSE(std::filesystem::exists(path("out.json.journal")));
-  const std::string csv = read(path("out.csv"));
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
-  const auto json = nlohmann::ordered_json::parse(read(path("out.json")));
-  ASSERT_EQ(json.at("answers").size(), 1U);
-  EXPECT_EQ(json.at("answers")[0].at("steps")[0].at("kernel"), "rsh");
-}
-
-TEST_F(ReportFiles, ResumeKeepsRowsReplacesRetriedOnesAndPassesOverACutLine) {
-  {
-    Journal journal({path("out.json"), ""}, context_, false);
-    journal.append(row_of("a", "fp16", 1));
-    ResultRow failed = row_of("b", "fp16", 2);
-    failed.status = Status::failed;
-    journal.append(failed);
-  }
-  std::ofstream(path("out.json.journal"), std::ios::app) << "{\"matrix\": {\"na";
-  Journal journal({path("out.json"), ""}, context_, true);
-  EXPECT_EQ(journal.status_of(case_key(row_of("a", "fp16", 1))), Status::ok);
-  EXPECT_EQ(journal.status_of(case_key(row_of("b", "fp16", 1))), Status::failed);
-  EXPECT_FALSE(journal.status_of(case_key(row_of("c", "fp16", 1))));
-  journal.append(row_of("b", "fp16", 3));
-  journal.finish({}, true);
-  const ResultDocument document = read_document(path("out.json"));
-  ASSERT_EQ(document.rows.size(), 2U);
-  EXPECT_EQ(document.rows[1].status, Status::ok);
-  EXPECT_DOUBLE_EQ(document.rows[1].hot->median_us, 3);
-}
-
-TEST_F(ReportFiles, AnInterruptedRunLeavesAValidDocumentAndItsJournal) {
-  Journal journal({path("out.json"), ""}, context_, false);
-  journal.append(row_of("a", "fp16", 1));
-  journal.finish({}, false);
-  EXPECT_FALSE(read_document(path("out.json")).complete);
-  EXPECT_TRUE(std::filesystem::exists(path("out.json.journal")));
-}
-
-TEST_F(ReportFiles, ResumeOnAnotherDeviceIsNotComparable) {
-  { Journal journal({path("out.json"), ""}, context_, false); }
-  context_.device.name = "another";
-  try {
-    Journal journal({path("out.json"), ""}, context_, true);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::not_comparable);
-  }
-}
-
-TEST_F(ReportFiles, UnwritableOutputIsFoundBeforeAnyMeasurement) {
-  EXPECT_THROW(Journal({path("absent/out.json"), ""}, context_, false), Error);
-  EXPECT_THROW(Journal({folder_.string(), ""}, context_, false), Error);
 }
 
 TEST_F(ReportFiles, WhatIsNoResultDocumentIsRefused) {

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Whatever becomes of the outputs: what was measured is kept, and the exit code says what was not written."""
+
+import json
+import os
+import pathlib
+import subprocess
+import threading
+
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, CliCase, case_of, main, read
+
+RUN = ("run", SMALL, "-n", "8,16", "-k", "cpu_csr", *QUICK)
+
+
+class OutputTest(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out.json"
+
+    def shell(self, redirections, *args):
+        """`spmmbench ARGS REDIRECTIONS`; stderr is read unless redirected."""
+        return subprocess.run(["sh", "-c", f'exec "$0" "$@" {redirections}', PROGRAM, *map(str, args)],
+                              capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
+
+    def assert_whole(self, path, cases=2):
+        document = read(path)
+        self.assertTrue(document["complete"])
+        self.assertEqual(len(document["rows"]), cases)
+
+    def test_a_full_or_closed_standard_output_is_exit_code_1_everywhere(self):
+        self.spmmbench(*RUN, "--json", self.out, "-q")
+        for args in (["--version"], ["--help"], ["run", "--help"], ["list"], ["list", "schema"],
+                     ["inspect", SMALL], ["inspect", SMALL, "--json"], ["show", self.out],
+                     ["show", self.out, "--format", "csv"], ["compare", self.out, self.out],
+                     ["compare", self.out, self.out, "--json", "-"], ["merge", self.folder / "m.json", self.out],
+                     ["run", SMALL, "--dry-run", "-k", "cpu_csr"], [*RUN], [*RUN, "--json", "-"],
+                     [*RUN, "--csv", "/dev/full", "-q"], [*RUN, "--jsonl"]):
+            for redirection in (">/dev/full", ">&-"):
+                with self.subTest(args=args, redirection=redirection):
+                    result = self.shell(redirection, *args)
+                    self.assertEqual(result.returncode, 1, result.stderr)
+                    self.assertIn("cannot be written: ", result.stderr)
+
+    def test_closed_descriptors_cost_no_row(self):
+        for redirections in (">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"):
+            with self.subTest(redirections):
+                result = self.shell(redirections, *RUN, "--json", self.out)
+                self.assertEqual(result.returncode, 0 if redirections == "2>/dev/full" else 1)
+                self.assert_whole(self.out)
+        self.assertEqual(self.shell("<&- >&- 2>&-", *RUN, "--json", self.out, "-q").returncode, 0)
+        self.assert_whole(self.out)
+
+    def test_a_reader_that_leaves_costs_no_row(self):
+        result = self.shell("| true", *RUN, "--json", self.out)
+        self.assertEqual(result.returncode, 0, "of true")
+        self.assert_whole(self.out)
+
+    def test_an_output_is_no_input(self):
+        self.spmmbench(*RUN, "--json", self.out, "-q")
+        before = self.out.read_bytes()
+        matrix = self.folder / "a.mtx"
+        matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        link = self.folder / "link.json"
+        link.symlink_to(matrix)
+        for args in (("run", matrix, "-k", "cpu_csr", *QUICK, "-q", "--json", link),
+                     ("run", f"@{self.out}", "-k", "cpu_csr", *QUICK, "-q", "--csv", self.out),
+                     ("merge", self.folder / "m", self.out, "--csv", self.out), ("compare", "--calibrate", self.out, self.out),
+                     ("compare", self.out, self.out, "--json", self.out)):
+            self.assert_one_line(self.spmmbench(*args), 1, "is the input")
+        self.assertEqual(self.out.read_bytes(), before)
+        self.assertEqual(matrix.read_text().count("\n"), 3)
+
+    def test_links_are_followed_folders_made_and_modes_kept(self):
+        target = self.folder / "kept.json"
+        target.write_text("")
+        target.chmod(0o640)
+        link = self.folder / "link.json"
+        link.symlink_to("kept.json")
+        self.spmmbench(*RUN, "--json", link, "--csv", self.folder / "a/b/out.csv", "-q")
+        self.assertTrue(link.is_symlink())
+        self.assert_whole(target)
+        self.assertEqual(target.stat().st_mode & 0o777, 0o640)
+        self.assertEqual(len((self.folder / "a/b/out.csv").read_text().splitlines()), 3)
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        (self.folder / "new.json.part").symlink_to(victim)
+        self.assert_one_line(self.spmmbench(*RUN, "--json", self.folder / "new.json", "-q"), 1, "is in the way")
+        self.assertEqual(victim.read_text(), "precious")
+
+    def test_devices_and_pipes_are_written_as_streams(self):
+        self.assertEqual(self.spmmbench(*RUN, "--json", "/dev/null", "-q").returncode, 0)
+        result = self.spmmbench(*RUN, "--json", "/dev/stdout")
+        self.assertEqual(len(json.loads(result.stdout)["rows"]), 2)
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        self.assert_one_line(self.spmmbench(*RUN, "--json", pipe, "-q"), 1, "nobody reads this pipe")
+        texts = []
+        reader = threading.Thread(target=lambda: texts.append(pipe.read_text()))
+        reader.start()
+        with self.folder.joinpath("ready").open("w"):
+            while self.spmmbench(*RUN, "--json", pipe, "-q").returncode == 1:  # until the reader is there
+                pass
+        reader.join(60)
+        self.assertEqual(len(json.loads(texts[0])["rows"]), 2)
+
+    def test_rows_outlive_a_stream_that_is_full(self):
+        result = self.spmmbench(*RUN, "--json", "/dev/full", "-q")
+        self.assert_one_line(result, 1, "No space left on device; the rows are kept in ")
+        kept = pathlib.Path(result.stderr.split()[-1])
+        self.assertEqual(self.spmmbench("show", kept).stdout.count("* cpu_csr"), 2)
+        kept.unlink()
+        kept.parent.rmdir()
+
+
+class EarlierRunTest(CliCase):
+    def setUp(self):
+        super().setUp()
+        self.out = self.folder / "out.json"
+        self.journal = self.folder / "out.json.journal"
+        self.matrix = self.folder / "a.mtx"
+        self.write_matrix("2 2 2\n1 1 1\n2 2 1\n")
+
+    def write_matrix(self, text):
+        self.matrix.write_text("%%MatrixMarket matrix coordinate real general\n" + text)
+
+    def run_it(self, *args, code=0):
+        result = self.run_cpu(self.matrix, SMALL, "-q", "--json", self.out, *args)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def leave_a_journal(self):
+        """As a kill after two of four cases leaves it."""
+        slow = subprocess.Popen([PROGRAM, "run", self.matrix, SMALL, "-n", "8,16", "-k", "cpu_csr", "--device", "-1",
+                                 "--no-baselines", "--noise", "0", "--max-samples", "1000000", "--max-seconds", "0.3",
+                                 "-q", "--json", self.out], env=ENVIRONMENT)
+        while not self.journal.exists() or self.journal.read_text().count("\n") < 4:
+            self.assertIsNone(slow.poll())
+        slow.kill()
+        slow.communicate()
+        return ("--noise", "0", "--min-samples", "10", "--max-samples", "1000000", "--max-seconds", "0.3")
+
+    def test_an_earlier_run_is_given_up_only_when_that_is_asked_for(self):
+        self.leave_a_journal()
+        before = self.journal.read_bytes()
+        self.assert_one_line(self.run_it(code=1), 1, "--resume goes on with it, --overwrite gives it up")
+        self.assertEqual(self.journal.read_bytes(), before)
+        self.run_it("--overwrite")
+        self.assertEqual(len(read(self.out)["rows"]), 2)
+        self.assertFalse(self.journal.exists())
+
+    def test_a_replaced_matrix_is_measured_again(self):
+        self.run_it("-n", "8,16")
+        before = {case_of(row): row for row in read(self.out)["rows"]}
+        self.write_matrix("2 2 1\n1 2 1\n")
+        result = self.run_it("-n", "8,16", "--resume")
+        self.assertIn("another matrix than before: 2 earlier rows are given up", result.stderr)
+        after = {case_of(row): row for row in read(self.out)["rows"]}
+        self.assertEqual(after.keys(), before.keys())
+        for key, row in after.items():
+            replaced = key[0] == str(self.matrix)
+            self.assertEqual(row["matrix"]["sha256"] != before[key]["matrix"]["sha256"], replaced)
+            self.assertEqual(row["hot"] != before[key]["hot"], replaced)
+        self.assertEqual(self.run_it("-n", "8,16", "--resume").stderr, "")
+
+    def test_a_damaged_row_is_named_and_measured_again(self):
+        self.run_it("-n", "8,16,32", "--csv", self.folder / "out.csv")
+        self.out.unlink()
+        csv = self.folder / "out.csv"
+        self.run_cpu(self.matrix, "-n", "8,16,32", "-q", "--csv", csv, "--overwrite")
+        journal = self.folder / "out.csv.journal"
+        lines = journal.read_text().splitlines(keepends=True)
+        lines[3] = lines[3].replace('"n":16', '"n":61')
+        journal.write_text("".join(lines))
+        shown = self.spmmbench("show", journal)
+        self.assertIn(f"{journal}:4: damaged: the checksum does not match\n", shown.stderr)
+        result = self.run_cpu(self.matrix, "-n", "8,16,32", "-q", "--csv", csv, "--resume")
+        self.assert_one_line(result, 0, f"{journal}:4: damaged")
+        self.assertEqual(len(csv.read_text().splitlines()), 4)
+
+    def test_a_csv_alone_is_gone_on_with(self):
+        csv = self.folder / "out.csv"
+        for n, rows in ((8, 1), (16, 2)):
+            self.run_cpu(SMALL, "-n", n, "-q", "--csv", csv, "--resume")
+            self.assertEqual(len(csv.read_text().splitlines()), 1 + rows)
+        self.run_cpu(SMALL, "-n", 8, "-q", "--csv", csv)
+        self.assertEqual(len(csv.read_text().splitlines()), 2)
+
+    def test_rows_of_another_build_are_refused_with_the_way_on(self):
+        self.run_it()
+        document = read(self.out)
+        document["context"]["git_revision"] = "0123"
+        self.out.write_text(json.dumps(document))
+        before = self.out.read_bytes()
+        self.assert_one_line(self.run_it("--resume", code=5), 5, "revision was '0123' and is '")
+        self.assertEqual(self.out.read_bytes(), before)
+
+    def test_nothing_measured_is_no_success(self):
+        result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q")
+        self.assert_one_line(result, 4, "nothing was measured")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+// What becomes of output files: links, modes, other writers, pipes, what is in the way.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "io/output.hpp"
+#include "io_fixtures.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(OutputFile, appears_when_it_is_complete_and_its_folders_with_it) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("new/deep/out");
+  {
+    OutputFile file(path);
+    file.write("half");
+  }
+  EXPECT_TRUE(fs::is_empty(folder.file("new/deep")));
+  OutputFile file(path);
+  file.write("whole");
+  EXPECT_FALSE(fs::exists(path));
+  file.commit();
+  EXPECT_EQ(read_bytes(path), "whole");
+  EXPECT_FALSE(fs::exists(path + ".part"));
+}
+
+TEST(OutputFile, replaces_what_a_link_leads_to_and_keeps_its_mode) {
+  const ScratchFolder folder;
+  const std::string target = folder.write("data/target", "old"), link = folder.file("link");
+  ::chmod(target.c_str(), 0640);
+  fs::create_symlink("data/target", link);
+  write_file(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_bytes(target), "new");
+  struct stat status {};
+  ::stat(target.c_str(), &status);
+  EXPECT_EQ(status.st_mode & 07777, 0640U);
+  fs::create_symlink("data/none", folder.file("dangling"));
+  write_file(folder.file("dangling"), "new");
+  EXPECT_EQ(read_bytes(folder.file("data/none")), "new");
+  fs::create_symlink("loop", folder.file("loop"));
+  EXPECT_TRUE(contains(error_of([&] { write_file(folder.file("loop"), "x"); }), "symbolic links"));
+}
+
+TEST(OutputFile, does_not_follow_a_link_at_its_temporary_name) {
+  const ScratchFolder folder;
+  const std::string victim = folder.write("victim", "precious"), path = folder.file("out");
+  fs::create_symlink(victim, path + ".part");
+  EXPECT_TRUE(contains(error_of([&] { write_file(path, "x"); }), "out.part: is in the way"));
+  EXPECT_EQ(read_bytes(victim), "precious");
+}
+
+TEST(OutputFile, has_one_writer_and_takes_over_what_a_killed_one_left) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("out");
+  {
+    const OutputFile first(path);
+    EXPECT_TRUE(contains(error_of([&] { OutputFile second(path); }), "another run is writing it"));
+  }
+  folder.write("out.part", "left by a kill");
+  write_file(path, "whole");
+  EXPECT_EQ(read_bytes(path), "whole");
+}
+
+TEST(OutputFile, is_written_as_it_comes_to_a_device_or_a_pipe) {
+  const ScratchFolder folder;
+  const std::string full = error_of([] { write_file("/dev/full", "x"); });
+  EXPECT_EQ(full, "/dev/full: cannot be written: No space left on device");
+  const std::string pipe = folder.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(is_stream(pipe));
+  EXPECT_TRUE(contains(error_of([&] { OutputFile file(pipe); }), "nobody reads this pipe"));
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  write_file(pipe, "text");
+  char text[8] = {};
+  EXPECT_EQ(::read(reader, text, sizeof text), 4);
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
+TEST(OutputFile, is_no_input) {
+  const ScratchFolder folder;
+  const std::string a = folder.write("a", "x"), link = folder.file("link");
+  fs::create_symlink(a, link);
+  EXPECT_TRUE(contains(error_of([&] {
+                         require_not_an_input(link, {"gen:x", a});
+                       }),
+                       "is the input"));
+  require_not_an_input(folder.file("b"), {a});
+  require_not_an_input("/dev/null", {"/dev/null"});
+}
+
+}  // namespace
+}  // namespace spmmbench::test

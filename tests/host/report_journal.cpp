@@ -1,0 +1,210 @@
+// What a journal keeps of a run that ends at any moment, and what damage to it costs.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "io_fixtures.hpp"
+#include "report/journal.hpp"
+#include "report/json.hpp"
+#include "stats/quantiles.hpp"
+
+namespace spmmbench {
+namespace {
+
+ResultRow row_of(const std::string& kernel, double hot_us, const std::string& sha256 = "00ff") {
+  ResultRow row;
+  row.matrix = {"m", "m.mtx", sha256, 10, 20, 30, 3, 0.5, 9};
+  row.n = 128;
+  row.kernel = kernel;
+  row.precision = "fp16";
+  row.c_type = "fp32";
+  row.layout = "row";
+  row.reorder = "none";
+  row.status = Status::ok;
+  row.hot = summarise({hot_us, hot_us + 1, hot_us - 1}, 10);
+  row.cold = summarise({hot_us * 2}, 1);
+  return row;
+}
+
+class JournalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    context_.device.name = "device";
+    context_.git_revision = "0123";
+  }
+  std::string json() const { return folder_.file("out.json"); }
+  std::string journal() const { return json() + ".journal"; }
+  Journal open(Earlier earlier) const { return {{json(), ""}, context_, earlier}; }
+  // As a kill leaves it.
+  void leave(const std::vector<ResultRow>& rows) const {
+    Journal journal = open(Earlier::keep);
+    for (const ResultRow& row : rows) journal.append(row);
+  }
+  std::vector<std::string> kernels_of(const ResultDocument& document) const {
+    std::vector<std::string> names;
+    for (const ResultRow& row : document.rows) names.push_back(row.kernel);
+    return names;
+  }
+
+  test::ScratchFolder folder_;
+  RunContext context_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(JournalTest, becomes_a_document_and_a_csv) {
+  ResultRow baseline = row_of("cusparse_csr_default", 100);
+  baseline.precision = "fp32";
+  baseline.baseline = true;
+  Journal both({json(), folder_.file("new/out.csv")}, context_, Earlier::keep);
+  both.append(baseline);
+  both.append(row_of("rsh", 20));
+  EXPECT_TRUE(both.finish({}, true));
+  const ResultDocument document = read_document(json());
+  EXPECT_EQ(kernels_of(document), (Names{"cusparse_csr_default", "rsh"}));
+  EXPECT_TRUE(document.complete);
+  EXPECT_DOUBLE_EQ(*document.rows[1].speedup.cusparse_default_fp32, 5);
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  const std::string csv = test::read_bytes(folder_.file("new/out.csv"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST_F(JournalTest, is_gone_on_with_and_a_cut_line_is_passed_over) {
+  ResultRow failed = row_of("b", 2);
+  failed.status = Status::failed;
+  leave({row_of("a", 1), failed});
+  std::ofstream(journal(), std::ios::app) << "{\"matrix\": {\"na";
+  Journal again = open(Earlier::take_over);
+  EXPECT_TRUE(again.damaged().empty());
+  EXPECT_EQ(again.find(case_key(row_of("a", 1)))->status, Status::ok);
+  EXPECT_EQ(again.find(case_key(row_of("b", 1)))->status, Status::failed);
+  EXPECT_FALSE(again.find(case_key(row_of("c", 1))));
+  again.append(row_of("b", 3));
+  EXPECT_TRUE(again.finish({}, true));
+  const ResultDocument document = read_document(json());
+  ASSERT_EQ(kernels_of(document), (Names{"a", "b"}));
+  EXPECT_DOUBLE_EQ(document.rows[1].hot->median_us, 3);
+}
+
+TEST_F(JournalTest, of_an_interrupted_run_stays_beside_a_valid_document) {
+  Journal interrupted = open(Earlier::keep);
+  interrupted.append(row_of("a", 1));
+  EXPECT_FALSE(interrupted.finish({}, false));
+  EXPECT_FALSE(read_document(json()).complete);
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
+}
+
+TEST_F(JournalTest, with_rows_is_given_up_only_when_that_is_asked_for) {
+  leave({row_of("a", 1)});
+  EXPECT_NE(test::error_of([&] { open(Earlier::keep); }).find("--overwrite"), std::string::npos);
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
+  open(Earlier::give_up);
+  EXPECT_TRUE(read_journal(journal()).rows.empty());
+  open(Earlier::keep);  // nothing is lost with it
+}
+
+TEST_F(JournalTest, of_another_build_device_seed_or_protocol_is_refused) {
+  context_.protocol["noise_limit"] = "0.01";
+  leave({row_of("a", 1)});
+  const RunContext own = context_;
+  const std::function<void()> changes[] = {
+      [&] { context_.device.name = "another"; }, [&] { context_.git_revision = "4567"; },
+      [&] { context_.build_flags = "Debug"; }, [&] { context_.seed = 9; },
+      [&] { context_.protocol["noise_limit"] = "0.2"; }};
+  for (const auto& change : changes) {
+    context_ = own;
+    change();
+    try {
+      open(Earlier::take_over);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::not_comparable) << error.what();
+    }
+  }
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
+}
+
+TEST_F(JournalTest, gives_up_the_rows_of_a_matrix_that_was_replaced) {
+  leave({row_of("a", 1), row_of("b", 1)});
+  Journal again = open(Earlier::take_over);
+  EXPECT_EQ(again.append(row_of("c", 1, "11aa")), 2U);
+  EXPECT_FALSE(again.find(case_key(row_of("a", 1))));
+  EXPECT_EQ(again.append(row_of("b", 1, "11aa")), 0U);
+  EXPECT_TRUE(again.finish({}, true));
+  EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
+}
+
+TEST_F(JournalTest, loses_only_the_line_that_is_damaged_and_names_it) {
+  leave({row_of("a", 1), row_of("b", 2), row_of("c", 3)});
+  const std::string whole = test::read_bytes(journal());
+  std::mt19937_64 random(5);
+  for (int repetition = 0; repetition < 200; ++repetition) {
+    std::string bytes = whole;
+    const std::size_t at = random() % bytes.size();
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random() % 8));
+    std::ofstream(journal(), std::ios::binary) << bytes;
+    std::vector<std::string> damaged;
+    const ResultDocument document = read_journal(journal(), &damaged);
+    const auto line = std::count(whole.begin(), whole.begin() + at, '\n') + 1;
+    const bool line_break = whole[at] == '\n';
+    Names left = {"a", "b", "c"};
+    if (line == 5 && line_break) {  // the last, and what it held is whole
+      EXPECT_TRUE(damaged.empty());
+    } else {
+      EXPECT_EQ(damaged.front().substr(journal().size()),
+                fmt::format(":{}: damaged: the checksum does not match", line));
+      if (line_break && line >= 2) left.erase(left.begin() + (line - 2));  // one with the next
+      if (line > 2) left.erase(left.begin() + (line - 3));
+    }
+    EXPECT_EQ(kernels_of(document), left) << "byte " << at;
+  }
+}
+
+TEST_F(JournalTest, that_cannot_be_read_back_leaves_no_complete_document) {
+  Journal run = open(Earlier::keep);
+  run.append(row_of("a", 1));
+  run.append(row_of("b", 2));
+  std::string bytes = test::read_bytes(journal());
+  bytes[bytes.size() - 100] ^= 1;
+  {
+    std::fstream file(journal(), std::ios::in | std::ios::out | std::ios::binary);
+    file << bytes;
+  }
+  EXPECT_FALSE(run.finish({}, true));
+  EXPECT_EQ(run.damaged().size(), 1U);
+  const ResultDocument document = read_document(json());
+  EXPECT_FALSE(document.complete);
+  EXPECT_EQ(kernels_of(document), Names{"a"});
+}
+
+TEST_F(JournalTest, has_one_writer) {
+  const Journal first = open(Earlier::keep);
+  EXPECT_NE(test::error_of([&] { open(Earlier::take_over); }).find("another run is writing it"),
+            std::string::npos);
+}
+
+TEST_F(JournalTest, of_a_csv_alone_stays_so_that_the_csv_can_be_gone_on_with) {
+  const std::string csv = folder_.file("out.csv");
+  for (const char* kernel : {"a", "b"}) {
+    Journal run({"", csv}, context_, Earlier::take_over);
+    run.append(row_of(kernel, 1));
+    EXPECT_TRUE(run.finish({}, true));
+  }
+  const std::string text = test::read_bytes(csv);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  Journal fresh({"", csv}, context_, Earlier::keep);
+  EXPECT_TRUE(fresh.finish({}, true)) << "a run that ended needs no leave to be replaced";
+}
+
+TEST_F(JournalTest, of_unwritable_outputs_is_not_begun) {
+  folder_.write("file", "");
+  EXPECT_THROW(Journal({folder_.file("file/out.json"), ""}, context_, Earlier::keep), Error);
+  EXPECT_THROW(Journal({folder_.path().string(), ""}, context_, Earlier::keep), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench
