@@ -24,4 +24,34 @@ file(RELATIVE_PATH prefix_of_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_I
 configure_file(cmake/spmmbench.pc.in ${CMAKE_BINARY_DIR}/spmmbench.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbench.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 
+# The manual page and the completion are made of the options that the program has.
+set(documents "")
+foreach(document man bash)
+  set(file ${CMAKE_BINARY_DIR}/spmmbench.${document})
+  add_custom_command(OUTPUT ${file} COMMAND spmmbench document ${document} > ${file} DEPENDS spmmbench VERBATIM)
+  list(APPEND documents ${file})
+endforeach()
+add_custom_target(spmmbench_documents ALL DEPENDS ${documents})
+
 install(TARGETS spmmbench COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/spmmbench.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME spmmbench.1 COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/spmmbench.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME spmmbench COMPONENT program)
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME spmmbench)
+set(CPACK_PACKAGE_CONTACT "The spmmbench developers <developers@spmmbench.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Which sparse x dense product is fastest for this matrix and this GPU")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+if(SPMMBENCH_CUDA)  # dpkg knows no package of a toolkit that was installed by hand
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), libgcc-s1, libgomp1, libstdc++6 (>= 12), zlib1g")
+  string(REPLACE "." "-" cuda_version "${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcublas-${cuda_version}, libcusparse-${cuda_version}")
+else()
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+endif()
+include(CPack)

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/setup.sh
 require_build_tools
+require pkg-config groff-base
 require python3-numpy python3-scipy python3-matplotlib python3-jsonschema python3-jinja2 python3-yaml python3-pip python3-setuptools python3-wheel
 require chromium poppler-utils fonts-dejavu-core  # the report is opened, pointed at and printed
 export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above

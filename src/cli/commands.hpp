@@ -18,5 +18,6 @@ void add_generate(CLI::App& app, ExitCode& exit_code);
 void add_compare(CLI::App& app, ExitCode& exit_code);
 void add_merge(CLI::App& app, ExitCode& exit_code);
 void add_worker(CLI::App& app, ExitCode& exit_code);
+void add_document(CLI::App& app, ExitCode& exit_code);
 
 }  // namespace spmmbench

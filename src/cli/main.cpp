@@ -29,6 +29,7 @@ ExitCode run_command(int argc, char** argv) {
   add_compare(app, exit_code);
   add_merge(app, exit_code);
   add_worker(app, exit_code);
+  add_document(app, exit_code);
   app.set_config("--config", "", "Options from a TOML file: a section for the command, [run]")
       ->check([](const std::string& path) {
         const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
