@@ -183,8 +183,7 @@ enum {
 typedef struct spmmbench_option {
   size_t size;
   const char* name;
-  const char* default_value; /* as a user would type it; "auto" when chosen from the matrix. Always
-                                allowed */
+  const char* default_value; /* as a user would type it; "auto" when chosen from the matrix */
   const char* help;          /* one line: meaning and unit */
   int32_t type;
   double minimum, maximum;    /* both 0: any number */

@@ -6,9 +6,12 @@
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "cli/lists.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "plugin/plugin.hpp"
 #include "report/fields.hpp"
+#include "run/plan.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -85,6 +88,14 @@ Json devices_json() {
   return list;
 }
 
+Json plugins_json(const std::vector<std::string>& paths) {
+  Json list = Json::array();
+  for (const std::string& path : paths)
+    for (const Kernel* kernel : load_plugin_safely(path, RunOptions{}.timeout_s))
+      list.push_back(entry_json(*kernel));
+  return list;
+}
+
 void print_section(const std::string& title, const Json& entries) {
   print("{}\n", title);
   for (const Json& entry : entries) {
@@ -102,15 +113,20 @@ void print_section(const std::string& title, const Json& entries) {
 void add_list(CLI::App& app, ExitCode&) {
   struct Arguments {
     std::string what;
+    std::vector<std::string> plugins;
     bool json = false;
   };
   auto in = std::make_shared<Arguments>();
   CLI::App* list = app.add_subcommand(
       "list", "What this build offers: kernels, formats, reorderings, generators, devices");
-  list->add_option("WHAT", in->what,
-                   "kernels, formats, reorderings, generators or devices; default: all of them. "
-                   "schema: what every field of a result document means, as JSON Schema")
-      ->check(one_of({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
+  CLI::Option* what =
+      list->add_option(
+              "WHAT", in->what,
+              "kernels, formats, reorderings, generators or devices; default: all of them. "
+              "schema: what every field of a result document means, as JSON Schema")
+          ->check(one_of({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
+  add_list_option(*list, "--plugin", in->plugins, "The kernels of these shared libraries instead")
+      ->excludes(what);
   list->add_flag("--json", in->json, "As JSON");
   list->callback([in] {
     if (in->what == "schema") {
@@ -121,11 +137,15 @@ void add_list(CLI::App& app, ExitCode&) {
     const auto add = [&](const char* name, auto make) {
       if (in->what.empty() || in->what == name) sections[name] = make();
     };
-    add("kernels", registry_json<Kernel>);
-    add("formats", registry_json<Format>);
-    add("reorderings", registry_json<Reordering>);
-    add("generators", registry_json<Generator>);
-    add("devices", devices_json);
+    if (!in->plugins.empty()) {
+      sections["kernels"] = plugins_json(in->plugins);
+    } else {
+      add("kernels", registry_json<Kernel>);
+      add("formats", registry_json<Format>);
+      add("reorderings", registry_json<Reordering>);
+      add("generators", registry_json<Generator>);
+      add("devices", devices_json);
+    }
     if (in->json) {
       print("{}\n", sections.dump(2));
       return;

@@ -57,6 +57,7 @@ bool runs_on_gpu(const ResultRow& row) {
 // One launch of every case, for whatever profiler this process runs under.
 ExitCode launch_once(RunOptions options) {
   options.one_launch = true;
+  options.plugins_here = true;  // the profiler that this process runs under sees its launches
   options.quiet = true;
   options.after_case = [&](ResultRow& row) {
     print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,

@@ -15,6 +15,7 @@
 #include "cli/table_options.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "plugin/plugin.hpp"
 
 namespace spmmbench {
 namespace {
@@ -25,6 +26,7 @@ struct RunArguments {
   std::vector<std::string> tags;
   std::string devices;
   bool resume = false, retry_failed = false, no_baselines = false;
+  CLI::Option* timeout = nullptr;
 };
 
 std::vector<int> parse_devices(const std::string& text) {
@@ -83,6 +85,9 @@ ExitCode run(const RunArguments& in) {
   options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
   if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
+  if (in.timeout->count() > 0 && !options.isolate &&
+      std::none_of(options.kernels.begin(), options.kernels.end(), names_plugin))
+    throw Error("--timeout requires --isolate or a plug-in");
   if (!in.devices.empty()) options.devices = parse_devices(in.devices);
   if (!options.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options));
@@ -128,12 +133,14 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                  "Give up what a run that did not end has left in the output file's journal")
       ->excludes(resume)
       ->excludes("--retry-failed");
-  CLI::Option* isolate =
-      command->add_flag("--isolate", o.isolate, "Each case in a process of its own");
-  command->add_option("--timeout", o.timeout_s, "Seconds until an isolated case is killed")
-      ->capture_default_str()
-      ->check(require_positive)
-      ->needs(isolate);
+  command->add_flag("--isolate", o.isolate,
+                    "Each case in a process of its own, as those of plug-ins always are");
+  in->timeout = command
+                    ->add_option("--timeout", o.timeout_s,
+                                 "Seconds until a case in its own process is killed (--isolate, "
+                                 "plug-ins)")
+                    ->capture_default_str()
+                    ->check(require_positive);
   command->add_option("--shard", in->cases.shard,
                       "I/N: every N-th input from the I-th on, for job arrays; join with merge");
   command

@@ -6,6 +6,7 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "plugin/plugin.hpp"
 #include "run/runner.hpp"
 #include "run/work.hpp"
 
@@ -16,7 +17,14 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("worker", "What the program starts its children with");
   command->group("");  // not in --help: no command of the user's
   command->add_option("FILE", *path, "Description of the work, as JSON");
-  command->callback([path, &exit_code] {
+  auto library = std::make_shared<std::string>();
+  command->add_option("--load", *library, "Only load this plug-in");
+  command->callback([path, library, &exit_code] {
+    if (!library->empty()) {
+      (void)load_plugin(*library);
+      fmt::print("{}\n", kLoaded);
+      return;
+    }
     std::ifstream file(*path);
     std::ostringstream text;
     if (!file || !(text << file.rdbuf()))

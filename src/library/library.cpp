@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -235,6 +237,7 @@ void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
 
 struct Entry {
   const Kernel* kernel = nullptr;
+  std::deque<std::vector<const char*>> choices;  // of the options, each ended by a null
   std::vector<spmmbench_option> options;
   std::vector<const spmmbench_option*> option_pointers;
   spmmbench_kernel c = {};
@@ -436,18 +439,40 @@ std::uint32_t set_of(const List& values) {
   return set;
 }
 
+// `entry` keeps the names of its choices.
+spmmbench_option option_of_c(const OptionSpec& option, Entry& entry) {
+  spmmbench_option c = {};
+  c.size = sizeof c;
+  c.name = option.name.c_str();
+  c.default_value = option.default_value.c_str();
+  c.help = option.help.c_str();
+  c.type = SPMMBENCH_TEXT;
+  if (const auto* integers = std::get_if<IntegerRange>(&option.allowed)) {
+    c.type = SPMMBENCH_INTEGER;
+    c.minimum = static_cast<double>(integers->least);
+    c.maximum = static_cast<double>(integers->most);
+  } else if (const auto* reals = std::get_if<RealRange>(&option.allowed)) {
+    c.type = SPMMBENCH_REAL;
+    c.minimum = reals->least;
+    c.maximum = reals->most;
+  } else if (const auto* names = std::get_if<Choices>(&option.allowed)) {
+    c.type = SPMMBENCH_CHOICE;
+    std::vector<const char*>& choices = entry.choices.emplace_back();
+    for (const std::string& name : names->names) choices.push_back(name.c_str());
+    choices.push_back(nullptr);
+    c.choices = choices.data();
+  } else if (std::holds_alternative<Flag>(option.allowed)) {
+    static const char* const kSwitch[] = {"0", "1", nullptr};
+    c.type = SPMMBENCH_CHOICE;
+    c.choices = kSwitch;
+  }
+  return c;
+}
+
 void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   const KernelInfo& info = kernel.info();
   entry.kernel = &kernel;
-  for (const OptionSpec& option : info.options)
-    entry.options.push_back({.size = sizeof(spmmbench_option),
-                             .name = option.name.c_str(),
-                             .default_value = option.default_value.c_str(),
-                             .help = option.help.c_str(),
-                             .type = SPMMBENCH_TEXT,
-                             .minimum = 0,
-                             .maximum = 0,
-                             .choices = nullptr});
+  for (const OptionSpec& option : info.options) entry.options.push_back(option_of_c(option, entry));
   for (const spmmbench_option& option : entry.options) entry.option_pointers.push_back(&option);
   const bool on_gpu = info.device == DeviceKind::cuda;
   spmmbench_kernel& c = entry.c;

@@ -78,6 +78,11 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     const Verdict verdict = input.reference->check(operands.c, bound);
     if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
       row.verify = verdict;
+    if (const std::string damage = damage_around_c(operands, device); !damage.empty()) {
+      row.status = Status::wrong;
+      row.reason = damage;
+      return false;
+    }
     if (!verdict.ok) {
       row.status = Status::wrong;
       row.reason = describe(verdict);
@@ -96,7 +101,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     poll_interrupt();
   }
   fill_from_plan(*plan, input.problem, row);
-  if (row.verify && !row.verify->ok) return;
+  if (row.status == Status::wrong) return;
   if (row.verify && row.verify->incomparable > 0) {
     row.status = Status::failed;
     row.reason = fmt::format(
@@ -119,12 +124,21 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     return;
   }
   if (input.repeat_check) row.bit_identical = launches_repeat(device, operands.c, launch);
-  // What the last check sees was written by the timed launches.
-  device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
+  // What the checks after sampling see was written by the timed launches: C is poisoned when the
+  // first of them is about to be timed, after any recording.
   const NoiseLimit rule(limits);
-  const Timing hot = sample_hot(device, launch, rule, {}, poll_interrupt);
-  const Timing cold = sample_cold(device, launch, rule, poll_interrupt);
-  if (!verify()) return;  // what the back-to-back launches left
+  const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
+  bool poisoned = false;
+  const auto poll = [&] {
+    poll_interrupt();
+    if (!poisoned) device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
+    poisoned = true;
+  };
+  const Timing hot = sample_hot(device, launch, rule, sampler, poll);
+  if (!verify()) return;
+  poisoned = false;
+  const Timing cold = sample_cold(device, launch, rule, poll, steady_seconds, sampler);
+  if (!verify()) return;
   row.hot = hot;
   row.cold = cold;
   row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
@@ -162,6 +176,9 @@ bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRo
     }
   } catch (const Interrupted&) {
     throw;
+  } catch (const Unsupported& refusal) {
+    row.status = Status::skipped;
+    row.reason = refusal.what();
   } catch (const DeviceError& error) {
     fail(error.what());
     return !error.device_lost();

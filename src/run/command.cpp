@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "plugin/plugin.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -36,7 +37,7 @@ std::string case_arguments(const RunOptions& options, const ResultRow& row) {
     words.push_back(shell_word(value));
   };
   add("-n", std::to_string(row.n));
-  add("-k", row.kernel);
+  add("-k", kernel_argument(row.kernel));
   add("--precision", row.precision);
   if (row.c_type != "fp32") add("--c-type", row.c_type);
   if (row.layout != "row") add("--b-layout", row.layout);

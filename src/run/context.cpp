@@ -12,8 +12,8 @@
 
 namespace spmmbench {
 
-RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed,
-                           Device& device) {
+RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed, Device& device,
+                           double copy_bytes_per_second) {
   RunContext context;
   context.tool_version = SPMMBENCH_VERSION;
   context.git_revision = SPMMBENCH_REVISION;
@@ -25,7 +25,8 @@ RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t s
   context.seed = seed;
   context.device = device.info();
   context.clocks_before = device.clocks();
-  context.copy_gb_per_s = device.copy_bytes_per_second() / 1e9;
+  context.copy_gb_per_s =
+      (copy_bytes_per_second > 0 ? copy_bytes_per_second : device.copy_bytes_per_second()) / 1e9;
   std::vector<double> empty;
   for (int i = 0; i < 21; ++i) empty.push_back(device.time_us([] {}, 1));
   context.timer_floor_us = quantile(empty, 0.5);

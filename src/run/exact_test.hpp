@@ -19,9 +19,10 @@ namespace spmmbench {
 // needs it. `a`, `row_ids` and `given_b` (null: none) outlive it.
 class ExactOperands {
  public:
+  // `binary`: A's values are all 1 and stay so.
   ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                const DenseMatrix* given_b, std::uint64_t seed)
-      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed) {}
+                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false)
+      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), binary_(binary) {}
 
   const CsrMatrix& a();  // throws Error where rows are too long for values to be exact
 
@@ -39,6 +40,7 @@ class ExactOperands {
   std::span<const std::int32_t> row_ids_;
   const DenseMatrix* given_b_;
   std::uint64_t seed_;
+  bool binary_;
   int top_ = 0;
   std::optional<CsrMatrix> a_;
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout

@@ -25,8 +25,10 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& ma
 
 // Frees what the new case does not share with the one before, then prepares A.
 void MatrixRun::select(const PlannedCase& planned) {
+  const bool binary = planned.choice->kernel->info().binary;
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
-                     current_->group != planned.group;
+                     current_->group != planned.group ||
+                     current_->choice->kernel->info().binary != binary;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
   if (!new_a) return;
@@ -35,8 +37,8 @@ void MatrixRun::select(const PlannedCase& planned) {
   compulsory_.clear();
   a_error_.clear();
   try {
-    a_.select(*planned.reorder, planned.group->precision);
-    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed);
+    a_.select(*planned.reorder, planned.group->precision, binary);
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed, binary);
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }
@@ -68,6 +70,12 @@ void MatrixRun::free_memory(const OnDevice& needed) {
   prepared_ = {};
   std::erase_if(operands_, [&](const auto& entry) { return &entry.second != &needed; });
   if (needed.reference) needed.reference->release_memory();
+  if (exact_) exact_->release_memory();
+}
+
+void MatrixRun::release_memory() {
+  prepared_ = {};
+  operands_.clear();
   if (exact_) exact_->release_memory();
 }
 
@@ -111,7 +119,11 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       bytes->second =
           compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
     input.compulsory_bytes = bytes->second;
-    input.bound_us = bytes->second / device.copy_bytes_per_second() * 1e6;
+    // What a parent measured is of its main device.
+    const double copy_rate = options_.copy_bytes_per_second > 0 && &device == &machine_.main()
+                                 ? options_.copy_bytes_per_second
+                                 : device.copy_bytes_per_second();
+    input.bound_us = bytes->second / copy_rate * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
       OnDevice& made = on_device(planned, input.problem.layout, device);

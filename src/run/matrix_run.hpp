@@ -28,6 +28,9 @@ class MatrixRun {
   // Fills `row`. Throws only Interrupted.
   void run(const PlannedCase& planned, ResultRow& row);
 
+  // Gives back what the devices hold of A, B and C, for a child that needs them.
+  void release_memory();
+
  private:
   void select(const PlannedCase& planned);
 

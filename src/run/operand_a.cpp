@@ -48,7 +48,7 @@ void OperandA::restore() {
   rounded_to_zero_ = 0;
 }
 
-void OperandA::select(const Spec& reorder, Precision precision) {
+void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   restore();
   if (!order_name_ || order_name_->to_string() != reorder.to_string()) {
     order_name_.reset();
@@ -60,13 +60,15 @@ void OperandA::select(const Spec& reorder, Precision precision) {
     reorder_ms_ = taken == stages.stages_ms().end() ? 0 : taken->second;
     order_name_ = reorder;
   }
+  if (binary)
+    unrounded_ = std::exchange(original_.values, std::vector<float>(original_.values.size(), 1.0F));
   const int scale = scale_for(original_.values, precision);
   if (!row_ids().empty()) {
     reordered_ = permute_rows(original_, *order_);
     if (!orders_of_reordered_) orders_of_reordered_ = make_row_orders(*reordered_, reorder);
   }
   if (precision != Precision::fp32 || scale != 0) {
-    if (!reordered_) unrounded_ = original_.values;
+    if (!reordered_ && !binary) unrounded_ = original_.values;
     rounded_to_zero_ =
         round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
   }

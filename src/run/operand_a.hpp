@@ -22,8 +22,8 @@ class OperandA {
 
   // Rounds the values of A in the order named by `reorder`, which is computed unless it is the one
   // of the last call. Invalidates what csr() and row_ids() gave. Throws what the ordering throws;
-  // csr() is then the matrix as loaded.
-  void select(const Spec& reorder, Precision precision);
+  // csr() is then the matrix as loaded. `binary`: every stored value is 1.
+  void select(const Spec& reorder, Precision precision, bool binary = false);
 
   const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }
   std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order

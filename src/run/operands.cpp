@@ -1,5 +1,8 @@
 #include "run/operands.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <vector>
 
 #include "spmmbench/random.hpp"
@@ -21,6 +24,40 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
   device.upload(view.data, image.data(), image.size());
 }
 
+namespace {
+
+constexpr unsigned char kGuard = 0xA5;  // of no meaning in any element type
+
+unsigned char* after_c(const Operands& operands) {
+  return static_cast<unsigned char*>(operands.c.data) + operands.c.bytes();
+}
+
+void mend_guards(const Operands& operands, Device& device) {
+  device.fill_bytes(operands.c_memory.data(), kGuard, kGuardBytes);
+  device.fill_bytes(after_c(operands), kGuard, kGuardBytes);
+}
+
+}  // namespace
+
+std::string damage_around_c(const Operands& operands, Device& device) {
+  std::vector<unsigned char> before(kGuardBytes), after(kGuardBytes);
+  device.download(before.data(), operands.c_memory.data(), kGuardBytes);
+  device.download(after.data(), after_c(operands), kGuardBytes);
+  device.synchronize();
+  const auto damaged = [](unsigned char byte) { return byte != kGuard; };
+  const auto first_after = std::find_if(after.begin(), after.end(), damaged);
+  const auto last_before = std::find_if(before.rbegin(), before.rend(), damaged);
+  if (first_after == after.end() && last_before == before.rend()) return {};
+  const auto bytes = std::count_if(before.begin(), before.end(), damaged) +
+                     std::count_if(after.begin(), after.end(), damaged);
+  mend_guards(operands, device);
+  return first_after != after.end()
+             ? fmt::format("wrote {} bytes outside of C, {} bytes after its end", bytes,
+                           first_after - after.begin())
+             : fmt::format("wrote {} bytes outside of C, {} bytes before its begin", bytes,
+                           last_before - before.rbegin() + 1);
+}
+
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device) {
@@ -28,9 +65,10 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   operands.b = make_dense_view(a.cols, n, layout, storage_type(precision));
   operands.c = make_dense_view(a.rows, n, layout, c_type);
   operands.b_memory = device.allocate(operands.b.bytes());
-  operands.c_memory = device.allocate(operands.c.bytes());
+  operands.c_memory = device.allocate(operands.c.bytes() + 2 * kGuardBytes);
   operands.b.data = operands.b_memory.data();
-  operands.c.data = operands.c_memory.data();
+  operands.c.data = operands.c_memory.as<unsigned char>() + kGuardBytes;
+  mend_guards(operands, device);
   if (host_b != nullptr) upload_rounded(*host_b, operands.b, precision, device);
   else device.fill_uniform(operands.b, stream_seed(seed, kStreamB), precision);
   device.synchronize();

@@ -2,6 +2,7 @@
 // B and C of a case on a device.
 
 #include <cstdint>
+#include <string>
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/matrix.hpp"
@@ -11,11 +12,17 @@ namespace spmmbench {
 
 inline constexpr unsigned char kPoison = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
 
-// B and C of one (device, K, M, N, precision, layout, C type). Shared by the cases of a group.
+// B and C of one (device, K, M, N, precision, layout, C type). Shared by the cases of a group. C
+// stands between two guards, which no kernel may write to.
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
 };
+
+inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
+
+// What of C's guards was overwritten: a sentence; empty when nothing was. Mends the guards.
+std::string damage_around_c(const Operands& operands, Device& device);
 
 // `host_b` is uploaded, rounded to the precision, when not null; else B is drawn from the seed.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
+#include "plugin/plugin.hpp"
 #include "run/command.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
@@ -18,6 +20,16 @@ namespace {
 bool excluded(const std::string& name, const std::vector<std::string>& globs) {
   return std::any_of(globs.begin(), globs.end(),
                      [&](const std::string& glob) { return glob_match(glob, name); });
+}
+
+// The kernels of a library, or one whose rows say why there are none.
+std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const RunOptions& options) {
+  try {
+    return options.plugins_here ? load_plugin(pattern.path)
+                                : load_plugin_safely(pattern.path, options.timeout_s);
+  } catch (const Error& error) {
+    return unloadable(pattern, error.what());
+  }
 }
 
 std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
@@ -36,18 +48,35 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
     for (const Kernel* kernel : all)
       if (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda) add(kernel, {});
   }
+  std::map<std::string, std::string> paths;  // of plug-ins, by stem
   for (const std::string& pattern : options.kernels) {
     const Spec spec = Spec::parse(pattern);
+    std::vector<const Kernel*> among = all;
+    std::string glob = spec.name;
+    if (names_plugin(spec.name)) {
+      const PluginPattern plugin = parse_plugin_pattern(spec.name);
+      const std::string stem = plugin_stem(plugin.path);
+      const std::string& path = paths.try_emplace(stem, plugin.path).first->second;
+      if (path != plugin.path)
+        throw Error(fmt::format("{} and {}: kernels of both would be called {}: rename one file",
+                                path, plugin.path, stem));
+      among = plugin_kernels(plugin, options);
+      glob = stem + ":" + plugin.kernels;
+    }
     bool matched = false;
-    for (const Kernel* kernel : all) {
-      if (!glob_match(spec.name, kernel->info().name)) continue;
+    for (const Kernel* kernel : among) {
+      if (!glob_match(glob, kernel->info().name)) continue;
       matched = true;
+      if (!why_unloadable(*kernel).empty()) {
+        add(kernel, {});
+        continue;
+      }
       check_options(*kernel, spec.options);
       add(kernel, spec.options);
     }
     if (!matched) {
       std::vector<std::string> names;
-      for (const Kernel* kernel : all) names.push_back(kernel->info().name);
+      for (const Kernel* kernel : among) names.push_back(kernel->info().name);
       throw Error(fmt::format("no kernel matches '{}'{}; there are: {}", spec.name,
                               did_you_mean(spec.name, names), fmt::join(names, ", ")));
     }

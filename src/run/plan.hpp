@@ -55,11 +55,13 @@ struct RunOptions {
   bool overwrite = false;                 // give up what a run that did not end has left
   std::map<std::string, Recorded> known;  // of the cases that have rows elsewhere, by case_key
   bool isolate = false;
-  double timeout_s = 300;  // of one isolated case
+  double timeout_s = 300;     // of one isolated case
+  bool plugins_here = false;  // their kernels run in this process; else each case in a child
   NoiseLimit::Limits limits;
-  int device = 0;                              // CUDA device index; -1: CPU kernels only
-  std::vector<int> devices;                    // not empty: the matrices are spread over these
-  bool one_launch = false;                     // between profiler brackets, instead of timing
+  double copy_bytes_per_second = 0;  // of the device, as its parent measured it; 0: measure
+  int device = 0;                    // CUDA device index; -1: CPU kernels only
+  std::vector<int> devices;          // not empty: the matrices are spread over these
+  bool one_launch = false;           // between profiler brackets, instead of timing
   std::function<void(ResultRow&)> after_case;  // may add to the row of a measured case
 };
 

@@ -9,6 +9,7 @@
 
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
@@ -80,7 +81,8 @@ class Run {
 
  private:
   RunContext context(const std::vector<std::string>& argv) {
-    RunContext context = collect_context(argv, options_.load.seed, machine_.main());
+    RunContext context =
+        collect_context(argv, options_.load.seed, machine_.main(), options_.copy_bytes_per_second);
     context.protocol = protocol_of(options_);
     context.tags = options_.tags;
     context.calls = options_.table.calls;
@@ -159,8 +161,16 @@ class Run {
       poll_interrupt();
       row.stages_ms["load"] = load_ms;
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
-      if (matrix) measure_here(*matrix, planned, row);
-      else measure_isolated(row);
+      const Kernel& kernel = *planned.choice->kernel;
+      if (const std::string reason = why_unloadable(kernel); !reason.empty()) {
+        row.status = Status::failed;
+        row.reason = reason;
+      } else if (matrix && (options_.plugins_here || plugin_path(kernel).empty())) {
+        measure_here(*matrix, planned, row);
+      } else {
+        if (matrix) matrix->release_memory();
+        measure_isolated(row);
+      }
       if (options_.after_case) options_.after_case(row);
       ledger_.progress().done();
       if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
@@ -180,8 +190,10 @@ class Run {
       row.metrics["throttle_reasons"] = static_cast<double>(reasons);
   }
 
-  void measure_isolated(ResultRow& row) const {
-    ChildOutcome outcome = run_isolated(case_work(options_, row), options_.timeout_s);
+  void measure_isolated(ResultRow& row) {
+    RunOptions work = case_work(options_, row);
+    work.copy_bytes_per_second = machine_.main().copy_bytes_per_second();
+    ChildOutcome outcome = run_isolated(work, options_.timeout_s);
     if (outcome.row) {
       row = std::move(*outcome.row);
       return;

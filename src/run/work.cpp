@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
 
@@ -49,8 +50,9 @@ std::string describe_work(const RunOptions& options) {
   // Bound by name so that a new option does not compile until it is written and read here.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
-               quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s, limits, device,
-               devices, one_launch, after_case] = options;
+               quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s,
+               plugins_here, limits, copy_bytes_per_second, device, devices, one_launch,
+               after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json work = {{"inputs", texts(inputs)},
@@ -79,10 +81,12 @@ std::string describe_work(const RunOptions& options) {
                {"known", Json::array()},
                {"isolate", isolate},
                {"timeout_s", timeout_s},
+               {"plugins_here", plugins_here},
                {"noise", noise},
                {"min_samples", min_samples},
                {"max_samples", max_samples},
                {"max_seconds", max_seconds},
+               {"copy_bytes_per_second", copy_bytes_per_second},
                {"device", device},
                {"devices", devices},
                {"one_launch", one_launch}};
@@ -129,10 +133,12 @@ RunOptions read_work(const std::string& text) try {
                                                      entry.at(2).get<std::string>()};
   options.isolate = work.at("isolate");
   options.timeout_s = work.at("timeout_s");
+  options.plugins_here = work.at("plugins_here");
   options.limits.noise = work.at("noise");
   options.limits.min_samples = work.at("min_samples");
   options.limits.max_samples = work.at("max_samples");
   options.limits.max_seconds = work.at("max_seconds");
+  options.copy_bytes_per_second = work.at("copy_bytes_per_second");
   options.device = work.at("device");
   options.devices = work.at("devices").get<std::vector<int>>();
   options.one_launch = work.at("one_launch");
@@ -154,7 +160,7 @@ RunOptions case_work(const RunOptions& options, const ResultRow& row) {
   RunOptions work = child_work(options);
   work.inputs = {from_printable(row.matrix.source)};
   work.ns = {row.n};
-  work.kernels = {row.kernel};
+  work.kernels = {kernel_argument(row.kernel)};
   work.exclude.clear();
   work.precisions = {parse_precision(row.precision)};
   work.c_type = parse_element_type(row.c_type);
@@ -164,6 +170,7 @@ RunOptions case_work(const RunOptions& options, const ResultRow& row) {
   work.resume = Resume::none;
   work.known.clear();
   work.isolate = false;
+  work.plugins_here = true;
   return work;
 }
 

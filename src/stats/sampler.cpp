@@ -12,20 +12,37 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+namespace {
+
+double time_us(Device& device, const std::function<void()>& launch, int count,
+               const SamplerOptions& options) {
+  if (!options.by_host_clock) return device.time_us(launch, count);
+  device.wait_idle();
+  const double start = steady_seconds();
+  for (int i = 0; i < count; ++i) launch();
+  device.wait_idle();
+  return (steady_seconds() - start) * 1e6;
+}
+
+}  // namespace
+
 Timing sample_hot(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
                   const SamplerOptions& options, const std::function<void()>& poll,
                   const Clock& clock) {
   double warm_us = 0, last_us = 0;
   for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < options.max_batch); ++i) {
-    last_us = device.time_us(launch, 1);
+    last_us = time_us(device, launch, 1, options);
     warm_us += last_us;
   }
   // A single launch reads too long by the event overhead, so the batch is sized from a small batch.
-  const double each_us = last_us < options.sample_us ? device.time_us(launch, 8) / 8 : last_us;
+  const double each_us =
+      last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
   const int batch =
       static_cast<int>(std::clamp(std::ceil(options.sample_us / std::max(each_us, 1e-3)), 1.0,
                                   static_cast<double>(options.max_batch)));
-  const std::function<double()> replay = device.record(launch, batch);
+  const std::function<double()> replay =
+      options.by_host_clock ? [&] { return time_us(device, launch, batch, options); }
+                            : device.record(launch, batch);
   replay();
   std::vector<double> samples;
   const double start = clock();
@@ -37,13 +54,14 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sto
 }
 
 Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
-                   const std::function<void()>& poll, const Clock& clock) {
+                   const std::function<void()>& poll, const Clock& clock,
+                   const SamplerOptions& options) {
   std::vector<double> samples;
   const double start = clock();
   while (!rule.enough(samples, clock() - start)) {
     poll();
     device.flush_cache();
-    samples.push_back(device.time_us(launch, 1));
+    samples.push_back(time_us(device, launch, 1, options));
   }
   return summarise(std::move(samples), 1);
 }

@@ -12,6 +12,8 @@ struct SamplerOptions {
   double warmup_us = 5'000;  // launches before the first sample, at least two
   double sample_us = 500;    // hot: launches are batched until a sample lasts this long
   int max_batch = 256;
+  // Of what works on other streams: by the host's clock, from an idle device to an idle one.
+  bool by_host_clock = false;
 };
 
 // Seconds since an arbitrary origin; replaced by a fake in tests.
@@ -26,6 +28,7 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sto
 
 // Cold: the cache flushed before each isolated launch, outside the timed window.
 Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
-                   const std::function<void()>& poll, const Clock& clock = steady_seconds);
+                   const std::function<void()>& poll, const Clock& clock = steady_seconds,
+                   const SamplerOptions& options = {});
 
 }  // namespace spmmbench

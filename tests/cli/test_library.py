@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """libspmmbench.so as somebody else's program finds and uses it."""
 
 import os

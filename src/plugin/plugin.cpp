@@ -1,0 +1,190 @@
+#include "plugin/plugin.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "plugin/plugin_kernel.hpp"
+#include "process/child.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/plugin.h"
+#include "spmmbench/registry.hpp"
+#include "stats/sampler.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::string_view kSuffix = ".so";
+
+// The whole of a library's file name: mine.so, mine.so.1.
+std::size_t end_of_path(std::string_view pattern) {
+  const std::size_t suffix = pattern.rfind(kSuffix);
+  const std::size_t from = suffix == std::string_view::npos ? pattern.rfind('/') : suffix;
+  return std::min(pattern.find(':', from == std::string_view::npos ? 0 : from), pattern.size());
+}
+
+const spmmbench_library& open_library(const std::string& path) {
+  if (!std::filesystem::exists(path)) throw Error("no such file");
+  // With a slash, so that the file is taken and no library of that name from elsewhere.
+  const std::string file = std::filesystem::absolute(path).string();
+  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const std::string said = dlerror();
+    const std::string prefix = file + ": ";
+    throw Error(fmt::format("cannot be loaded: {}",
+                            said.starts_with(prefix) ? said.substr(prefix.size()) : said));
+  }
+  const auto entry =
+      reinterpret_cast<decltype(&spmmbench_kernels)>(dlsym(handle, "spmmbench_kernels"));
+  if (entry == nullptr) throw Error("is no plug-in: it does not export spmmbench_kernels");
+  const spmmbench_library* const library = entry(SPMMBENCH_ABI_VERSION);
+  if (library == nullptr)
+    throw Error(
+        fmt::format("does not speak version {} of spmmbench/plugin.h", SPMMBENCH_ABI_VERSION));
+  // Every version begins with these two.
+  if (library->size < offsetof(spmmbench_library, name) ||
+      library->abi_version != SPMMBENCH_ABI_VERSION)
+    throw Error(fmt::format("was compiled with version {} of spmmbench/plugin.h: expected {}",
+                            library->abi_version, SPMMBENCH_ABI_VERSION));
+  if (library->size < sizeof(spmmbench_library))
+    throw Error(fmt::format("spmmbench_library.size is {}: expected {}", library->size,
+                            sizeof(spmmbench_library)));
+  if (library->last_error == nullptr || library->kernels == nullptr || library->kernel_count == 0)
+    throw Error("expected kernels and last_error in its spmmbench_library");
+  return *library;
+}
+
+std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
+  const spmmbench_library& library = open_library(path);
+  std::vector<std::unique_ptr<PluginKernel>> kernels;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < library.kernel_count; ++i) {
+    const spmmbench_kernel* const kernel = library.kernels[i];
+    if (kernel == nullptr) throw Error(fmt::format("kernel {} is NULL", i));
+    if (kernel->size < sizeof(spmmbench_kernel))
+      throw Error(fmt::format("spmmbench_kernel.size of kernel {} is {}: expected {}", i,
+                              kernel->size, sizeof(spmmbench_kernel)));
+    kernels.push_back(std::make_unique<PluginKernel>(path, library, *kernel));
+    const std::string& name = kernels.back()->info().name;
+    if (!names.insert(name).second) throw Error(fmt::format("two kernels are called {}", name));
+    if (Registry<Kernel>::instance().find(name) != nullptr)
+      throw Error(fmt::format("another library has a kernel {} already: rename one file", name));
+  }
+  return kernels;
+}
+
+class Unloadable final : public Kernel {
+ public:
+  Unloadable(const PluginPattern& pattern, std::string reason)
+      : path_(pattern.path), reason_(std::move(reason)) {
+    info_.name = fmt::format("{}:{}", plugin_stem(path_), pattern.kernels);
+    info_.device = DeviceKind::host;
+  }
+  const KernelInfo& info() const override { return info_; }
+  const std::string& path() const { return path_; }
+  const std::string& reason() const { return reason_; }
+  Support supports(const Problem&, const DeviceInfo&) const override {
+    return Support::no(reason_);
+  }
+  std::unique_ptr<Prepared> prepare(const SparseOperand&, const Options&, Device&,
+                                    StageTimer&) const override {
+    throw Error(reason_);
+  }
+
+ private:
+  std::string path_, reason_;
+  KernelInfo info_;
+};
+
+}  // namespace
+
+bool names_plugin(std::string_view pattern) {
+  return pattern.find('/') != std::string_view::npos ||
+         pattern.find(kSuffix) != std::string_view::npos;
+}
+
+PluginPattern parse_plugin_pattern(std::string_view pattern) {
+  const std::size_t end = end_of_path(pattern);
+  PluginPattern parsed{std::string(pattern.substr(0, end)), "*"};
+  if (end < pattern.size()) parsed.kernels = pattern.substr(end + 1);
+  return parsed;
+}
+
+std::string plugin_stem(std::string_view path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  if (const std::size_t suffix = name.rfind(kSuffix); suffix != std::string::npos)
+    name.resize(suffix);
+  return name.starts_with("lib") && name.size() > 3 ? name.substr(3) : name;
+}
+
+const std::vector<const Kernel*>& load_plugin(const std::string& path) {
+  static std::map<std::string, std::vector<const Kernel*>> loaded;
+  if (const auto found = loaded.find(path); found != loaded.end()) return found->second;
+  try {
+    std::vector<const Kernel*> pointers;
+    for (std::unique_ptr<PluginKernel>& kernel : kernels_of(path)) {
+      pointers.push_back(kernel.get());
+      Registry<Kernel>::instance().add(std::move(kernel));
+    }
+    return loaded.emplace(path, std::move(pointers)).first->second;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+const std::vector<const Kernel*>& load_plugin_safely(const std::string& path, double timeout_s) {
+  static std::set<std::string> proven;
+  if (proven.contains(path)) return load_plugin(path);
+  Child child(kThisProgram, {"worker", "--load", path});
+  const double deadline = steady_seconds() + timeout_s;
+  bool loaded = false;
+  while (child.pump([&](const std::string& line) { loaded |= line == kLoaded; })) {
+    if (steady_seconds() > deadline)
+      throw Error(fmt::format("{}: did not load within {:g} s", path, timeout_s));
+    pause_briefly();
+  }
+  if (!loaded) {
+    constexpr std::string_view kSpeaker = "spmmbench: ";
+    std::string said = child.last_words();
+    if (child.exited() && said.starts_with(kSpeaker)) throw Error(said.substr(kSpeaker.size()));
+    throw Error(fmt::format("{}: the process that loaded it ended: {}", path, child.ending()));
+  }
+  proven.insert(path);
+  return load_plugin(path);
+}
+
+std::vector<const Kernel*> unloadable(const PluginPattern& pattern, const std::string& reason) {
+  auto kernel = std::make_unique<Unloadable>(pattern, reason);
+  const Kernel* const pointer = kernel.get();
+  Registry<Kernel>::instance().add(std::move(kernel));
+  return {pointer};
+}
+
+std::string why_unloadable(const Kernel& kernel) {
+  const auto* const broken = dynamic_cast<const Unloadable*>(&kernel);
+  return broken == nullptr ? std::string() : broken->reason();
+}
+
+std::string plugin_path(const Kernel& kernel) {
+  if (const auto* const plugin = dynamic_cast<const PluginKernel*>(&kernel)) return plugin->path();
+  if (const auto* const broken = dynamic_cast<const Unloadable*>(&kernel)) return broken->path();
+  return {};
+}
+
+std::string kernel_argument(const std::string& label) {
+  const Spec spec = Spec::parse(label);
+  const Kernel* const kernel = Registry<Kernel>::instance().find(spec.name);
+  if (kernel == nullptr) return label;
+  const std::string path = plugin_path(*kernel);
+  if (path.empty()) return label;
+  return path + label.substr(plugin_stem(path).size());
+}
+
+}  // namespace spmmbench

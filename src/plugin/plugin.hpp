@@ -1,0 +1,50 @@
+#pragma once
+// Kernels of shared libraries (spmmbench/plugin.h) as kernels of this program. On the command line
+// they are named ./libmine.so (all of them) or ./libmine.so:NAME_GLOB; from then on they are called
+// mine:NAME, like any kernel.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+
+// What `spmmbench worker --load PATH` prints when it has loaded the library.
+inline constexpr const char* kLoaded = "loaded";
+
+struct PluginPattern {
+  std::string path;
+  std::string kernels;  // glob over names within the library
+};
+
+// Does a pattern of kernels (without options) name a library? No kernel's name holds '/' or ".so".
+bool names_plugin(std::string_view pattern);
+PluginPattern parse_plugin_pattern(std::string_view pattern);
+
+// `mine` of ./libmine.so.
+std::string plugin_stem(std::string_view path);
+
+// Loads a library into this process and registers its kernels; a second call gives the same ones.
+// Throws Error: no such file, not a shared library, no entry, another version, a description that
+// plugin.h does not allow, a name that another library has already.
+const std::vector<const Kernel*>& load_plugin(const std::string& path);
+
+// The same after a child process has loaded it without harm, in at most `timeout_s` seconds. Throws
+// Error for a child that did not come back, too.
+const std::vector<const Kernel*>& load_plugin_safely(const std::string& path, double timeout_s);
+
+// For a library that cannot be loaded: one kernel of the pattern's name, whose rows fail for
+// `reason`.
+std::vector<const Kernel*> unloadable(const PluginPattern& pattern, const std::string& reason);
+std::string why_unloadable(const Kernel& kernel);  // empty for every other kernel
+
+// The library that a kernel is from; empty for the program's own.
+std::string plugin_path(const Kernel& kernel);
+
+// How a user names a kernel that a row is labelled with: mine:NAME?options as
+// ./libmine.so:NAME?options; the program's own stay as they are.
+std::string kernel_argument(const std::string& label);
+
+}  // namespace spmmbench

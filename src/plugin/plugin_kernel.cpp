@@ -1,0 +1,445 @@
+#include "plugin/plugin_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "plugin/plugin.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 0; }
+
+std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+// A call of a library's function: its status as this program's exceptions, and none of its own.
+class Calls {
+ public:
+  explicit Calls(const spmmbench_library& library) : library_(&library) {}
+
+  template <class Function>
+  void operator()(const char* name, const Function& function) const {
+    check(name, contained(name, function));
+  }
+
+  // For functions without a status.
+  template <class Function>
+  static void contain(const Function& function) noexcept {
+    function();  // what it throws ends the process
+  }
+
+  std::string last_error(const char* name) const {
+    const std::string said = text(library_->last_error());
+    return fmt::format("{}: {}", name, said.empty() ? "failed and gave no reason" : said);
+  }
+
+ private:
+  template <class Function>
+  static spmmbench_status contained(const char* name, const Function& function) {
+    try {
+      return function();
+    } catch (const std::exception& error) {
+      throw Error(fmt::format("{}: threw a C++ exception: {}", name, error.what()));
+    } catch (...) {
+      throw Error(fmt::format("{}: threw a C++ exception", name));
+    }
+  }
+
+  void check(const char* name, spmmbench_status status) const {
+    switch (status) {
+      case SPMMBENCH_OK: return;
+      case SPMMBENCH_UNSUPPORTED: throw Unsupported(text(library_->last_error()));
+      case SPMMBENCH_DEVICE_LOST: throw DeviceError(last_error(name), true);
+      case SPMMBENCH_OUT_OF_MEMORY: throw Error("out of memory: " + last_error(name));
+      case SPMMBENCH_INVALID:
+      case SPMMBENCH_FAILED: throw Error(last_error(name));
+      default: throw Error(fmt::format("{}: status {} is none of plugin.h", name, status));
+    }
+  }
+
+  const spmmbench_library* library_;
+};
+
+// What a call took, by stage: what the library reports, and the rest as "build".
+class Stages {
+ public:
+  explicit Stages(StageTimer& stages) : stages_(stages) {}
+  Stages(const Stages&) = delete;
+  Stages& operator=(const Stages&) = delete;
+  ~Stages() {
+    const double all = std::chrono::duration<double, std::milli>(Clock::now() - start_).count();
+    stages_.add("build", std::max(0.0, all - reported_ms_));
+  }
+  const spmmbench_stages* c() const { return &c_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static void add(void* context, const char* stage, double milliseconds) {
+    auto& self = *static_cast<Stages*>(context);
+    self.stages_.add(text(stage), milliseconds);
+    self.reported_ms_ += milliseconds;
+  }
+
+  StageTimer& stages_;
+  double reported_ms_ = 0;
+  spmmbench_stages c_ = {sizeof(spmmbench_stages), this, add};
+  Clock::time_point start_ = Clock::now();
+};
+
+// A in the types and the memory that a kernel asks for. What is not converted is the program's own.
+class OperandArrays {
+ public:
+  OperandArrays(const spmmbench_kernel& kernel, const SparseOperand& a) : c_{} {
+    const CsrMatrix& csr = *a.a;
+    c_.size = sizeof c_;
+    c_.rows = csr.rows;
+    c_.cols = csr.cols;
+    c_.nnz = csr.nnz();
+    c_.memory = SPMMBENCH_HOST;
+    c_.row_ptr_type = has(kernel.row_ptr_types, SPMMBENCH_I32) && csr.nnz() <= INT32_MAX
+                          ? SPMMBENCH_I32
+                          : SPMMBENCH_I64;
+    c_.col_idx_type = has(kernel.col_idx_types, SPMMBENCH_I32) ? SPMMBENCH_I32 : SPMMBENCH_I64;
+    const ElementType stored = storage_type(a.precision);
+    c_.value_type = has(kernel.a_value_types, static_cast<int>(stored)) ? static_cast<int>(stored)
+                                                                        : SPMMBENCH_F32;
+    c_.row_ptr = c_.row_ptr_type == SPMMBENCH_I64 ? csr.row_ptr.data()
+                                                  : convert<std::int32_t>(csr.row_ptr, row_ptr_);
+    c_.col_idx = c_.col_idx_type == SPMMBENCH_I32 ? csr.col_idx.data()
+                                                  : convert<std::int64_t>(csr.col_idx, col_idx_);
+    c_.values = c_.value_type == SPMMBENCH_F32 ? csr.values.data() : encode(csr.values, stored);
+    c_.row_ids = a.row_ids.empty() ? nullptr : a.row_ids.data();
+  }
+
+  const spmmbench_csr& c() const { return c_; }
+
+  // Moves the arrays to the device.
+  void upload(Device& device) {
+    const auto index_bytes = [](std::int32_t type) { return type == SPMMBENCH_I64 ? 8U : 4U; };
+    const std::size_t value_bytes = bytes_of(static_cast<ElementType>(c_.value_type));
+    const auto nnz = static_cast<std::size_t>(c_.nnz), rows = static_cast<std::size_t>(c_.rows);
+    const auto move = [&](const void*& array, std::size_t bytes, std::size_t at) {
+      if (array == nullptr) return;
+      // At least one byte, so that an empty array is no NULL.
+      on_device_[at] = device.allocate(std::max<std::size_t>(bytes, 1));
+      device.upload(on_device_[at].data(), array, bytes);
+      array = on_device_[at].data();
+    };
+    move(c_.row_ptr, (rows + 1) * index_bytes(c_.row_ptr_type), 0);
+    move(c_.col_idx, nnz * index_bytes(c_.col_idx_type), 1);
+    move(c_.values, nnz * value_bytes, 2);
+    move(c_.row_ids, rows * sizeof(std::int32_t), 3);
+    c_.memory = SPMMBENCH_CUDA;
+    device.synchronize();
+  }
+
+  std::size_t device_bytes() const {
+    std::size_t bytes = 0;
+    for (const Buffer& buffer : on_device_) bytes += buffer.bytes();
+    return bytes;
+  }
+
+ private:
+  using Bytes = std::vector<unsigned char>;
+
+  template <class To, class From>
+  static const void* convert(const std::vector<From>& from, Bytes& memory) {
+    memory.resize(from.size() * sizeof(To));
+    auto* const to = reinterpret_cast<To*>(memory.data());
+    std::copy(from.begin(), from.end(), to);
+    return to;
+  }
+
+  const void* encode(const std::vector<float>& from, ElementType type) {
+    values_.resize(from.size() * bytes_of(type));
+    for (std::size_t i = 0; i < from.size(); ++i)
+      store_element(type, values_.data(), static_cast<std::int64_t>(i), from[i]);
+    return values_.data();
+  }
+
+  spmmbench_csr c_;
+  Bytes row_ptr_, col_idx_, values_;
+  std::array<Buffer, 4> on_device_;
+};
+
+// The problem as a library is asked it. `arrays` outlives it.
+class ProblemOfC {
+ public:
+  ProblemOfC(const OperandArrays& arrays, const Options& options, Precision precision) {
+    for (const auto& [key, value] : options.values()) {
+      options_.push_back(key.c_str());
+      options_.push_back(value.c_str());
+    }
+    options_.push_back(nullptr);
+    c_ = {sizeof c_, &arrays.c(), options_.data(), static_cast<std::int32_t>(precision)};
+  }
+  ProblemOfC(const ProblemOfC&) = delete;
+  ProblemOfC& operator=(const ProblemOfC&) = delete;
+  const spmmbench_problem* c() const { return &c_; }
+
+ private:
+  std::vector<const char*> options_;
+  spmmbench_problem c_;
+};
+
+spmmbench_shape shape_of_c(const Shape& shape) {
+  return {sizeof(spmmbench_shape), shape.n, static_cast<std::int32_t>(shape.layout),
+          static_cast<std::int32_t>(shape.c_type)};
+}
+
+spmmbench_dense dense_of_c(const DenseView& view) {
+  return {sizeof(spmmbench_dense),
+          view.data,
+          view.rows,
+          view.cols,
+          view.ld,
+          static_cast<std::int32_t>(view.layout),
+          static_cast<std::int32_t>(view.type)};
+}
+
+class PluginPlan final : public Plan {
+ public:
+  PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, spmmbench_plan* plan,
+             std::size_t bytes_of_a, Device& device)
+      : calls_(calls), kernel_(kernel), plan_(plan), bytes_of_a_(bytes_of_a), device_(device) {}
+  PluginPlan(const PluginPlan&) = delete;
+  PluginPlan& operator=(const PluginPlan&) = delete;
+  ~PluginPlan() override {
+    Calls::contain([&] { kernel_.destroy_plan(plan_); });
+  }
+
+  void inspect_b(const DenseView& b, StageTimer& stages) override {
+    if (kernel_.inspect_b == nullptr) return;
+    const Stages timed(stages);
+    const spmmbench_dense dense = dense_of_c(b);
+    calls_("inspect_b", [&] { return kernel_.inspect_b(plan_, &dense, timed.c()); });
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if ((kernel_.flags & SPMMBENCH_ADDS_TO_C) != 0) device_.fill_bytes(c.data, 0, c.bytes());
+    const spmmbench_dense dense_b = dense_of_c(b), dense_c = dense_of_c(c);
+    calls_("launch", [&] { return kernel_.launch(plan_, &dense_b, &dense_c, stream.handle); });
+  }
+
+  PlanReport report() const override {
+    PlanReport out;
+    out.device_bytes = bytes_of_a_;
+    if (kernel_.report == nullptr) return out;
+    spmmbench_report report = {};
+    report.size = sizeof report;
+    calls_("report", [&] { return kernel_.report(plan_, &report); });
+    out.device_bytes += report.device_bytes;
+    if (report.issued_flops > 0) out.issued_flops = report.issued_flops;
+    for (const char* const* at = report.params; at != nullptr && at[0] != nullptr; at += 2)
+      out.params[at[0]] = text(at[1]);
+    if (report.format != nullptr) {
+      FormatStats& format = out.format.emplace();
+      format.name = report.format;
+      format.bytes = report.format_bytes;
+      format.index_bytes = report.format_index_bytes;
+      format.stored = report.stored;
+      format.tiles = report.tiles;
+      format.windows = report.windows;
+      format.fill = report.fill;
+    }
+    return out;
+  }
+
+ private:
+  const Calls& calls_;
+  const spmmbench_kernel& kernel_;
+  spmmbench_plan* plan_;
+  std::size_t bytes_of_a_;
+  Device& device_;
+};
+
+class PluginPrepared final : public Prepared {
+ public:
+  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel,
+                 const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
+      : calls_(library), kernel_(kernel), device_(device) {
+    arrays_.emplace(kernel, a);  // the types are what its user holds A in: no preparation
+    if (has(kernel.a_memory, SPMMBENCH_CUDA)) {
+      const auto timed = stages.scope("upload");
+      arrays_->upload(device);
+    }
+    const ProblemOfC problem(*arrays_, options, a.precision);
+    {
+      const Stages timed(stages);
+      calls_("prepare",
+             [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared_); });
+    }
+    if (prepared_ == nullptr) throw Error("prepare: gave no prepared A");
+    if ((kernel_.flags & SPMMBENCH_KEEPS_A) == 0) arrays_.reset();
+  }
+  PluginPrepared(const PluginPrepared&) = delete;
+  PluginPrepared& operator=(const PluginPrepared&) = delete;
+  ~PluginPrepared() override {
+    Calls::contain([&] { kernel_.destroy_prepared(prepared_); });
+  }
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    const spmmbench_shape c_shape = shape_of_c(shape);
+    spmmbench_plan* plan = nullptr;
+    {
+      const Stages timed(stages);
+      calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
+    }
+    if (plan == nullptr) throw Error("bind: gave no plan");
+    return std::make_unique<PluginPlan>(calls_, kernel_, plan,
+                                        arrays_ ? arrays_->device_bytes() : 0, device_);
+  }
+
+ private:
+  Calls calls_;
+  const spmmbench_kernel& kernel_;
+  Device& device_;
+  std::optional<OperandArrays> arrays_;
+  spmmbench_prepared* prepared_ = nullptr;
+};
+
+template <class Enum, std::size_t kCount>
+std::vector<Enum> members(std::uint32_t set, const std::array<Enum, kCount>& all) {
+  std::vector<Enum> out;
+  for (const Enum value : all)
+    if (has(set, static_cast<int>(value))) out.push_back(value);
+  return out;
+}
+
+Allowed allowed_by(const spmmbench_option& option) {
+  const bool any = option.minimum == 0 && option.maximum == 0;
+  switch (option.type) {
+    case SPMMBENCH_INTEGER:
+      if (any) return IntegerRange{INT64_MIN, INT64_MAX};
+      return IntegerRange{static_cast<std::int64_t>(option.minimum),
+                          static_cast<std::int64_t>(option.maximum)};
+    case SPMMBENCH_REAL:
+      if (any)
+        return RealRange{std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()};
+      return RealRange{option.minimum, option.maximum};
+    case SPMMBENCH_CHOICE: {
+      Choices choices;
+      for (const char* const* name = option.choices; name != nullptr && *name != nullptr; ++name)
+        choices.names.emplace_back(*name);
+      return choices;
+    }
+    default: return TextForm{"text", [](const std::string&) { return true; }, {}};
+  }
+}
+
+OptionSpec option_of(const spmmbench_option& option) {
+  return {option.name, allowed_by(option), option.default_value, option.help,
+          std::string_view(option.default_value) == "auto"};
+}
+
+// What must hold of a description before anything reads it.
+void validate(const spmmbench_kernel& kernel) {
+  const auto require = [&](bool holds, const char* expected) {
+    if (!holds) throw Error(fmt::format("kernel {}: expected {}", text(kernel.name), expected));
+  };
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  const std::string name = text(kernel.name);
+  require(!name.empty() && std::all_of(name.begin(), name.end(), is_word),
+          "a name of letters, digits, '_', '-' and '.'");
+  require(kernel.device == SPMMBENCH_HOST || kernel.device == SPMMBENCH_CUDA,
+          "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
+  require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
+          "accumulation to be one of SPMMBENCH_SUMS_*");
+  require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
+  require(!members(kernel.c_types, kElementTypes).empty(), "c_types");
+  require((kernel.layouts & 3U) != 0, "layouts");
+  require((kernel.a_memory & 3U) != 0, "a_memory");
+  require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
+          "a_memory with SPMMBENCH_HOST for a host kernel");
+  constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
+  require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
+  require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
+  for (const Precision precision : members(kernel.precisions, kPrecisions))
+    require(has(kernel.a_value_types, SPMMBENCH_F32) ||
+                has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
+            "a_value_types that hold every precision");
+  require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,
+          "data_alignment up to 256 and pitch_alignment up to 16");
+  require(kernel.n_multiple >= 1, "n_multiple from 1");
+  require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
+  require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
+              kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
+          "prepare, bind, launch, destroy_plan and destroy_prepared");
+  require(kernel.option_count == 0 || kernel.options != nullptr, "options");
+  for (std::size_t i = 0; i < kernel.option_count; ++i) {
+    const spmmbench_option* const option = kernel.options[i];
+    require(option != nullptr && option->size >= sizeof(spmmbench_option),
+            "options of the size of this version");
+    require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
+            "options with name, default_value and help");
+  }
+}
+
+}  // namespace
+
+PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
+                           const spmmbench_kernel& kernel)
+    : path_(std::move(path)), library_(library), kernel_(kernel) {
+  validate(kernel);
+  info_.name = fmt::format("{}:{}", plugin_stem(path_), kernel.name);
+  info_.summary = text(kernel.summary);
+  info_.source = text(kernel.source);
+  info_.device = static_cast<DeviceKind>(kernel.device);
+  info_.min_compute_capability = kernel.min_compute_capability;
+  info_.exact_architecture = kernel.exact_architecture != 0;
+  info_.precisions = members(kernel.precisions, kPrecisions);
+  info_.c_types = members(kernel.c_types, kElementTypes);
+  info_.layouts = members(kernel.layouts, std::array{Layout::row_major, Layout::col_major});
+  info_.accumulation = static_cast<Accumulation>(kernel.accumulation);
+  info_.writes_row_ids = (kernel.flags & SPMMBENCH_ROW_IDS) != 0;
+  info_.binary = (kernel.flags & SPMMBENCH_BINARY_A) != 0;
+  info_.ignores_stream = (kernel.flags & SPMMBENCH_IGNORES_STREAM) != 0;
+  info_.inspects_b = kernel.inspect_b != nullptr;
+  for (std::size_t i = 0; i < kernel.option_count; ++i) {
+    info_.options.push_back(option_of(*kernel.options[i]));
+  }
+}
+
+Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const {
+  if ((kernel_.flags & SPMMBENCH_SQUARE_ONLY) != 0 && problem.m() != problem.k())
+    return Support::no("needs a square A");
+  const std::int64_t* const allowed = kernel_.allowed_n;
+  const std::int64_t* const end = allowed + kernel_.allowed_n_count;
+  if (allowed != end && std::find(allowed, end, problem.n) == end)
+    return Support::no(fmt::format("does not take N = {}", problem.n));
+  if (allowed == end && problem.n % kernel_.n_multiple != 0)
+    return Support::no(fmt::format("needs N to be a multiple of {}", kernel_.n_multiple));
+  if (problem.nnz() > INT32_MAX && !has(kernel_.row_ptr_types, SPMMBENCH_I64))
+    return Support::no("has 32-bit offsets: needs fewer than 2^31 nonzeros");
+  if (kernel_.supports == nullptr) return Support::yes(0);
+  const OperandArrays arrays(kernel_, problem);
+  const ProblemOfC c_problem(arrays, problem.options, problem.precision);
+  const spmmbench_shape shape = shape_of_c(problem);
+  std::uint64_t bytes = 0;
+  try {
+    Calls{library_}("supports",
+                    [&] { return kernel_.supports(&kernel_, c_problem.c(), &shape, &bytes); });
+  } catch (const Unsupported& refusal) {
+    return Support::no(refusal.what());
+  }
+  return Support::yes(bytes);
+}
+
+std::unique_ptr<Prepared> PluginKernel::prepare(const SparseOperand& a, const Options& options,
+                                                Device& device, StageTimer& stages) const {
+  return std::make_unique<PluginPrepared>(library_, kernel_, a, options, device, stages);
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,30 @@
+#pragma once
+// One kernel of a loaded library as a Kernel.
+
+#include <memory>
+#include <string>
+
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/plugin.h"
+
+namespace spmmbench {
+
+class PluginKernel final : public Kernel {
+ public:
+  // Throws Error naming what plugin.h does not allow. `library` and `kernel` stay for good.
+  PluginKernel(std::string path, const spmmbench_library& library, const spmmbench_kernel& kernel);
+
+  const KernelInfo& info() const override { return info_; }
+  const std::string& path() const { return path_; }
+  Support supports(const Problem& problem, const DeviceInfo& device) const override;
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override;
+
+ private:
+  std::string path_;
+  const spmmbench_library& library_;
+  const spmmbench_kernel& kernel_;
+  KernelInfo info_;
+};
+
+}  // namespace spmmbench

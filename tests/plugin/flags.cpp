@@ -1,0 +1,156 @@
+// A plug-in for the tests, on the CPU: kernels that need what flags promise them, and kernels with
+// one fault each. All are the same product, done in fp32 by rows.
+
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+#include "spmmbench/plugin.h"
+
+struct spmmbench_prepared {
+  const spmmbench_kernel* kernel;
+  spmmbench_csr a;
+};
+struct spmmbench_plan {
+  const spmmbench_prepared* prepared;
+};
+
+namespace {
+
+thread_local const char* message = "";
+
+spmmbench_status refuse(spmmbench_status status, const char* what) {
+  message = what;
+  return status;
+}
+
+void crash() { *static_cast<volatile int*>(nullptr) = 1; }
+
+bool is(const spmmbench_kernel* kernel, const char* name) {
+  return std::strcmp(kernel->name, name) == 0;
+}
+
+spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                         const spmmbench_stages* stages, spmmbench_prepared** out) {
+  if (is(kernel, "crash_in_prepare")) crash();
+  if (is(kernel, "throws")) throw std::runtime_error("thrown on purpose");
+  if (is(kernel, "throws_an_int")) throw 7;
+  if (is(kernel, "no_memory")) return refuse(SPMMBENCH_OUT_OF_MEMORY, "all is gone");
+  if (is(kernel, "gives_nothing")) return SPMMBENCH_OK;
+  if (is(kernel, "strange_status")) return 99;
+  if (stages != nullptr) stages->add(stages->context, "sort", 12.5);
+  *out = new spmmbench_prepared{kernel, *problem->a};
+  return SPMMBENCH_OK;
+}
+
+spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape,
+                      const spmmbench_stages*, spmmbench_plan** out) {
+  if (is(prepared->kernel, "picky") && shape->n == 8)
+    return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
+  *out = new spmmbench_plan{prepared};
+  return SPMMBENCH_OK;
+}
+
+spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
+                        void*) {
+  const spmmbench_csr& a = plan->prepared->a;
+  const spmmbench_kernel* kernel = plan->prepared->kernel;
+  if (is(kernel, "crash_in_launch")) crash();
+  if (is(kernel, "hang")) sleep(1000);
+  if (is(kernel, "no_launch")) return SPMMBENCH_OK;
+  if (is(kernel, "fails")) return refuse(SPMMBENCH_FAILED, "failed on purpose");
+  const auto* row_ptr = static_cast<const std::int32_t*>(a.row_ptr);
+  const auto* col_idx = static_cast<const std::int64_t*>(a.col_idx);
+  const auto* values = static_cast<const float*>(a.values);
+  auto* out = static_cast<float*>(c->data);
+  const bool adds = is(kernel, "adds") || is(kernel, "adds_unasked");
+  const bool binary = is(kernel, "binary");
+  for (std::int64_t i = 0; i < a.rows; ++i)
+    for (std::int64_t j = 0; j < c->cols; ++j) {
+      float sum = adds ? out[i * c->ld + j] : 0;
+      for (auto e = row_ptr[i]; e < row_ptr[i + 1]; ++e)
+        sum +=
+            (binary ? 1 : values[e]) * static_cast<const float*>(b->data)[col_idx[e] * b->ld + j];
+      out[i * c->ld + j] = sum;
+    }
+  if (is(kernel, "beyond")) out[c->rows * c->ld] = 1;
+  if (is(kernel, "before")) out[-2] = 1;
+  return SPMMBENCH_OK;
+}
+
+spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
+  static const char* const params[] = {"order", "natural", nullptr};
+  out->device_bytes = 1000;
+  out->params = params;
+  out->format = "csr";
+  out->format_bytes = 8 * plan->prepared->a.nnz;
+  out->stored = plan->prepared->a.nnz;
+  out->fill = 1;
+  return SPMMBENCH_OK;
+}
+
+void destroy_plan(spmmbench_plan* plan) { delete plan; }
+void destroy_prepared(spmmbench_prepared* prepared) { delete prepared; }
+
+constexpr std::int64_t kAllowed[] = {8, 16};
+
+std::vector<spmmbench_kernel> describe() {
+  spmmbench_kernel model = {};
+  model.size = sizeof model;
+  model.summary = "for tests";
+  model.source = "tests";
+  model.device = SPMMBENCH_HOST;
+  model.flags = SPMMBENCH_KEEPS_A;
+  model.precisions = SPMMBENCH_SET(SPMMBENCH_FP32_IN);
+  model.c_types = SPMMBENCH_SET(SPMMBENCH_F32);
+  model.layouts = SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR);
+  model.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST);
+  model.row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I32);
+  model.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I64);
+  model.a_value_types = SPMMBENCH_SET(SPMMBENCH_F32);
+  model.n_multiple = 1;
+  model.prepare = prepare;
+  model.bind = bind;
+  model.launch = launch;
+  model.report = report;
+  model.destroy_plan = destroy_plan;
+  model.destroy_prepared = destroy_prepared;
+  std::vector<spmmbench_kernel> kernels;
+  const auto add = [&](const char* name, unsigned flags = 0) -> spmmbench_kernel& {
+    kernels.push_back(model);
+    kernels.back().name = name;
+    kernels.back().flags |= flags;
+    return kernels.back();
+  };
+  add("good", SPMMBENCH_IGNORES_STREAM);
+  add("adds", SPMMBENCH_ADDS_TO_C);
+  add("binary", SPMMBENCH_BINARY_A);
+  add("square", SPMMBENCH_SQUARE_ONLY);
+  spmmbench_kernel& few = add("few_n");
+  few.allowed_n = kAllowed;
+  few.allowed_n_count = 2;
+  add("multiples").n_multiple = 16;
+  add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
+  for (const char* name : {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws",
+                           "throws_an_int", "no_memory", "gives_nothing", "strange_status", "hang",
+                           "no_launch", "fails", "beyond", "before"})
+    add(name);
+  return kernels;
+}
+
+}  // namespace
+
+extern "C" const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
+  static const std::vector<spmmbench_kernel> kernels = describe();
+  static const std::vector<const spmmbench_kernel*> pointers = [] {
+    std::vector<const spmmbench_kernel*> out;
+    for (const spmmbench_kernel& kernel : kernels) out.push_back(&kernel);
+    return out;
+  }();
+  static const spmmbench_library library = {
+      sizeof library,  SPMMBENCH_ABI_VERSION, "flags", "1", pointers.data(),
+      pointers.size(), [] { return message; }};
+  return abi_version == SPMMBENCH_ABI_VERSION ? &library : nullptr;
+}

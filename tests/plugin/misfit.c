@@ -1,0 +1,73 @@
+/* Libraries that cannot be loaded as plug-ins: which fault one has is MISFIT. */
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "spmmbench/plugin.h"
+
+enum {
+  CRASHES = 1,
+  HANGS,
+  EXITS,
+  OTHER_VERSION,
+  NEWER_TABLE,
+  SMALL_TABLE,
+  SMALL_KERNEL,
+  BAD_NAME,
+  NO_LAUNCH,
+  NO_ENTRY
+};
+
+static const char* last_error(void) { return ""; }
+static spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
+                                const spmmbench_stages* stages, spmmbench_prepared** prepared) {
+  (void)kernel, (void)problem, (void)stages, (void)prepared;
+  return SPMMBENCH_FAILED;
+}
+static spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape,
+                             const spmmbench_stages* stages, spmmbench_plan** plan) {
+  (void)prepared, (void)shape, (void)stages, (void)plan;
+  return SPMMBENCH_FAILED;
+}
+static spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b,
+                               const spmmbench_dense* c, void* stream) {
+  (void)plan, (void)b, (void)c, (void)stream;
+  return SPMMBENCH_FAILED;
+}
+static void destroy_plan(spmmbench_plan* plan) { (void)plan; }
+static void destroy_prepared(spmmbench_prepared* prepared) { (void)prepared; }
+
+static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL ? 40 : sizeof kernel,
+                                        .name = MISFIT == BAD_NAME ? "a name" : "misfit",
+                                        .device = SPMMBENCH_HOST,
+                                        .precisions = 1,
+                                        .c_types = 1,
+                                        .layouts = 1,
+                                        .a_memory = 1,
+                                        .row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I32),
+                                        .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
+                                        .a_value_types = 1,
+                                        .n_multiple = 1,
+                                        .prepare = prepare,
+                                        .bind = bind,
+                                        .launch = MISFIT == NO_LAUNCH ? NULL : launch,
+                                        .destroy_plan = destroy_plan,
+                                        .destroy_prepared = destroy_prepared};
+static const spmmbench_kernel* const kernels[] = {&kernel};
+static const spmmbench_library library = {MISFIT == SMALL_TABLE ? 24 : sizeof library,
+                                          MISFIT == NEWER_TABLE ? 2 : SPMMBENCH_ABI_VERSION,
+                                          "misfit",
+                                          "1",
+                                          kernels,
+                                          1,
+                                          last_error};
+
+#if MISFIT != 10
+const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
+  (void)abi_version;
+  if (MISFIT == CRASHES) abort();
+  if (MISFIT == HANGS) sleep(1000);
+  if (MISFIT == EXITS) exit(0);
+  return MISFIT == OTHER_VERSION ? NULL : &library;
+}
+#endif
