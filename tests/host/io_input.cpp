@@ -25,8 +25,8 @@ TEST(ExpandInputs, folders_lists_and_specs_become_paths_in_order) {
   const std::string list =
       folder.write("list", "# chosen\n" + folder.file("z.npy") + "\r\n\ngen:uniform?rows=4\n");
   EXPECT_EQ(expand_inputs(
-                {"gen:x", fmt::format("@{}", list), folder.file("m"), folder.file("m/notes.txt")}),
-            (std::vector<std::string>{"gen:x", folder.file("z.npy"), "gen:uniform?rows=4",
+                {"gen:banded", fmt::format("@{}", list), folder.file("m"), folder.file("m/notes.txt")}),
+            (std::vector<std::string>{"gen:banded", folder.file("z.npy"), "gen:uniform?rows=4",
                                       folder.file("m/a.csr"), folder.file("m/b.mtx"),
                                       folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
 }
@@ -36,7 +36,7 @@ TEST(ExpandInputs, what_is_not_there_is_an_error) {
   EXPECT_EQ(error_of([&] { expand_inputs({folder.file("a.mtx")}); }),
             folder.file("a.mtx") + ": no such file");
   EXPECT_EQ(error_of([&] { expand_inputs({fmt::format("@{}", folder.file("list"))}); }),
-            folder.file("list") + ": cannot open the list");
+            folder.file("list") + ": cannot be opened: No such file or directory");
   EXPECT_EQ(error_of([&] { expand_inputs({folder.path().string()}); }),
             folder.path().string() + ": no matrix files in this folder");
   const std::string itself = folder.write("itself", fmt::format("@{}\n", folder.file("itself")));

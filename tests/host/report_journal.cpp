@@ -152,8 +152,9 @@ TEST_F(JournalTest, loses_only_the_line_that_is_damaged_and_names_it) {
     const auto line = std::count(whole.begin(), whole.begin() + at, '\n') + 1;
     const bool line_break = whole[at] == '\n';
     Names left = {"a", "b", "c"};
-    if (line == 5 && line_break) {  // the last, and what it held is whole
+    if (line == 5 && line_break) {  // the last, without its end: as if it was still being written
       EXPECT_TRUE(damaged.empty());
+      left.pop_back();
     } else {
       EXPECT_EQ(damaged.front().substr(journal().size()),
                 fmt::format(":{}: damaged: the checksum does not match", line));

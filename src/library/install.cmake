@@ -12,7 +12,7 @@ target_include_directories(spmmbench_library INTERFACE $<INSTALL_INTERFACE:${CMA
 install(FILES include/spmmbench/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spmmbench COMPONENT plugin)
 install(TARGETS spmmbench_plugin EXPORT plugin COMPONENT plugin)
 install(EXPORT plugin NAMESPACE spmmbench:: FILE plugin.cmake DESTINATION ${package_folder} COMPONENT plugin)
-configure_package_config_file(cmake/spmmbenchConfig.cmake.in ${CMAKE_BINARY_DIR}/spmmbenchConfig.cmake
+configure_package_config_file(src/library/spmmbenchConfig.cmake.in ${CMAKE_BINARY_DIR}/spmmbenchConfig.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/spmmbenchConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbenchConfig.cmake ${CMAKE_BINARY_DIR}/spmmbenchConfigVersion.cmake
@@ -21,7 +21,7 @@ install(FILES ${CMAKE_BINARY_DIR}/spmmbenchConfig.cmake ${CMAKE_BINARY_DIR}/spmm
 install(TARGETS spmmbench_library EXPORT library LIBRARY COMPONENT library)
 install(EXPORT library NAMESPACE spmmbench:: FILE library.cmake DESTINATION ${package_folder} COMPONENT library)
 file(RELATIVE_PATH prefix_of_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-configure_file(cmake/spmmbench.pc.in ${CMAKE_BINARY_DIR}/spmmbench.pc @ONLY)
+configure_file(src/library/spmmbench.pc.in ${CMAKE_BINARY_DIR}/spmmbench.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbench.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 
 # The manual page and the completion are made of the options that the program has.
