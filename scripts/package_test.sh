@@ -2,6 +2,7 @@
 # Makes the Debian package of a build and installs it in a clean Debian, where it must run, be linked against and go again.
 # Usage: scripts/package_test.sh [BUILD]   (default build/host; needs root, debootstrap and a Debian mirror)
 set -euo pipefail
+if [ "${1-}" = --help ]; then sed -n "2,3s/^# //p" "$0"; exit; fi
 cd "$(dirname "$0")/.."
 build=${1:-build/host}
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-bookworm}")

@@ -16,7 +16,8 @@ STANDS_FOR = {"PATH": [MATRIX], "PATH...": [MATRIX], "MATRIX": [MATRIX], "KERNEL
               "SPEC": ["uniform?rows=20&cols=20"], "IN": [MATRIX], "OUT": ["out.mtx"], "IN.json...": ["run.json"],
               "BASE.json": ["run.json"], "NEW.json": ["run.json"], "RUN.json": ["run.json"],
               "RUN.json...": ["run.json"], "BASE": ["run.json"], "NEW": ["run.json"], "…": ["128"]}
-NEEDS_MORE = ("--calibrate",)  # measures for minutes; tested in test_compare
+# Measures for minutes (tested in test_compare); needs a library that was built (tested in test_plugin).
+NEEDS_MORE = ("--calibrate", "--plugin")
 
 
 def commands_of(text):

@@ -156,7 +156,7 @@ class CudaExample(Plugins):
     def test_it_compiles_and_says_what_it_needs(self):
         library = build("examples/plugin/cuda", self.folder / "prefix", self.folder,
                         "-DCMAKE_CUDA_ARCHITECTURES=90") / "libcsr_warp.so"
-        row = self.rows(library, precision="fp16")["csr_warp:csr_warp"]
+        row = self.rows(library, precision="fp16", expected=4)["csr_warp:csr_warp"]
         self.assert_reason(row, "skipped", "no CUDA device")
 
 
