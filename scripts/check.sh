@@ -23,7 +23,10 @@ git ls-files 'include/*.hpp' 'src/*.hpp' | grep -vxFf <(sed 's|^|include/|; p; s
 
 # Debian's clang 14 does not know all of C++20, so that what it takes for errors is left to the compiler of the build.
 echo "== clang-tidy, what differs from $base"
-git rev-parse --quiet --verify "$base" >/dev/null || { echo "no $base here (a shallow clone?)"; exit 1; }
+if ! git rev-parse --quiet --verify "$base" >/dev/null; then
+  echo "left out: no $base here (a shallow clone?)"
+  exit $(($# > 0))  # a base that was asked for must be there
+fi
 git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'kernels/*.cpp' |
   xargs -P 2 -I{} clang-tidy --quiet {} -- "${flags[@]}" -isystem /usr/include/eigen3 2>/dev/null |
   { ! grep -E 'warning: .*\[(bugprone|misc|performance)-'; }

@@ -16,7 +16,7 @@ if command -v ccache >/dev/null; then
   settings+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 
-time scripts/check.sh "${SPMMBENCH_BASE:-HEAD~1}"
+time scripts/check.sh ${SPMMBENCH_BASE:+"$SPMMBENCH_BASE"}
 echo "== preset $preset"
 # For compute capability 8.0 PTX only: it shows that the code compiles, and saves its assembly.
 cmake --preset "$preset" "${settings[@]}" '-DCMAKE_CUDA_ARCHITECTURES=80-virtual;90a-real'

@@ -163,7 +163,8 @@ void show(const Arguments& in) {
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
   std::vector<std::string> damaged;
-  for (const std::string& path : in.paths) documents.push_back(read_recorded(path, in.table.calls, &damaged));
+  for (const std::string& path : in.paths)
+    documents.push_back(read_recorded(path, in.table.calls, &damaged));
   for (const std::string& line : damaged) say("spmmbench: {}\n", line);
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {

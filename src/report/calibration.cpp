@@ -76,9 +76,7 @@ void Calibration::write(OutputFile& file) const {
   file.commit();
 }
 
-Calibration Calibration::read(const std::string& path) {
-  return read(path, *open_text(path));
-}
+Calibration Calibration::read(const std::string& path) { return read(path, *open_text(path)); }
 
 Calibration Calibration::read(const std::string& path, std::istream& file) try {
   const Json json = Json::parse(file);

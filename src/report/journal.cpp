@@ -144,7 +144,10 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
 }
 
 Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
-    : paths_(std::move(paths)), context_(std::move(context)), durable_(durable), baselines_(context_.calls) {
+    : paths_(std::move(paths)),
+      context_(std::move(context)),
+      durable_(durable),
+      baselines_(context_.calls) {
   if (!paths_.json.empty()) json_.emplace(paths_.json);
   if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
   for (const std::string& output : {paths_.csv, paths_.json})

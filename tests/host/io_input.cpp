@@ -24,8 +24,8 @@ TEST(ExpandInputs, folders_lists_and_specs_become_paths_in_order) {
     folder.write(name, "x");
   const std::string list =
       folder.write("list", "# chosen\n" + folder.file("z.npy") + "\r\n\ngen:uniform?rows=4\n");
-  EXPECT_EQ(expand_inputs(
-                {"gen:banded", fmt::format("@{}", list), folder.file("m"), folder.file("m/notes.txt")}),
+  EXPECT_EQ(expand_inputs({"gen:banded", fmt::format("@{}", list), folder.file("m"),
+                           folder.file("m/notes.txt")}),
             (std::vector<std::string>{"gen:banded", folder.file("z.npy"), "gen:uniform?rows=4",
                                       folder.file("m/a.csr"), folder.file("m/b.mtx"),
                                       folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
