@@ -13,10 +13,6 @@ __device__ inline void wait(std::uint64_t* barrier, std::uint32_t parity) {
   while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
   }
 }
-// Whether it has, without waiting; one answer for the warp.
-__device__ inline bool ready(std::uint64_t* barrier, std::uint32_t parity) {
-  return __shfl_sync(~0U, ptx::mbarrier_test_wait_parity(barrier, parity) ? 1 : 0, 0) != 0;
-}
 // Position in a ring of `stages` barriers.
 struct Cursor {
   int stage = 0;

@@ -10,6 +10,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
+#include "io/output.hpp"
 
 namespace spmmbench {
 namespace {
@@ -113,7 +114,7 @@ void add_document(CLI::App& app, ExitCode&) {
   command->group("");  // not in --help: no command of the user's
   command->add_option("WHAT", *what, "man or bash")->required()->check(one_of({"man", "bash"}));
   command->callback(
-      [&app, what] { fmt::print("{}", *what == "man" ? man_page(app) : bash_completion(app)); });
+      [&app, what] { print("{}", *what == "man" ? man_page(app) : bash_completion(app)); });
 }
 
 }  // namespace spmmbench

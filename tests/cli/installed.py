@@ -1,5 +1,6 @@
 """The program as `cmake --install` lays it out, and projects built against it."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -35,3 +36,8 @@ def build(project, prefix, folder, *definitions):
         f"-DCMAKE_PREFIX_PATH={prefix}", *definitions, env=environment)
     run("cmake", "--build", output)
     return output
+
+
+def has_gpu(case):
+    """Does the program under test see a CUDA device?"""
+    return json.loads(case.spmmbench("list", "devices", "--json").stdout)["devices"] != []

@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from cli_case import SOURCE, CliCase, main
-from installed import build, install, run
+from installed import build, has_gpu, install, run
 
 
 class InstalledLibrary(CliCase):
@@ -34,6 +34,18 @@ class InstalledLibrary(CliCase):
             SOURCE / "tests/library/consumer.c", *flags, "-o", program)
         (library,) = self.prefix.rglob("libspmmbench.so")
         self.run_consumer(program, env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
+
+    @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
+    def test_every_gpu_kernel_is_exact_on_the_callers_stream_at_multiples_of_16_bytes(self):
+        (library,) = self.prefix.rglob("libspmmbench.so")
+        program = self.folder / "consumer_cuda"
+        run("nvcc", SOURCE / "tests/library/consumer_cuda.c", "-I", self.prefix / "include", "-L", library.parent,
+            "-lspmmbench", "-o", program)
+        if not has_gpu(self):
+            self.skipTest("compiles; needs a GPU to run")
+        result = subprocess.run([program], capture_output=True, text=True, timeout=120, check=False,
+                                env={**os.environ, "LD_LIBRARY_PATH": str(library.parent)})
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_only_the_entry_is_visible(self):
         (library,) = self.prefix.rglob("libspmmbench.so")

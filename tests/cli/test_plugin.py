@@ -5,7 +5,7 @@ import shutil
 import unittest
 
 from cli_case import QUICK, SMALL, SOURCE, CliCase, main, read
-from installed import build, install, run
+from installed import build, has_gpu, install, run
 
 SQUARE = "gen:uniform?rows=50&cols=50&density=0.1"
 
@@ -158,6 +158,22 @@ class CudaExample(Plugins):
                         "-DCMAKE_CUDA_ARCHITECTURES=90") / "libcsr_warp.so"
         row = self.rows(library, precision="fp16", expected=4)["csr_warp:csr_warp"]
         self.assert_reason(row, "skipped", "no CUDA device")
+
+
+class CudaFaults(Plugins):
+    @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
+    def test_on_a_gpu_too_a_fault_costs_its_row(self):
+        library = self.folder / "libflags_cuda.so"
+        run("nvcc", "-shared", "-Xcompiler=-fPIC", "-std=c++17", "-arch=compute_80", "-I", self.folder / "prefix/include",
+            SOURCE / "tests/plugin/flags_cuda.cu", "-o", library)
+        if not has_gpu(self):
+            self.skipTest("compiles; needs a GPU to run")
+        rows = self.rows(library, "--timeout", 20, expected=2)
+        for name, status in (
+                ("good", "ok"), ("adds", "ok"), ("legacy", "ok"), ("waits", "ok"), ("own_stream", "wrong"),
+                ("no_launch", "wrong"), ("beyond", "wrong"), ("far", "failed"), ("trap", "failed"), ("hang", "timeout")):
+            with self.subTest(name):
+                self.assert_reason(rows["flags_cuda:" + name], status, "")
 
 
 if __name__ == "__main__":
