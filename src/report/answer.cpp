@@ -14,7 +14,7 @@ std::string duration(double us) {
   constexpr double kMs = 1e3, kSecond = 1e6;
   if (us >= kSecond) return fmt::format("{:.3g} s", us / kSecond);
   if (us >= 10 * kMs) return fmt::format("{:.3g} ms", us / kMs);
-  return us >= 1e3 ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
+  return us >= kMs ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
 }
 
 std::string name_of(const AnswerStep& step) {

@@ -1,11 +1,7 @@
 #include "select/cache.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -13,8 +9,9 @@
 #include <set>
 #include <utility>
 
+#include "io/output.hpp"
 #include "io/sha256.hpp"
-#include "spmmbench/printable.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -36,10 +33,11 @@ std::string path_of(const std::string& kind, const CacheEntry& key) {
   return fmt::format("{}/{}-{}.json", folder, kind, hash.hex().substr(0, kDigits));
 }
 
-void warn(const std::string& path, const std::string& reason) {
+// Once for each file.
+void warn(const std::string& path, const std::string& message) {
   const std::lock_guard lock(mutex);
   if (!warned.insert(path).second) return;
-  fmt::print(stderr, "spmmbench: {}: {}\n", to_printable(path), reason);
+  say("spmmbench: {}\n", message);
 }
 
 }  // namespace
@@ -66,7 +64,8 @@ std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& 
       return json.at("entry").get<CacheEntry>();
   } catch (const nlohmann::json::exception&) {
   }
-  warn(path, "ignored: expected what a run of this version keeps with --cache");
+  warn(path,
+       fmt::format("{}: ignored: expected what a run of this version keeps with --cache", path));
   return std::nullopt;
 }
 
@@ -74,21 +73,16 @@ void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntr
   const std::string path = path_of(kind, key);
   if (path.empty()) return;
   const Json json = {{"version", kVersion}, {"key", key}, {"entry", entry}};
-  const std::string part = fmt::format("{}.{}.part", path, getpid());
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  std::ofstream file(part);
-  file << json.dump(1) << '\n';
-  file.close();
-  if (file) std::filesystem::rename(part, path, error);
-  if (file && !error) return;
-  const std::string reason = error ? error.message() : std::strerror(errno);
-  std::filesystem::remove(part, error);
-  warn(path, fmt::format("cannot be written: {}", reason));
+  try {
+    write_file(path, json.dump(1) + '\n');
+  } catch (const Error& error) {
+    warn(path, error.what());
+  }
 }
 
 void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason) {
-  warn(path_of(kind, key), fmt::format("ignored: {}", reason));
+  const std::string path = path_of(kind, key);
+  warn(path, fmt::format("{}: ignored: {}", path, reason));
 }
 
 }  // namespace spmmbench
