@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attacks the program as a hostile day would, and prints by area how many cases were tried and what failed (0 is wanted).
+"""Attacks the program (kills, damaged files, full disks, bad input) and prints by area how many cases were tried and failed.
 
   tests/attack/attack.py [--build build/host] [--only kills,journal,...] [--seed 1] [--few]
 
