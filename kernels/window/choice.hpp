@@ -118,8 +118,9 @@ inline const auto kPart = auto_integer_option("part", 1, TileCut::kMaxSpanTiles,
 inline bool is_order(const std::string& text) {
   if (text == "natural" || text == "auto" || text == "search") return true;
   const Spec spec = Spec::parse(text);
-  check_options(Registry<Reordering>::instance().at(spec.name), spec.options);
-  return true;
+  const Reordering* reordering = Registry<Reordering>::instance().find(spec.name);
+  if (reordering) check_options(*reordering, spec.options);
+  return reordering;
 }
 inline Option<std::string> order_option(const std::string& value) {
   return text_option("order", value,
