@@ -107,8 +107,8 @@ RunOptions read_work(const std::string& text) try {
   options.exclude = read_texts(work.at("exclude"));
   options.precisions.clear();
   for (const Json& precision : work.at("precisions"))
-    options.precisions.push_back(read_enum(precision, Precision::bf16));
-  options.c_type = read_enum(work.at("c_type"), ElementType::bf16);
+    options.precisions.push_back(read_enum(precision, kPrecisions.back()));
+  options.c_type = read_enum(work.at("c_type"), kElementTypes.back());
   options.layout = read_enum(work.at("layout"), Layout::col_major);
   options.reorderings.clear();
   for (const Json& spec : work.at("reorderings"))
