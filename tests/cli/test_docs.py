@@ -2,6 +2,7 @@
 """Every command that README and docs show runs with what the repository ships. Names in capitals stand for files and
 names of the reader's own; `run` only plans its cases; GPU kernels that this build lacks are taken for cpu_csr."""
 
+import csv
 import re
 import shlex
 import subprocess
@@ -11,6 +12,8 @@ from cli_case import SMALL, SOURCE, CliCase, main
 
 PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "data/README.md",
          *sorted((SOURCE / "docs").rglob("*.md"))]
+# Their commands took matrices or hours that a test has not.
+RECORDED = [SOURCE / "results/h200/README.md", *sorted((SOURCE / "examples").rglob("*.md"))]
 MATRIX = "data/fem2d_plate.mtx.gz"
 STANDS_FOR = {"PATH": [MATRIX], "PATH...": [MATRIX], "MATRIX": [MATRIX], "KERNEL": ["cpu_csr"], "NAME": ["cpu_csr"],
               "SPEC": ["uniform?rows=20&cols=20"], "IN": [MATRIX], "OUT": ["out.mtx"], "IN.json...": ["run.json"],
@@ -31,9 +34,13 @@ def commands_of(text):
     return [re.sub(r"^build/\w+/(?=spmmbench )", "", code) for code in found if " " in code]
 
 
+def script_help(script, *subcommand):
+    return subprocess.run([SOURCE / script, *subcommand, "--help"], capture_output=True, text=True, check=True).stdout
+
+
 class DocsTest(CliCase):
-    def setUp(self):
-        super().setUp()
+    def lay_out_folder(self):
+        """What the commands of the pages read, and the kernels of this build."""
         for name in ("data", "results"):
             (self.folder / name).symlink_to(SOURCE / name)
         (self.folder / "matrices").mkdir()
@@ -56,6 +63,7 @@ class DocsTest(CliCase):
         return out
 
     def test_every_command_of_the_program_runs(self):
+        self.lay_out_folder()
         count = 0
         for page in PAGES:
             for command in commands_of(page.read_text()):
@@ -70,17 +78,40 @@ class DocsTest(CliCase):
                     count += 1
         self.assertGreater(count, 15)
 
+    def test_every_option_of_the_program_is_one_that_the_command_has(self):
+        helps = {}
+        for page in PAGES + RECORDED:
+            for command in commands_of(page.read_text()):
+                words = re.sub(r"[\[\]]", "", command).split()
+                if words[0] != "spmmbench" or not re.fullmatch(r"\w+", words[1]):
+                    continue
+                with self.subTest(page=page.name, command=command):
+                    if words[1] not in helps:
+                        helps[words[1]] = self.spmmbench(words[1], "--help").stdout
+                    for option in (word for word in words if re.fullmatch(r"--?[a-z][\w-]*", word)):
+                        self.assertRegex(helps[words[1]], rf"(?<![\w-]){option}\b")
+
+    def test_every_list_of_matrices_is_one_that_ships(self):
+        with open(SOURCE / "data/lists/recorded.csv", newline="") as file:
+            lists = {name for row in csv.DictReader(file) for name in row["lists"].split()}
+        for page in PAGES + RECORDED:
+            for name in re.findall(r"@([\w./-]+)\.txt", page.read_text()):
+                with self.subTest(page=page.name, list=name):
+                    self.assertIn(name.removeprefix("matrices/"), lists)
+
     def test_every_option_of_a_script_is_one_that_it_has(self):
-        for page in PAGES:
+        for page in PAGES + RECORDED:
             for command in commands_of(page.read_text()):
                 if not command.startswith("scripts/"):
                     continue
                 script, *arguments = shlex.split(command)
                 with self.subTest(page=page.name, command=command):
                     self.assertTrue((SOURCE / script).exists())
-                    known = subprocess.run([SOURCE / script, "--help"], capture_output=True, text=True, check=True)
+                    known = script_help(script)
+                    if arguments and re.search(rf"[{{,]{re.escape(arguments[0])}[,}}]", known):
+                        known += script_help(script, arguments[0])
                     for option in (word for word in arguments if re.match(r"--\w", word)):
-                        self.assertRegex(known.stdout, rf"{option}\b")
+                        self.assertRegex(known, rf"{option}\b")
 
 
 if __name__ == "__main__":
