@@ -18,7 +18,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// `--dims 3 5 PATH` gets PATH too: it is no size, so it goes where it belongs.
+// `--dims 3 5 PATH` receives PATH too. It is no size, so it is moved to the inputs.
 void give_back_paths(CaseOptions& in) {
   const auto first_path = std::find_if_not(in.dims.begin(), in.dims.end(), is_number);
   in.paths.insert(in.paths.end(), first_path, in.dims.end());
@@ -39,7 +39,7 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
   if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
 }
 
-// One given alone moves the other's default.
+// Where only one of the two limits is given, it moves the default of the other.
 void check_samples(NoiseLimit::Limits& limits) {
   const NoiseLimit::Limits defaults;
   if (limits.min_samples <= limits.max_samples) return;

@@ -133,7 +133,7 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str()
       ->check(CLI::Range(1e-6, 0.5));
   command->add_flag("--cold", in->options.cold, "Compare cold times instead of hot ones")
-      ->excludes(calibration);  // which holds hot times
+      ->excludes(calibration);  // a calibration has hot times only
   command->add_flag("--allow-missing", in->options.allow_missing,
                     "Cases that NEW lost (no row, newly skipped) or that fail on both sides are no "
                     "regression");

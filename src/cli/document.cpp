@@ -1,5 +1,4 @@
-// What is made from the program's own options when it is built: the manual page and the completion
-// of bash.
+// The manual page and the completion for bash, which the build makes from the program's options.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -36,7 +35,8 @@ std::vector<std::string> flags_of(const CLI::Option& option) {
   return flags;
 }
 
-// For roff: a backslash and a dash are themselves, and no line begins with a control character.
+// Escapes text for roff: backslashes and dashes are printed as they are, and no line begins with a
+// control character.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -111,7 +111,7 @@ std::string bash_completion(const CLI::App& app) {
 void add_document(CLI::App& app, ExitCode&) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("document", "What the build makes of the options");
-  command->group("");  // not in --help: no command of the user's
+  command->group("");  // the build calls it; not shown in --help
   command->add_option("WHAT", *what, "man or bash")->required()->check(one_of({"man", "bash"}));
   command->callback(
       [&app, what] { print("{}", *what == "man" ? man_page(app) : bash_completion(app)); });

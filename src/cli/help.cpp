@@ -18,7 +18,7 @@ struct Footer {
   const char* note = "";
 };
 
-// Each example can be run as it stands: in a clone, after those above it.
+// Each example runs as it is written, in a clone and after the examples above it.
 const std::map<std::string, Footer>& footers() {
   using enum ExitCode;
   static const std::map<std::string, Footer> all = {

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kAlpha = 0.5;  // of the adjacency cost, the default of the rsh ordering
+constexpr double kAlpha = 0.5;  // parameter of the adjacency cost; the default of the rsh ordering
 
 struct InspectArguments {
   std::vector<std::string> paths;
@@ -244,8 +244,9 @@ void divide(Json& sum, double count) {
     for (Json& item : sum) divide(item, count);
 }
 
-// Enough for the structure, an order, the matrix in it and the format that takes the most, by their
-// largest arrays: 8-byte pointers and lengths of rows and of columns (transposed), 4-byte columns.
+// An estimate of the memory for the structure, an order, the ordered matrix and the largest format.
+// It counts their largest arrays: 8-byte pointers and lengths of rows and of columns (transposed),
+// and 4-byte columns.
 void require_memory(const CsrMatrix& matrix, const std::string& path) {
   constexpr double kBytesPerRow = 48, kBytesPerColumn = 16, kBytesPerNonzero = 24;
   const double needed = kBytesPerRow * static_cast<double>(matrix.rows) +
@@ -271,7 +272,7 @@ ExitCode inspect(const InspectArguments& arguments) {
       const NamedMatrix loaded = load_input(path, arguments.load).a;
       require_memory(loaded.csr, path);
       matrix = inspect_matrix(loaded, reorderings, arguments, threshold);
-    } catch (const Error& error) {  // costs this input
+    } catch (const Error& error) {  // only this input is left out
       say("spmmbench: {}\n", error.what());
       continue;
     } catch (const std::bad_alloc&) {

@@ -11,7 +11,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::size_t kMostValues = 10'000;                    // of one list; nobody means more
+constexpr std::size_t kMostValues = 10'000;  // in one list; a longer one must be a mistake
 constexpr std::int64_t kLargestValue = std::int64_t{1} << 40;  // a row of B then takes 2 TB
 
 std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {

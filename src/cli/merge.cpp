@@ -24,7 +24,7 @@ struct Arguments {
 
 bool failed(Status status) { return status == Status::failed || status == Status::timeout; }
 
-// "a" and "b" to "a, b"; what is there already stays as it is.
+// "a" and "b" to "a, b"; a name that is there already is not added again.
 void join_distinct(std::string& all, const std::string& one) {
   if (all.find(one) == std::string::npos) all += ", " + one;
 }
@@ -73,7 +73,7 @@ Header joined_header(const Arguments& in) {
 
 void merge(const Arguments& in) {
   const Header header = joined_header(in);
-  require_not_an_input(in.csv, in.in);  // OUT may be: it is replaced when all are read
+  require_not_an_input(in.csv, in.in);  // OUT may be an input: it is replaced after all were read
   Journal journal({in.out, in.csv}, header.context, in.overwrite ? Earlier::give_up : Earlier::keep,
                   /*durable=*/false);
   std::size_t rows = 0, repeated = 0;

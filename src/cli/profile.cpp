@@ -54,7 +54,7 @@ bool runs_on_gpu(const ResultRow& row) {
          DeviceKind::cuda;
 }
 
-// One launch of every case, for whatever profiler this process runs under.
+// One launch of every case, for the profiler that this process runs under.
 ExitCode launch_once(RunOptions options) {
   options.one_launch = true;
   options.plugins_here = true;  // the profiler that this process runs under sees its launches

@@ -65,7 +65,7 @@ std::map<std::string, std::string> parse_tags(const std::vector<std::string>& ta
 void warn_of_unquoted_ampersand() {
   const std::string last = process_arguments().back();
   if (last.find('?') == std::string::npos || last.find('&') != std::string::npos) return;
-  // A shell without job control ignores SIGINT for what it runs in the background.
+  // A shell without job control makes commands in the background ignore SIGINT.
   struct sigaction action = {};
   sigaction(SIGINT, nullptr, &action);
   const pid_t foreground = tcgetpgrp(STDIN_FILENO);

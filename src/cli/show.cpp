@@ -29,7 +29,7 @@ struct Arguments {
   TableOptions table;
 };
 
-// What `run` would have been asked for; an empty list lets everything through.
+// The filters, as `run` has them; an empty list lets everything through.
 struct Filter {
   std::vector<Spec> kernels;
   std::vector<std::string> exclude, matrices;

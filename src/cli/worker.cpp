@@ -15,7 +15,7 @@ namespace spmmbench {
 void add_worker(CLI::App& app, ExitCode& exit_code) {
   auto path = std::make_shared<std::string>("/dev/stdin");
   CLI::App* command = app.add_subcommand("worker", "What the program starts its children with");
-  command->group("");  // not in --help: no command of the user's
+  command->group("");  // the program calls it; not shown in --help
   command->add_option("FILE", *path, "Description of the work, as JSON");
   auto library = std::make_shared<std::string>();
   command->add_option("--load", *library, "Only load this plug-in");

@@ -31,7 +31,7 @@ std::size_t utf8_length(std::string_view text) {
   return outside ? 0 : length;
 }
 
-// C0, DEL, and C1 (U+0080 to U+009F), which terminals obey too.
+// Control characters: C0, DEL, and C1 (U+0080 to U+009F), which terminals act on too.
 bool is_control(std::string_view character) {
   const unsigned char first = byte_at(character, 0);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;

@@ -37,7 +37,8 @@ std::string closest(std::string_view typed, const std::vector<std::string>& know
       fewest = count;
     }
   }
-  // One wrong letter of two is still a typing error; three of three are another word.
+  // With one of two letters wrong it is still a typing error; with three of three it is another
+  // word.
   const std::size_t most = std::max<std::size_t>(std::max(typed.size(), best.size()) / 3, 1);
   return fewest <= most ? best : std::string();
 }

@@ -1,4 +1,4 @@
-// The answers of a build without CUDA.
+// The functions of gpu/backend.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
 

@@ -1,4 +1,4 @@
-// The host as a device, for the CPU kernels: memory is memory, the stream is the calling thread.
+// The host as a device for CPU kernels: buffers are host memory, the stream is the calling thread.
 
 #include <fmt/format.h>
 #include <omp.h>
@@ -54,7 +54,7 @@ DeviceInfo query_host() {
   return info;
 }
 
-// What can be had without swapping, reclaimable page cache included.
+// Bytes that can be allocated without swapping, reclaimable page cache included.
 std::size_t available_bytes() {
   std::ifstream meminfo("/proc/meminfo");
   for (std::string key; meminfo >> key;) {
@@ -79,7 +79,7 @@ class HostDevice final : public Device {
     if (data == nullptr)
       throw DeviceError(
           fmt::format("out of host memory: wanted {} bytes, {} free", bytes, free_bytes()), false);
-    if (alignment == kHugePage) madvise(data, padded, MADV_HUGEPAGE);  // a wish: may be refused
+    if (alignment == kHugePage) madvise(data, padded, MADV_HUGEPAGE);  // the system may refuse
     return {this, data, bytes};
   }
 

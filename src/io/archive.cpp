@@ -53,7 +53,7 @@ TarHeader parse_tar_header(const char* block) {
   return header;
 }
 
-// Takes the unpacked bytes as they come: all of them, or one member when they are a tar archive.
+// Receives the unpacked bytes piece by piece. Keeps all of them, or one member of a tar archive.
 class MatrixTextSink {
  public:
   explicit MatrixTextSink(const std::string& path)
@@ -120,7 +120,8 @@ class MatrixTextSink {
     left_ = header.size;
     padding_ = (kTarBlock - header.size % kTarBlock) % kTarBlock;
     const std::filesystem::path name(header.name);
-    // The archive's folder is called as the matrix; NAME_b.mtx and others beside it are not A.
+    // The folder of the archive has the name of the matrix; NAME_b.mtx and others beside it are not
+    // A.
     wanted_ = found_.empty() && header.plain_file && name.extension() == ".mtx" &&
               name.stem() == name.parent_path().filename();
     if (wanted_) found_ = header.name;

@@ -36,8 +36,8 @@ void for_each_in_rows(const std::vector<EntryBlock<Entry>>& blocks, Symmetry sym
   }
 }
 
-// Sorts one row and adds up its duplicates, in the order they stand in; `values` is null for a
-// pattern. Returns the entries left.
+// Sorts one row and adds its duplicates in the order of the file; `values` is null for a pattern.
+// Returns the number of entries that are left.
 std::int64_t sort_row(std::int32_t* cols, float* values, std::int64_t length,
                       std::vector<ValueEntry>& scratch) {
   if (values == nullptr) {

@@ -25,7 +25,7 @@ namespace spmmbench {
 
 namespace {
 
-// Of the files that are mapped now. Read by a signal handler, hence no container.
+// The files that are mapped now. A signal handler reads them, hence no container.
 struct MappedRange {
   std::atomic<std::uintptr_t> begin = 0, end = 0;
 };
@@ -33,8 +33,8 @@ std::array<MappedRange, 64> mapped_ranges;
 std::atomic<std::size_t> missing = 0;
 const auto page_bytes = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
 
-// SIGBUS: a page of a mapping that the file no longer has. Zeros take its place and that of all
-// after it, so that the reader comes to an end and can say what happened.
+// SIGBUS: a page was read that the file no longer has. It and all later pages are replaced by
+// zeros, so that the reader ends and can report what happened.
 extern "C" void on_missing_page(int, siginfo_t* info, void*) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
   for (const MappedRange& range : mapped_ranges) {
@@ -47,7 +47,7 @@ extern "C" void on_missing_page(int, siginfo_t* info, void*) {
     ++missing;
     return;
   }
-  ::signal(SIGBUS, SIG_DFL);  // it comes again, and ends the process
+  ::signal(SIGBUS, SIG_DFL);  // the signal comes again and ends the process
 }
 
 void watch(const char* data, std::size_t bytes) {
@@ -74,7 +74,7 @@ void unwatch(const char* data) {
     }
 }
 
-// All that comes until the writer ends. One who sends nothing for so long is not waited for.
+// Reads until the writer ends, or until it has sent nothing for the time limit.
 std::string read_pipe(int fd, const std::string& path) {
   constexpr int kPatienceMs = 30'000;
   const std::size_t most = available_memory_bytes() / 4;  // parsed, it takes more

@@ -25,7 +25,7 @@ std::string_view field(const std::string& name, std::string_view dictionary, std
   return dictionary.substr(at);
 }
 
-// "'<f4', ..." to "<f4"; a structured type, which begins with a bracket, as it stands.
+// "'<f4', ..." to "<f4". A structured type, which begins with a bracket, stays as it is.
 std::string parse_type(std::string_view text) {
   const std::string_view item = text.substr(0, text.find(','));
   const std::size_t end = item.starts_with('\'') ? item.find('\'', 1) : std::string_view::npos;

@@ -74,7 +74,7 @@ T value_at(const Array& array, std::size_t index) {
   return value;
 }
 
-// Calls body(read), where read(i) is element i in the array's own type.
+// Calls body(read), where read(i) gives element i in the type of the array.
 template <class Body>
 void visit(const Array& array, Body body) {
   const auto as = [&]<class T>(T) { body([&](std::size_t i) { return value_at<T>(array, i); }); };

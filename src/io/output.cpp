@@ -26,7 +26,7 @@ constexpr mode_t kNewFileMode = 0666;  // less the umask
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
-// 0, or the errno of what failed.
+// 0, or the errno of the call that failed.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
@@ -37,10 +37,10 @@ int write_all(int fd, std::string_view bytes) {
   return 0;
 }
 
-// What cannot be synchronised, by fsync(2), is no failure to write.
+// Files that fsync(2) cannot synchronise, such as pipes, are written all the same: no failure.
 int sync(int fd) { return ::fsync(fd) == 0 || errno == EINVAL || errno == EROFS ? 0 : errno; }
 
-// So that a rename in it survives a power cut.
+// Synchronises a folder, so that a rename in it survives a power cut.
 int sync_folder_of(const std::string& path) {
   const fs::path folder = ("." / fs::path(path)).parent_path();
   const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -52,10 +52,10 @@ struct Target {
   bool stream = false;
 };
 
-// Where links lead; a name that does not exist yet is itself. A descriptor of this process
-// (/dev/stdout, /dev/fd/3) is a stream whatever it is open on.
+// The path that links lead to; a name that does not exist yet leads to itself. A descriptor of this
+// process (/dev/stdout, /dev/fd/3) is a stream, whatever it is open on.
 Target follow_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as Linux itself
+  constexpr int kMostLinks = 40;  // the limit of Linux itself
   if (path == kStandardOutput) return {path, true};
   fs::path target = path;
   std::error_code error;
@@ -72,7 +72,7 @@ Target follow_links(const std::string& path) {
                       type == fs::file_type::block || type == fs::file_type::socket};
 }
 
-// A pipe that nobody reads is an error at once.
+// Opening a pipe that nobody reads is an error at once.
 Descriptor open_stream(const std::string& path) {
   if (path == kStandardOutput) return Descriptor(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   Descriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -89,15 +89,15 @@ bool same_file(int fd, const std::string& path) {
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-// Where the file system has no locks, O_EXCL alone guards.
+// Where the file system has no locks, only O_EXCL keeps a second writer out.
 void lock(int fd, const std::string& path) {
   const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (taken || !same_file(fd, path))
     throw Error(fmt::format("{}: another run is writing it", path));
 }
 
-// A file of this name that did not exist and that this process alone writes. One that a killed
-// process left is unlocked and gives way; a link or anything else does not.
+// Creates a file of this name that only this process writes. An unlocked file, which a killed
+// process has left, is replaced; a link or anything else is an error.
 Descriptor create_part(const std::string& part) {
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   Descriptor file(::open(part.c_str(), kNew, kNewFileMode));
@@ -119,7 +119,7 @@ Descriptor create_part(const std::string& part) {
 void reserve_standard_descriptors() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // open takes the lowest number that is free. Read-only: writes fail as on the closed descriptor.
+  // open() takes the lowest free number. Read-only, so that writes fail as on a closed descriptor.
   int fd = STDIN_FILENO;
   while (fd >= 0 && fd <= STDERR_FILENO) fd = ::open("/dev/null", O_RDONLY);
   if (fd >= 0) ::close(fd);
@@ -163,7 +163,7 @@ void OutputFile::open_part() {
   if (fs::is_directory(target_, error))
     throw Error(fmt::format("{}: is a directory, expected a file to write", path_));
   if (const fs::path folder = fs::path(target_).parent_path(); !folder.empty())
-    fs::create_directories(folder, error);  // what fails here, fails to open
+    fs::create_directories(folder, error);  // if this fails, opening the file fails too
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);

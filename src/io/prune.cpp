@@ -67,8 +67,8 @@ float magnitude(float value) {
   return std::isnan(value) ? std::numeric_limits<float>::infinity() : std::abs(value);
 }
 
-// One key per value, 4 bytes, since weights have hundreds of millions of values: the keys below a
-// threshold go, and of those equal to it the first, until there are enough.
+// One key of 4 bytes per value, since weights have hundreds of millions of values. Values whose key
+// is below a threshold become zero, and of those equal to it the first, until there are enough.
 void prune_values(DenseMatrix& m, const PruneSpec& spec, std::uint64_t seed) {
   const std::int64_t zeros = count_of(spec.zero_fraction, m.values.size());
   if (zeros == 0) return;

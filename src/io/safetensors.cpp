@@ -27,7 +27,7 @@ std::optional<StoredType> stored_type(std::string_view dtype) {
   return {};
 }
 
-// Nothing when the product is beyond what a file can hold.
+// Empty where the product is larger than any file.
 std::optional<std::size_t> value_count(const std::vector<std::int64_t>& shape) {
   constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max());
   std::size_t count = 1;
@@ -40,7 +40,7 @@ std::optional<std::size_t> value_count(const std::vector<std::int64_t>& shape) {
 
 void check_bytes(const TensorInfo& tensor, const std::string& path) {
   const std::optional<StoredType> type = stored_type(tensor.dtype);
-  if (!type) return;  // what is not read may be of any type
+  if (!type) return;  // tensors that are not read may be of any type
   const std::optional<std::size_t> count = value_count(tensor.shape);
   const std::size_t got = tensor.end - tensor.begin;
   if (!count || *count != got / bytes_of(*type) || got % bytes_of(*type) != 0)

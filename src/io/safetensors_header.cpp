@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Takes the header event by event. The functions' signatures are nlohmann's; one that returns false
-// ends the parse with `problem` set.
+// Receives the header event by event. nlohmann's parser defines the signatures; a function that
+// returns false ends the parse, with `problem` set.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   std::vector<TensorInfo> tensors;
@@ -90,7 +90,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   bool key(std::string& text) override {
     key_ = std::move(text);
     if (std::any_of(key_.begin(), key_.end(), [](unsigned char c) { return c < ' '; }))
-      return refuse(quote(key_));  // names stand in messages of one line
+      return refuse(quote(key_));  // names are shown in messages of one line
     if (place_ == Place::in_header && !names_.insert(key_).second) {
       problem = fmt::format("expected each tensor once, got {} twice", quote(key_));
       return false;

@@ -50,7 +50,7 @@ spmmbench_status failed(spmmbench_status status, const char* message) noexcept {
   return status;
 }
 
-// Nothing is thrown across the interface.
+// Turns exceptions into a status, since none may cross the interface.
 template <class Function>
 spmmbench_status guarded(const Function& function) noexcept {
   try {
@@ -250,14 +250,14 @@ const Kernel& kernel_of(const spmmbench_kernel* given) {
 }  // namespace
 }  // namespace spmmbench
 
-// A as a kernel has it. What `prepared` points to comes before it.
+// A as a kernel prepared it. Members that `prepared` points to are declared before it.
 struct spmmbench_prepared {
   const spmmbench::Kernel* kernel;
   spmmbench::SharedDevice* shared;
   spmmbench::CsrMatrix a;
   std::vector<std::int32_t> row_ids;
   std::unique_ptr<spmmbench::RowOrders> orders;
-  spmmbench::Problem problem;  // its shape is that of no plan
+  spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
 };
 
@@ -265,14 +265,14 @@ struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
-  spmmbench::PlanReport report;  // what report() last gave pointers into
+  spmmbench::PlanReport report;  // the last report() returned pointers into it
   std::vector<const char*> params;
 };
 
 namespace spmmbench {
 namespace {
 
-// Everything of a prepared A but the kernel's own form.
+// A prepared object without the kernel's own form of A.
 std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kernel,
                                                  const spmmbench_problem* given) {
   const Kernel& kernel = kernel_of(c_kernel);
@@ -355,7 +355,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
   });
 }
 
-// `expected` with the memory of `given`.
+// `expected`, with data and ld of `given`.
 DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
                      DeviceKind kind) {
   const spmmbench_dense& given = checked(dense, "spmmbench_dense");

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".so";
 
-// The whole of a library's file name: mine.so, mine.so.1.
+// Matches the whole file name of a library: mine.so, mine.so.1.
 std::size_t end_of_path(std::string_view pattern) {
   const std::size_t suffix = pattern.rfind(kSuffix);
   const std::size_t from = suffix == std::string_view::npos ? pattern.rfind('/') : suffix;
@@ -32,7 +32,7 @@ std::size_t end_of_path(std::string_view pattern) {
 
 const spmmbench_library& open_library(const std::string& path) {
   if (!std::filesystem::exists(path)) throw Error("no such file");
-  // With a slash, so that the file is taken and no library of that name from elsewhere.
+  // With a slash, dlopen takes this file and no library of the same name in another folder.
   const std::string file = std::filesystem::absolute(path).string();
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
@@ -48,7 +48,7 @@ const spmmbench_library& open_library(const std::string& path) {
   if (library == nullptr)
     throw Error(
         fmt::format("does not speak version {} of spmmbench/plugin.h", SPMMBENCH_ABI_VERSION));
-  // Every version begins with these two.
+  // In every version of the interface the struct begins with these two members.
   if (library->size < offsetof(spmmbench_library, name) ||
       library->abi_version != SPMMBENCH_ABI_VERSION)
     throw Error(fmt::format("was compiled with version {} of spmmbench/plugin.h: expected {}",

@@ -20,7 +20,8 @@ bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 
 
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
-// A call of a library's function: its status as this program's exceptions, and none of its own.
+// Calls a function of a library. Its status becomes an exception of this program; exceptions of its
+// own are caught.
 class Calls {
  public:
   explicit Calls(const spmmbench_library& library) : library_(&library) {}
@@ -33,7 +34,7 @@ class Calls {
   // For functions without a status.
   template <class Function>
   static void contain(const Function& function) noexcept {
-    function();  // what it throws ends the process
+    function();  // an exception here ends the process
   }
 
   std::string last_error(const char* name) const {
@@ -68,7 +69,8 @@ class Calls {
   const spmmbench_library* library_;
 };
 
-// What a call took, by stage: what the library reports, and the rest as "build".
+// The time of a call by stage: the stages that the library reports, and the remaining time as
+// "build".
 class Stages {
  public:
   explicit Stages(StageTimer& stages) : stages_(stages) {}
@@ -95,7 +97,8 @@ class Stages {
   Clock::time_point start_ = Clock::now();
 };
 
-// A in the types and the memory that a kernel asks for. What is not converted is the program's own.
+// A in the types and the memory that a kernel asks for. Arrays that need no conversion are the
+// program's own.
 class OperandArrays {
  public:
   OperandArrays(const spmmbench_kernel& kernel, const SparseOperand& a) : c_{} {
@@ -171,7 +174,7 @@ class OperandArrays {
   std::array<Buffer, 4> on_device_;
 };
 
-// The problem as a library is asked it. `arrays` outlives it.
+// The problem in the structs of the interface. `arrays` outlives it.
 class ProblemOfC {
  public:
   ProblemOfC(const OperandArrays& arrays, const Options& options, Precision precision) {
@@ -267,7 +270,8 @@ class PluginPrepared final : public Prepared {
   PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel,
                  const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
       : calls_(library), kernel_(kernel), device_(device) {
-    arrays_.emplace(kernel, a);  // the types are what its user holds A in: no preparation
+    // Converting types is not timed: a user of the kernel has A in these types.
+    arrays_.emplace(kernel, a);
     if (has(kernel.a_memory, SPMMBENCH_CUDA)) {
       const auto timed = stages.scope("upload");
       arrays_->upload(device);
@@ -341,7 +345,7 @@ OptionSpec option_of(const spmmbench_option& option) {
           std::string_view(option.default_value) == "auto"};
 }
 
-// What must hold of a description before anything reads it.
+// Checks a description before anything else reads it.
 void validate(const spmmbench_kernel& kernel) {
   const auto require = [&](bool holds, const char* expected) {
     if (!holds) throw Error(fmt::format("kernel {}: expected {}", text(kernel.name), expected));

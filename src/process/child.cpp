@@ -47,10 +47,10 @@ int input_file(const std::string& text) {
   return file;
 }
 
-// Between fork and exec: calls that are safe after a fork only.
+// Runs between fork and exec, so it makes only calls that are safe there.
 [[noreturn]] void become(const char* program, char* const* argv, pid_t parent, int in, int out,
                          int err) {
-  signal(SIGPIPE, SIG_DFL);  // ignored here (io/output.hpp), which exec would hand on
+  signal(SIGPIPE, SIG_DFL);  // ignored in this process (io/output.hpp), and exec would keep that
   signal(SIGXFSZ, SIG_DFL);
   setpgid(0, 0);  // Ctrl-C reaches the parent alone, which then ends the child
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,7 +121,7 @@ void Child::drain(Stream& stream, const std::function<void(const std::string&)>&
 bool Child::pump(const std::function<void(const std::string&)>& on_line) {
   if (running_ && waitpid(pid_, &status_, WNOHANG) == pid_) running_ = false;
   const bool more = running_;
-  drain(out_, on_line);  // after the look at the process, so that its last words are not missed
+  drain(out_, on_line);  // after the process was found ended, so that its last lines are not missed
   drain(err_, [this](const std::string& line) {
     if (!line.empty()) last_error_ = line;
   });

@@ -10,7 +10,8 @@ namespace {
 volatile std::sig_atomic_t pending = 0;
 volatile std::sig_atomic_t announced = 0;
 
-// Of the first signal. One request can arrive twice: timeout(1) signals the process and its group.
+// Time of the first signal. One request can arrive twice: timeout(1) signals the process and its
+// group.
 timespec first = {};
 constexpr long kSameRequestMs = 500;
 

@@ -69,12 +69,12 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   out.new_us = geometric_mean_us(out.levels.fresh);
   out.shift = shift_of_runs(out.levels, options.min_effect);
   const bool single_runs = base.size() == 1 && fresh.size() == 1 && out.shift.freedom == 0;
-  if (single_runs && !on_cpu)  // what else a machine does moves a CPU's times by any amount
+  if (single_runs && !on_cpu)  // other work on the machine changes times on a CPU by any amount
     out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
   return out;
 }
 
-// Where NEW lacks what BASE has: why.
+// The reason why a case of BASE has no time in NEW.
 std::string missing_reason(const Rows& rows, const RunCounts& usual, bool cold) {
   if (rows.fresh.empty()) return "no row in NEW";
   const auto skipped = std::find_if(rows.fresh.begin(), rows.fresh.end(), [](const ResultRow& row) {
@@ -87,7 +87,7 @@ std::string missing_reason(const Rows& rows, const RunCounts& usual, bool cold) 
   return {};
 }
 
-// Before the times are judged.
+// The verdict before times are compared.
 void classify(ComparedCase& out, const Rows& rows, const RunCounts& usual, bool cold) {
   const auto bad = std::find_if(rows.fresh.begin(), rows.fresh.end(), broken);
   const bool base_ok = all_timed(rows.base, cold);

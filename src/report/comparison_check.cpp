@@ -1,4 +1,4 @@
-// What keeps runs from being compared.
+// Finds differences that keep runs from being compared.
 
 #include <fmt/format.h>
 
@@ -40,7 +40,7 @@ std::string difference(const RunContext& a, const RunContext& b) {
   if (a.seed != b.seed) return differs("seed", a.seed, b.seed);
   for (const auto& [key, value] : a.protocol) {
     const auto other = b.protocol.find(key);
-    const bool sampling = key != "isolated";  // that is where a case runs, not how it is sampled
+    const bool sampling = key != "isolated";  // which says where a case runs, not how it is sampled
     if (sampling && other != b.protocol.end() && other->second != value)
       return differs("protocol." + key, value, other->second);
   }

@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kLabelWidth = 43;
-// Of the UNCLEAR cases and of those that are NOT ABLE TO TELL, without --all.
+// How many cases that are UNCLEAR or NOT ABLE TO TELL are shown without --all.
 constexpr int kMostShown = 10;
 constexpr std::size_t kTableWidth = 100;
 
@@ -31,7 +31,7 @@ std::string clip(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 1) + "~";
 }
 
-// A long matrix name gives way to the kernel's.
+// A long name of a matrix is cut before that of the kernel.
 std::string label_of(const ResultRow& row) {
   std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, row.kernel);
   if (row.reorder != "none") rest += fmt::format(" [{}]", row.reorder);
@@ -96,12 +96,12 @@ std::string group_lines(const Comparison& comparison) {
 
 std::string runs(std::size_t count) { return count == 1 ? "1 run" : fmt::format("{} runs", count); }
 
-// "0.31" for 0.3042: what --resolve would have to be.
+// "0.31" for 0.3042: the value of --resolve with which this would be no problem.
 std::string rounded_up(double fraction) {
   return fmt::format("{:.2f}", std::ceil(fraction * 100) / 100);
 }
 
-// What more runs, or a coarser limit, would make of what could not be told.
+// How many runs, or what coarser limit, would turn NOT ABLE TO TELL into an answer.
 std::string remedy(const Comparison& comparison) {
   int runs = 0;
   bool runs_help = true;

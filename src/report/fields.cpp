@@ -159,7 +159,7 @@ const FieldTable<Speedups>& speedup_fields() {
   return table;
 }
 
-// Infinity is "never" here.
+// Writes infinity as "never".
 Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
       field("break_even_calls", &ResultRow::break_even_calls,
@@ -346,7 +346,7 @@ const FieldTable<Answer>& answer_fields() {
   return table;
 }
 
-// What the type of a field cannot say: which of them a row of each status has.
+// Which fields a row of each status has; the types of the fields cannot express that.
 Json rules_of_status() {
   return Json::parse(R"({
     "if": {"properties": {"status": {"const": "ok"}}},

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// The context stands on as many lines, so that damage to one costs no rows.
+// The context is written on so many lines, so that damage to one line loses no rows.
 constexpr int kContextLines = 2;
 
 constexpr std::string_view kChecksumKey = ",\"crc32\":\"";
@@ -31,7 +31,7 @@ std::string checksum_member(std::string_view body) {
   return fmt::format("{}{:0{}x}\"}}", kChecksumKey, crc, kChecksumDigits);
 }
 
-// What journal_line made a line of; empty for anything else.
+// The inverse of journal_line; empty for any other line.
 std::optional<Json> open_line(const std::string& line) {
   if (line.size() < kChecksumLength) return std::nullopt;
   const std::string body = line.substr(0, line.size() - kChecksumLength);
@@ -43,7 +43,7 @@ std::optional<Json> open_line(const std::string& line) {
 struct Visitor {
   std::function<void(RunContext)> context;
   std::function<void(std::uint64_t offset, ResultRow)> row;
-  std::function<void()> end;  // of a run that is complete
+  std::function<void()> end;  // the run is complete
   std::function<void(const std::string&)> damage;
 };
 
@@ -54,7 +54,7 @@ bool visit_line(const std::string& line, std::uint64_t offset, const Visitor& vi
   else if (json->contains("kernel")) visit.row(offset, row_from_json(*json));
   else visit.end();
   return true;
-} catch (const Error&) {  // a field that this version does not read
+} catch (const Error&) {  // the line has a field that this version cannot read
   return false;
 }
 

@@ -46,7 +46,7 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows) {
   return ordered;
 }
 
-// Without a GPU Eigen is what speed-ups are told over.
+// Without a GPU, speed-ups are over Eigen.
 bool over_eigen(const ResultRow& row) { return row.speedup.eigen_fp32 || row.speedup.eigen; }
 
 std::string title_of(const ResultRow& row, std::int64_t calls) {
@@ -56,7 +56,7 @@ std::string title_of(const ResultRow& row, std::int64_t calls) {
                      calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
 }
 
-// What the break-even of the group's rows is against; empty where no row has one.
+// The rows that the group's break-even is against; empty where no row has one.
 std::string pays_against(const Group& group) {
   std::map<std::string, std::string> first;  // precision -> the row that is done first
   bool ordered = false;
@@ -75,7 +75,7 @@ std::string pays_against(const Group& group) {
                      text.empty() ? "" : ", ");
 }
 
-// What the group's rows say together: what to call, and what `auto` made of it.
+// Lines below the rows of a group: the answer, and with --why what `auto` picked.
 std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
   std::vector<std::string> lines;
   Answers answers;
@@ -230,7 +230,7 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
   return text;
 }
 
-// A bar would end the cell.
+// Escapes `|`, which would end the cell.
 std::string markdown_cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) {

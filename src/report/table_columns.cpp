@@ -18,7 +18,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-// From this on a number is shown by its first three digits.
+// From this number on only the first three digits are shown.
 constexpr double kLargest = 1e8;
 
 std::string number_text(const Number& value, int decimals, const char* unit = "") {
@@ -47,7 +47,7 @@ TableColumn textual(std::string key, std::string header,
           [](const ResultRow&) { return Number(); }};
 }
 
-// Of the calls for which preparation is counted, each with its share of it.
+// The time of one call, with its share of the preparation.
 TableColumn in_all() {
   TableColumn column =
       numeric("in_all", "in all us", 1, [](const ResultRow& row) { return row.in_all_us; });
@@ -68,7 +68,7 @@ Number median_of(const std::optional<Timing>& timing) {
   return timing ? Number(timing->median_us) : std::nullopt;
 }
 
-// Whole calls: the last of them is the one that pays.
+// Rounded up to whole calls.
 TableColumn pays_at() {
   TableColumn column = numeric("pays_at", "pays at", 0, [](const ResultRow& row) -> Number {
     return row.break_even_calls ? Number(std::ceil(*row.break_even_calls)) : std::nullopt;

@@ -33,7 +33,7 @@ Color parse_color(std::string_view text) {
 
 int terminal_width(int descriptor) {
   if (isatty(descriptor) != 1) return 0;
-  constexpr int kUnknown = 80;  // what terminals of unknown size have had since the VT100
+  constexpr int kUnknown = 80;  // the width of a terminal whose size is unknown, as the VT100 had
   winsize size{};
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknown;
 }

@@ -40,8 +40,8 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
   row.metrics.merge(report.metrics);
 }
 
-// The row's stages are what a user of this row alone would pay; prepare_wall_ms is what this run
-// spent, which is less where an earlier case of another N has prepared A.
+// The stages of the row are what a user of this row alone would pay. prepare_wall_ms is the time
+// that this run spent, which is less where an earlier case of another N has prepared A.
 std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   const double start = steady_seconds();
   Device& device = *input.device;
@@ -124,8 +124,8 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     return;
   }
   if (input.repeat_check) row.bit_identical = launches_repeat(device, operands.c, launch);
-  // What the checks after sampling see was written by the timed launches: C is poisoned when the
-  // first of them is about to be timed, after any recording.
+  // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
+  // recording, just before the first timed launch.
   const NoiseLimit rule(limits);
   const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
   bool poisoned = false;

@@ -14,7 +14,7 @@
 namespace spmmbench {
 namespace {
 
-// One device and the matrix it is at.
+// One device and the matrix that it measures.
 struct Worker {
   int device = 0;
   std::string input;

@@ -28,7 +28,7 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
   return matrix;
 }
 
-// A with its rows where C has them.
+// A with its rows in the order of C.
 CsrMatrix in_own_order(const Problem& problem) {
   if (problem.row_ids.empty()) return *problem.a;
   Permutation back(problem.row_ids.size());

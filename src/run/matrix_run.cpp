@@ -58,14 +58,14 @@ MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout lay
     make();
   } catch (const DeviceError& error) {
     if (error.device_lost()) throw;
-    made = {};  // once more, without what is held for the other N
+    made = {};  // once more, after freeing what is held for other N
     free_memory(made);
     make();
   }
   return made;
 }
 
-// Keeps the operands that are needed, without what their reference holds to be faster.
+// Keeps the operands that are needed, and frees the memory that their reference keeps for speed.
 void MatrixRun::free_memory(const OnDevice& needed) {
   prepared_ = {};
   std::erase_if(operands_, [&](const auto& entry) { return &entry.second != &needed; });
@@ -119,7 +119,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       bytes->second =
           compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
     input.compulsory_bytes = bytes->second;
-    // What a parent measured is of its main device.
+    // A copy bandwidth that the parent measured belongs to its main device.
     const double copy_rate = options_.copy_bytes_per_second > 0 && &device == &machine_.main()
                                  ? options_.copy_bytes_per_second
                                  : device.copy_bytes_per_second();

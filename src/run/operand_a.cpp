@@ -16,7 +16,7 @@ int scale_for(const std::vector<float>& values, Precision precision) {
   // products stays below 2^127.
   const double most = std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, 90));
   float largest = 0;
-  float smallest = std::numeric_limits<float>::infinity();  // but zero
+  float smallest = std::numeric_limits<float>::infinity();  // zeros aside
   for (const float value : values) {
     const float magnitude = std::abs(value);
     if (!std::isfinite(value) || magnitude == 0) continue;

@@ -22,7 +22,7 @@ bool excluded(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
-// The kernels of a library, or one whose rows say why there are none.
+// The kernels of a library. If it cannot be loaded, one kernel whose rows give the reason.
 std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const RunOptions& options) {
   try {
     return options.plugins_here ? load_plugin(pattern.path)
@@ -43,8 +43,8 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
       chosen.push_back(std::move(choice));
   };
   if (options.kernels.empty()) {
-    // On a GPU its kernels; without one everything, so that the GPU's are listed with the reason
-    // they were skipped.
+    // With a GPU: the kernels for GPUs. Without one: all kernels, so that those for GPUs are listed
+    // as skipped, with the reason.
     for (const Kernel* kernel : all)
       if (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda) add(kernel, {});
   }

@@ -12,7 +12,7 @@
 namespace spmmbench {
 namespace {
 
-// What a recorded protocol must say of the sampling.
+// The settings of sampling that a recorded protocol must have.
 constexpr double kAnySeconds = 1e9;
 const auto kNoiseLimit = real_option("noise_limit", "0", 0, kAnySeconds, "");
 const auto kMinSamples = integer_option("min_samples", 1, 1, 1 << 30, "");

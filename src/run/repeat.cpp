@@ -30,7 +30,7 @@ bool launches_repeat(Device& device, const DenseView& c, const std::function<voi
   for (int i = 1; i < kLaunches; ++i) {
     poll_interrupt();
     const std::vector<unsigned char> again = result_of_launch(device, c, launch);
-    for (std::int64_t line = 0; line < c.lines(); ++line)  // what lies between them is not C
+    for (std::int64_t line = 0; line < c.lines(); ++line)  // without the padding between lines
       if (std::memcmp(first.data() + line * pitch, again.data() + line * pitch, used) != 0)
         return false;
   }

@@ -116,7 +116,7 @@ class Run {
     return loaded;
   }
 
-  // Empty where it cannot be read, which costs this input and not the run.
+  // Empty where the input cannot be read. The run goes on with the next one.
   std::optional<LoadedInput> try_load(const std::string& input) {
     try {
       return load(input);
