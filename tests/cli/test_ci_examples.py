@@ -64,7 +64,7 @@ class CiExamplesTest(CliCase):
         self.assertGreaterEqual(len(list((self.folder / "gate" / "runs").glob("*.json"))), 4)
         self.assertIn("gate", self.uploaded(job)[0])
 
-    def test_the_cpu_workflow(self):
+    def test_the_cpu_workflow_runs(self):
         self.project()
         job, result = self.steps("cpu.yml")
         self.check_outputs(job, result)

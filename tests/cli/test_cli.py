@@ -36,12 +36,12 @@ class ListTest(CliCase):
                 self.assertTrue(entry["summary"])
         self.assertIn("cpu_csr", [kernel["name"] for kernel in sections["kernels"]])
 
-    def test_one_section(self):
+    def test_list_shows_one_section_alone(self):
         text = self.spmmbench("list", "reorderings").stdout
         self.assertTrue(text.startswith("reorderings\n  degree "), text)
         self.assertNotIn("kernels", text.splitlines())
 
-    def test_help_and_version(self):
+    def test_every_command_has_help_and_the_version_names_its_revision(self):
         self.assertRegex(self.spmmbench("--version").stdout, r"^\d+\.\d+\.\d+ \(.+\)\n$")
         overview = self.spmmbench("--help").stdout
         for command in COMMANDS:
@@ -70,7 +70,7 @@ class ListTest(CliCase):
 
 
 class RunTest(CliCase):
-    def test_the_bundled_matrices(self):
+    def test_the_bundled_matrices_are_measured_and_correct(self):
         out, csv = self.folder / "out.json", self.folder / "out.csv"
         result = self.run_cpu(DATA, "-n", "8,16", "--json", out, "--csv", csv)
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -144,7 +144,7 @@ class RunTest(CliCase):
         result = self.run_cpu(SMALL, "-n", "8,16", "--json", out, "--dry-run", "--resume")
         self.assertEqual(result.stdout, f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
 
-    def test_options_from_a_toml_file(self):
+    def test_options_come_from_a_toml_file(self):
         config, out = self.folder / "night.toml", self.folder / "out.json"
         config.write_text(f'[run]\nn = "8,16"\nkernel = ["cpu_csr"]\nprecision = "fp32"\ndevice = -1\n'
                           f'max-samples = 5\nmin-samples = 4\nno-baselines = true\njson = "{out}"\n')
@@ -209,13 +209,13 @@ class BadInputTest(CliCase):
     def refused(self, expected, *args, code=1):
         self.assert_one_line(self.run_cpu(*args, "--quiet"), code, expected)
 
-    def test_missing_files(self):
+    def test_missing_files_are_named(self):
         self.refused("no_such.mtx: no such file", "no_such.mtx")
         self.refused("no_such: cannot be opened", "@no_such")
         self.refused("no matrix files in this folder", self.folder)
         self.refused("nothing to run: expected a PATH")
 
-    def test_truncated_files(self):
+    def test_truncated_files_are_refused(self):
         self.refused(":2: expected 3 entries", self.file("a.mtx", COORDINATE + "3 3 3\n1 1 1\n2 2 2\n"))
         whole = gzip.compress(b"%" * 100000, compresslevel=0)
         self.refused("truncated", self.file("b.mtx.gz", whole[:5000]))
@@ -224,12 +224,12 @@ class BadInputTest(CliCase):
         self.refused("truncated", self.file("d.csr", cache.read_bytes()[:1000]))
         self.refused("got an empty file", self.file("e.mtx", ""))
 
-    def test_lfs_pointers_and_html_pages(self):
+    def test_lfs_pointers_and_html_pages_are_named_as_such(self):
         for name in ("a.mtx", "a.mtx.gz", "a.csr", "a.npy"):
             self.refused("Git LFS pointer", self.file(name, LFS_POINTER))
             self.refused("an HTML page", self.file(name, HTML_PAGE))
 
-    def test_wrong_dims(self):
+    def test_wrong_dims_are_refused_with_the_sizes_expected(self):
         values = self.file("a.bin", bytes(4 * 12))
         self.refused("expected --dims ROWS COLS", values)
         self.refused("expected 60 bytes (3 x 5 values of fp32), got 48", values, "--dims", 3, 5)
@@ -238,16 +238,16 @@ class BadInputTest(CliCase):
         self.refused("expected as many rows of B as columns of A", SMALL, "--b",
                      self.file("b.bin", bytes(4 * 12)), "--dims", 3, 3, 4)
 
-    def test_sizes_beyond_32_bits(self):
+    def test_sizes_beyond_32_bits_are_refused(self):
         huge = self.file("a.mtx", COORDINATE + "1000000000000 3 1\n1 1 1.0\n")
         self.refused(":2: expected at most 2147483647 rows", huge)
         self.refused(":2: expected 1000000000000 entries",
                      self.file("b.mtx", COORDINATE + "3 3 1000000000000\n1 1 1.0\n"))
 
-    def test_bad_values(self):
+    def test_a_bad_entry_is_named_by_file_and_line(self):
         self.refused("a.mtx:4:", self.file("a.mtx", COORDINATE + "3 3 2\n1 1 1.0\n2 4 1.0\n"))
 
-    def test_bad_arguments(self):
+    def test_bad_arguments_are_one_line_with_what_was_expected(self):
         self.refused("did you mean 'degree'?", SMALL, "--reorder", "dergee")
         self.refused("did you mean '--json'?", SMALL, "--jsn", "out.json")
         self.refused("did you mean 'density'?", "gen:uniform?densty=1")
@@ -272,7 +272,7 @@ class BadInputTest(CliCase):
         self.refused("unknown generator 'nonsense'", "gen:nonsense")
         self.refused("has no option 'color'", "gen:uniform?color=red")
 
-    def test_unknown_kernels_and_commands(self):
+    def test_unknown_kernels_and_commands_are_refused_with_those_that_exist(self):
         result = self.spmmbench("run", SMALL, "-q", "-k", "no_such")
         self.assert_one_line(result, 1, "no kernel matches 'no_such'; there are: ")
         self.assertIn("cpu_csr", result.stderr)

@@ -104,7 +104,7 @@ class CompareTest(CliCase):
         self.assertIn("1 fixed", self.compare(new, base, *options).stdout)
         self.assertEqual(gone["n"], 12)
 
-    def test_json_and_junit(self):
+    def test_json_and_junit_have_every_case_and_verdict(self):
         base, new = self.side("base"), self.side("new", {4: 1.2})
         out, junit = self.folder / "cmp.json", self.folder / "cmp.xml"
         self.compare(base, new, "--json", out, "--junit", junit, code=3)
@@ -223,7 +223,7 @@ class CompareTest(CliCase):
         self.assert_one_line(result, 6, f"{self.folder}/calibration.json: one run against another resolves ")
         self.assertIn("fix its clocks", result.stderr)
 
-    def test_bad_input(self):
+    def test_bad_input_is_one_line(self):
         base = self.measured("base.json")
         self.assert_one_line(self.spmmbench("compare", base), 1, "BASE NEW")
         self.assert_one_line(self.spmmbench("compare", base, "no_such.json"), 1, "cannot be opened")

@@ -98,7 +98,7 @@ class MergeTest(CliCase):
         self.assertFalse(self.out.exists())
         self.merge(first, other, "--force")
 
-    def test_bad_input(self):
+    def test_bad_input_is_one_line_and_leaves_no_output(self):
         first = self.shard("a.json", INPUTS[0])
         self.assert_one_line(self.spmmbench("merge", self.out, first, "absent.json"), 1, "cannot be")
         bad = self.folder / "bad.json"

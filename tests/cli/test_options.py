@@ -37,14 +37,14 @@ class OptionsTest(CliCase):
             self.assertIn(f"{name}: option {option['name']}={value}: expected {option['allowed']}", lines[0])
             self.assertEqual(result.stdout, "")
 
-    def test_kernels(self):
+    def test_bad_options_of_kernels_are_refused(self):
         for name, option in self.entries("kernels"):
             for value in bad_values(option):
                 spec = f"{name}?{option['name']}={value}"
                 self.assert_refused(name, option, value, "run", SMALL, "-k", spec, "--device", "-1")
             self.assert_refused(name, option, value, "profile", SMALL, "-k", spec)
 
-    def test_reorderings(self):
+    def test_bad_options_of_reorderings_are_refused(self):
         for name, option in self.entries("reorderings"):
             for value in bad_values(option):
                 spec = f"{name}?{option['name']}={value}"
@@ -52,13 +52,13 @@ class OptionsTest(CliCase):
             self.assert_refused(name, option, value, "profile", SMALL, "-k", "*", "--reorder", spec)
             self.assert_refused(name, option, value, "inspect", SMALL, "--reorder", spec)
 
-    def test_formats(self):
+    def test_bad_options_of_formats_are_refused(self):
         for name, option in self.entries("formats"):
             for value in bad_values(option):
                 spec = f"{name}?{option['name']}={value}"
                 self.assert_refused(name, option, value, "inspect", SMALL, "--formats", spec)
 
-    def test_generators(self):
+    def test_bad_options_of_generators_are_refused(self):
         out = self.folder / "out.mtx"
         for name, option in self.entries("generators"):
             for value in bad_values(option):
@@ -69,7 +69,7 @@ class OptionsTest(CliCase):
                 self.assert_refused(name, option, value, *command)
         self.assertFalse(out.exists())
 
-    def test_values_that_do_not_go_together(self):
+    def test_values_that_do_not_go_together_are_refused(self):
         result = self.spmmbench("run", SMALL, "gen:banded?rows=10&bandwidth=10", "--device", "-1")
         self.assert_one_line(result, 1, "banded: expected a bandwidth smaller than rows")
         result = self.spmmbench("run", SMALL, "--reorder", "tca?hashes=4&band=5", "--device", "-1")

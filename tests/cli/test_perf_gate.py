@@ -61,7 +61,7 @@ class PerfGateTest(CliCase):
             name,
         )
 
-    def test_a_program_against_itself(self):
+    def test_a_program_is_not_slower_than_itself(self):
         keep = self.folder / "runs"
         program = self.timed("program", "100")
         result = self.gate("--binaries", program, program, "-N", 3, "--keep", keep, "--compare=--resolve=0.5")
@@ -152,7 +152,7 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         self.assertIn("BASE: 1 run of ", result.stdout)
         self.assertEqual(git("worktree", "list").count("\n"), 1)
 
-    def test_bad_arguments(self):
+    def test_bad_arguments_are_one_line(self):
         for args, expected in (
             ((), "expected two revisions"),
             (("main",), "expected two revisions"),

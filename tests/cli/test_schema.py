@@ -38,11 +38,11 @@ class SchemaTest(CliCase):
             self.assertLessEqual(statuses, {"ok", "skipped"})
             self.assertTrue(document["complete"])
 
-    def test_a_failed_case(self):
+    def test_a_document_with_a_failed_case_is_valid(self):
         document = self.document(SMALL, "-k", "cpu_csr", "-n", 10**12, code=4)
         self.assertEqual(document["rows"][0]["status"], "failed")
 
-    def test_an_isolated_case(self):
+    def test_a_document_of_isolated_cases_is_valid(self):
         document = self.document(SMALL, "-k", "cpu_csr", "--isolate")
         self.assertEqual(document["rows"][0]["status"], "ok")
 

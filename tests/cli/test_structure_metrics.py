@@ -16,7 +16,7 @@ class StructureMetricsTest(CliCase):
         environment = {**ENVIRONMENT, "OMP_NUM_THREADS": threads}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
-    def test_nothing_changed(self):
+    def test_this_build_gives_the_recorded_metrics(self):
         result = self.script()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 

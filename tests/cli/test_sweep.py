@@ -90,7 +90,7 @@ class FaultTest(SweepTest):
                          ("timeout", "killed after 8 s", 4))
         self.assertLess(time.monotonic() - start, 60)
 
-    def test_all_faults_in_one_sweep(self):
+    def test_every_fault_of_one_sweep_costs_its_own_row(self):
         result = self.run_to_end("gen:uniform?rows=60", "gen:banded?rows=50", "-k", "cpu_csr,planted_*",
                                  "-x", "planted_gpu*", "-n", 8, "--json", self.json, "--isolate",
                                  "--timeout", 8, program=FAULTS)
