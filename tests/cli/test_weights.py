@@ -116,7 +116,7 @@ class ExportWeights(Fixture):
             self.assertIn(name, done.stderr)
             self.assertNotIn("Traceback", done.stderr)
 
-    def test_shared_weight_tensors_are_exported_and_measured(self):
+    def test_shared_weight_tensors_are_exported_with_their_zeros(self):
         index = SHARED / "weights/INDEX.csv"
         if not index.exists():
             self.skipTest("no shared data")
