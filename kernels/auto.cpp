@@ -24,7 +24,7 @@
 namespace spmmbench {
 namespace {
 
-struct Candidate {
+struct Choice {
   const Kernel* kernel = nullptr;
   Spec spec;
   Prediction prediction;
@@ -36,36 +36,34 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 // Best first.
-std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperand& a,
-                              const Shape& shape, const DeviceModel& model, std::int64_t calls) {
-  std::vector<Candidate> out;
-  for (const std::string& name : candidates(a.precision)) {
-    Spec spec = Spec::parse(name);
+std::vector<Choice> ranked(const MatrixFeatures& features, const SparseOperand& a,
+                           const Shape& shape, const DeviceModel& model, std::int64_t calls) {
+  std::vector<Choice> out;
+  for (const auto& [name, prediction] : predict(features, shape.n, a.precision, model)) {
+    Spec spec = Spec::parse(std::string(name));
     const Kernel* const kernel = Registry<Kernel>::instance().find(spec.name);
-    const auto prediction = predict(name, features, shape.n, a.precision, model);
-    if (kernel != nullptr && prediction) out.push_back({kernel, std::move(spec), *prediction});
+    if (kernel != nullptr) out.push_back({kernel, std::move(spec), prediction});
   }
-  const auto cost = [calls](const Candidate& candidate) {
-    return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
+  const auto cost = [calls](const Choice& choice) {
+    return cost_us(choice.prediction.rank_us, choice.prediction.prepare_ms, calls);
   };
   std::stable_sort(out.begin(), out.end(),
-                   [&](const Candidate& x, const Candidate& y) { return cost(x) < cost(y); });
+                   [&](const Choice& x, const Choice& y) { return cost(x) < cost(y); });
   return out;
 }
 
 // The first `most` that support the problem. `refusal` is the reason of the last that does not.
-std::vector<Candidate> supported(std::vector<Candidate> all, const SparseOperand& a,
-                                 const Shape& shape, const DeviceInfo& device, std::size_t most,
-                                 std::string& refusal) {
-  std::vector<Candidate> out;
-  for (Candidate& candidate : all) {
+std::vector<Choice> supported(std::vector<Choice> all, const SparseOperand& a, const Shape& shape,
+                              const DeviceInfo& device, std::size_t most, std::string& refusal) {
+  std::vector<Choice> out;
+  for (Choice& choice : all) {
     const Support support =
-        check_support(*candidate.kernel, Problem{a, shape, candidate.spec.options}, device);
+        check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
     if (!support.ok) {
-      refusal = fmt::format("{}: {}", candidate.spec.name, support.reason);
+      refusal = fmt::format("{}: {}", choice.spec.name, support.reason);
       continue;
     }
-    out.push_back(std::move(candidate));
+    out.push_back(std::move(choice));
     if (out.size() == most) break;
   }
   return out;
@@ -118,12 +116,12 @@ class AutoPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    std::vector<Candidate> best;
+    std::vector<Choice> best;
     std::map<std::string, std::string> params;
     {
       const auto timed = stages.scope("choose");
       std::string refusal;
-      std::vector<Candidate> all = ranked(features_, a_, shape, model_, calls_);
+      std::vector<Choice> all = ranked(features_, a_, shape, model_, calls_);
       params["why"] = explain(all);
       best = supported(std::move(all), a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
                        refusal);
@@ -141,22 +139,21 @@ class AutoPrepared final : public Prepared {
   }
 
  private:
-  std::unique_ptr<Plan> bind_one(const Candidate& candidate, const Shape& shape,
-                                 StageTimer& stages) {
-    auto& prepared = prepared_.get(candidate.spec.to_string(), [&](StageTimer& cost) {
-      return candidate.kernel->prepare(a_, candidate.spec.options, device_, cost);
+  std::unique_ptr<Plan> bind_one(const Choice& choice, const Shape& shape, StageTimer& stages) {
+    auto& prepared = prepared_.get(choice.spec.to_string(), [&](StageTimer& cost) {
+      return choice.kernel->prepare(a_, choice.spec.options, device_, cost);
     });
     stages.add(prepared.cost);
     return prepared.part->bind(shape, stages);
   }
 
   // Measures each on the device, with a B and a C of its own, in the stage "tune".
-  std::unique_ptr<Plan> fastest(const std::vector<Candidate>& best, const Shape& shape,
+  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
     const auto timed = stages.scope("tune");
     std::vector<Trial> trials;
-    for (const Candidate& candidate : best)
-      trials.push_back({candidate.spec.to_string(), candidate.prediction.prepare_ms});
+    for (const Choice& choice : best)
+      trials.push_back({choice.spec.to_string(), choice.prediction.prepare_ms});
     std::unique_ptr<Plan> fastest;
     double least = std::numeric_limits<double>::infinity();
     const Tuned tuned = tune(
@@ -222,7 +219,7 @@ class AutoPrepared final : public Prepared {
   }
 
   // The features that decide most, and the best predictions.
-  std::string explain(const std::vector<Candidate>& all) const {
+  std::string explain(const std::vector<Choice>& all) const {
     constexpr std::size_t kNamed = 4;
     std::vector<std::string> expected;
     for (std::size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
@@ -259,10 +256,10 @@ class Auto final : public Kernel {
                   problem, problem, device, most, refusal);
     if (best.empty()) return Support::no(refusal);
     Support all = Support::yes(0);
-    for (const Candidate& candidate : best)
+    for (const Choice& choice : best)
       all.device_bytes +=
-          check_support(*candidate.kernel,
-                        Problem{problem.operand(), problem.shape(), candidate.spec.options}, device)
+          check_support(*choice.kernel,
+                        Problem{problem.operand(), problem.shape(), choice.spec.options}, device)
               .device_bytes;
     return all;
   }

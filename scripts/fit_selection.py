@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 """Makes the coefficients of selection (src/select/coefficients.hpp) from recorded runs.
 
-  scripts/fit_selection.py [RUN.json...] [--write]      without a run: results/selection/cases.json again
+  scripts/fit_selection.py [--features INSPECT.json] [FILE...] [--write]
 
-A run that can be used has rows of `auto`, which carry the features of their matrix, beside rows of
-the kernels to choose among. For every kernel, precision and range of N the terms of
-src/select/predict.hpp get the non-negative coefficients of least squared relative error; then each
-kernel gets a margin, so that ranking by margin x prediction loses least. Printed is what ranking
-loses on matrices that were left out (six parts by matrix): the chosen kernel's time over the
-fastest's. --write writes the table and results/selection/cases.json, which a host test replays.
+FILE is a run (.json), medians of one (.csv with matrix, n, precision, kernel, status, hot_median_us and prepare_ms), or the cases that
+--write wrote; without any: results/selection/cases.json again. A later file replaces the times of the same case; what it did not run
+again is scaled by what the cuSPARSE rows of both took. Features of matrices come from rows of `auto`, or from
+`spmmbench inspect MATRIX... --formats csr --json`.
+
+For every kernel, precision and range of N the terms of src/select/predict.hpp get the non-negative coefficients of least squared relative
+error; then each kernel gets a margin, so that ranking by margin x prediction loses least. Printed is what ranking loses on matrices that
+were left out, the chosen kernel's time over the fastest's, and the same of preparation + calls x time: in six parts by matrix, and with
+one half of the matrices fitted and the other reported, both ways. --write writes the table and results/selection/cases.json, which a host
+test replays.
 """
 
 import argparse
 import collections
+import csv
 import json
 import math
 import pathlib
@@ -22,68 +27,129 @@ import numpy as np
 from scipy.optimize import nnls
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "nonzeros",
-         "rows", "longest_row", "variation", "dense_flops", "dense_a", "block_steps", "dense_depth", "dense_odd"]  # fmt: skip
+TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "gather_odd", "tiles", "window_steps", "nonzeros",
+         "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
+         "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes"]  # fmt: skip
+PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
-DENSE = {"launch", "c", "b", "dense_flops", "dense_a", "dense_depth", "dense_odd"}
-FAMILIES = {  # terms that a kernel's time is made of
-    "async_wcsr": COMMON | {"gather_window", "gather_spill", "tiles"},
-    "rsh": COMMON | {"gather_window", "gather_spill", "tiles"},
-    "async_bcsr": {"launch", "b", "c", "block_steps"},
-    "bitmap_dense": DENSE | {"a_csr"},
-    "cublas_dense": DENSE,
-}
+WINDOWS = COMMON | {"gather_window", "gather_odd", "gather_spill", "tiles", "window_steps"}
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
+FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
+    "async_wcsr": WINDOWS,
+    "rsh": WINDOWS,
+    "jagged_slices": ROWS | {"loads"},
+    "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
+    "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_odd"},
+    "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
+    "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
+}
+# Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
+IDEAL = {"block_spill"}
+SIZES = {"constant", "nonzeros", "rows"}
+PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "rsh": set(PREPARE_TERMS) - {"entries"},
+                    "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
 BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
-# No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms.
+# No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms. Other options of a kernel
+# than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
+WITH_OPTIONS = {"async_wcsr?order=search"}
 PARTS = 6
 FEWEST_CASES = 12
 MARGINS = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
+CALLS = (1, 100, 1000, 100000)
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
+DIGITS = 6  # significant ones that are kept of what was recorded
 
 Case = collections.namedtuple("Case", "matrix n precision features device times prepare_ms")
+
+
+def rounded(values):
+    return {key: float(f"{value:.{DIGITS}g}") for key, value in values.items()}
 
 
 def device_of(context):
     """The rates of src/select/device_model.cpp."""
     device = context["device"]
     sms = device["sm_count"]
-    return {"memory": context["copy_gb_per_s"] * 1e3, "gather": 8.8e6 * sms / 132, "flops": 7.6e8 * sms / 132,
-            "l2": device["l2_bytes"], "sms": sms}  # fmt: skip
+    return rounded({"memory": context["copy_gb_per_s"] * 1e3, "gather": 8.8e6 * sms / 132, "flops": 7.6e8 * sms / 132,
+                    "l2": device["l2_bytes"], "sms": sms})  # fmt: skip
 
 
-def read_cases(paths):
-    cases = {}
-    for path in paths:
-        document = json.loads(pathlib.Path(path).read_text())
-        if "cases" in document:  # written by --write
-            for c in document["cases"]:
-                cases[c["matrix"], c["n"], c["precision"]] = Case(
-                    c["matrix"], c["n"], c["precision"], c["features"], c["device"], c["times_us"], c["prepare_ms"])  # fmt: skip
+def is_candidate(kernel, precision):
+    return precision in VALUE_BYTES and kernel not in NO_CANDIDATES and ("?" not in kernel or kernel in WITH_OPTIONS)
+
+
+def read_runs(path):
+    """(matrix, n, precision) -> {kernel: (us, ms)}; matrix -> features; the device, if the file says it."""
+    times, features, device = collections.defaultdict(dict), {}, None
+    if path.suffix == ".csv":
+        with path.open() as file:
+            rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
+        for row in rows:
+            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
+                times[row["matrix"], int(row["n"]), row["precision"]][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
+        return times, features, device
+    document = json.loads(path.read_text())
+    if "cases" in document:  # written by --write
+        for c in document["cases"]:
+            times[c["matrix"], c["n"], c["precision"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()}
+        return times, document["matrices"], document["device"]
+    for row in document["rows"]:
+        if row["status"] != "ok" or row["reorder"] != "none" or row["c_type"] != "fp32":
             continue
-        device = device_of(document["context"])
-        groups = collections.defaultdict(list)
-        for row in document["rows"]:
-            if row["status"] == "ok" and row["reorder"] == "none" and row["c_type"] == "fp32":
-                groups[row["matrix"]["name"], row["n"], row["precision"]].append(row)
-        for (matrix, n, precision), rows in groups.items():
-            features, times, prepare = {}, {}, {}
-            for row in rows:
-                if row["kernel"].split("?")[0] == "auto":
-                    features = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
-                elif precision in VALUE_BYTES and row["kernel"] not in NO_CANDIDATES:
-                    times[row["kernel"]] = row["hot"]["median_us"]
-                    prepare[row["kernel"]] = sum(v for k, v in row["stages_ms"].items() if k != "load")
-            if features and times:
-                cases[matrix, n, precision] = Case(matrix, n, precision, features, device, times, prepare)
-    return list(cases.values())
+        matrix = row["matrix"]["name"]
+        if row["kernel"].split("?")[0] == "auto":
+            features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
+        elif is_candidate(row["kernel"], row["precision"]):
+            prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
+            times[matrix, row["n"], row["precision"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
+    return times, features, device_of(document["context"])
+
+
+def joined(old, new):
+    """The times of a case of which some kernels were run again."""
+    ratios = [math.log(new[k][0] / old[k][0]) for k in old.keys() & new.keys() if k.startswith("cusparse")]
+    scale = math.exp(sum(ratios) / len(ratios)) if ratios else 1.0
+    return {k: (us * scale, ms) for k, (us, ms) in old.items()} | new
+
+
+def read_cases(paths, inspected):
+    times, features, device = {}, {}, None
+    for path in paths:
+        more, seen, ran_on = read_runs(pathlib.Path(path))
+        for key, kernels in more.items():
+            times[key] = joined(times[key], kernels) if key in times else kernels
+        features |= seen
+        device = device or ran_on
+    if inspected:
+        features |= {matrix["name"]: matrix["features"] for matrix in json.loads(pathlib.Path(inspected).read_text())}
+    if device is None:
+        sys.exit("fit_selection: no file says what device it ran on; give a run or the cases as well")
+    features = {matrix: rounded(values) for matrix, values in features.items()}
+    return [Case(matrix, n, precision, features[matrix], device, rounded({k: v[0] for k, v in kernels.items()}),
+                 rounded({k: v[1] for k, v in kernels.items()}))
+            for (matrix, n, precision), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
 
 
 def per_sm(count, device):
     return count / device["sms"] / 100
+
+
+def spilled(footprint, device):
+    """The part of so many bytes that the L2 cache cannot hold."""
+    return max(0.0, 1 - 0.6 * device["l2"] / max(footprint, 1.0))
+
+
+def best_windows(f, case, row_bytes, value_bytes):
+    """(cost, gather, tiles, height) of the height whose gathers and tiles cost least."""
+    windows = []
+    for height, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)):
+        gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / case.device["gather"]
+        tiles = per_sm(max(f[f"stored_{height}"] * f["nnz"] / 16, f["rows"] / height) * math.ceil(row_bytes / 128), case.device)
+        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, height))
+    return min(windows)
 
 
 def dense_depth(f, tiles_of_c, device):
@@ -97,121 +163,209 @@ def terms_of(case):
     """The terms of src/select/predict.cpp, in the order of TERMS."""
     f, device, n = case.features, case.device, case.n
     value_bytes = VALUE_BYTES[case.precision]
+    rows, cols, nnz, memory, sms = f["rows"], f["cols"], f["nnz"], device["memory"], device["sms"]
     row_bytes = math.ceil(n * value_bytes / 16) * 16
-    b_bytes = f["cols"] * row_bytes
-    gathered = f["nnz"] * math.ceil(row_bytes / 32) * 32
-    spilled = max(0.0, 1 - 0.6 * device["l2"] / max(b_bytes, 1.0))
+    b_bytes, c_bytes = cols * row_bytes, rows * n * 4
+    gathered = nnz * math.ceil(row_bytes / 32) * 32
     pieces = math.ceil(row_bytes / 256)
-    waves = math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 128) / device["sms"])
-    depth = dense_depth(f, math.ceil(f["rows"] / 128) * math.ceil(n / 128), device)
-    windows = []
-    for height, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)):
-        gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / device["gather"]
-        tiles = per_sm(max(f[f"stored_{height}"] * f["nnz"] / 16, f["rows"] / height) * math.ceil(row_bytes / 128), device)
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown))
-    best = min(windows, key=lambda window: window[0])
-    return [1.0, (f["nnz"] * (4 + value_bytes) + f["rows"] * 8) / device["memory"], b_bytes / device["memory"],
-            f["rows"] * n * 4 / device["memory"], gathered / device["gather"], gathered * spilled / device["memory"],
-            best[1], best[2], per_sm(f["nnz"] * pieces, device), per_sm(f["rows"] * pieces, device),
-            min(f["max_row"], 4000.0) / 1000, min(f["cv_row"], 3.0),
-            waves * device["sms"] * 128 * 128 * 2 * f["cols"] / device["flops"],
-            f["rows"] * f["cols"] * value_bytes / device["memory"],
-            math.ceil(math.ceil(f["rows"] / 128) * math.ceil(n / 256) / device["sms"]) * f["band_blocks"],
-            depth, depth * (f["cols"] % 8 != 0 or n % 8 != 0)]  # fmt: skip
+    _, gather_window, tiles, height = best_windows(f, case, row_bytes, value_bytes)
+    window_steps = min(f[f"stored_{height}"] * f["mean_row"] * height / 16, 24) / 10
+    tiles_of_c = math.ceil(rows / 128) * math.ceil(n / 128)
+    entries = rows * cols
+    dense_a = entries * value_bytes / memory
+    depth = dense_depth(f, tiles_of_c, device)
+    odd = cols % 8 != 0 or n % 8 != 0
+    block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
+    bitmap_bytes = entries / 8 + nnz * value_bytes
+    width = next((w for w in (8, 16, 32, 64, 128) if n <= w), 256)
+    slots = nnz * (1 + min(0.001 / (nnz / entries) ** 1.5, 8))
+    groups = 1 if n <= 8 else 2
+    passes = math.ceil(n / (8 * groups))
+    terms = {
+        "launch": 1.0,
+        "a_csr": (nnz * (4 + value_bytes) + rows * 8) / memory,
+        "b": b_bytes / memory,
+        "c": c_bytes / memory,
+        "gather_rows": gathered / device["gather"],
+        "gather_spill": gathered * spilled(b_bytes, device) / memory,
+        "gather_window": gather_window,
+        "gather_odd": gather_window if row_bytes % 32 else 0.0,
+        "tiles": tiles,
+        "window_steps": window_steps,
+        "nonzeros": per_sm(nnz * pieces, device),
+        "loads": per_sm(nnz * math.ceil(row_bytes / 16), device),
+        "rows": per_sm(rows * pieces, device),
+        "longest_row": min(f["max_row"], 4000.0) / 1000,
+        "variation": min(f["cv_row"], 3.0),
+        "dense_flops": math.ceil(tiles_of_c / sms) * sms * 128 * 128 * 2 * cols / device["flops"],
+        "dense_a": dense_a,
+        "dense_spill": dense_a * spilled(entries * value_bytes + b_bytes + c_bytes, device),
+        "dense_depth": depth,
+        "dense_odd": depth * odd,
+        "dense_a_odd": dense_a * odd,
+        "block_steps": math.ceil(math.ceil(rows / 128) * math.ceil(n / 256) / sms) * f["band_blocks"],
+        "block_spill": block_bytes * spilled(block_bytes + b_bytes + c_bytes, device) / memory,
+        "positions": entries * math.ceil(n / width) / sms / 1e6,
+        "bitmap_spill": bitmap_bytes * spilled(bitmap_bytes + b_bytes + c_bytes, device) / memory,
+        "slots": per_sm(slots * passes, device) / 1000,
+        "slot_groups": per_sm(slots * passes * groups, device) / 1000,
+        "slot_passes": passes,
+    }
+    return [terms[name] for name in TERMS]
+
+
+def searches_order(case):
+    """Whether a kernel that looks for a row order would do so: worth_order of kernels/window/choice.hpp."""
+    f, n, value_bytes = case.features, case.n, VALUE_BYTES[case.precision]
+    cost = min(((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * n * value_bytes
+                + max(1.0, n * value_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
+               for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)))  # fmt: skip
+    memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
+    return f["nnz"] * cost / 8.4e6 > 0.54 * memory_bytes / 3.4e6
+
+
+def prepare_terms_of(case):
+    f, search = case.features, searches_order(case)
+    nonzeros, rows = f["nnz"] / 1e6, f["rows"] / 1e6
+    return [1.0, nonzeros, rows, rows * f["cols"], search * 1.0, search * nonzeros, search * rows]
 
 
 def band_of(case):
     return next(band for band in BANDS[case.precision] if band[0] <= case.n <= band[1])
 
 
-def relative_fit(matrix, wanted):
-    """Non-negative coefficients whose logarithmic error is least, by reweighted relative errors."""
-    scaled = matrix / wanted[:, None]
+def relative_fit(matrix, wanted, least):
+    """Coefficients of at least so much whose logarithmic error is least, by reweighted relative errors."""
+    used = np.flatnonzero(matrix.any(axis=0))
+    scaled = matrix[:, used] / wanted[:, None]
+    rest = np.maximum(1 - scaled @ least[used], 0.1)
     weights = np.ones(len(wanted))
     for _ in range(6):
-        coefficients, _ = nnls(scaled * weights[:, None], weights)
-        weights = 1 / np.sqrt(np.maximum(scaled @ coefficients, 0.2))
+        found, _ = nnls(scaled * weights[:, None], rest * weights)
+        weights = 1 / np.sqrt(np.maximum(scaled @ (found + least[used]), 0.2))
+    coefficients = least.copy()
+    coefficients[used] += found
     return coefficients
 
 
-def fit(cases, terms):
-    """(kernel, precision, band) -> coefficients of TERMS and of preparation."""
-    table = {}
-    groups = collections.defaultdict(list)
-    for index, case in enumerate(cases):
-        for kernel in case.times:
-            groups[kernel, case.precision, band_of(case)].append(index)
-    for key, members in groups.items():
-        if len(members) < FEWEST_CASES:
-            continue
-        kernel = key[0]
-        allowed = [t in FAMILIES.get(kernel.split("?")[0], ROWS) for t in TERMS]
-        matrix = np.array([terms[i] for i in members]) * np.array(allowed)
-        us = relative_fit(matrix, np.array([cases[i].times[kernel] for i in members]))
-        sizes = np.array([[1, f["nnz"] / 1e6, f["rows"] / 1e6, f["rows"] * f["cols"] / 1e6 if kernel.startswith("cublas") else 0]
-                          for f in (cases[i].features for i in members)])  # fmt: skip
-        prepare = relative_fit(sizes, np.maximum(np.array([cases[i].prepare_ms[kernel] for i in members]), 0.01))
-        table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
-    return table
+class Recorded:
+    """Cases with their terms, and what a table of coefficients makes of them."""
+
+    def __init__(self, cases):
+        self.cases = cases
+        self.terms = np.array([terms_of(case) for case in cases])
+        self.prepare_terms = np.array([prepare_terms_of(case) for case in cases])
+
+    def part(self, chosen):
+        return Recorded([case for case in self.cases if chosen(case)])
+
+    def fit(self):
+        """(kernel, precision, band) -> coefficients of TERMS and of PREPARE_TERMS, and a margin."""
+        table, groups = {}, collections.defaultdict(list)
+        for index, case in enumerate(self.cases):
+            for kernel in case.times:
+                groups[kernel, case.precision, band_of(case)].append(index)
+        for key, members in groups.items():
+            if len(members) < FEWEST_CASES:
+                continue
+            kernel = key[0]
+            allowed = np.array([t in FAMILIES.get(kernel.split("?")[0], ROWS) for t in TERMS])
+            us = relative_fit(self.terms[members] * allowed, np.array([self.cases[i].times[kernel] for i in members]),
+                              allowed * np.array([t in IDEAL for t in TERMS], float))  # fmt: skip
+            allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in PREPARE_TERMS])
+            prepare = relative_fit(self.prepare_terms[members] * allowed,
+                                   np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01), np.zeros(len(PREPARE_TERMS)))  # fmt: skip
+            table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
+        self.set_margins(table)
+        return table
+
+    def predictions(self, index, table):
+        case = self.cases[index]
+        keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times}
+        return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
+
+    def set_margins(self, table):
+        """Coordinate descent on the loss of ranking; large single losses count more than the mean."""
+        groups = collections.defaultdict(list)
+        for index, case in enumerate(self.cases):
+            groups[case.precision, band_of(case)].append(index)
+        for (precision, band), members in groups.items():
+            kernels = sorted(k for k, p, b in table if (p, b) == (precision, band))
+            predicted = np.full((len(members), len(kernels)), np.inf)
+            lost = np.full((len(members), len(kernels)), np.inf)
+            for row, index in enumerate(members):
+                found = self.predictions(index, table)
+                times = self.cases[index].times
+                for kernel, us in found.items():
+                    at = row, kernels.index(kernel)
+                    predicted[at] = math.log(us)
+                    lost[at] = math.log(times[kernel] / min(times[k] for k in found))
+            ranked = np.isfinite(predicted).any(axis=1)
+            predicted, lost = predicted[ranked], lost[ranked]
+            margins = np.zeros(len(kernels))
+
+            def loss():
+                regret = lost[np.arange(len(lost)), np.argmin(predicted + margins, axis=1)]
+                return float((regret + 2 * regret * regret).sum())
+
+            for _ in range(3):
+                for at in range(len(kernels)):
+                    tried = []
+                    for margin in MARGINS:
+                        margins[at] = math.log(margin)
+                        tried.append((loss(), abs(math.log(margin)), margin))
+                    margins[at] = math.log(min(tried)[2])
+            for kernel, margin in zip(kernels, margins):
+                table[kernel, precision, band]["margin"] = round(math.exp(margin), 2)
+
+    def choices(self, table):
+        """For each case: what the choice loses, and what it loses of the total of so many calls."""
+        out = []
+        for index, case in enumerate(self.cases):
+            found = self.predictions(index, table)
+            if not found:
+                continue
+            rows = {kernel: table[kernel, case.precision, band_of(case)] for kernel in found}
+            ranks = {kernel: us * rows[kernel]["margin"] for kernel, us in found.items()}
+            pick = min(ranks, key=ranks.get)
+            totals = {}
+            for calls in CALLS:
+                expected = {k: us * calls + 1e3 * float(rows[k]["prepare_ms"] @ self.prepare_terms[index]) for k, us in ranks.items()}
+                cost = {k: us * calls + 1e3 * case.prepare_ms[k] for k, us in case.times.items()}
+                totals[calls] = cost[min(expected, key=expected.get)] / min(cost.values())
+            out.append(Choice(case.times[pick] / min(case.times.values()), case, pick, totals))
+        return out
 
 
-def predictions(case, terms, table):
-    keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times}
-    return {kernel: float(table[key]["us"] @ np.array(terms)) for kernel, key in keys.items() if key in table}
-
-
-def set_margins(cases, terms, table):
-    """Coordinate descent on the loss of ranking; large single losses count more than the mean."""
-    by_group = collections.defaultdict(list)
-    for case, t in zip(cases, terms):
-        found = predictions(case, t, table)
-        if len(found) > 1:
-            by_group[case.precision, band_of(case)].append((case, found))
-
-    def loss(group, precision, band):
-        total = 0
-        for case, found in group:
-            pick = min(found, key=lambda k: found[k] * table[k, precision, band]["margin"])
-            regret = math.log(case.times[pick] / min(case.times[k] for k in found))
-            total += regret + 2 * regret * regret
-        return total
-
-    for (precision, band), group in by_group.items():
-        keys = [key for key in table if key[1] == precision and key[2] == band]
-        for _ in range(3):
-            for key in keys:
-                tried = []
-                for margin in MARGINS:
-                    table[key]["margin"] = margin
-                    tried.append((loss(group, precision, band), abs(math.log(margin)), margin))
-                table[key]["margin"] = min(tried)[2]
-
-
-def regrets(cases, terms, table):
-    out = []
-    for case, t in zip(cases, terms):
-        found = predictions(case, t, table)
-        if found:
-            pick = min(found, key=lambda k: found[k] * table[k, case.precision, band_of(case)]["margin"])
-            out.append((case.times[pick] / min(case.times.values()), case, pick))
-    return out
+Choice = collections.namedtuple("Choice", "loss case pick totals")
 
 
 def mean(values):
     return math.exp(sum(math.log(v) for v in values) / max(len(values), 1))
 
 
-def cross_validated(cases, terms):
-    names = sorted({case.matrix for case in cases})
+def left_out(recorded, parts):
+    """The choices for each set of matrices by a table that was fitted to the others."""
     out = []
-    for part in range(PARTS):
-        left_out = set(names[part::PARTS])
-        inside = [i for i, case in enumerate(cases) if case.matrix not in left_out]
-        outside = [i for i, case in enumerate(cases) if case.matrix in left_out]
-        table = fit([cases[i] for i in inside], [terms[i] for i in inside])
-        set_margins([cases[i] for i in inside], [terms[i] for i in inside], table)
-        out += regrets([cases[i] for i in outside], [terms[i] for i in outside], table)
+    for part in parts:
+        table = recorded.part(lambda case: case.matrix not in part).fit()
+        out += recorded.part(lambda case: case.matrix in part).choices(table)
     return out
+
+
+def report(title, choices):
+    print(f"{title}, chosen over fastest, geometric mean, cases above 1.25 and worst:")
+    groups = collections.defaultdict(list)
+    for choice in choices:
+        groups[choice.case.precision, band_of(choice.case)].append(choice)
+    for (precision, band), group in sorted(groups.items()):
+        worst = max(group, key=lambda choice: choice.loss)
+        print(f"  {precision} N {band[0]:>3} to {min(band[1], 999):<3}  {mean([c.loss for c in group]):.3f}  "
+              f"{sum(c.loss > 1.25 for c in group)} of {len(group)}  {worst.loss:.2f} ({worst.case.matrix}, N = {worst.case.n}: {worst.pick})")  # fmt: skip
+    print(f"  all                {mean([c.loss for c in choices]):.3f}  {sum(c.loss > 1.25 for c in choices)} of {len(choices)}")
+    for calls in CALLS:
+        totals = [c.totals[calls] for c in choices]
+        print(f"  preparation + {calls} calls: {mean(totals):.3f}, worst {max(totals):.2f}")
 
 
 def write_table(table, path):
@@ -236,8 +390,8 @@ struct Coefficients {{
   std::string_view candidate;  // a kernel's Spec
   Precision precision;
   std::int64_t least_n, most_n;      // columns of B that the row is for
-  std::array<double, {len(TERMS)}> us;         // factors of the terms in the order of Terms (predict.hpp)
-  std::array<double, 4> prepare_ms;  // constant, per million nonzeros, rows, entries of dense A
+  std::array<double, {len(TERMS)}> us;         // factors of Terms (predict.hpp), in their order
+  std::array<double, {len(PREPARE_TERMS)}> prepare_ms;  // factors of PrepareTerms, in their order
   double margin;                     // factor of the prediction when kernels are ranked
 }};
 
@@ -251,38 +405,42 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 """)
 
 
+def write_cases(recorded, table, choices, path):
+    cases = [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "times_us": c.times, "prepare_ms": c.prepare_ms,
+              "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
+    document = {
+        "mean_regret": mean([c.loss for c in choices]),
+        "mean_total": {str(calls): mean([c.totals[calls] for c in choices]) for calls in CALLS},
+        "device": recorded.cases[0].device,
+        "matrices": {c.matrix: c.features for c in recorded.cases},
+        "cases": cases,
+    }
+    text = json.dumps(document, separators=(",", ":"))
+    path.write_text(text.replace('{"matrix"', '\n{"matrix"').replace(':{"band_blocks"', ':\n{"band_blocks"') + "\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    recorded = ROOT / "results/selection/cases.json"
-    parser.add_argument("runs", nargs="*", metavar="RUN.json", default=[recorded])
+    cases_path = ROOT / "results/selection/cases.json"
+    parser.add_argument("files", nargs="*", metavar="FILE", default=[cases_path])
+    parser.add_argument("--features", metavar="INSPECT.json", help="what inspect printed of the matrices")
     parser.add_argument("--write", action="store_true", help="write the table and the cases of the test")
     arguments = parser.parse_args()
-    cases = read_cases(arguments.runs)
+    cases = read_cases(arguments.files, arguments.features)
     if not cases:
-        sys.exit("fit_selection: no case has a row of auto (whose metrics hold the features) and rows of other kernels")
-    terms = [terms_of(case) for case in cases]
-    left_out = cross_validated(cases, terms)
-    print(f"{len(cases)} cases; on matrices left out, chosen over fastest, geometric mean and worst:")
-    for precision, band in sorted({(case.precision, band_of(case)) for case in cases}):
-        group = [r for r in left_out if (r[1].precision, band_of(r[1])) == (precision, band)]
-        if group:
-            ratio, case, pick = max(group, key=lambda r: r[0])
-            print(f"  {precision} N {band[0]:>2} to {min(band[1], 999):<3}  {mean([r[0] for r in group]):.3f}  {ratio:.2f} "
-                  f"({case.matrix}, N = {case.n}: {pick})")  # fmt: skip
-    print(f"  all             {mean([r[0] for r in left_out]):.3f}")
+        sys.exit("fit_selection: no case has the features of its matrix and rows of two kernels")
+    recorded = Recorded(cases)
+    names = sorted({case.matrix for case in cases})
+    print(f"{len(cases)} cases of {len(names)} matrices")
+    report("six parts by matrix", left_out(recorded, [set(names[part::PARTS]) for part in range(PARTS)]))
+    # Pairs of names, since what was recorded of a matrix goes by every second name.
+    halves = [{name for at, name in enumerate(names) if at // 2 % 2 == half} for half in (0, 1)]
+    report("two halves by matrix", left_out(recorded, halves))
     if not arguments.write:
         return
-    table = fit(cases, terms)
-    set_margins(cases, terms, table)
+    table = recorded.fit()
     write_table(table, ROOT / "src/select/coefficients.hpp")
-    inside = regrets(cases, terms, table)
-    replay = {
-        "mean_regret": mean([r[0] for r in inside]),
-        "mean_regret_left_out": mean([r[0] for r in left_out]),
-        "cases": [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "features": c.features, "device": c.device,
-                   "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": predictions(c, t, table)} for c, t in zip(cases, terms)],
-    }  # fmt: skip
-    recorded.write_text(json.dumps(replay, separators=(",", ":")).replace('{"matrix"', '\n{"matrix"') + "\n")
+    write_cases(recorded, table, recorded.choices(table), cases_path)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 #include "io/input.hpp"
 #include "io/output.hpp"
 #include "reorder/similarity.hpp"
+#include "select/features.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
 
@@ -123,13 +124,25 @@ Json structure_json(const CsrMatrix& matrix) {
           {"symmetric_pattern", s.symmetric_pattern}};
 }
 
+// What `auto` looks at, from samples; scripts/fit_selection.py reads it.
+Json features_json(const CsrMatrix& matrix) {
+  Json out = Json::object();
+  for (const auto& [name, value] : named_features(features_of(matrix))) out[name] = value;
+  return out;
+}
+
 Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderings,
                     const InspectArguments& arguments, Threshold threshold) {
   const CsrMatrix& matrix = input.csr;
-  Json out = {{"name", input.name},          {"source", input.source},
-              {"sha256", input.sha256},      {"rows", matrix.rows},
-              {"cols", matrix.cols},         {"nnz", matrix.nnz()},
-              {"pattern", input.pattern},    {"structure", structure_json(matrix)},
+  Json out = {{"name", input.name},
+              {"source", input.source},
+              {"sha256", input.sha256},
+              {"rows", matrix.rows},
+              {"cols", matrix.cols},
+              {"nnz", matrix.nnz()},
+              {"pattern", input.pattern},
+              {"structure", structure_json(matrix)},
+              {"features", features_json(matrix)},
               {"reorderings", Json::array()}};
   const WeightedJaccard jaccard(matrix, kAlpha);
   for (const Spec& spec : reorderings) {

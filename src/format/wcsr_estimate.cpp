@@ -12,7 +12,8 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-constexpr std::int64_t kMostRead = 1 << 12;  // of one group, where columns are full
+// Of one group, or less where the caller wants few in all.
+constexpr std::int64_t kMostRead = 1 << 12;  // where columns are full
 constexpr std::int64_t kMostCounted = 512;   // of these
 constexpr std::int64_t kMostSized = 4096;    // groups of an ordered matrix
 constexpr std::size_t kHeights = kWcsrHeights.size();
@@ -54,6 +55,28 @@ class LastWindow {
   std::size_t free_ = 0;
 };
 
+// Where rows have many nonzeros some columns stand for all: visit(column) for the entries of `row`
+// in one of `parts` even ranges of the columns. Looked for from where even rows have them, since
+// every new place of a row that is read costs more than counting there.
+template <class Visit>
+void for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
+                     std::int64_t part, Visit visit) {
+  const auto* const begin = matrix.col_idx.data() + matrix.row_ptr[row];
+  const auto* const end = matrix.col_idx.data() + matrix.row_ptr[row + 1];
+  const std::int64_t first = matrix.cols * part / parts, last = matrix.cols * (part + 1) / parts;
+  const auto* entry = begin;
+  if (part > 0) {
+    const auto* low = begin + (end - begin) * part / parts;  // first <= *high where it is no end
+    const auto* high = low;
+    for (std::ptrdiff_t way = 1; low > begin && *(low - 1) >= first; way *= 2)
+      high = low, low -= std::min(way, low - begin);
+    for (std::ptrdiff_t way = 1; high < end && *high < first; way *= 2)
+      low = high, high += std::min(way, end - high);
+    entry = std::lower_bound(low, high, first);
+  }
+  for (; entry < end && *entry < last; ++entry) visit(*entry);
+}
+
 constexpr WcsrEstimate kNothingShared = {{1, 1, 1}, {1, 1, 1}};
 
 struct Group {
@@ -64,23 +87,31 @@ struct Group {
 // group with many entries only every step-th column is counted, those of the lowest hashes, and
 // where most columns have an entry only one part of them is looked at, another one of every sample.
 WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
-                     std::int64_t sample, LastWindow& last_window) {
-  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
-  const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
+                     std::int64_t sample, std::int64_t most_entries, LastWindow& last_window) {
+  const std::int64_t most_read = std::min(kMostRead, most_entries / 4);
+  const std::int64_t most_counted = std::min(kMostCounted, most_entries / 32);
+  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + most_read - 1) / most_read;
+  const std::int64_t step = (group.nnz / parts + most_counted - 1) / most_counted;
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
   std::int64_t nnz = 0;
   last_window.reset(group.nnz / parts / step);
+  std::vector<std::int32_t> counted;  // columns of one row
   for (std::int64_t place = group.first; place < group.last; ++place) {
     const std::int64_t row = row_order.empty() ? place : row_order[place];
     const auto window = static_cast<int>((place - group.first) / kWcsrHeights[0]);
+    if (std::ssize(counted) < matrix.row_length(row)) counted.resize(matrix.row_length(row));
+    std::size_t kept = 0;  // written without a branch, which would be taken at random
     for_part_of_row(matrix, row, parts, (parts / 2 + sample) % parts, [&](std::int32_t column) {
       ++nnz;
-      if (hash(column) > highest) return;
-      const int before = last_window.exchange(column, window);
+      counted[kept] = column;
+      kept += hash(column) <= highest ? 1 : 0;
+    });
+    for (std::size_t i = 0; i < kept; ++i) {
+      const int before = last_window.exchange(counted[i], window);
       for (std::size_t h = 0; h < kHeights; ++h)
         distinct[h][window >> h] += before < 0 || before >> h != window >> h;
-    });
+    }
   }
   if (nnz == 0) return kNothingShared;
   WcsrEstimate out;
@@ -206,7 +237,7 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
   double samples = 0;
   for (std::size_t s = every / 2; s < drawn.size(); s += every) {
     if (drawn[s].first != measured)
-      sampled = measure(matrix, row_order, drawn[s], s / every, last_window);
+      sampled = measure(matrix, row_order, drawn[s], s / every, most_entries, last_window);
     measured = drawn[s].first;
     samples += 1;
     for (std::size_t h = 0; h < kHeights; ++h) {

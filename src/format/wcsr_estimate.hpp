@@ -2,7 +2,6 @@
 // What windows of each height would gather, from a sample: how a kernel chooses a shape before
 // building.
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -35,18 +34,6 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
 // The rows of 64 evenly spaced nonzeros, ascending; none without nonzeros. Whoever samples a matrix
 // takes these, since reading a new place of it costs more than counting there.
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);
-
-// Where rows have many nonzeros some columns stand for all: visit(column) for the entries of `row`
-// in one of `parts` even ranges of the columns.
-template <class Visit>
-void for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
-                     std::int64_t part, Visit visit) {
-  const auto* entry = matrix.col_idx.data() + matrix.row_ptr[row];
-  const auto* const end = matrix.col_idx.data() + matrix.row_ptr[row + 1];
-  const std::int64_t first = matrix.cols * part / parts, last = matrix.cols * (part + 1) / parts;
-  if (part > 0) entry = std::lower_bound(entry, end, first);
-  for (; entry < end && *entry < last; ++entry) visit(*entry);
-}
 
 // Standard deviation of the row lengths / their mean, from rows_at_nonzeros; 0 without nonzeros.
 double row_length_variation(const CsrMatrix& matrix);

@@ -11,14 +11,15 @@ namespace {
 
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
-// Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it.
+// Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it. Of a
+// band with many nonzeros every step-th is looked at: blocks that hold fewer than a few of them are
+// missed, but those are far too empty to be worth anything.
 void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
                      MatrixFeatures& out) {
   constexpr std::size_t kFew = 4;
   constexpr double kWorthFill = 0.15;
-  constexpr std::int64_t kMostEntries = 1 << 16, kMostOfBand = 1 << 14;
-  std::vector<bool> seen(matrix.cols / kBlockColumns + 1);
-  std::vector<std::int32_t> blocks;
+  constexpr std::int64_t kMostEntries = 1 << 13, kMostOfBand = 1 << 11;
+  std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);  // that had the block
   double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
   std::int64_t entries = 0, sampled = -1;
   const auto sample = [&](std::int64_t row) {
@@ -26,18 +27,16 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
     const std::int64_t last = std::min(first + kBandRows, matrix.rows);
     if (first != sampled) {
       const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
-      const std::int64_t parts = (nnz + kMostOfBand - 1) / kMostOfBand;
-      blocks.clear();
-      for (std::int64_t r = first; r < last; ++r)
-        for_part_of_row(matrix, r, parts, parts / 2, [&](std::int32_t column) {
-          const std::int32_t block = column / static_cast<std::int32_t>(kBlockColumns);
-          if (!seen[block]) blocks.push_back(block);
-          seen[block] = true;
-        });
-      for (const std::int32_t block : blocks) seen[block] = false;
-      distinct = static_cast<double>(blocks.size()) * static_cast<double>(parts);
+      const std::int64_t step = (nnz + kMostOfBand - 1) / kMostOfBand;
+      std::int64_t blocks = 0;
+      for (std::int64_t e = matrix.row_ptr[first] + step / 2; e < matrix.row_ptr[last]; e += step) {
+        std::int64_t& band = last_band[matrix.col_idx[e] / kBlockColumns];
+        blocks += band != first ? 1 : 0;
+        band = first;
+      }
+      distinct = static_cast<double>(blocks);
       slots = distinct * static_cast<double>(kBandRows * kBlockColumns) / static_cast<double>(nnz);
-      entries += nnz / parts;
+      entries += nnz / step;
       sampled = first;
     }
     samples += 1;

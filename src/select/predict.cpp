@@ -1,8 +1,11 @@
 #include "select/predict.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "select/coefficients.hpp"
 
@@ -21,6 +24,7 @@ double per_sm(double count, const DeviceModel& device) { return count / device.s
 // beside the gathers, and taller windows hold more registers (kernels/window).
 struct WindowCost {
   double gather = 0, tiles = 0;
+  double steps = 0;  // tiles of a window of mean length
 };
 WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
   constexpr double kTileUs = 0.25;
@@ -37,9 +41,48 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
     const double cost = (gather + kTileUs * tiles) * kSlowdown[h];
     if (cost >= least) continue;
     least = cost;
-    best = {gather, tiles * kSlowdown[h]};
+    best = {gather, tiles * kSlowdown[h], stored[h] * f.mean_row * kHeight[h] / 16};
   }
   return best;
+}
+
+// The part of so many bytes that the L2 cache cannot hold while others stream past it.
+double spilled(double bytes, const DeviceModel& device) {
+  constexpr double kL2Share = 0.6;
+  return std::max(0.0, 1 - kL2Share * device.l2_bytes / std::max(bytes, 1.0));
+}
+
+// Slots of gather_mma. A nonzero that is farther from the one before than a byte can say needs
+// zeros on the way; fitted to what formats of pruned layers and graphs hold.
+double slots_of(const MatrixFeatures& f) {
+  constexpr double kFarther = 0.001, kMostZeros = 8;
+  const double fill = f.nnz / std::max(1.0, f.rows * f.cols);
+  return f.nnz * (1 + std::min(kFarther / std::pow(fill, 1.5), kMostZeros));
+}
+
+// Columns of B that bitmap_dense multiplies at once.
+double bitmap_width(double columns) {
+  for (const double width : {8, 16, 32, 64, 128})
+    if (columns <= width) return width;
+  return 256;
+}
+
+// Whether kernels that look for a row order do so (worth_order of kernels/window/choice.hpp): where
+// gathers take longer than the compulsory bytes.
+bool searches_order(const MatrixFeatures& f, double columns, double value_bytes) {
+  constexpr std::array<double, 3> kHeight = {8, 16, 32}, kSlowdown = {1, 1.25, 1.9};
+  constexpr double kWorth = 0.54, kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
+  const std::array<double, 3> gathered = {f.gathered_8, f.gathered_16, f.gathered_32};
+  const std::array<double, 3> stored = {f.stored_8, f.stored_16, f.stored_32};
+  const double row_bytes = columns * value_bytes;
+  double cost = std::numeric_limits<double>::infinity();  // bytes per nonzero
+  for (std::size_t h = 0; h < kHeight.size(); ++h) {
+    const double rows_of_b = (gathered[h] + stored[h]) / 2 * row_bytes;
+    const double a = std::max(1.0, row_bytes / 256) * stored[h] * (4 + kHeight[h] * value_bytes);
+    cost = std::min(cost, (rows_of_b + a) * kSlowdown[h]);
+  }
+  const double bytes = f.nnz * (4 + value_bytes) + f.cols * row_bytes + f.rows * columns * 4;
+  return f.nnz * cost / kL2BytesPerUs > kWorth * bytes / kMemoryBytesPerUs;
 }
 
 // Thousands of columns that a tile of C walks, one after the other, on the busiest multiprocessor.
@@ -53,92 +96,104 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
   return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
 }
 
+// The members of Terms or PrepareTerms, which the table's columns follow.
+template <class T>
+std::array<double, sizeof(T) / sizeof(double)> in_order(const T& terms) {
+  return std::bit_cast<std::array<double, sizeof(T) / sizeof(double)>>(terms);
+}
+static_assert(sizeof(Terms) == sizeof(Coefficients::us));
+static_assert(sizeof(PrepareTerms) == sizeof(Coefficients::prepare_ms));
+
 }  // namespace
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
                const DeviceModel& device) {
-  // The part of the L2 cache that B can hold while A and C stream past it.
-  constexpr double kL2Share = 0.6;
-  constexpr double kSectorBytes = 32, kPieceBytes = 256, kTile = 128;
+  constexpr double kSectorBytes = 32, kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
+  constexpr double kBlockColumns = 64, kMostSteps = 24;
   constexpr double kAligned = 8;  // elements: 16 bytes in fp16, below which cuBLAS loads narrower
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
-  const double row_bytes = std::ceil(columns * value_bytes / 16) * 16;
-  const double b_bytes = f.cols * row_bytes;
+  const double memory = device.memory_bytes_per_us;
+  const double row_bytes = std::ceil(columns * value_bytes / kLoadBytes) * kLoadBytes;
+  const double b_bytes = f.cols * row_bytes, c_bytes = f.rows * columns * 4;
   const double gathered = f.nnz * std::ceil(row_bytes / kSectorBytes) * kSectorBytes;
-  const double spilled = std::max(0.0, 1 - kL2Share * device.l2_bytes / std::max(b_bytes, 1.0));
   const double pieces = std::ceil(row_bytes / kPieceBytes);
   const double tiles_of_c = std::ceil(f.rows / kTile) * std::ceil(columns / kTile);
   const double waves = std::ceil(tiles_of_c / device.sm_count);
+  const double entries = f.rows * f.cols, dense_bytes = entries * value_bytes;
+  const double block_bytes =
+      std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * value_bytes;
+  const double bitmap_bytes = entries / 8 + f.nnz * value_bytes;
+  const double groups = n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
+  const double passes = std::ceil(columns / (8 * groups));
+  const double slots = slots_of(f) * passes;
+  const bool odd = std::fmod(columns, kAligned) != 0 || std::fmod(f.cols, kAligned) != 0;
   const WindowCost windows = best_windows(f, row_bytes, device);
+  // The part of A in a form of so many bytes, B and C that comes from memory in every launch.
+  const auto spill = [&](double bytes) {
+    return bytes * spilled(bytes + b_bytes + c_bytes, device) / memory;
+  };
   Terms t;
-  t.a_csr = (f.nnz * (4 + value_bytes) + f.rows * 8) / device.memory_bytes_per_us;
-  t.b = b_bytes / device.memory_bytes_per_us;
-  t.c = f.rows * columns * 4 / device.memory_bytes_per_us;
+  t.a_csr = (f.nnz * (4 + value_bytes) + f.rows * 8) / memory;
+  t.b = b_bytes / memory;
+  t.c = c_bytes / memory;
   t.gather_rows = gathered / device.gather_bytes_per_us;
-  t.gather_spill = gathered * spilled / device.memory_bytes_per_us;
+  t.gather_spill = gathered * spilled(b_bytes, device) / memory;
   t.gather_window = windows.gather;
+  t.gather_odd = std::fmod(row_bytes, kSectorBytes) != 0 ? windows.gather : 0;
   t.tiles = windows.tiles;
+  t.window_steps = std::min(windows.steps, kMostSteps) / 10;
   t.nonzeros = per_sm(f.nnz * pieces, device);
+  t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
   t.rows = per_sm(f.rows * pieces, device);
   t.longest_row = std::min(f.max_row, 4000.0) / 1000;
   t.variation = std::min(f.cv_row, 3.0);
   t.dense_flops = waves * device.sm_count * kTile * kTile * 2 * f.cols / device.dense_flops_per_us;
+  t.dense_a = dense_bytes / memory;
+  t.dense_spill = spill(dense_bytes);
+  t.dense_depth = dense_depth(f, tiles_of_c, device);
+  t.dense_odd = odd ? t.dense_depth : 0;
+  t.dense_a_odd = odd ? t.dense_a : 0;
   t.block_steps =
       std::ceil(std::ceil(f.rows / kTile) * std::ceil(columns / (2 * kTile)) / device.sm_count) *
       f.band_blocks;
-  t.dense_depth = dense_depth(f, tiles_of_c, device);
-  t.dense_odd =
-      std::fmod(columns, kAligned) != 0 || std::fmod(f.cols, kAligned) != 0 ? t.dense_depth : 0;
-  t.dense_a = f.rows * f.cols * value_bytes / device.memory_bytes_per_us;
+  t.block_spill = spill(block_bytes);
+  t.positions = entries * std::ceil(columns / bitmap_width(columns)) / device.sm_count / 1e6;
+  t.bitmap_spill = spill(bitmap_bytes);
+  t.slots = per_sm(slots, device) / 1000;
+  t.slot_groups = t.slots * groups;
+  t.slot_passes = passes;
   return t;
 }
 
-std::array<std::pair<const char*, double>, Terms::kCount> named(const Terms& t) {
-  return {{{"launch", t.launch},
-           {"a_csr", t.a_csr},
-           {"b", t.b},
-           {"c", t.c},
-           {"gather_rows", t.gather_rows},
-           {"gather_spill", t.gather_spill},
-           {"gather_window", t.gather_window},
-           {"tiles", t.tiles},
-           {"nonzeros", t.nonzeros},
-           {"rows", t.rows},
-           {"longest_row", t.longest_row},
-           {"variation", t.variation},
-           {"dense_flops", t.dense_flops},
-           {"dense_a", t.dense_a},
-           {"block_steps", t.block_steps},
-           {"dense_depth", t.dense_depth},
-           {"dense_odd", t.dense_odd}}};
-}
-
-std::optional<Prediction> predict(std::string_view candidate, const MatrixFeatures& features,
-                                  std::int64_t n, Precision precision, const DeviceModel& device) {
-  for (const Coefficients& row : kCoefficients) {
-    if (row.candidate != candidate || row.precision != fitted_precision(precision) ||
-        n < row.least_n || n > row.most_n)
-      continue;
-    Prediction out;
-    const auto terms = named(terms_of(features, n, precision, device));
-    for (int i = 0; i < Terms::kCount; ++i) out.us += row.us[i] * terms[i].second;
-    const auto& prepare = row.prepare_ms;
-    out.prepare_ms = prepare[0] + prepare[1] * features.nnz * 1e-6 +
-                     prepare[2] * features.rows * 1e-6 +
-                     prepare[3] * features.rows * features.cols * 1e-6;
-    out.rank_us = out.us * row.margin;
-    return out;
+PrepareTerms prepare_terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision) {
+  PrepareTerms t;
+  t.nonzeros = f.nnz * 1e-6;
+  t.rows = f.rows * 1e-6;
+  t.entries = f.rows * f.cols * 1e-6;
+  if (searches_order(f, static_cast<double>(n),
+                     static_cast<double>(bytes_of(storage_type(precision))))) {
+    t.search = 1;
+    t.search_nonzeros = t.nonzeros;
+    t.search_rows = t.rows;
   }
-  return std::nullopt;
+  return t;
 }
 
-std::vector<std::string> candidates(Precision precision) {
-  std::vector<std::string> out;
-  for (const Coefficients& row : kCoefficients)
-    if (row.precision == fitted_precision(precision) &&
-        std::find(out.begin(), out.end(), row.candidate) == out.end())
-      out.emplace_back(row.candidate);
+std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Precision precision,
+                               const DeviceModel& device) {
+  const auto us_terms = in_order(terms_of(features, n, precision, device));
+  const auto prepare_terms = in_order(prepare_terms_of(features, n, precision));
+  std::vector<Candidate> out;
+  for (const Coefficients& row : kCoefficients) {
+    if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
+    Prediction one;
+    one.us = std::inner_product(us_terms.begin(), us_terms.end(), row.us.begin(), 0.0);
+    one.prepare_ms =
+        std::inner_product(prepare_terms.begin(), prepare_terms.end(), row.prepare_ms.begin(), 0.0);
+    one.rank_us = one.us * row.margin;
+    out.push_back({row.candidate, one});
+  }
   return out;
 }
 

@@ -3,10 +3,9 @@
 // the rate of the device that does it, times a coefficient of the kernel. The terms say what is
 // counted; coefficients.hpp has what scripts/fit_selection.py made of recorded runs.
 
-#include <array>
-#include <optional>
-#include <string>
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "select/device_model.hpp"
 #include "select/features.hpp"
@@ -15,10 +14,9 @@
 
 namespace spmmbench {
 
-// The work that a kernel's time is made of. All terms but `launch` grow with the matrix; each is in
-// microseconds at the device's rates, so that a coefficient of 1 is the ideal.
+// The work that a kernel's time is made of, in microseconds at the device's rates unless another
+// unit is named, so that a coefficient of 1 is the ideal. All but `launch` grow with the matrix.
 struct Terms {
-  static constexpr int kCount = 17;
   double launch = 1;         // 1: the fixed cost of a launch
   double a_csr = 0;          // A in CSR, from memory
   double b = 0;              // B once, from memory
@@ -26,22 +24,43 @@ struct Terms {
   double gather_rows = 0;    // a row of B per nonzero, from the L2 cache
   double gather_spill = 0;   // the part of these that the L2 cache cannot hold, from memory
   double gather_window = 0;  // a row of B per column of a window, at the best height
+  double gather_odd = 0;     // the same where rows of B begin in the middle of a sector
   double tiles = 0;          // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
+  double window_steps = 0;   // tens of tiles that a window's warp walks, 2.4 at most
   double nonzeros = 0;       // nonzeros times groups of 256 bytes of B, 100 per multiprocessor
+  double loads = 0;          // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
   double rows = 0;           // rows times groups of 256 bytes of B, 100 per multiprocessor
   double longest_row = 0;    // thousands of nonzeros in the longest row, 4 at most
   double variation = 0;      // of the row lengths, 3 at most
   double dense_flops = 0;    // the product with A's zeros, 128 x 128 tiles of C in whole waves
   double dense_a = 0;        // A with its zeros, from memory
-  double block_steps = 0;    // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
+  double dense_spill = 0;    // the part of it that the L2 cache cannot hold
   double dense_depth = 0;    // thousands of columns that one tile of the dense product walks
   double dense_odd = 0;      // the same where N or the columns of A are no multiple of 8
+  double dense_a_odd = 0;    // dense_a there
+  double block_steps = 0;    // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
+  double block_spill = 0;    // the part of these blocks that the L2 cache cannot hold, from memory
+  double positions = 0;      // millions of entries of A and tiles of columns, per multiprocessor
+  double bitmap_spill = 0;   // bits and values that the L2 cache cannot hold, from memory
+  double slots = 0;          // slots of gather_mma, 100,000 per multiprocessor, each time A is read
+  double slot_groups = 0;    // the same for each group of 8 columns
+  double slot_passes = 0;    // how often gather_mma reads A
 };
 
 Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,
                const DeviceModel& device);
-// In the order of the struct, with their names.
-std::array<std::pair<const char*, double>, Terms::kCount> named(const Terms& terms);
+
+// What preparation is made of.
+struct PrepareTerms {
+  double constant = 1;
+  double nonzeros = 0;  // millions
+  double rows = 0;      // millions
+  double entries = 0;   // millions of entries of A, zeros included
+  // The first three again where a kernel that looks for a row order would do so.
+  double search = 0, search_nonzeros = 0, search_rows = 0;
+};
+
+PrepareTerms prepare_terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision);
 
 struct Prediction {
   double us = 0;          // per call
@@ -51,12 +70,13 @@ struct Prediction {
   double rank_us = 0;
 };
 
-// `candidate` is a kernel's Spec as the table of coefficients names it. Nothing where the table has
-// no coefficients for it at this precision: such a kernel is no candidate.
-std::optional<Prediction> predict(std::string_view candidate, const MatrixFeatures& features,
-                                  std::int64_t n, Precision precision, const DeviceModel& device);
+struct Candidate {
+  std::string_view name;  // a kernel's Spec, as the table of coefficients has it
+  Prediction prediction;
+};
 
-// Every kernel that the table knows at this precision.
-std::vector<std::string> candidates(Precision precision);
+// Every kernel that the table has coefficients for at this precision and N.
+std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Precision precision,
+                               const DeviceModel& device);
 
 }  // namespace spmmbench
