@@ -94,9 +94,10 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       command, "-k,--kernel", in.kernels,
       "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all");
   add_list_option(command, "-x,--exclude", in.exclude, "Leave out kernels by glob");
-  command.add_option("--precision", in.precisions, "fp32, tf32, fp16, bf16 or several: fp16,tf32")
+  command
+      .add_option("--precision", in.precisions, names_of(kPrecisions) + " or several: fp16,tf32")
       ->capture_default_str();
-  command.add_option("--c-type", in.c_type, "What C is stored as: fp32, fp16, bf16")
+  command.add_option("--c-type", in.c_type, "What C is stored as: " + names_of(kElementTypes))
       ->capture_default_str();
   command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
       ->capture_default_str();
@@ -111,7 +112,9 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
                      "Dense B from .npy, .bin or .safetensors:NAME instead of random numbers");
   command.add_option("--dims", in.dims,
                      "Sizes of headerless .bin: ROWS COLS of A, or M K N with --b");
-  command.add_option("--bin-type", in.bin_type, "What a headerless .bin holds: fp32, fp16, bf16")
+  command
+      .add_option("--bin-type", in.bin_type,
+                  "What a headerless .bin holds: " + names_of(kElementTypes))
       ->capture_default_str();
   command.add_option("--device", in.options.device, "CUDA device; -1: CPU kernels only")
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/lists.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/matrix_output.hpp"
@@ -51,7 +52,7 @@ void add_convert(CLI::App& app, ExitCode&) {
       ->type_name("ROWS COLS");
   command
       ->add_option("--bin-type", arguments->bin_type,
-                   "What a headerless .bin IN holds: fp32, fp16, bf16")
+                   "What a headerless .bin IN holds: " + names_of(kElementTypes))
       ->capture_default_str();
   command
       ->add_option("--prune", arguments->load.prune,

@@ -14,6 +14,17 @@ namespace spmmbench {
 std::vector<std::string> split_list(
     std::string_view text);  // at commas; throws Error on an empty item
 
+// "fp32, tf32, fp16, bf16" for kPrecisions: the names of all values, for help texts.
+template <class Values>
+std::string names_of(const Values& values) {
+  std::string names;
+  for (const auto value : values) {
+    if (!names.empty()) names += ", ";
+    names += to_string(value);
+  }
+  return names;
+}
+
 // `NAME?key=value,NAME`: reorderings that exist, with options that they have. Throws Error.
 std::vector<Spec> parse_reorderings(std::string_view list);
 

@@ -190,7 +190,7 @@ void add_show(CLI::App& app, ExitCode&) {
                   "Kernels by NAME or glob, with the options that they must have");
   add_list_option(*command, "-x,--exclude", in->exclude, "Leave out kernels by glob");
   command->add_option("--precision", in->precisions,
-                      "fp32, tf32, fp16, bf16 or several: fp16,tf32");
+                      names_of(kPrecisions) + " or several: fp16,tf32");
   command->add_option("--reorder", in->reorder, "Row orderings: none,rsh");
   command->add_option("--status", in->statuses,
                       "ok, wrong, skipped, failed or timeout, or several");

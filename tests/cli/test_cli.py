@@ -254,7 +254,7 @@ class BadInputTest(CliCase):
         for expected, *args in (
             ("-n 0: expected positive integers", "-n", 0),
             ("-n 32:16: expected BEGIN:END", "-n", "32:16"),
-            ("precision 'fp8': expected fp32, tf32, fp16 or bf16", "--precision", "fp8"),
+            ("precision 'fp8': expected fp32, tf32, fp16", "--precision", "fp8"),
             ("unknown reordering 'sideways'", "--reorder", "sideways"),
             ("--b-layout diagonal: expected row or col", "--b-layout", "diagonal"),
             ("no_such.npy: cannot open", "--b", "no_such.npy"),
