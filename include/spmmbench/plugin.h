@@ -117,10 +117,10 @@ typedef struct spmmbench_csr {
                          any and rounds to the precision */
 } spmmbench_csr;
 
-/* B or C. `data` is a multiple of the kernel's data_alignment and, where there is more than one
- * line, ld * (bytes of an element) of its pitch_alignment. Where ld exceeds the line, the gap of B
- * may be read and that of C overwritten.
- */
+/* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
+ * `data` is a multiple of the kernel's data_alignment and, where there is more than one line,
+ * ld * (bytes of an element) of its pitch_alignment. Where ld exceeds the line, the gap behind
+ * every line, the last one included, may be read in B and overwritten in C. */
 typedef struct spmmbench_dense {
   size_t size;
   void* data;         /* in the memory of the kernel's device; B is only read */
@@ -214,13 +214,14 @@ struct spmmbench_kernel {
   uint32_t col_idx_types; /* I32, I64; spmmbench gives I32 where it is in the set */
   uint32_t a_value_types; /* spmmbench gives the precision's element type where it is in the set,
                              else F32, which holds the rounded values too */
-  /* What B and C must be aligned to, in bytes. spmmbench gives 256 and 16, at N = 1 in column-major
-   * layout 256 and one element. */
+  /* What B and C must be aligned to, in bytes; 0 or 1: to an element. spmmbench gives 256 and 16,
+   * at N = 1 in column-major layout 256 and one element. libspmmbench.so asks for 16 and 16 on a
+   * GPU: vector loads, bulk copies and tensor maps need no more. */
   uint32_t data_alignment, pitch_alignment;
-  /* The N that it takes: these, or where there are none every multiple of n_multiple. */
+  /* The N that it takes: these, or where there are none the multiples of n_multiple. */
   const int64_t* allowed_n;
   size_t allowed_n_count;
-  int64_t n_multiple; /* at least 1 */
+  int64_t n_multiple; /* 0 or 1: every N */
   const spmmbench_option* const* options;
   size_t option_count;
   void* user; /* the library's own */

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where. Component `plugin`: what a plug-in is built with (a header and the CMake package);
+# What `cmake --install` puts where. Component `plugin`: what a plug-in is built with (headers and the CMake package);
 # `library`: libspmmbench.so; `program`: the rest.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -9,7 +9,8 @@ set_target_properties(spmmbench_plugin PROPERTIES EXPORT_NAME plugin)
 target_include_directories(spmmbench_plugin INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_include_directories(spmmbench_library INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-install(FILES include/spmmbench/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spmmbench COMPONENT plugin)
+install(FILES include/spmmbench/plugin.h include/spmmbench/plugin_helpers.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/spmmbench COMPONENT plugin)
 install(TARGETS spmmbench_plugin EXPORT plugin COMPONENT plugin)
 install(EXPORT plugin NAMESPACE spmmbench:: FILE plugin.cmake DESTINATION ${package_folder} COMPONENT plugin)
 configure_package_config_file(src/library/spmmbenchConfig.cmake.in ${CMAKE_BINARY_DIR}/spmmbenchConfig.cmake
@@ -31,27 +32,38 @@ foreach(document man bash)
   add_custom_command(OUTPUT ${file} COMMAND spmmbench document ${document} > ${file} DEPENDS spmmbench VERBATIM)
   list(APPEND documents ${file})
 endforeach()
-add_custom_target(spmmbench_documents ALL DEPENDS ${documents})
+set(manual ${CMAKE_BINARY_DIR}/spmmbench.1.gz)
+add_custom_command(OUTPUT ${manual} COMMAND gzip -9nc ${CMAKE_BINARY_DIR}/spmmbench.man > ${manual}
+  DEPENDS ${CMAKE_BINARY_DIR}/spmmbench.man VERBATIM)
+add_custom_target(spmmbench_documents ALL DEPENDS ${documents} ${manual})
 
 install(TARGETS spmmbench COMPONENT program)
-install(FILES ${CMAKE_BINARY_DIR}/spmmbench.man DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME spmmbench.1 COMPONENT program)
+install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbench.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME spmmbench COMPONENT program)
-install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME spmmbench)
 set(CPACK_PACKAGE_CONTACT "The spmmbench developers <developers@spmmbench.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Which sparse x dense product is fastest for this matrix and this GPU")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DESCRIPTION "spmmbench measures sparse x dense products on the matrices and the machine
+at hand: vendor libraries, published systems and kernels of its own, each
+verified, with its preprocessing and its distance from the hardware's limit.
+Plug-ins add kernels; libspmmbench.so offers all of them to other programs.")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
-if(SPMMBENCH_CUDA)  # dpkg knows no package of a toolkit that was installed by hand
-  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.36), libgcc-s1, libgomp1, libstdc++6 (>= 12), zlib1g")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+file(WRITE ${CMAKE_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/triggers)
+if(SPMMBENCH_CUDA)  # of a toolkit that was installed by hand dpkg knows no package
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CUDAToolkit_LIBRARY_DIR})
   string(REPLACE "." "-" cuda_version "${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
   set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcublas-${cuda_version}, libcusparse-${cuda_version}")
-else()
-  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 endif()
 include(CPack)

@@ -265,6 +265,7 @@ struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
+  bool inspected = false;        // inspect_b was called
   spmmbench::PlanReport report;  // the last report() returned pointers into it
   std::vector<const char*> params;
 };
@@ -355,6 +356,10 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
   });
 }
 
+// What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,
+// cp.async, bulk copies, and the addresses and strides of tensor maps.
+constexpr std::size_t kVectorBytes = 16;
+
 // `expected`, with data and ld of `given`.
 DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
                      DeviceKind kind) {
@@ -372,14 +377,13 @@ DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, co
     throw Error(
         fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
   if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
-  constexpr std::size_t kVector = 16;  // of the widest loads, TMA and bulk copies included
-  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVector : bytes_of(view.type);
+  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVectorBytes : bytes_of(view.type);
   if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
     throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
   if (kind == DeviceKind::cuda && view.lines() > 1 &&
-      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVector != 0)
+      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVectorBytes != 0)
     throw Error(
-        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVector));
+        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVectorBytes));
   return view;
 }
 
@@ -391,6 +395,7 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
     StageTimer measured;
     plan->plan->inspect_b(read_dense(b, plan->b, "B", shared.device->info().kind), measured);
     shared.device->synchronize();
+    plan->inspected = true;
     pass_on(measured, stages);
   });
 }
@@ -398,7 +403,10 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
 spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
                         void* stream) noexcept {
   return guarded([&] {
-    const DeviceKind kind = plan->prepared->kernel->info().device;
+    const KernelInfo& info = plan->prepared->kernel->info();
+    if (info.inspects_b && !plan->inspected)
+      throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
+    const DeviceKind kind = info.device;
     plan->plan->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
                        Stream{stream});
   });
@@ -493,8 +501,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
   c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
   c.a_value_types = set_of(kElementTypes);
-  c.data_alignment = on_gpu ? 16 : sizeof(float);
-  c.pitch_alignment = on_gpu ? 16 : 1;
+  c.data_alignment = c.pitch_alignment = on_gpu ? kVectorBytes : 1;
   c.n_multiple = 1;
   c.options = entry.option_pointers.data();
   c.option_count = entry.option_pointers.size();

@@ -376,7 +376,7 @@ void validate(const spmmbench_kernel& kernel) {
             "a_value_types that hold every precision");
   require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,
           "data_alignment up to 256 and pitch_alignment up to 16");
-  require(kernel.n_multiple >= 1, "n_multiple from 1");
+  require(kernel.n_multiple >= 0, "n_multiple from 0");
   require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
   require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
               kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
@@ -423,7 +423,7 @@ Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const 
   const std::int64_t* const end = allowed + kernel_.allowed_n_count;
   if (allowed != end && std::find(allowed, end, problem.n) == end)
     return Support::no(fmt::format("does not take N = {}", problem.n));
-  if (allowed == end && problem.n % kernel_.n_multiple != 0)
+  if (allowed == end && kernel_.n_multiple > 1 && problem.n % kernel_.n_multiple != 0)
     return Support::no(fmt::format("needs N to be a multiple of {}", kernel_.n_multiple));
   if (problem.nnz() > INT32_MAX && !has(kernel_.row_ptr_types, SPMMBENCH_I64))
     return Support::no("has 32-bit offsets: needs fewer than 2^31 nonzeros");

@@ -4,90 +4,64 @@
  *   cmake -S . -B build && cmake --build build
  *   spmmbench run MATRIX -k './build/libcsr_strips.so:csr_strips?width=64' --precision fp32 */
 
-#include <spmmbench/plugin.h>
-#include <stdio.h>
+#include <spmmbench/plugin_helpers.h>
 #include <stdlib.h>
-#include <string.h>
-
-static __thread char message[200]; /* of the last error of this thread */
-
-static const char* last_error(void) { return message; }
-
-static spmmbench_status fail(spmmbench_status status, const char* what) {
-  snprintf(message, sizeof message, "%s", what);
-  return status;
-}
 
 /* A's arrays stay where they are (SPMMBENCH_KEEPS_A), so this is all there is to prepare. */
 struct spmmbench_prepared {
   spmmbench_csr a;
   int64_t width;
 };
-struct spmmbench_plan {
-  const spmmbench_prepared* prepared;
-};
 
 static spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
-                                const spmmbench_stages* stages, spmmbench_prepared** out) {
-  const char* const* option = problem->options;
+                                const spmmbench_stages* stages, spmmbench_prepared** prepared) {
   (void)kernel, (void)stages;
-  *out = malloc(sizeof **out);
-  if (*out == NULL) return fail(SPMMBENCH_OUT_OF_MEMORY, "no memory for the operand");
-  (*out)->a = *problem->a;
-  (*out)->width = 32;
-  for (; option != NULL && option[0] != NULL; option += 2)
-    if (strcmp(option[0], "width") == 0) (*out)->width = strtol(option[1], NULL, 10);
+  *prepared = malloc(sizeof **prepared);
+  if (*prepared == NULL) return spmmbench_fail(SPMMBENCH_OUT_OF_MEMORY, "no memory for A");
+  (*prepared)->a = *problem->a;
+  (*prepared)->width = strtol(spmmbench_option_value(problem, "width", "32"), NULL, 10);
   return SPMMBENCH_OK;
 }
+static void destroy_prepared(spmmbench_prepared* prepared) { free(prepared); }
 
+/* Nothing depends on the shape: each plan is the prepared A. */
 static spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape,
-                             const spmmbench_stages* stages, spmmbench_plan** out) {
+                             const spmmbench_stages* stages, spmmbench_plan** plan) {
   (void)shape, (void)stages;
-  *out = malloc(sizeof **out);
-  if (*out == NULL) return fail(SPMMBENCH_OUT_OF_MEMORY, "no memory for the plan");
-  (*out)->prepared = prepared;
+  *plan = (spmmbench_plan*)prepared;
   return SPMMBENCH_OK;
 }
+static void destroy_plan(spmmbench_plan* plan) { (void)plan; }
 
 static spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b,
                                const spmmbench_dense* c, void* stream) {
-  const spmmbench_csr* a = &plan->prepared->a;
-  const int64_t* row_ptr = a->row_ptr;
-  const int32_t* col_idx = a->col_idx;
-  const float* values = a->values;
+  const spmmbench_prepared* prepared = (const spmmbench_prepared*)plan;
+  const int64_t* row_ptr = prepared->a.row_ptr;
+  const int32_t* col_idx = prepared->a.col_idx;
+  const float* values = prepared->a.values;
   (void)stream;
-  for (int64_t begin = 0; begin < c->cols; begin += plan->prepared->width) {
-    const int64_t rest = c->cols - begin;
-    const int64_t width = rest < plan->prepared->width ? rest : plan->prepared->width;
-    for (int64_t row = 0; row < a->rows; ++row) {
-      float* out = (float*)c->data + row * c->ld + begin;
-      memset(out, 0, (size_t)width * sizeof *out); /* every element of C is written */
+  for (int64_t begin = 0; begin < c->cols; begin += prepared->width) {
+    const int64_t end = begin + prepared->width < c->cols ? begin + prepared->width : c->cols;
+    for (int64_t row = 0; row < c->rows; ++row) {
+      float* out = (float*)c->data + row * c->ld;
+      for (int64_t j = begin; j < end; ++j) out[j] = 0; /* every element of C is written */
       for (int64_t entry = row_ptr[row]; entry < row_ptr[row + 1]; ++entry) {
-        const float* in = (const float*)b->data + col_idx[entry] * b->ld + begin;
-        for (int64_t j = 0; j < width; ++j) out[j] += values[entry] * in[j];
+        const float* in = (const float*)b->data + col_idx[entry] * b->ld;
+        for (int64_t j = begin; j < end; ++j) out[j] += values[entry] * in[j];
       }
     }
   }
   return SPMMBENCH_OK;
 }
 
-static void destroy_plan(spmmbench_plan* plan) { free(plan); }
-static void destroy_prepared(spmmbench_prepared* prepared) { free(prepared); }
-
-static const spmmbench_option width = {.size = sizeof width,
-                                       .name = "width",
-                                       .default_value = "32",
-                                       .help = "columns of C at a time",
-                                       .type = SPMMBENCH_INTEGER,
-                                       .minimum = 1,
-                                       .maximum = 4096};
+static const spmmbench_option width = {sizeof width,      "width", "32", "columns of C at a time",
+                                       SPMMBENCH_INTEGER, 1,       4096, NULL};
 static const spmmbench_option* const options[] = {&width};
 
 static const spmmbench_kernel csr_strips = {
     .size = sizeof csr_strips,
     .name = "csr_strips",
     .summary = "CSR on one CPU thread, a strip of columns at a time",
-    .source = "examples/plugin",
     .device = SPMMBENCH_HOST,
     .accumulation = SPMMBENCH_SUMS_FP32,
     .flags = SPMMBENCH_KEEPS_A,
@@ -98,9 +72,6 @@ static const spmmbench_kernel csr_strips = {
     .row_ptr_types = SPMMBENCH_SET(SPMMBENCH_I64),
     .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
     .a_value_types = SPMMBENCH_SET(SPMMBENCH_F32),
-    .data_alignment = sizeof(float),
-    .pitch_alignment = 1,
-    .n_multiple = 1,
     .options = options,
     .option_count = 1,
     .prepare = prepare,
@@ -108,10 +79,5 @@ static const spmmbench_kernel csr_strips = {
     .launch = launch,
     .destroy_plan = destroy_plan,
     .destroy_prepared = destroy_prepared};
-static const spmmbench_kernel* const kernels[] = {&csr_strips};
-static const spmmbench_library library = {
-    sizeof library, SPMMBENCH_ABI_VERSION, "csr_strips", "1", kernels, 1, last_error};
 
-const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
-  return abi_version == SPMMBENCH_ABI_VERSION ? &library : NULL;
-}
+SPMMBENCH_PLUGIN("csr_strips", "1", &csr_strips)
