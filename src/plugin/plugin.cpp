@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "io/sha256.hpp"
 #include "plugin/plugin_kernel.hpp"
 #include "process/child.hpp"
 #include "spmmbench/error.hpp"
@@ -122,6 +125,23 @@ std::string plugin_stem(std::string_view path) {
   if (const std::size_t suffix = name.rfind(kSuffix); suffix != std::string::npos)
     name.resize(suffix);
   return name.starts_with("lib") && name.size() > 3 ? name.substr(3) : name;
+}
+
+std::map<std::string, std::string> hashes_of_plugins(const std::vector<std::string>& patterns) {
+  std::map<std::string, std::string> hashes;
+  for (const std::string& pattern : patterns) {
+    const std::string name = Spec::parse(pattern).name;
+    if (!names_plugin(name)) continue;
+    const std::string path = parse_plugin_pattern(name).path;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    Sha256 hash;
+    hash.update(bytes.data(), bytes.size());
+    hashes[plugin_stem(path)] = hash.hex();
+  }
+  return hashes;
 }
 
 const std::vector<const Kernel*>& load_plugin(const std::string& path) {

@@ -3,6 +3,7 @@
 // they are named ./libmine.so (all of them) or ./libmine.so:NAME_GLOB; from then on they are called
 // mine:NAME, like any kernel.
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ PluginPattern parse_plugin_pattern(std::string_view pattern);
 
 // `mine` of ./libmine.so.
 std::string plugin_stem(std::string_view path);
+
+// SHA-256 of the libraries that patterns of kernels name, by stem, those that can be read. A run's
+// protocol has them as `plugin STEM`, so that --resume refuses rows of another build.
+inline constexpr std::string_view kPluginInProtocol = "plugin ";
+std::map<std::string, std::string> hashes_of_plugins(const std::vector<std::string>& patterns);
 
 // Loads a library into this process and registers its kernels; a second call gives the same ones.
 // Throws Error: no such file, not a shared library, no entry, another version, a description that

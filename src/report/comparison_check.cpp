@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
 
 namespace spmmbench {
@@ -40,8 +41,9 @@ std::string difference(const RunContext& a, const RunContext& b) {
   if (a.seed != b.seed) return differs("seed", a.seed, b.seed);
   for (const auto& [key, value] : a.protocol) {
     const auto other = b.protocol.find(key);
-    const bool sampling = key != "isolated";  // which says where a case runs, not how it is sampled
-    if (sampling && other != b.protocol.end() && other->second != value)
+    // Where a case runs, and which build of a plug-in, is not how it is sampled.
+    if (key == "isolated" || key.starts_with(kPluginInProtocol)) continue;
+    if (other != b.protocol.end() && other->second != value)
       return differs("protocol." + key, value, other->second);
   }
   return {};

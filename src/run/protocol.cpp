@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/printable.hpp"
@@ -25,15 +26,19 @@ std::map<std::string, std::string> protocol_of(const RunOptions& options) {
   std::vector<std::int64_t> dims;
   if (options.load.dims) dims = {options.load.dims->first, options.load.dims->second};
   if (options.b_dims) dims.push_back(options.b_dims->second);
-  return {{"noise_limit", fmt::format("{}", options.limits.noise)},
-          {"min_samples", fmt::format("{}", options.limits.min_samples)},
-          {"max_samples", fmt::format("{}", options.limits.max_samples)},
-          {"max_seconds", fmt::format("{}", options.limits.max_seconds)},
-          {"prune", to_printable(options.load.prune)},
-          {"b_file", to_printable(options.b_file)},
-          {"bin_type", std::string(to_string(options.load.bin_type))},
-          {"dims", fmt::format("{}", fmt::join(dims, " "))},
-          {"isolated", options.isolate ? "yes" : "no"}};
+  std::map<std::string, std::string> protocol = {
+      {"noise_limit", fmt::format("{}", options.limits.noise)},
+      {"min_samples", fmt::format("{}", options.limits.min_samples)},
+      {"max_samples", fmt::format("{}", options.limits.max_samples)},
+      {"max_seconds", fmt::format("{}", options.limits.max_seconds)},
+      {"prune", to_printable(options.load.prune)},
+      {"b_file", to_printable(options.b_file)},
+      {"bin_type", std::string(to_string(options.load.bin_type))},
+      {"dims", fmt::format("{}", fmt::join(dims, " "))},
+      {"isolated", options.isolate ? "yes" : "no"}};
+  for (const auto& [stem, hash] : hashes_of_plugins(options.kernels))
+    protocol[std::string(kPluginInProtocol) + stem] = hash;
+  return protocol;
 }
 
 RunOptions options_of(const RunContext& context) {
