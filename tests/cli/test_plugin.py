@@ -1,31 +1,56 @@
 #!/usr/bin/env python3
 """Kernels of shared libraries: the examples as their authors build them, and every fault that one may have."""
 
+import csv
+import functools
+import pathlib
 import shutil
+import tempfile
 import unittest
 
+import cli_case
 from cli_case import QUICK, SMALL, SOURCE, CliCase, main, read
 from installed import build, has_gpu, install, run
 
 SQUARE = "gen:uniform?rows=50&cols=50&density=0.1"
+BUILDS = tempfile.TemporaryDirectory()  # what all tests share: the installed header, libraries
+FOLDER = pathlib.Path(BUILDS.name)
+PREFIX = FOLDER / "prefix"
+
+
+def setUpModule():
+    install(PREFIX, "plugin")
+
+
+def tearDownModule():
+    BUILDS.cleanup()
+
+
+def compile_plugin(name, *words):
+    """A library of sources in tests/plugin, built with nothing but the installed headers."""
+    compiler = ("c++", "-std=c++17") if any(str(word).endswith("cpp") for word in words) else ("cc", "-std=gnu99")
+    sources = (SOURCE / "tests/plugin" / word if str(word).endswith(("c", "cpp")) else word for word in words)
+    run(*compiler, "-O0", "-shared", "-fPIC", "-Wall", "-Wextra", "-I", PREFIX / "include", *sources, "-o",
+        FOLDER / name)
+    return FOLDER / name
+
+
+@functools.cache
+def flags():
+    return compile_plugin("libflags.so", "flags.cpp")
+
+
+@functools.cache
+def csr_strips():
+    return build("examples/plugin/c", PREFIX, FOLDER / "c") / "libcsr_strips.so"
 
 
 class Plugins(CliCase):
-    def setUp(self):
-        super().setUp()
-        install(self.folder / "prefix", "plugin")
-
-    def compile(self, name, source, *flags):
-        """A library of tests/plugin, built with nothing but the installed header."""
-        compiler = ("c++", "-std=c++17") if source.endswith("cpp") else ("cc", "-std=gnu99")
-        run(*compiler, "-shared", "-fPIC", "-Wall", "-Wextra", "-I", self.folder / "prefix/include", *flags,
-            SOURCE / "tests/plugin" / source, "-o", self.folder / name)
-        return self.folder / name
-
-    def rows(self, kernels, *options, matrix=SMALL, n=8, precision="fp32", expected=0):
+    def rows(self, kernels, *options, matrix=SMALL, n=8, precision="fp32", device=-1, expected=0):
         out = self.folder / "out.json"
+        sampling = QUICK[QUICK.index("--device") + 2:]
         result = self.spmmbench("run", matrix, "-n", n, "-k", kernels, "--precision", precision, "--json", out,
-                                *QUICK, *options)
+                                "--device", device, *sampling, *options)
         self.assertEqual(result.returncode, expected, result.stderr + result.stdout)
         return {row["kernel"]: row for row in read(out)["rows"]}
 
@@ -35,12 +60,8 @@ class Plugins(CliCase):
 
 
 class CExample(Plugins):
-    def setUp(self):
-        super().setUp()
-        self.library = build("examples/plugin/c", self.folder / "prefix", self.folder) / "libcsr_strips.so"
-
     def test_it_is_verified_timed_and_reported_like_a_kernel_of_ours(self):
-        rows = self.rows(f"cpu_csr,{self.library},{self.library}:csr_strips?width=8")
+        rows = self.rows(f"cpu_csr,{csr_strips()},{csr_strips()}:csr_strips?width=8")
         self.assertEqual(set(rows), {"cpu_csr", "csr_strips:csr_strips", "csr_strips:csr_strips?width=8"})
         for row in rows.values():
             self.assertEqual(row["status"], "ok", row["reason"])
@@ -51,50 +72,82 @@ class CExample(Plugins):
             self.assertIn("build", row["stages_ms"])
 
     def test_its_row_is_reproduced_by_its_command(self):
-        row = self.rows(f"{self.library}:csr_strips?width=8")["csr_strips:csr_strips?width=8"]
-        self.assertIn(f"'{self.library}:csr_strips?width=8'", row["command"])
-        again = run("bash", "-c", row["command"].replace("spmmbench", self.program(), 1) + " --device -1 --csv -")
+        row = self.rows(f"{csr_strips()}:csr_strips?width=8")["csr_strips:csr_strips?width=8"]
+        self.assertIn(f"'{csr_strips()}:csr_strips?width=8'", row["command"])
+        again = run("bash", "-c",
+                    row["command"].replace("spmmbench", cli_case.PROGRAM, 1) + " --device -1 --csv -")
         self.assertIn("csr_strips:csr_strips?width=8", again)
 
-    def program(self):
-        import cli_case
-        return cli_case.PROGRAM
-
     def test_globs_lists_isolation_profiles_and_dry_runs_know_it(self):
-        self.assertEqual(set(self.rows(f"{self.library}:csr_*", "--isolate")), {"csr_strips:csr_strips"})
-        listed = self.spmmbench("list", "--plugin", self.library)
+        library = csr_strips()
+        self.assertEqual(set(self.rows(f"{library}:csr_*", "--isolate")), {"csr_strips:csr_strips"})
+        listed = self.spmmbench("list", "--plugin", library)
         self.assertIn("csr_strips:csr_strips", listed.stdout)
         self.assertIn("columns of C at a time", listed.stdout)
-        profiled = self.spmmbench("profile", SMALL, "-k", self.library, "--precision", "fp32", "--device", "-1")
+        profiled = self.spmmbench("profile", SMALL, "-k", library, "--precision", "fp32", "--device", "-1")
         self.assertIn("csr_strips:csr_strips fp32: one launch, verified", profiled.stdout)
-        planned = self.spmmbench("run", SMALL, "-k", self.library, "--dry-run", *QUICK)
+        planned = self.spmmbench("run", SMALL, "-k", library, "--dry-run", *QUICK)
         self.assertIn("fp16 csr_strips:csr_strips\n1 cases", planned.stdout)
-        refused = self.spmmbench("run", SMALL, "-k", f"{self.library}:csr_strips?width=0", "-q", *QUICK)
-        self.assert_one_line(refused, 1, "an integer from 1 to 4096")
-        unknown = self.spmmbench("run", SMALL, "-k", f"{self.library}:nothing*", *QUICK)
+        unknown = self.spmmbench("run", SMALL, "-k", f"{library}:nothing*", *QUICK)
         self.assertEqual(unknown.returncode, 1)
         self.assertIn("there are: csr_strips:csr_strips", unknown.stderr)
+
+    def test_its_options_are_refused_in_the_words_of_every_kernels(self):
+        for options, words in (
+                ("width=0", "option width=0: expected an integer from 1 to 4096"),
+                ("width=wide", "option width=wide: expected an integer from 1 to 4096"),
+                ("with=8", "has no option 'with' (did you mean 'width'?); it has: width")):
+            with self.subTest(options):
+                refused = self.spmmbench("run", SMALL, "-k", f"{csr_strips()}:csr_strips?{options}", "-q", *QUICK)
+                self.assert_one_line(refused, 1, f"kernel csr_strips:csr_strips: {words}".replace(": has", " has"))
+
+    def test_several_libraries_are_measured_shown_and_compared_in_one_document(self):
+        self.rows(f"{csr_strips()},{flags()}:good,cpu_csr")
+        out = self.folder / "out.json"
+        shown = self.spmmbench("show", out, "-k", "csr_strips:*,flags:*", "--format", "csv").stdout
+        self.assertEqual({row["kernel"] for row in csv.DictReader(shown.splitlines())},
+                         {"csr_strips:csr_strips", "flags:good"})
+        compared = self.spmmbench("compare", out, out, "--json", self.folder / "compared.json")
+        self.assertIn(compared.returncode, (0, 6), compared.stderr)  # 6: too few samples to tell
+        cases = read(self.folder / "compared.json")["cases"]
+        self.assertEqual({case["kernel"] for case in cases}, {"csr_strips:csr_strips", "flags:good", "cpu_csr"})
+
+    def test_resume_refuses_rows_of_another_build_and_compare_does_not(self):
+        library = self.folder / "libcsr_strips.so"
+        shutil.copy(csr_strips(), library)
+        self.rows(library)
+        out, other = self.folder / "out.json", self.folder / "other.json"
+        shutil.copy(out, other)
+        with library.open("ab") as file:
+            file.write(b"built again")
+        resumed = self.spmmbench("run", SMALL, "-n", 8, "-k", library, "--precision", "fp32", "--json", out,
+                                 "--resume", "-q", *QUICK)
+        self.assert_one_line(resumed, 5, "plugin csr_strips was '")
+        self.rows(library, "--overwrite")
+        self.assertIn(self.spmmbench("compare", other, out).returncode, (0, 3, 6))  # 5: cannot be compared
 
 
 class Faults(Plugins):
     def test_every_fault_costs_its_row_and_says_so(self):
-        library = self.compile("libflags.so", "flags.cpp")
-        rows = self.rows(f"cpu_csr,{library}", "--timeout", 6, expected=2)
+        rows = self.rows(f"cpu_csr,{flags()}", "-x", "flags:hang", expected=2)
         for name, status, words in (
                 ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
-                ("half_sums", "ok", ""),
+                ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
                 ("picky", "skipped", "does not like 8 columns"),
                 ("adds_unasked", "wrong", "bound at C(0, 0)"),
                 ("crash_in_prepare", "failed", "ended by signal 11"),
                 ("crash_in_launch", "failed", "ended by signal 11"),
+                ("crash_in_destroy", "failed", "ended by signal 11"),
                 ("throws", "failed", "prepare: threw a C++ exception: thrown on purpose"),
                 ("throws_an_int", "failed", "prepare: threw a C++ exception"),
+                ("throws_in_launch", "failed", "launch: threw a C++ exception: thrown on purpose"),
+                ("throws_in_destroy", "failed", "ended by signal 6"),
+                ("exits", "failed", "exit 0"),
                 ("no_memory", "failed", "out of memory: prepare: all is gone"),
                 ("gives_nothing", "failed", "prepare: gave no prepared A"),
                 ("strange_status", "failed", "prepare: status 99 is none of plugin.h"),
-                ("hang", "timeout", "killed after 6 s"),
                 ("no_launch", "wrong", "bound at C(0, 0)"),
                 ("fails", "failed", "launch: failed on purpose"),
                 ("beyond", "wrong", "wrote 4 bytes outside of C, 0 bytes after its end"),
@@ -106,25 +159,30 @@ class Faults(Plugins):
         self.assertEqual(good["stages_ms"]["sort"], 12.5)
         self.assertEqual((good["params"], good["device_bytes"]), ({"order": "natural"}, 1000))
         self.assertEqual(good["format"]["name"], "csr")
+        self.assertEqual(rows["flags:inspects"]["stages_ms"]["count"], 40)  # rows of B
         self.assertTrue(rows["flags:binary"]["binary"])
         self.assertEqual(rows["flags:half_sums"]["exact"]["not_made"], "sums in fp16 are not exact")
 
+    def test_a_hang_costs_its_row(self):
+        rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)
+        self.assert_reason(rows["flags:hang"], "timeout", "killed after 1 s")
+        self.assertEqual(rows["cpu_csr"]["status"], "ok")
+
     def test_a_flag_refuses_only_what_it_says(self):
-        library = self.compile("libflags.so", "flags.cpp")
-        rows = self.rows(f"{library}:square,{library}:multiples,{library}:few_n", matrix=SQUARE, n=16)
+        rows = self.rows(f"{flags()}:square,{flags()}:multiples,{flags()}:few_n", matrix=SQUARE, n=16)
         self.assertEqual({row["status"] for row in rows.values()}, {"ok"})
-        rows = self.rows(f"{library}:few_n,{library}:picky", n=32)
+        rows = self.rows(f"{flags()}:few_n,{flags()}:picky", n=32)
         self.assert_reason(rows["flags:few_n"], "skipped", "does not take N = 32")
         self.assertEqual(rows["flags:picky"]["status"], "ok")
 
     def test_a_library_that_cannot_be_loaded_costs_its_rows_alone(self):
-        (self.folder / "text.so").write_text("no library\n")
-        run("cc", "-shared", "-x", "c", "/dev/null", "-o", self.folder / "empty.so")
+        (FOLDER / "text.so").write_text("no library\n")
+        run("cc", "-shared", "-x", "c", "/dev/null", "-o", FOLDER / "empty.so")
         cases = {"missing.so": "missing.so: no such file", "text.so": "text.so: cannot be loaded: ",
                  "empty.so": "is no plug-in: it does not export spmmbench_kernels"}
         for misfit, (name, words) in enumerate((
                 ("crashes", "the process that loaded it ended: ended by signal 6"),
-                ("hangs", "did not load within 6 s"),
+                ("hangs", "did not load within 1 s"),
                 ("exits", "the process that loaded it ended: exit 0"),
                 ("other_version", "does not speak version 1 of spmmbench/plugin.h"),
                 ("newer_table", "was compiled with version 2 of spmmbench/plugin.h: expected 1"),
@@ -132,30 +190,42 @@ class Faults(Plugins):
                 ("small_kernel", "spmmbench_kernel.size of kernel 0 is 40: expected "),
                 ("bad_name", "kernel a name: expected a name of letters"),
                 ("no_launch", "kernel misfit: expected prepare, bind, launch")), 1):
-            self.compile(name + ".so", "misfit.c", f"-DMISFIT={misfit}")
+            compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")
             cases[name + ".so"] = words
-        rows = self.rows(",".join(["cpu_csr", *(str(self.folder / name) for name in cases)]), "--timeout", 6,
-                         expected=4)
-        self.assertEqual(rows["cpu_csr"]["status"], "ok")
+        rows = {}
+        for names, options in ((cases.keys() - {"hangs.so"}, ()), ({"hangs.so"}, ("--timeout", 1))):
+            paths = ",".join(str(FOLDER / name) for name in sorted(names))
+            rows.update(self.rows(f"cpu_csr,{paths}", *options, expected=4))
+            self.assertEqual(rows["cpu_csr"]["status"], "ok")
         for name, words in cases.items():
             with self.subTest(name):
                 self.assert_reason(rows[name.removesuffix(".so") + ":*"], "failed", words)
-        self.assert_one_line(self.spmmbench("list", "--plugin", self.folder / "text.so"), 1, "cannot be loaded")
+        self.assert_one_line(self.spmmbench("list", "--plugin", FOLDER / "text.so"), 1, "cannot be loaded")
 
     def test_two_libraries_of_one_name_are_refused(self):
-        first = self.compile("libflags.so", "flags.cpp")
-        (self.folder / "other").mkdir()
-        second = self.folder / "other/libflags.so"
-        shutil.copy(first, second)
-        result = self.spmmbench("run", SMALL, "-k", f"{first}:good,{second}:good", "-q", *QUICK)
+        other = self.folder / "libflags.so"
+        shutil.copy(flags(), other)
+        result = self.spmmbench("run", SMALL, "-k", f"{flags()}:good,{other}:good", "-q", *QUICK)
         self.assert_one_line(result, 1, "would be called flags: rename one file")
+
+    def test_the_helpers_keep_one_message_for_all_files_of_a_library(self):
+        kernel = FOLDER / "kernel.o"
+        run("cc", "-std=gnu99", "-O0", "-fPIC", "-Wall", "-Wextra", "-I", PREFIX / "include", "-c",
+            SOURCE / "tests/plugin/two_files.c", "-o", kernel)
+        library = compile_plugin("libtwo.so", "two_files.c", "-DENTRY", kernel)
+        rows = self.rows(f"{library}:refuses?cut=3", expected=4)
+        self.assert_reason(rows["two:refuses?cut=3"], "skipped", "cut is 3, depth 2")
 
 
 class CudaExample(Plugins):
     @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
     def test_it_compiles_and_says_what_it_needs(self):
-        library = build("examples/plugin/cuda", self.folder / "prefix", self.folder,
+        library = build("examples/plugin/cuda", PREFIX, FOLDER / "cuda",
                         "-DCMAKE_CUDA_ARCHITECTURES=90") / "libcsr_warp.so"
+        if has_gpu(self):
+            rows = self.rows(library, precision="fp16", device=0)
+            self.assert_reason(rows["csr_warp:csr_warp"], "ok", "")
+            return
         row = self.rows(library, precision="fp16", expected=4)["csr_warp:csr_warp"]
         self.assert_reason(row, "skipped", "no CUDA device")
 
@@ -163,12 +233,12 @@ class CudaExample(Plugins):
 class CudaFaults(Plugins):
     @unittest.skipUnless(shutil.which("nvcc"), "needs nvcc")
     def test_on_a_gpu_too_a_fault_costs_its_row(self):
-        library = self.folder / "libflags_cuda.so"
-        run("nvcc", "-shared", "-Xcompiler=-fPIC", "-std=c++17", "-arch=compute_80", "-I", self.folder / "prefix/include",
+        library = FOLDER / "libflags_cuda.so"
+        run("nvcc", "-shared", "-Xcompiler=-fPIC", "-std=c++17", "-arch=compute_80", "-I", PREFIX / "include",
             SOURCE / "tests/plugin/flags_cuda.cu", "-o", library)
         if not has_gpu(self):
             self.skipTest("compiles; needs a GPU to run")
-        rows = self.rows(library, "--timeout", 20, expected=2)
+        rows = self.rows(library, "--timeout", 20, device=0, expected=2)
         for name, status in (
                 ("good", "ok"), ("adds", "ok"), ("legacy", "ok"), ("waits", "ok"), ("own_stream", "wrong"),
                 ("no_launch", "wrong"), ("beyond", "wrong"), ("far", "failed"), ("trap", "failed"), ("hang", "timeout")):

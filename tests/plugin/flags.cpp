@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
@@ -59,6 +61,9 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   const spmmbench_kernel* kernel = plan->prepared->kernel;
   if (is(kernel, "crash_in_launch")) crash();
   if (is(kernel, "hang")) sleep(1000);
+  if (is(kernel, "exits")) std::exit(0);
+  if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
+  if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
   if (is(kernel, "fails")) return refuse(SPMMBENCH_FAILED, "failed on purpose");
   const auto* row_ptr = static_cast<const std::int32_t*>(a.row_ptr);
@@ -80,6 +85,12 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   return SPMMBENCH_OK;
 }
 
+spmmbench_status inspect_b(spmmbench_plan*, const spmmbench_dense* b,
+                           const spmmbench_stages* stages) {
+  if (stages != nullptr) stages->add(stages->context, "count", static_cast<double>(b->rows));
+  return SPMMBENCH_OK;
+}
+
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   static const char* const params[] = {"order", "natural", nullptr};
   out->device_bytes = 1000;
@@ -91,7 +102,11 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   return SPMMBENCH_OK;
 }
 
-void destroy_plan(spmmbench_plan* plan) { delete plan; }
+void destroy_plan(spmmbench_plan* plan) {
+  if (is(plan->prepared->kernel, "crash_in_destroy")) crash();
+  if (is(plan->prepared->kernel, "throws_in_destroy")) throw std::runtime_error("too late");
+  delete plan;
+}
 void destroy_prepared(spmmbench_prepared* prepared) { delete prepared; }
 
 constexpr std::int64_t kAllowed[] = {8, 16};
@@ -132,10 +147,12 @@ std::vector<spmmbench_kernel> describe() {
   few.allowed_n = kAllowed;
   few.allowed_n_count = 2;
   add("multiples").n_multiple = 16;
+  add("inspects").inspect_b = inspect_b;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
-  for (const char* name : {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws",
-                           "throws_an_int", "no_memory", "gives_nothing", "strange_status", "hang",
-                           "no_launch", "fails", "beyond", "before"})
+  for (const char* name :
+       {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
+        "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
+        "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
   return kernels;
 }
