@@ -44,6 +44,22 @@ def _matrix(shape, what):
     return tuple(shape)
 
 
+def _numpy_type(dtype, what):
+    return _type(_NUMPY_TYPES, dtype.name if dtype.isnative else dtype.str, what)
+
+
+def _steps(strides, dtype, what):
+    """Strides in elements, of strides in bytes."""
+    if any(step % dtype.itemsize for step in strides):
+        raise InvalidArgument(f"{what} has strides of {tuple(strides)} bytes; whole elements are wanted")
+    return tuple(step // dtype.itemsize for step in strides)
+
+
+def _writable(yes, what):
+    if what == "C" and not yes:
+        raise InvalidArgument("C is read-only")
+
+
 class TorchArrays:
     """PyTorch tensors, on the CPU or on a GPU."""
 
@@ -62,8 +78,13 @@ class TorchArrays:
         device = x.device
         if device.type not in ("cpu", "cuda"):
             raise InvalidArgument(f"{what} lies on {device}; the CPU or a CUDA device is wanted")
-        if x.layout is not loaded("torch").strided:
+        torch = loaded("torch")
+        if x.layout is not torch.strided:
             raise InvalidArgument(f"{what} is a sparse tensor; a dense one is wanted")
+        if x.requires_grad and torch.is_grad_enabled():
+            raise InvalidArgument(
+                f"{what} requires a gradient, which a plan does not give: spmmbench.torch.SparseMatrix does"
+            )
         return View(
             x.data_ptr(),
             _matrix(x.shape, what),
@@ -88,10 +109,12 @@ class NumpyArrays:
 
     @staticmethod
     def view(x, what):
-        kind = _type(_NUMPY_TYPES, x.dtype.name, what)
+        if isinstance(x, np.ma.MaskedArray):
+            raise InvalidArgument(f"{what} is a masked array")
+        _writable(x.flags.writeable, what)
+        kind = _numpy_type(x.dtype, what)
         shape = _matrix(x.shape, what)
-        strides = tuple(step // x.itemsize for step in x.strides)
-        return View(x.ctypes.data, shape, strides, kind, "cpu", None, x)
+        return View(x.ctypes.data, shape, _steps(x.strides, x.dtype, what), kind, "cpu", None, x)
 
     @staticmethod
     def empty(lines, ld, kind, like):
@@ -112,13 +135,15 @@ class CudaInterfaceArrays:
         told = x.__cuda_array_interface__
         if told.get("mask") is not None:
             raise InvalidArgument(f"{what} is a masked array")
+        data, read_only = told["data"]
+        _writable(not read_only, what)
         dtype = np.dtype(told["typestr"])
-        kind = _type(_NUMPY_TYPES, dtype.name, what)
+        kind = _numpy_type(dtype, what)
         shape = _matrix(told["shape"], what)
         steps = told.get("strides") or (shape[1] * dtype.itemsize, dtype.itemsize)
-        strides = tuple(step // dtype.itemsize for step in steps)
+        strides = _steps(steps, dtype, what)
         device = x.device.id if is_cupy(x) else None
-        return View(told["data"][0], shape, strides, kind, device, told.get("stream"), x)
+        return View(data, shape, strides, kind, device, told.get("stream"), x)
 
     @staticmethod
     def stream(view):
@@ -163,7 +188,10 @@ class DlpackArrays:
 
     @classmethod
     def view(cls, x, what):
-        capsule = x.__dlpack__()
+        try:
+            capsule = x.__dlpack__()
+        except (BufferError, RuntimeError, TypeError) as error:
+            raise InvalidArgument(f"{what} gives no DLPack: {error}") from None
         tensor = _DlTensor.from_address(cls._pointer(capsule, b"dltensor"))
         shape = _matrix(tensor.shape[: tensor.ndim], what)
         strides = tuple(tensor.strides[:2]) if tensor.strides else (shape[1], 1)

@@ -64,6 +64,16 @@ class _Stages:
         self.ms[name] = self.ms.get(name, 0.0) + milliseconds
 
 
+def _check_n(kernel, n):
+    """Refuses an n that the kernel's description does not allow, in the program's words."""
+    struct = kernel.struct
+    allowed = struct.allowed_n[: struct.allowed_n_count]
+    if allowed and n not in allowed:
+        raise Unsupported(f"{kernel.name} does not take N = {n}")
+    if not allowed and struct.n_multiple > 1 and n % struct.n_multiple != 0:
+        raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
+
+
 class Prepared:
     """A in a kernel's own form, from which plan(n) makes any number of plans.
 
@@ -86,6 +96,13 @@ class Prepared:
         ):
             if chosen.flags & flag:
                 raise Unsupported(f"{chosen.name} {why}: it can be measured, but not called here")
+        if chosen.struct.inspect_b:
+            raise Unsupported(
+                f"{chosen.name} looks at one B beforehand, and is right for that one alone: it can "
+                "be measured, but not called here"
+            )
+        if chosen.flags & abi.SQUARE_ONLY and a.shape[0] != a.shape[1]:
+            raise Unsupported(f"{chosen.name} needs a square A")
         self.precision = _one_of(
             precision or a.natural_precision, chosen.precisions, "precision", chosen.name
         )
@@ -156,6 +173,7 @@ class Plan:
         kernel = prepared._kernel
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+        _check_n(kernel, n)
         self.prepared = prepared
         self.n = n
         self.layout = _one_of(layout, kernel.layouts, "layout", kernel.name)
@@ -210,6 +228,8 @@ class Plan:
         else:
             target = _dense.arrays_of(out, "C").view(out, "C")
         self._place(self._c, target, self.c_type, "C")
+        if target.data == view.data and target.data:
+            raise InvalidArgument("C begins where B does; memory of its own is wanted")
         handle = None
         if self.device != "cpu":
             self._check_device()
@@ -338,6 +358,11 @@ class Plan:
                 f"(layout '{self.layout}')"
             )
         pitch = ld * abi.ELEMENT_BYTES[kind]
+        if name == "C" and self.pitch_alignment > 1 and ld > self._pitch(length, kind):
+            raise InvalidArgument(
+                f"lines of C start {pitch} bytes apart, and what lies between them would be "
+                "overwritten: C is an array of its own, as in empty_c()"
+            )
         if pitch % self.pitch_alignment != 0:
             raise InvalidArgument(
                 f"lines of {name} start {pitch} bytes apart; a multiple of {self.pitch_alignment} "

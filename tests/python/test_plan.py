@@ -39,6 +39,16 @@ class Dlpack:
         return self._array.__dlpack_device__()
 
 
+class CudaInterface:
+    """An array that says it lies on a GPU."""
+
+    def __init__(self, shape=(50, 8), typestr="<f4", strides=None, read_only=False, mask=None):
+        self.__cuda_array_interface__ = {
+            "shape": shape, "typestr": typestr, "data": (0x1000, read_only), "strides": strides,
+            "mask": mask, "version": 3,
+        }  # fmt: skip
+
+
 class Products(unittest.TestCase):
     def assertProduct(self, c, a, b, tolerance=1e-5):
         expected = a.astype(np.float64) @ np.asarray(b, np.float64)
@@ -165,6 +175,42 @@ class Refusals(unittest.TestCase):
         self.refused("C holds fp16", lambda: plan(b, out=np.zeros((60, 8), np.float16)))
         misaligned = np.frombuffer(bytearray(50 * 32 + 2), np.uint8)[2:].view(np.float32)
         self.refused("no multiple of", lambda: plan @ misaligned.reshape(50, 8))
+
+    def test_arrays_of_other_libraries_that_do_not_fit(self):
+        plan = cpu_plan(matrix(), 8)
+        for array, words in (
+            (CudaInterface(), "B lies on a GPU; the plan is for the CPU"),
+            (CudaInterface(typestr="<f8"), "B is float64"),
+            (CudaInterface(typestr=">f4"), "B is >f4"),
+            (CudaInterface(shape=(50,)), "B has 1 dimensions"),
+            (CudaInterface(shape=(50, 7)), "B is 50 x 7; 50 x 8 is wanted"),
+            (CudaInterface(strides=(34, 4)), "strides of .34, 4. bytes"),
+            (CudaInterface(mask=CudaInterface()), "B is a masked array"),
+            (Dlpack(dense(50, 7)), "B is 50 x 7; 50 x 8 is wanted"),
+            (Dlpack(dense(50, 8, np.float64)), "B .code, bits. is .2, 64."),
+            (Dlpack(np.ones((50, 8), np.int32)), "B .code, bits. is .0, 32."),
+            (Dlpack(dense(8, 50).T), "strides"),
+            (Dlpack(np.broadcast_to(np.float32(1), (50, 8))), "B gives no DLPack"),
+        ):
+            with self.subTest(words):
+                self.refused(words, lambda array=array: plan @ array)
+        c = CudaInterface(shape=(60, 8), read_only=True)
+        self.refused("C is read-only", lambda: plan(dense(50, 8), out=c))
+
+    def test_memory_that_cannot_be_written_or_is_not_what_it_seems(self):
+        a = sp.identity(50, np.float32, "csr")
+        plan = cpu_plan(a, 8)
+        b, c = dense(50, 8), dense(50, 8)
+        c.flags.writeable = False
+        self.refused("C is read-only", lambda: plan(b, out=c))
+        self.refused("C begins where B does", lambda: plan(b, out=b))
+        self.refused("B is >f4", lambda: plan @ b.astype(">f4"))
+        self.refused("B is a masked array", lambda: plan @ np.ma.masked_less(b, 0))
+        packed = np.zeros((50, 8), [("flag", np.int8), ("value", np.float32)])["value"]
+        self.refused("strides of .40, 5. bytes", lambda: plan @ packed)
+        plan.pitch_alignment = 16  # of kernels for GPUs, which write whole vectors
+        wide = np.zeros((50, 32), np.float32)
+        self.refused("would be overwritten", lambda: plan(b, out=wide[:, :8]))
 
     def test_questions_that_do_not_fit(self):
         a = matrix()

@@ -1,0 +1,72 @@
+"""A plug-in's kernels called from Python: its description is obeyed, since a plug-in need not check it."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from python_case import SKIPPED, SOURCE, main, need
+
+np, _ = need("numpy", "scipy")
+import scipy.sparse as sp  # noqa: E402
+
+import spmmbench  # noqa: E402
+
+COMPILER = shutil.which("c++") or shutil.which("g++")
+if COMPILER is None:
+    print("no C++ compiler")
+    sys.exit(SKIPPED)
+
+
+class Plugins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.library = pathlib.Path(folder.name) / "libflags.so"
+        source = SOURCE / "tests/plugin/flags.cpp"
+        subprocess.run(
+            [COMPILER, "-std=c++17", "-shared", "-fPIC", "-I", SOURCE / "include", source, "-o", cls.library],
+            check=True,
+        )  # fmt: skip
+
+    def plan(self, kernel, n=8, cols=40):
+        a = sp.random(50, cols, 0.1, "csr", np.float32, random_state=1)
+        return a, spmmbench.plan(a, n, kernel, library=self.library)
+
+    def test_its_product_is_that_of_scipy(self):
+        for kernel, n in (("half_sums", 8), ("few_n", 16), ("multiples", 32), ("square", 5)):
+            with self.subTest(kernel):
+                a, plan = self.plan(kernel, n, 50)
+                b = np.random.default_rng(1).standard_normal((50, n)).astype(np.float32)
+                np.testing.assert_allclose(plan @ b, a @ b, 1e-4, 1e-5)
+
+    def test_what_it_does_not_take_is_refused_in_the_programs_words(self):
+        for kernel, n, words in (
+            ("square", 8, "needs a square A"),
+            ("few_n", 24, "does not take N = 24"),
+            ("multiples", 24, "needs N to be a multiple of 16"),
+            ("picky", 8, "does not like 8 columns"),
+            ("adds", 8, "adds to C"),
+            ("good", 8, "ignores the stream"),
+            ("inspects", 8, "looks at one B"),
+        ):
+            with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Unsupported, words):
+                self.plan(kernel, n)
+
+    def test_its_errors_are_exceptions_with_its_message(self):
+        for kernel, kind, words in (
+            ("no_memory", spmmbench.OutOfMemory, "all is gone"),
+            ("strange_status", spmmbench.Error, ""),
+        ):
+            with self.subTest(kernel), self.assertRaisesRegex(kind, words):
+                self.plan(kernel)
+        _, plan = self.plan("fails")
+        with self.assertRaisesRegex(spmmbench.Error, "failed on purpose"):
+            plan @ np.ones((40, 8), np.float32)
+
+
+if __name__ == "__main__":
+    main()
