@@ -225,7 +225,14 @@ class CudaDevice final : public Device {
   ClockState clocks() override { return nvml_clock_state(info_.uuid); }
 
  private:
-  void release(void* data) noexcept override { SPMMBENCH_CUDA_NOEXCEPT(cudaFree(data)); }
+  // A garbage collector may free a plan while somebody captures a CUDA graph, which a plain
+  // cudaFree would end.
+  void release(void* data) noexcept override {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    SPMMBENCH_CUDA_NOEXCEPT(cudaThreadExchangeStreamCaptureMode(&mode));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaFree(data));
+    SPMMBENCH_CUDA_NOEXCEPT(cudaThreadExchangeStreamCaptureMode(&mode));
+  }
 
   void copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream_));
