@@ -218,13 +218,15 @@ class AutoPrepared final : public Prepared {
             {"cublas", device.cublas_version}};
   }
 
-  // The features that decide most, and the best predictions.
+  // The features that decide most, and the best predictions in the order of their ranks: each with
+  // the margin that it is multiplied by.
   std::string explain(const std::vector<Choice>& all) const {
     constexpr std::size_t kNamed = 4;
     std::vector<std::string> expected;
     for (std::size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
       const Prediction& p = all[i].prediction;
       expected.push_back(fmt::format("{} {:.1f} us", all[i].spec.to_string(), p.us));
+      if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
       if (calls_ > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
     }
     return fmt::format(

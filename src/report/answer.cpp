@@ -100,18 +100,24 @@ std::vector<Answer> Answers::all() const {
   return out;
 }
 
-std::string to_string(const Answer& answer) {
+std::string to_string(const Answer& answer, std::int64_t calls) {
   std::string text;
+  const AnswerStep* asked = nullptr;
   for (const AnswerStep& step : answer.steps) {
-    const Cost cost{step.prepare_ms, step.us};
+    const double once_us = Cost{step.prepare_ms, step.us}.total_us(1);
     text += step.from_calls == 1
-                ? fmt::format("1 call {} {} in all", name_of(step), duration(cost.total_us(1)))
-                : fmt::format(" \u00b7 from {} calls {} {}", step.from_calls, name_of(step),
+                ? fmt::format("1 call {} {} in all", name_of(step), duration(once_us))
+                : fmt::format(" \u00b7 from {} calls {} {} each", step.from_calls, name_of(step),
                               duration(step.us));
+    if (step.from_calls <= calls) asked = &step;
   }
   const AnswerStep& last = answer.steps.back();
   if (answer.steps.size() == 1) text += fmt::format(", then {} each", duration(last.us));
-  return last.of_bound ? fmt::format("{}, {:.2f} of the limit", text, *last.of_bound) : text;
+  if (last.of_bound) text += fmt::format(", {:.2f} of the limit", *last.of_bound);
+  if (asked == nullptr || calls == 1) return text;
+  const Cost cost{asked->prepare_ms, asked->us};
+  return fmt::format("{} calls {} {} in all \u00b7 {}", calls, name_of(*asked),
+                     duration(cost.total_us(static_cast<double>(calls))), text);
 }
 
 }  // namespace spmmbench

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -79,11 +80,15 @@ std::string pays_against(const Group& group) {
 std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
   std::vector<std::string> lines;
   Answers answers;
-  for (const ResultRow* row : group) answers.add(*row);
-  const std::vector<Answer> all = answers.all();
-  for (const Answer& answer : all)
-    lines.push_back(fmt::format("answer{}: {}", all.size() > 1 ? " in " + answer.precision : "",
-                                to_string(answer)));
+  std::set<std::string> precisions;
+  for (const ResultRow* row : group) {
+    answers.add(*row);
+    precisions.insert(row->precision);
+  }
+  for (const Answer& answer : answers.all())
+    lines.push_back(fmt::format("answer{}: {}",
+                                precisions.size() > 1 ? " in " + answer.precision : "",
+                                to_string(answer, style.calls)));
   if (const std::string against = pays_against(group); !against.empty())
     lines.push_back("pays at: against " + against);
   for (const ResultRow* row : group) {

@@ -110,7 +110,7 @@ class ShowTest(CliCase):
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        self.assertRegex(text, r"\n  answer: 1 call async_wcsr \d+ us in all .* calls rsh 77.1 us, 0.79 of the limit")
+        self.assertRegex(text, r"\n  answer: 1 call async_wcsr \d+ us in all .* calls rsh 77.1 us each, 0.79 of the limit")
         self.assertIn("\n  auto in fp16 picked async_wcsr?", text)
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]

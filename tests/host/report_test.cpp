@@ -374,7 +374,7 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
   const std::string table = format_table(rows, {});
   EXPECT_NE(
       table.find("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 calls async_wcsr 86.1 "
-                 "us \u00b7 from 278 calls auto 77.1 us, 0.01 of the limit\n"),
+                 "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the limit\n"),
       std::string::npos)
       << table;
   EXPECT_EQ(table.find("picked"), std::string::npos);
@@ -382,6 +382,25 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
                 .find("auto in fp16 picked rsh: expected rsh 77 us, async_wcsr 86 us\n"),
             std::string::npos);
   EXPECT_NE(format_markdown(rows, {}).find("- answer: 1 call cublas_dense"), std::string::npos);
+}
+
+TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
+  const std::vector<ResultRow> rows = filled({prepared(row_of("cublas_dense", "fp16", 120), 0.3),
+                                              prepared(row_of("async_wcsr", "fp16", 86.1), 0.5)});
+  const auto answer = [&](std::int64_t calls) {
+    const std::string table = format_table(rows, {.calls = calls});
+    const std::size_t at = table.find("  answer: ");
+    return table.substr(at, table.find('\n', at) - at);
+  };
+  EXPECT_TRUE(answer(5).starts_with("  answer: 5 calls cublas_dense 900 us in all \u00b7 1 call "));
+  EXPECT_TRUE(answer(100).starts_with("  answer: 100 calls async_wcsr 9110 us in all \u00b7 1 "));
+  EXPECT_TRUE(answer(1).starts_with("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 "));
+}
+
+TEST(Table, NamesThePrecisionOfTheAnswerWhereRowsOfAnotherStandBeside) {
+  const std::vector<ResultRow> rows =
+      filled({row_of("rsh", "fp16", 20), row_of("cusparse_csr_default", "fp32", 10, true)});
+  EXPECT_NE(format_table(rows, {}).find("  answer in fp16: 1 call rsh"), std::string::npos);
 }
 
 TEST(Baselines, WrongRowsNeitherGiveNorGetASpeedUp) {
