@@ -76,6 +76,55 @@ TEST(Reordering, SimilarRowsComeTogether) {
   EXPECT_LT(mean_adjacent_cost(matrix, jaccard, compute("tca", matrix)), 0.1);
 }
 
+// Distinct columns per window of `window_rows`, summed: the rows of B that are gathered.
+std::int64_t gathers(const CsrMatrix& matrix, const Permutation& order, std::int64_t window_rows) {
+  std::vector<std::int64_t> last(matrix.cols, -1);
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < matrix.rows; ++i)
+    for (std::int64_t e = matrix.row_ptr[order[i]]; e < matrix.row_ptr[order[i] + 1]; ++e) {
+      std::int64_t& window = last[matrix.col_idx[e]];
+      sum += window != i / window_rows;
+      window = i / window_rows;
+    }
+  return sum;
+}
+
+TEST(Reordering, PackFillsWindowsWithRowsOfTheSameColumns) {
+  const CsrMatrix matrix = shuffled(block_diagonal(200, 16));
+  EXPECT_EQ(gathers(matrix, compute("pack", matrix), 8), 200 * 2 * 16);
+  EXPECT_EQ(gathers(matrix, compute("pack", matrix), 32), 200 * 16);
+  EXPECT_EQ(gathers(matrix, compute("pack?window=16", matrix), 16), 200 * 16);
+}
+
+TEST(Reordering, PackFindsCompactWindowsOnAGrid) {
+  constexpr std::int32_t kSide = 48;
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t i = 0; i < kSide * kSide; ++i) {
+    rows.emplace_back();
+    for (const std::int32_t column : {i - kSide, i - 1, i, i + 1, i + kSide})
+      if (column >= 0 && column < kSide * kSide) rows.back().push_back(column);
+  }
+  const CsrMatrix matrix = testing::from_rows(kSide * kSide, rows);
+  // A window of 2 x 4 points has 20 neighbours or points of its own, a window of 1 x 8 has 26.
+  const std::int64_t natural = gathers(matrix, compute("none", matrix), 8);
+  EXPECT_LT(gathers(matrix, compute("pack", matrix), 8) * 26, natural * 22);
+  EXPECT_LT(gathers(matrix, compute("pack", matrix), 8),
+            gathers(matrix, compute("rsh", matrix), 8));
+}
+
+TEST(Reordering, PackPutsEmptyRowsLast) {
+  const CsrMatrix matrix = testing::from_rows(4, {{}, {0, 1}, {}, {2, 3}, {0, 1}, {}, {2, 3}});
+  EXPECT_EQ(compute("pack", matrix), (Permutation{1, 4, 3, 6, 0, 2, 5}));
+}
+
+TEST(Reordering, PackPrefersPairsOfRareColumnsToHubs) {
+  // Every row has the hub, row i shares its other column with row i + 200 alone.
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t i = 0; i < 400; ++i) rows.push_back({0, 1 + i % 200});
+  const CsrMatrix matrix = testing::from_rows(201, rows);
+  EXPECT_EQ(gathers(matrix, compute("pack?window=2", matrix), 2), 400);
+}
+
 TEST(Reordering, GraphOrdersBringCommunitiesTogether) {
   // The shuffle here must rename columns too: the graph's vertex is row and column alike.
   const CsrMatrix blocks = block_diagonal(100, 16);
@@ -122,7 +171,7 @@ TEST(Reordering, EmptyColumnsDoNotChangeAnOrder) {
   compact.cols = 301;  // not square, so that both are bipartite graphs
   spread.cols = std::int64_t{1} << 30;
   for (std::int32_t& column : spread.col_idx) column *= 1 << 20;
-  for (const char* name : {"rsh", "rcm", "rabbit"})
+  for (const char* name : {"rsh", "pack", "rcm", "rabbit"})
     EXPECT_EQ(compute(name, spread), compute(name, compact)) << name;
 }
 
@@ -130,7 +179,7 @@ TEST(Reordering, EmptyRowsOfAHypersparseMatrixComeLast) {
   std::vector<std::vector<std::int32_t>> rows(5000);
   for (std::int32_t i = 0; i < 100; ++i) rows[i * 37 % 5000] = {i % 10 * 400, i % 7 + 4900};
   const CsrMatrix matrix = testing::from_rows(5000, rows);
-  for (const char* name : {"rsh", "rcm", "rabbit"}) {
+  for (const char* name : {"rsh", "pack", "rcm", "rabbit"}) {
     const Permutation order = compute(name, matrix);
     EXPECT_NO_THROW(validate_permutation(order, matrix.rows)) << name;
     // Rabbit and RCM order vertices: of a square matrix, rows that only columns stand for too.
