@@ -125,8 +125,8 @@ inline bool is_order(const std::string& text) {
 inline Option<std::string> order_option(const std::string& value) {
   return text_option("order", value,
                      {"natural, auto, search or a reordering", is_order, {"natural", "degree"}},
-                     "row order inside the format; auto: natural or degree; search: also rsh, "
-                     "where gathers dominate");
+                     "row order inside the format; auto: natural or degree; search: also rsh "
+                     "and pack, where gathers dominate");
 }
 
 inline std::vector<OptionSpec> options_with(const OptionSpec& order,
@@ -166,10 +166,11 @@ class WindowChooser {
     Best best;
     consider("natural", n, best, stages);
     const bool worth_it = worth_order(*a_.a, best.cost, n, value_bytes_);
-    const bool by_degree = worth_it && lengths_vary(*a_.a), by_rsh = worth_it && order_ == "search";
-    if (by_degree || by_rsh) best.cost += memory_cost(*best.choice.row_order, n, stages);
-    if (by_degree) consider("degree", n, best, stages);
-    if (by_rsh) consider("rsh", n, best, stages);
+    std::vector<std::string> others;
+    if (worth_it && lengths_vary(*a_.a)) others.emplace_back("degree");
+    if (worth_it && order_ == "search") others.insert(others.end(), {"rsh", "pack"});
+    if (!others.empty()) best.cost += memory_cost(*best.choice.row_order, n, stages);
+    for (const std::string& other : others) consider(other, n, best, stages);
     return best.choice;
   }
 

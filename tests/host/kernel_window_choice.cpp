@@ -1,0 +1,59 @@
+// Which row order the window kernels take, without a device.
+
+#include <gtest/gtest.h>
+
+#include "../../kernels/window/choice.hpp"
+#include "matrices.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::string chosen_order(const CsrMatrix& matrix, const std::string& order) {
+  const auto orders = make_row_orders(matrix, Spec::parse("none"));
+  SparseOperand a;
+  a.a = &matrix;
+  a.precision = Precision::fp16;
+  a.orders = orders.get();
+  DeviceInfo device;
+  device.l2_bytes = std::size_t{60} << 20;
+  window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
+                                window::order_option(order), window::dense_box_cost(2), device);
+  StageTimer stages;
+  return chooser.choose(256, stages).order;
+}
+
+// Points of a square, their rows shuffled: row i has the columns of point i * 37 and its
+// neighbours.
+CsrMatrix shuffled_grid(std::int32_t side) {
+  const std::int32_t points = side * side;
+  std::vector<std::vector<std::int32_t>> rows(points);
+  for (std::int32_t i = 0; i < points; ++i) {
+    const std::int32_t point = i * 37 % points;
+    for (const std::int32_t column :
+         {point - side - 1, point - side, point - side + 1, point - 1, point, point + 1,
+          point + side - 1, point + side, point + side + 1})
+      if (column >= 0 && column < points) rows[i].push_back(column);
+  }
+  return testing::from_rows(points, rows);
+}
+
+TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
+  EXPECT_EQ(chosen_order(shuffled_grid(64), "search"), "pack");
+}
+
+TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
+  EXPECT_EQ(chosen_order(shuffled_grid(64), "auto"), "natural");
+}
+
+TEST(WindowChooser, SearchKeepsAnOrderThatGathersNoMore) {
+  // Groups of 8 equal rows: no order has fewer columns per window.
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t i = 0; i < 4096; ++i) {
+    const std::int32_t first = i / 8 * 8;
+    rows.push_back({first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6});
+  }
+  EXPECT_EQ(chosen_order(testing::from_rows(4096, rows), "search"), "natural");
+}
+
+}  // namespace
+}  // namespace spmmbench
