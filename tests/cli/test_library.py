@@ -2,6 +2,7 @@
 """libspmmbench.so as somebody else's program finds and uses it."""
 
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -22,7 +23,13 @@ class InstalledLibrary(CliCase):
         self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
 
     def test_a_cmake_project_finds_links_and_calls_it(self):
-        self.run_consumer(build("tests/library", self.prefix, self.folder) / "consumer")
+        version = re.search(r"project\(spmmbench VERSION (\d+\.\d+)", (SOURCE / "CMakeLists.txt").read_text())[1]
+        built = build("tests/library", self.prefix, self.folder, f"-DWANTED_VERSION={version}")
+        self.run_consumer(built / "consumer")
+
+    def test_a_cmake_project_that_wants_another_version_is_refused(self):
+        with self.assertRaisesRegex(AssertionError, "requested\\s+version \"0.1\""):
+            build("tests/library", self.prefix, self.folder, "-DWANTED_VERSION=0.1")
 
     @unittest.skipUnless(shutil.which("pkg-config"), "needs pkg-config")
     def test_pkg_config_gives_the_flags_wherever_it_was_installed(self):
@@ -52,11 +59,13 @@ class InstalledLibrary(CliCase):
         lines = run("nm", "-D", "--defined-only", library).splitlines()
         self.assertEqual([line.split()[-1] for line in lines], ["spmmbench_kernels"])
 
-    def test_the_header_is_c99_and_cxx11_alone(self):
-        for compiler, language, standard in (("cc", "c", "c99"), ("c++", "c++", "c++11")):
-            run(compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
-                "-pedantic", "-fsyntax-only", "-I", self.prefix / "include", "-",
-                input='#include "spmmbench/plugin.h"\nint main(void) { return 0; }\n')
+    def test_each_header_is_c99_and_cxx11_alone(self):
+        for header in sorted((self.prefix / "include/spmmbench").iterdir()):
+            for compiler, language, standard in (("cc", "c", "c99"), ("c++", "c++", "c++11")):
+                with self.subTest(f"{header.name} {standard}"):
+                    run(compiler, "-x", language, f"-std={standard}", "-Wall", "-Wextra", "-Werror",
+                        "-pedantic", "-fsyntax-only", "-I", self.prefix / "include", "-",
+                        input=f'#include "spmmbench/{header.name}"\nint main(void) {{ return 0; }}\n')
 
 
 if __name__ == "__main__":

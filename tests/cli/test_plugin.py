@@ -202,6 +202,11 @@ class Faults(Plugins):
                 self.assert_reason(rows[name.removesuffix(".so") + ":*"], "failed", words)
         self.assert_one_line(self.spmmbench("list", "--plugin", FOLDER / "text.so"), 1, "cannot be loaded")
 
+    def test_a_description_with_more_fields_than_this_header_has_is_read_as_far_as_it_goes(self):
+        library = compile_plugin("later.so", "misfit.c", "-DMISFIT=10")
+        row = self.rows(library, expected=4)["later:misfit"]
+        self.assert_reason(row, "failed", "prepare: failed and gave no reason")  # it was called
+
     def test_two_libraries_of_one_name_are_refused(self):
         other = self.folder / "libflags.so"
         shutil.copy(flags(), other)

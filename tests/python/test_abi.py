@@ -82,6 +82,7 @@ class Abi(unittest.TestCase):
         wanted = re.search(r"VERSION (\S+) LANGUAGES", (SOURCE / "CMakeLists.txt").read_text())[1]
         self.assertEqual(spmmbench.__version__, wanted)
         self.assertIn(f'version = "{wanted}"', (SOURCE / "python/pyproject.toml").read_text())
+        self.assertIn(f"version: {wanted}\n", (SOURCE / "CITATION.cff").read_text())
 
     def test_every_struct_of_the_header_is_there(self):
         header = (SOURCE / "include/spmmbench/plugin.h").read_text()
