@@ -207,4 +207,20 @@ std::string kernel_argument(const std::string& label) {
   return path + label.substr(plugin_stem(path).size());
 }
 
+std::string kernel_argument(const std::string& label, const std::string& command) {
+  const std::string argument = kernel_argument(label);
+  const std::size_t colon = label.find(':');
+  if (argument != label || colon == std::string::npos) return argument;
+  // ... -k PATH:NAME?options ..., in quotes where a shell needs them
+  constexpr std::string_view kFlag = " -k ";
+  const std::string name = label.substr(colon);
+  const std::size_t flag = command.find(kFlag);
+  const std::size_t end =
+      command.find(name, flag == std::string::npos ? flag : flag + kFlag.size());
+  if (end == std::string::npos) return label;
+  const std::size_t begin = flag + kFlag.size();
+  const std::size_t quote = command[begin] == '\'' ? 1 : 0;
+  return command.substr(begin + quote, end - begin - quote) + name;
+}
+
 }  // namespace spmmbench

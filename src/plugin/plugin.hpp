@@ -53,4 +53,8 @@ std::string plugin_path(const Kernel& kernel);
 // ./libmine.so:NAME?options; the program's own stay as they are.
 std::string kernel_argument(const std::string& label);
 
+// The same for a recorded row, whose library this process need not have loaded: its command names
+// the file.
+std::string kernel_argument(const std::string& label, const std::string& command);
+
 }  // namespace spmmbench

@@ -160,7 +160,7 @@ RunOptions case_work(const RunOptions& options, const ResultRow& row) {
   RunOptions work = child_work(options);
   work.inputs = {from_printable(row.matrix.source)};
   work.ns = {row.n};
-  work.kernels = {kernel_argument(row.kernel)};
+  work.kernels = {kernel_argument(row.kernel, row.command)};
   work.exclude.clear();
   work.precisions = {parse_precision(row.precision)};
   work.c_type = parse_element_type(row.c_type);

@@ -112,6 +112,12 @@ class CExample(Plugins):
         cases = read(self.folder / "compared.json")["cases"]
         self.assertEqual({case["kernel"] for case in cases}, {"csr_strips:csr_strips", "flags:good", "cpu_csr"})
 
+    def test_a_calibration_measures_its_recorded_rows_again(self):
+        self.rows(f"{csr_strips()}:csr_strips?width=8")
+        out = self.folder / "calibration.json"
+        result = self.spmmbench("compare", "--calibrate", out, self.folder / "out.json", "--repeat", "3")
+        self.assertIn("one run against another resolves", result.stdout + result.stderr)  # if well enough or not
+
     def test_resume_refuses_rows_of_another_build_and_compare_does_not(self):
         library = self.folder / "libcsr_strips.so"
         shutil.copy(csr_strips(), library)
