@@ -17,9 +17,10 @@ void add_table_options(CLI::App& command, TableOptions& in) {
   command.add_option("--sort", in.sort,
                      "Column to sort rows by, COLUMN or COLUMN:desc; default: the fastest first");
   command
-      .add_option("--calls", in.calls,
-                  "Count preparation, as spread over so many calls, in the order, the star and "
-                  "x best; 0: rank by the time of a call")
+      .add_option(
+          "--calls", in.calls,
+          "Count preparation, as spread over so many calls, in the answer, the order, the star and "
+          "x best; 0: rank by the time of a call")
       ->check(CLI::NonNegativeNumber);
   command.add_flag("--why", in.why, "After the rows, what auto picked and why");
   command

@@ -12,13 +12,14 @@ namespace {
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
 // Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it. Of a
-// band with many nonzeros every step-th is looked at: blocks that hold fewer than a few of them are
-// missed, but those are far too empty to be worth anything.
+// band with many nonzeros one of every `step` is looked at: blocks that hold fewer than a few of
+// them are missed, but those are far too empty to be worth anything.
 void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
                      MatrixFeatures& out) {
   constexpr std::size_t kFew = 4;
   constexpr double kWorthFill = 0.15;
   constexpr std::int64_t kMostEntries = 1 << 13, kMostOfBand = 1 << 11;
+  constexpr std::uint32_t kGolden = 0x9E3779B9;                              // 2^32 / golden ratio
   std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);  // that had the block
   double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
   std::int64_t entries = 0, sampled = -1;
@@ -29,7 +30,11 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
       const std::int64_t step = (nnz + kMostOfBand - 1) / kMostOfBand;
       std::int64_t blocks = 0;
-      for (std::int64_t e = matrix.row_ptr[first] + step / 2; e < matrix.row_ptr[last]; e += step) {
+      // One entry of every `step`, at a place that no row length agrees with.
+      for (std::int64_t i = 0; i < nnz / step; ++i) {
+        const std::uint32_t place = static_cast<std::uint32_t>(i) * kGolden;
+        const std::int64_t e =
+            matrix.row_ptr[first] + i * step + (std::int64_t{place} * step >> 32);
         std::int64_t& band = last_band[matrix.col_idx[e] / kBlockColumns];
         blocks += band != first ? 1 : 0;
         band = first;

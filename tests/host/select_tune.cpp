@@ -189,6 +189,15 @@ TEST(Features, BlocksOfAFullBandAreCountedWhereverItsColumnsLie) {
   EXPECT_EQ(features.block_fill, 1);
 }
 
+TEST(Features, BlocksAreCountedWhereRowsAreAlike) {
+  // Every second block of 64 columns: 148 of them, 9,472 nonzeros in every row.
+  CsrMatrix a = stripes(256, 18944, 9472, 1, [](auto) { return 0; });
+  for (std::int32_t& column : a.col_idx) column = column / 64 * 128 + column % 64;
+  const MatrixFeatures features = features_of(a);
+  EXPECT_NEAR(features.band_blocks, 148, 1);
+  EXPECT_NEAR(features.block_fill, 1, 0.01);
+}
+
 TEST(Features, AreTakenFromASample) {
   // 8 million nonzeros, which take about 10 ms to read once; choosing takes 0.2 ms. Five tries,
   // since the machine may be busy.
