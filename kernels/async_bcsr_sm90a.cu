@@ -31,9 +31,9 @@ namespace {
 namespace bcsr = async_bcsr;
 using bcsr::Loader;
 
-constexpr std::int64_t kManyTiles = 16;  // of N: from here on one more is little
-// Of a matrix with a smaller share of nonzeros, A's tiles are too few for pairs to gain by sharing
-// them: narrower bands of B gain more.
+constexpr std::int64_t kManyTiles = 16;  // tiles of N from which on one more matters little
+// Below this share of nonzeros, pairs of CTAs share too few tiles of A to gain by it, and narrower
+// bands of B gain more.
 constexpr double kFewNonzeros = 0.125;
 // A band of B that stays in L2 beside the streams of A and C, and the widest that gained.
 constexpr std::int64_t kBandBytes = std::int64_t{10} << 20;
@@ -53,7 +53,7 @@ struct Variant {
   int threads, stage_bytes, staging_bytes, blocks_per_sm;
 
   int max_stages(std::size_t shared_per_block) const {
-    constexpr int kReserved = 1024;  // by the system, per block
+    constexpr int kReserved = 1024;  // by the system, per CTA
     const int block = (static_cast<int>(shared_per_block) + kReserved) / blocks_per_sm - kReserved;
     return std::min((block - bcsr::Ring::bytes(0, staging_bytes, 0)) / stage_bytes,
                     bcsr::kMaxStages);
@@ -194,7 +194,7 @@ const Variant* choose_variant(const Problem& problem) {
 
 constexpr int kTransposeTile = 32;
 
-// out[n][k] = b[k][n]; both lines padded, threads 32 x 8, one 32 x 32 tile per block.
+// out[n][k] = b[k][n]; lines of both are padded; 32 x 8 threads, one 32 x 32 tile per CTA.
 __global__ void transpose(DenseView b, DenseView out) {
   __shared__ float tile[kTransposeTile][kTransposeTile + 1];
   const std::int64_t k0 = std::int64_t{blockIdx.x} * kTransposeTile,
@@ -389,7 +389,7 @@ class AsyncBcsrPlan final : public Plan {
                                std::array<cudaLaunchAttribute, 2>& attributes) const {
     attributes[0].id = cudaLaunchAttributeClusterDimension;
     attributes[0].val.clusterDim = {static_cast<unsigned>(variant_.cluster), 1, 1};
-    // Blocks start as the stream's previous kernel drains; they wait before they touch B or C.
+    // CTAs start while the stream's previous kernel ends; they wait before they touch B or C.
     attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[1].val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config{};

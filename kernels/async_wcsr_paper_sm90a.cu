@@ -1,8 +1,8 @@
 // async_wcsr_paper: WCSR as AsyncSparse (arXiv 2604.17834) describes it, kept beside async_wcsr as
-// the published configuration. A reconstruction: the abstract and formats.md's definitions are all
-// that was available; tile sizes and stages are this project's.
+// the published configuration. It is reconstructed from the paper's abstract and definitions; tile
+// sizes and the number of stages are this project's.
 //
-// One block per (window or part of one, 128 features). A producer warpgroup fills a ring: the
+// One CTA per (window or part of one, 128 features). A producer warpgroup fills a ring: the
 // window's 64 x 64 box of A by one TMA copy, the 64 rows of B that its columns name by cp.async
 // into the 128-byte swizzle (Hopper's TMA cannot gather rows). A consumer warpgroup multiplies with
 // wgmma:
@@ -10,7 +10,7 @@
 //      A box   64 rows x 64 packed columns         K-major
 //      B tile  64 packed columns x 2 x 64 features  MN-major, 128-byte panels
 //
-// Long windows are split over blocks, which add their sums in a workspace.
+// Long windows are split over CTAs, which add their sums in a workspace.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -358,8 +358,8 @@ class AsyncWcsrPaper final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo&) const override {
     if (problem.n > kMaxGridY * kFeatures)
       return Support::no(fmt::format("N above {}", kMaxGridY * kFeatures));
-    // Every nonzero in a column of its own is the worst; windows of 64 rows end in a part-filled
-    // tile.
+    // The worst case: every nonzero has a column of its own, and the last tile of every window is
+    // not full.
     const std::int64_t windows = (problem.m() + kWindowRows - 1) / kWindowRows;
     const std::int64_t columns = problem.nnz() + windows * kTileColumns;
     return Support::yes(static_cast<std::size_t>(columns * (4 + 2 * kWindowRows)));

@@ -1,7 +1,7 @@
-// auto: predicts the time of every kernel that the table of coefficients knows, ours and the
-// vendors' alike, and runs the best. src/select has the features it looks at, the terms they make
-// and the coefficients; what it picked, and what it expected of the next best, is in the result's
-// params.
+// auto: predicts the time of every kernel in the table of coefficients, ours and the vendors'
+// alike, and runs the best. src/select has the features of a matrix, the terms made of them and the
+// coefficients. The params of the result have what was picked and what was predicted for the next
+// best.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +30,8 @@ struct Choice {
   Prediction prediction;
 };
 
-// What a candidate is ranked by: `calls` > 0 counts preparation, spread over that many calls.
+// The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
+// calls.
 double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
@@ -52,7 +53,8 @@ std::vector<Choice> ranked(const MatrixFeatures& features, const SparseOperand& 
   return out;
 }
 
-// The first `most` that support the problem. `refusal` is the reason of the last that does not.
+// The first `most` candidates that support the problem. `refusal` is the reason of the last one
+// that does not.
 std::vector<Choice> supported(std::vector<Choice> all, const SparseOperand& a, const Shape& shape,
                               const DeviceInfo& device, std::size_t most, std::string& refusal) {
   std::vector<Choice> out;

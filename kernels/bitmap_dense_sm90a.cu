@@ -24,7 +24,7 @@ namespace {
 namespace bitmap = bitmap_dense;
 using bitmap::Tiling;
 
-// Below this share of nonzeros a bit per position is most of what is read, and index formats win.
+// Below this share of nonzeros most of the bytes read are bits, and formats with indices win.
 const auto kMinFill =
     real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refused for fill
@@ -32,7 +32,7 @@ constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refuse
 // ---- Variants ----------------------------------------------------------------------------------
 
 constexpr int kNarrowWarps = 4;
-// As many as the rings and the registers leave room for.
+// As many CTAs per SM as the rings and the registers leave room for.
 constexpr int narrow_blocks_per_sm(int tiles_n) { return tiles_n == 1 ? 4 : 3; }
 
 struct Variant {

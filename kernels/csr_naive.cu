@@ -30,7 +30,7 @@ struct Matrix {
   Buffer row_ptr, col_idx, values;
 };
 
-// Bound to one N: launch is all that is timed. It allocates nothing and writes all of C.
+// Bound to one N. Only launch is timed; it allocates nothing and writes all of C.
 class CsrNaivePlan final : public Plan {
  public:
   explicit CsrNaivePlan(const Matrix& a) : a_(a) {}
@@ -68,9 +68,9 @@ class CsrNaive final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
 
-  // The reason of a refusal is shown to the user; the bytes are what the plan will hold.
+  // The user is shown the reason of a refusal. The bytes are the device memory of the plan.
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // 2^30 blocks of 256 threads
+    constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // 2^30 CTAs of 256 threads
     if (problem.m() * problem.n > kMostElements)
       return Support::no("C has more than 2^38 elements");
     return Support::yes(static_cast<std::size_t>((problem.m() + 1 + problem.nnz()) * 8));

@@ -28,10 +28,10 @@
 // written once. The gather is the limit, so all that matters is to keep enough 16-byte loads in
 // flight, and to write whole sectors of 32 bytes (store_streaming in common/dense_io.cuh).
 //
-// LAUNCH. Blocks may start while the stream's previous kernel drains (launch_dependent), worth
-// 0.5 us. Each waits for that kernel's end before it touches B, C or the accumulators, and lets the
-// next kernel in when its own rows are summed: earlier, and the next kernel's blocks would crowd
-// onto the SMs that happen to have room, up to 30 % slower where they are few.
+// LAUNCH. CTAs may start while the stream's previous kernel ends (launch_dependent), which saves
+// 0.5 us. Each CTA waits for the end of that kernel before it touches B, C or the accumulators, and
+// lets the next kernel in when its own rows are summed. If it did so earlier, the CTAs of the next
+// kernel would crowd onto the SMs that have room first: up to 30 % slower where CTAs are few.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -56,9 +56,9 @@ namespace {
 // ---- Device code ----
 
 constexpr int kThreads = 128;
-// Without this floor the compiler settles for 32 registers and issues the loads one by one. 8
-// blocks (64 registers) keep all kUnroll loads in flight, 12 (40 registers) fewer of them in more
-// warps: slightly better, most of all where rows are short.
+// Without this minimum the compiler uses 32 registers and issues the loads one by one. With 8 CTAs
+// (64 registers) all kUnroll loads are in flight. With 12 (40 registers) fewer loads are in flight
+// in more warps, which is slightly better, most of all where rows are short.
 constexpr int kMinBlocksPerSm = 12;
 constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   if (index < work.segment_count) segment = work.segments[index];
   const int longest = __reduce_max_sync(kFullWarp, segment.length);
 
-  // So far nothing was read but what the plan prepared: the launch before may still be running.
+  // Until here only data of the plan was read, since the previous launch may still be running.
   ptx::griddepcontrol_wait();
 
   float sums[kColumns] = {};
@@ -217,8 +217,9 @@ constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
 const auto kSplit = auto_integer_option<std::int64_t>(
     "split", 1, INT32_MAX, "most nonzeros per segment; longer rows are cut");
 
-// Long segments keep few groups busy to the end of a small matrix; short ones cost atomics. About
-// one segment per warp of the device, within what was best for large matrices.
+// With long segments few groups have work at the end of a small matrix; short segments cost
+// atomics. So about one segment per warp of the device, within the range that was best for large
+// matrices.
 std::int64_t choose_split(const SparseOperand& a, const Options& options,
                           const DeviceInfo& device) {
   constexpr std::int64_t kWarpsPerSm = 48;
@@ -229,8 +230,8 @@ std::int64_t choose_split(const SparseOperand& a, const Options& options,
   return kSplit(options).value_or(std::clamp(even, kMinSplit, kMaxSplit));
 }
 
-// The groups of a warp run together as long as the longest of them has nonzeros. So within so many
-// rows those of equal length stand side by side; more of them would part rows that share columns.
+// A warp runs as long as the longest row among its groups. So within so many rows, rows of equal
+// length stand side by side. A larger number would separate rows that share columns.
 constexpr std::int64_t kSortedRows = 1024;
 
 struct Segments {
@@ -272,7 +273,7 @@ Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
   return out;
 }
 
-// How N columns are shared out: the smallest group that covers them, else slabs of full warps.
+// How the N columns are divided: the smallest group that covers them, else slabs of full warps.
 struct Tiling {
   int lanes;
   std::int64_t slabs;
@@ -311,7 +312,7 @@ struct Matrix {
   Buffer col_idx, values, segments, split_rows;
 };
 
-// What depends on N: how its columns are shared out, and the sums of the rows that are cut.
+// The parts that depend on N: the division of its columns, and the sums of the rows that are cut.
 class CsrRowSplitPlan final : public Plan {
  public:
   CsrRowSplitPlan(const Matrix& a, Precision precision, std::int64_t n, Device& device,
@@ -356,7 +357,7 @@ class CsrRowSplitPlan final : public Plan {
  private:
   template <class TB, class TC, int kLanes>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
-    constexpr std::int64_t kGroups = kThreads / kLanes;  // per block
+    constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
     const Workspace work{a_.segments.as<Segment>(),    a_.segment_count,
                          a_.split_rows.as<SplitRow>(), sums_.as<float>(),
                          arrivals_.as<unsigned>(),     tiling_.columns_padded};

@@ -1,4 +1,4 @@
-// A with its zeros stored, multiplied by cuBLAS: what sparsity has to beat.
+// A with its zeros stored, multiplied by cuBLAS: the baseline that a sparse kernel has to beat.
 //
 // cuBLAS is column-major. A row-major matrix is the column-major transpose of itself, so row-major
 // B and C are handled as C^T = B^T * A^T without moving anything:
@@ -21,7 +21,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // what cuBLAS asks for on Hopper
+constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS recommends on Hopper
 
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;

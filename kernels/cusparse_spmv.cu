@@ -2,8 +2,8 @@
 //
 // cusparse_spmv is what a plain cusparseSpMV call gives, without preprocessing. The others name
 // their algorithm and call cusparseSpMV_preprocess, whose time is the stage "tune". cuSPARSE's
-// vectors are contiguous, as one column of a column-major matrix is. What cusparse_csr.cu says of
-// tf32 and of a 16-bit C holds here as well.
+// vectors are contiguous, as one column of a column-major matrix is. The remarks of cusparse_csr.cu
+// on tf32 and on a 16-bit C apply here too.
 
 #include "common/cusparse.hpp"
 #include "spmmbench/registry.hpp"

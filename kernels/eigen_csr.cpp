@@ -1,5 +1,5 @@
 // C = A * B by Eigen: its product of a row-major sparse matrix and a dense one, whose own OpenMP
-// loop spreads the rows over the threads. What a CPU kernel has to beat.
+// loop spreads the rows over the threads. The baseline that a CPU kernel has to beat.
 //
 // Eigen multiplies fp32 by fp32 here, since its 16-bit types would also add in 16 bits. A 16-bit B
 // is widened and a 16-bit C is rounded in every launch, by loops that are faster than Eigen's

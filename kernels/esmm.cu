@@ -3,10 +3,10 @@
 // indices of K can contribute; listing them once turns the rest into a short dense product.
 //
 //   path=warp   each warp lists and multiplies for its own 32 x 32 tile (esmm/warp_list.cuh)
-//   path=block  a block lists for 128 x 256 and runs an SGEMM (esmm/block_list.cuh): nearly dense
+//   path=block  a CTA lists for 128 x 256 and runs an SGEMM (esmm/block_list.cuh): nearly dense
 //
-// Goes beyond the source (ESMM, see esmm_skip.cu), which tests pattern bytes as it walks over K.
-// The products of a skipped k are not formed: an Inf or NaN that only meets zeros of the other
+// ESMM's own kernel (see esmm_skip.cu) makes no lists; it tests pattern bytes while it walks over
+// K. The products of a skipped k are not formed: an Inf or NaN that only meets zeros of the other
 // operand leaves no NaN in C.
 
 #include "esmm/block_list.cuh"
@@ -26,8 +26,8 @@ constexpr int kBlockTileBlocks = 1;
 // on an H200 at 4096^3.
 constexpr double kWarpCost = 1.28;
 
-// Products of the SM with the most blocks, where a block of C has rows x cols and keeps `needed` of
-// K.
+// Products of the SM with the most CTAs, where the tile of a CTA has rows x cols and needs the
+// share `needed` of K.
 double busiest_sm(std::int64_t m, std::int64_t n, int rows, int cols, int sm_count, double needed) {
   const std::int64_t blocks = ((m + rows - 1) / rows) * ((n + cols - 1) / cols);
   return static_cast<double>((blocks + sm_count - 1) / sm_count) * rows * cols * needed;

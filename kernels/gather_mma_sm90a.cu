@@ -1,8 +1,8 @@
-// gather_mma: few columns (N <= 16) of B times weights of which most are zeros, on the tensor cores
-// without ever making A dense. Every step takes 32 nonzeros and the 32 rows of B that they ask for:
-// rows of B lie in shared memory, ldmatrix gathers them by address, and the A operand holds one
-// nonzero per column, in the row that it belongs to. So the cost follows the nonzeros, not the
-// positions: 3 bytes and an eighth of a turn of shared memory each.
+// gather_mma: weights that are mostly zeros times few columns of B (N <= 16), on the tensor cores,
+// without ever making A dense. Every step takes 32 nonzeros and the 32 rows of B that they need.
+// Rows of B lie in shared memory, ldmatrix gathers them by address, and each column of the A
+// operand holds one nonzero, in the row that it belongs to. So the cost follows the nonzeros, not
+// the positions: 3 bytes and an eighth of a turn of shared memory for each nonzero.
 //
 // docs/kernels/gather_mma.md has the pictures and what was measured.
 
@@ -24,8 +24,7 @@ namespace {
 
 using Streams = SlotStreams;
 
-// Below this share of nonzeros most moves are longer than a byte can say and need a zero on the
-// way.
+// Below this share of nonzeros most moves do not fit a byte and need a stored zero on the way.
 const auto kMinFill =
     real_option("min_fill", "0.02", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill

@@ -1,18 +1,18 @@
 // jagged_slices: products of at most 32 columns, N = 1 (a matrix by a vector) included, on CUDA
 // cores. docs/kernels/jagged_slices.md has the pictures and what was measured.
 //
-// A row of B is 2 to 128 bytes, so a warp works at many rows of B at a time, and what counts is how
-// A's entries are dealt to its lanes. A is stored in slices (format/jagged_slices.hpp), one for
-// each warp: every lane has a row of A, or its share of a long one, and each step of the warp reads
-// 32 entries that lie side by side. Neighbouring rows mostly name neighbouring rows of B, which
-// then share sectors and lines.
+// A row of B has 2 to 128 bytes, so a warp reads many rows of B at a time, and the distribution of
+// A's entries over its lanes decides the speed. A is stored in slices (format/jagged_slices.hpp),
+// one for each warp: every lane has a row of A, or its share of a long one, and each step of the
+// warp reads 32 entries that lie side by side. Neighbouring rows mostly name neighbouring rows of
+// B, which then share sectors and lines.
 //
 // BYTES. A once, whole lines: 6 bytes per nonzero in fp16. A row of B up to 32 bytes is one sector
 // of the L2 cache, whatever N; where lanes of a step ask for the same sector it moves once. C once.
 //
-// LONG ROWS get as many lanes as keep each at most `steps` entries. Longer ones than a warp takes
-// alone go to a block, the longest to several, whose sums lie in a workspace until the one that
-// ends last adds them up in their order. So results agree bit for bit from launch to launch.
+// LONG ROWS get so many lanes that each has at most `steps` entries. A row that is too long for a
+// warp goes to a CTA, the longest rows to several. Their sums lie in a workspace, and the CTA that
+// ends last adds them in order. So results agree bit for bit from launch to launch.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -58,8 +58,8 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
-// Short shares end sooner and keep more warps busy; long ones leave fewer sums to exchange, which
-// pays once the device is full and rows are long enough to fill them. Measured
+// With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
+// exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/log/narrow.md).
 JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector,
                          const Options& options) {
@@ -185,7 +185,7 @@ class JaggedSlicesPlan final : public Plan {
   template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int kMinBlocksPerSm>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
-    // A matrix of one column is the same in both layouts but for the distance of its elements.
+    // In both layouts a matrix of one column differs only in the distance of its elements.
     const auto stride = [](const DenseView& view) {
       return view.layout == Layout::row_major ? view.ld : 1;
     };
@@ -256,7 +256,8 @@ class JaggedSlicesKernel final : public Kernel {
     const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
     const int places = kWarpLanes / tiling.lanes;
     const JaggedShape shape = choose_shape(problem, places, tiling.columns == 1, problem.options);
-    // At worst every row has a slice of its own, and half of an A that packs is not packed.
+    // The worst case: every row has a slice of its own, and its entries are
+    // held packed and not packed.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
     const std::int64_t slices = problem.m() + JaggedShape::kTeam * parts + places;
     const std::int64_t entry_bytes =

@@ -1,8 +1,8 @@
 // rsh: hybrid SpMM of RSH-SpMM (arXiv 2603.08734). Rows that share columns with the rows around
 // them go in windows of bitmap-compressed 8 x 8 blocks to the tensor cores (rsh/bitmap_tiles.cuh),
-// short isolated rows to the CUDA cores (rsh/residual.cuh), in one launch: the CTAs of the grid
-// take one role or the other, and as every row of C belongs to one of them, nothing has to be added
-// up or cleared between the two.
+// short isolated rows to the CUDA cores (rsh/residual.cuh), in one launch. Each CTA has one of
+// these two roles. Every row of C belongs to one role, so nothing has to be added or cleared
+// between them.
 //
 // Where it differs from the paper's kernel: rows of B and records of A pass through a ring of
 // asynchronous copies in shared memory (window/multiply.cuh; the paper loads B straight to
@@ -106,8 +106,8 @@ const auto kReduce = auto_choice_option(
     "reduce", {"fixup", "atomic"},
     "sums of split windows: in a fixed order, or as they come; auto: atomic beyond 8 parts");
 
-// Whether split windows are added up in the order of their parts, which is as fast as adding them
-// as they come while parts are few, or as they come.
+// True: the parts of split windows are added in their order, which costs nothing while they are
+// few. False: they are added as they come.
 bool adds_in_order(const Options& options, const TileWork& work) {
   constexpr std::int32_t kFewParts = 8;
   if (const auto reduce = kReduce(options)) return *reduce == "fixup";
@@ -116,7 +116,7 @@ bool adds_in_order(const Options& options, const TileWork& work) {
 
 // A in the kernel's image of one order, height and longest residual row.
 struct Matrix {
-  // Throws what the builds throw.
+  // Throws the exceptions of the builds.
   Matrix(const SparseOperand& a, const window::Choice& windows, const Options& format_options,
          Device& device, StageTimer& stages)
       : choice(windows), options(format_options) {

@@ -1,6 +1,6 @@
 #pragma once
-// What the host program and the kernels' host adapters may ask of a device: a CUDA GPU, or the host
-// itself for the CPU kernels. Implementations live in src/gpu; this header names no CUDA type.
+// A device as the program and the host code of kernels use it: a CUDA GPU, or the host itself for
+// CPU kernels. Implementations are in src/gpu; this header names no CUDA type.
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,7 @@ struct DeviceInfo {
       cublas_version;  // empty when absent
 };
 
-// What NVML says at one moment; null where it is absent.
+// NVML's values at one moment; null where NVML has none.
 struct ClockState {
   std::optional<unsigned> sm_mhz, memory_mhz, temperature_c, power_w;
   std::optional<std::uint64_t> throttle_reasons;  // NVML's bit mask
@@ -130,20 +130,21 @@ class Device {
   // Element (i, j) of `view` = lattice_at(seed, i, j, top); the padding is NaN.
   virtual void fill_lattice(const DenseView& view, std::uint64_t seed, int top) = 0;
 
-  // Enqueues `launch` `count` times back to back; the time between the events around them, in
-  // microseconds.
+  // Enqueues `launch` `count` times back to back. Returns the time between the events around them,
+  // in microseconds.
   virtual double time_us(const std::function<void()>& launch, int count) = 0;
 
-  // `count` launches recorded once; every call of what is returned replays them back to back and
-  // gives the time between the events around them, in microseconds. On a GPU they are a CUDA graph,
-  // so that kernels shorter than the host's launch overhead are timed as well; launches that cannot
-  // be captured are enqueued one by one instead. The launch's captures must outlive the recording.
+  // Records `count` launches once. Every call of the function that is returned replays them back to
+  // back and returns the time between the events around them, in microseconds. On a GPU the
+  // launches are a CUDA graph, so that kernels shorter than the host's launch overhead can be
+  // timed; launches that cannot be captured are enqueued one by one instead. What `launch` refers
+  // to must outlive the recording.
   virtual std::function<double()> record(std::function<void()> launch, int count) {
     return [this, launch = std::move(launch), count] { return time_us(launch, count); };
   }
-  virtual void flush_cache() = 0;              // evicts the last-level cache
-  virtual double copy_bytes_per_second() = 0;  // large device-to-device copy, bytes read plus
-                                               // written; measured once
+  virtual void flush_cache() = 0;  // evicts the last-level cache
+  // Bytes read plus bytes written of a large copy within the device, per second. Measured once.
+  virtual double copy_bytes_per_second() = 0;
   virtual ClockState clocks() = 0;
 
   template <class T>

@@ -1,6 +1,6 @@
 #pragma once
-// The error bound of a kernel, derived from its arithmetic (never chosen), and the verdict on one
-// element: the same functions on the host and on the device. With k the nonzeros of row i of A and
+// The error bound of a kernel, derived from its arithmetic and not chosen, and the verdict on one
+// element. Host and device use the same functions. With k the number of nonzeros in row i of A and
 // S = (|A||B|)_ij:
 //
 //   |C - Cref|_ij <= g + output_unit * (|Cref|_ij + g) + output_absolute
@@ -16,16 +16,16 @@
 // two truncations, its own and the accumulator's (a product with 0 changes nothing), and no term
 // exceeds S: hence 2 * 2^-23 = 4u per nonzero.
 //
-// underflow: a product or sum below the smallest normal number errs by half of the smallest
-// subnormal one, or by all of itself where subnormals are flushed to zero.
+// underflow: a product or sum below the smallest normal number errs by at most half of the smallest
+// subnormal number, or by its whole value where subnormals are flushed to zero.
 //
-// output_*: a 16-bit C adds its own rounding. Inputs add nothing: they are rounded before any
-// kernel, and the reference, sees them. A row without nonzeros must be exactly zero.
+// output_*: a 16-bit C adds its own rounding. Inputs add nothing, since both the kernels and the
+// reference get rounded inputs. A row without nonzeros must be exactly zero.
 //
 // The typical error replaces k by lambda sqrt(k), lambda = 8: where rounding errors are independent
 // with mean zero, an element exceeds it with a probability below 2k exp(-lambda^2 / 2) =
-// 2.5e-14 k (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4). Larger errors are no
-// proof of a fault, but of rounding that favours a direction, or of a fault that the bound hides.
+// 2.5e-14 k (Higham and Mary, SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4). A larger error means
+// that rounding favours a direction, or that there is a fault which the bound hides.
 
 #include <cmath>
 #include <limits>
@@ -43,7 +43,7 @@ struct ErrorBound {
   double overflow = overflow_threshold(ElementType::f32);  // C stores this and more as infinity
 };
 
-// What one element of C says.
+// The verdict on one element of C.
 struct ElementVerdict {
   double over_bound = 0;    // |C - Cref| / bound; infinity where no bound can hold
   double over_typical = 0;  // |C - Cref| / typical error
@@ -74,8 +74,9 @@ SPMMBENCH_HOST_DEVICE inline double typical_at(const ErrorBound& bound, double a
   return with_output(bound, error_growth(bound, abs_sum, k, fmin(k, kLambda * sqrt(k))), reference);
 }
 
-// NaN and infinity are right where the reference has the same, and infinity where C's type or the
-// fp32 sums overflow. The reference, in fp64, is not finite only where an input is not.
+// NaN and infinity are right where the reference has the same. Infinity is also right where C's
+// type or the fp32 sums overflow. The reference is in fp64: it is not finite only where an input is
+// not.
 SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, double abs_sum,
                                                   double k, const ErrorBound& bound) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();

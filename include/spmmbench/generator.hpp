@@ -11,9 +11,8 @@ namespace spmmbench {
 
 struct Generated {
   CsrMatrix csr;
-  bool pattern =
-      true;  // structure only: values are drawn by the loader; false when the generator made values
-  // Generators of two-operand problems (ESMM) make B as well, rows = csr.cols; empty otherwise.
+  bool pattern = true;  // true: only structure was made, and the loader draws the values
+  // B of a generator that makes both operands (ESMM), rows = csr.cols. Empty for all others.
   DenseMatrix b;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// The contract of a kernel: what it says of itself, whether it can run a problem, A prepared once,
-// and the plans that are bound to it, one for each shape of B and C.
+// The contract of a kernel: its description, whether it can run a problem, A prepared once, and the
+// plans that are bound to the prepared A, one for each shape of B and C.
 
 #include <map>
 #include <memory>
@@ -33,7 +33,7 @@ struct KernelInfo {
   bool exact_architecture = false;  // runs only on min_compute_capability itself (sm_90a code)
   std::vector<Precision> precisions;
   std::vector<ElementType> c_types = {ElementType::f32};
-  std::vector<Layout> layouts = {Layout::row_major};
+  std::vector<Layout> layouts = {Layout::row_major};   // of B and C
   Accumulation accumulation = Accumulation::fp32_fma;  // at fp32 always fp32_fma
   bool writes_row_ids = false;                         // accepts Problem::row_ids
   bool binary = false;      // treats every stored entry as 1; never ranked with weighted kernels
@@ -52,11 +52,11 @@ struct Support {
   static Support no(std::string reason) { return {false, std::move(reason), 0}; }
 };
 
-// What a plan tells of itself once prepared; it all goes into the result row.
+// What a plan reports of itself. All of it goes into the result row.
 struct PlanReport {
   std::size_t device_bytes = 0;  // held by the plan, B and C not included
   std::optional<FormatStats> format;
-  std::map<std::string, std::string> params;  // values in force, chosen ones included
+  std::map<std::string, std::string> params;  // options in force, also those that it chose itself
   std::optional<double> issued_flops;         // with padding; 2 * nnz * N when absent
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
 };
@@ -70,9 +70,9 @@ class Plan {
   // B holds (joint sparsity); every later launch is given the same B.
   virtual void inspect_b(const DenseView& /*b*/, StageTimer& /*stages*/) {}
 
-  // C = A * B. The only thing timed: allocates nothing, does not synchronise, writes every element
-  // of C on every call, in the original row order. `b` and `c` have the shape, layout and types
-  // that the plan was bound to.
+  // C = A * B. Only this is timed. It allocates nothing, does not synchronise, and writes every
+  // element of C on every call, in the original row order. `b` and `c` have the shape, layout and
+  // types that the plan was bound to.
   virtual void launch(const DenseView& b, const DenseView& c, Stream stream) = 0;
   virtual PlanReport report() const = 0;
 };
@@ -82,10 +82,10 @@ class Prepared {
  public:
   virtual ~Prepared() = default;
 
-  // Chooses what depends on the shape: variant, cut of the work, workspace, tensor maps. `stages`
-  // receives all that this shape needs beyond `prepare`: a format that depends on N is built by the
-  // first bind that asks for it, and what it took is added again for the next that shares it.
-  // Throws Error or DeviceError.
+  // Chooses what depends on the shape: variant, division of the work, workspace, tensor maps.
+  // `stages` receives the time of all that this shape needs beyond `prepare`. A format that depends
+  // on N is built by the first bind that needs it; its time is added again for each later bind that
+  // shares it. Throws Error or DeviceError.
   virtual std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) = 0;
 };
 
@@ -94,19 +94,19 @@ class Kernel {
   virtual ~Kernel() = default;
   virtual const KernelInfo& info() const = 0;
 
-  // Only what `info` cannot say: shape limits and memory. Precision, layout, C type, architecture,
-  // row ids and unknown options are checked by check_support before this is called.
+  // Limits that `info` cannot express: sizes and memory. check_support has already checked
+  // precision, layout, C type, architecture, row ids and options when it calls this.
   virtual Support supports(const Problem& problem, const DeviceInfo& device) const = 0;
 
-  // Builds, uploads and tunes what does not depend on the shape, each in its stage. Asked only for
-  // problems that it supports. Throws Error or DeviceError.
+  // Builds, uploads and tunes what does not depend on the shape, each in its stage. Called only for
+  // problems that `supports` accepted. Throws Error or DeviceError.
   virtual std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options,
                                             Device& device, StageTimer& stages) const = 0;
 };
 
-// The layout of B and C in which a kernel is given a problem whose caller asked for `asked`. One
-// column is the same matrix in both; a vector is contiguous only as a column-major one, so kernels
-// that take that get it.
+// The layout of B and C that the kernel is given where the user asked for `asked`. It differs only
+// at N = 1: a matrix of one column means the same in both layouts but is contiguous only in the
+// column-major one, so kernels that take column-major operands get that.
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
 void check_options(const Kernel& kernel, const Options& options);  // throws Error
@@ -114,8 +114,8 @@ void check_options(const Kernel& kernel, const Options& options);  // throws Err
 // The whole question: the options, KernelInfo's limits, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
 
-// For a kernel all of whose work depends on the shape: keeps A and makes PlanType(problem, device,
-// stages) anew for every shape.
+// For kernels whose whole preparation depends on the shape: keeps A and makes a new
+// PlanType(problem, device, stages) for every shape.
 template <class PlanType>
 class PreparedPerShape final : public Prepared {
  public:

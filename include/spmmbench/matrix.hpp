@@ -34,10 +34,10 @@ struct DenseMatrix {
 struct NamedMatrix {
   std::string name;    // file stem, or the generator spec
   std::string source;  // path, or gen:SPEC
-  std::string
-      sha256;  // of the canonical CSR: rows, cols, row_ptr, col_idx, and values unless `pattern`
-  bool pattern =
-      false;  // the source held no values: `values` were drawn from U(-1, 1) by the run's seed
+  // Of rows, cols, row_ptr, col_idx, and of the values unless `pattern`.
+  std::string sha256;
+  // The source held no values: they were drawn from U(-1, 1) by the run's seed.
+  bool pattern = false;
   double load_ms = 0;
   CsrMatrix csr;
 };

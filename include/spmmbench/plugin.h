@@ -12,26 +12,29 @@
  *
  * One prepared A may have any number of plans at a time; they are destroyed before it.
  *
- * Versions. Both sides speak SPMMBENCH_ABI_VERSION; a library that does not speak the version it is
- * asked for returns NULL. Every struct begins with its size in bytes as its maker compiled it
- * (`x.size = sizeof x`). Within one version structs only grow, at their end: who reads one reads
- * no more than `size` says, and refuses with SPMMBENCH_INVALID what is smaller than it must be.
+ * Versions. Both sides must have the same SPMMBENCH_ABI_VERSION; a library that is asked for
+ * another version returns NULL. The side that makes a struct sets its first member to the size with
+ * which it was compiled (`x.size = sizeof x`). Within one version structs only grow, at their end.
+ * The reader of a struct reads no more bytes than `size` says, and refuses a struct that is too
+ * small with SPMMBENCH_INVALID.
  *
- * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() is one
- * line for the user, of the calling thread. No C++ exception may leave a function.
+ * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() returns
+ * one line for the user about the last call of the calling thread. No C++ exception may leave a
+ * function.
  *
  * Threads. Two threads must not use the same prepared A or the same plan at the same time, except
  * that different plans of one prepared A may be launched at the same time. Everything else may run
  * at the same time.
  *
- * Devices. For a CUDA kernel the device is the one current in the calling thread at `prepare`; it
- * must be current again at `bind`, `launch` and `destroy_*`. Device pointers belong to its primary
- * context (the CUDA runtime's). Only `launch` is given a stream: what the other functions read on
- * the device must be complete when they are called, and what they write is when they return.
+ * Devices. A CUDA kernel uses the device that is current in the calling thread at `prepare`. The
+ * same device must be current at `bind`, `launch` and `destroy_*`. Device pointers belong to its
+ * primary context (the CUDA runtime's). Only `launch` is given a stream: data that the other
+ * functions read on the device must be complete when they are called, and data that they write is
+ * complete when they return.
  *
- * Ownership. Nothing is freed by the other side. What is passed to a function is only read, and
- * only until it returns, unless said otherwise. What a library returns (descriptions, strings)
- * stays until the program ends, or where said so until the object is destroyed. */
+ * Ownership. Neither side frees memory of the other. Arguments are only read, and only until the
+ * function returns, unless said otherwise. What a library returns (descriptions, strings) stays
+ * valid until the program ends or, where said so, until the object is destroyed. */
 #ifndef SPMMBENCH_PLUGIN_H
 #define SPMMBENCH_PLUGIN_H
 
@@ -68,14 +71,15 @@ enum {
   SPMMBENCH_I64 = 17
 };
 
-/* What A's values and B are rounded to. tf32 is stored as SPMMBENCH_F32, of whose fraction the low
- * 13 bits are zero; B's need not be, a kernel may then truncate or round them. */
+/* The type that the values of A and B are rounded to. tf32 is stored as SPMMBENCH_F32 whose low 13
+ * bits of the fraction are zero. In B they need not be zero; a kernel may then truncate or round.
+ */
 enum { SPMMBENCH_FP32_IN = 0, SPMMBENCH_TF32_IN = 1, SPMMBENCH_FP16_IN = 2, SPMMBENCH_BF16_IN = 3 };
 
 /* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */
 enum { SPMMBENCH_ROW_MAJOR = 0, SPMMBENCH_COL_MAJOR = 1 };
 
-/* How sums are rounded, which decides the error that is allowed. At fp32 always
+/* How sums are rounded, which decides the error that is allowed. At SPMMBENCH_FP32_IN it is always
  * SPMMBENCH_SUMS_FP32. */
 enum {
   SPMMBENCH_SUMS_FP32 = 0,        /* products and sums in IEEE fp32, in any order */
@@ -90,18 +94,18 @@ enum {
 enum {
   SPMMBENCH_BINARY_A = 1 << 0,    /* takes every stored entry as 1 and reads no values */
   SPMMBENCH_SQUARE_ONLY = 1 << 1, /* needs M = K */
-  SPMMBENCH_ADDS_TO_C = 1 << 2, /* C must be zero before a launch. spmmbench zeroes it in the timed
-                                   launch, so that the kernel pays for it */
+  SPMMBENCH_ADDS_TO_C = 1 << 2, /* C must be zero before a launch. spmmbench zeroes it, and the time
+                                   of that counts in the kernel's */
   SPMMBENCH_IGNORES_STREAM = 1 << 3, /* works on the legacy default stream, or returns only when all
                                         is done, whatever `stream` is. spmmbench then times it by
                                         the host's clock, from an idle device to an idle one */
   SPMMBENCH_KEEPS_A = 1 << 4,        /* plans read A's arrays: they stay as they are until
                                         destroy_prepared. Without it, until prepare returns */
   SPMMBENCH_ROW_IDS = 1 << 5,        /* honours spmmbench_csr.row_ids */
-  SPMMBENCH_VENDOR = 1 << 6 /* a vendor library's product, which others are compared with */
+  SPMMBENCH_VENDOR = 1 << 6          /* a baseline: the product of a vendor's library */
 };
 
-/* A: compressed sparse rows. Columns ascend within a row, none is there twice; explicit zeros are
+/* A: compressed sparse rows. Columns ascend within a row without repetition; explicit zeros are
  * entries. libspmmbench.so also takes rows whose columns do not ascend; it copies A in prepare. */
 typedef struct spmmbench_csr {
   size_t size;
@@ -145,24 +149,24 @@ typedef struct spmmbench_problem {
   int32_t precision;
 } spmmbench_problem;
 
-/* Receives what preparation took. May be NULL, in every call. */
+/* Receives the times of preparation. May be NULL in every call. */
 typedef struct spmmbench_stages {
   size_t size;
   void* context;
   /* Adds `milliseconds` to a stage: "reorder", "build", "upload", "tune", or a name of your own
-   * (snake_case). What a call took beyond all that it adds is counted as "build". Device work
-   * counts where it is waited for. */
+   * (snake_case). The time of a call that it adds to no stage is counted as "build". Device work
+   * counts in the stage that waits for it. */
   void (*add)(void* context, const char* stage, double milliseconds);
 } spmmbench_stages;
 
-/* What a plan tells of itself. The caller sets `size` and zeroes the rest; the kernel fills what it
- * knows. Strings and arrays live as long as the plan. */
+/* What a plan reports. The caller sets `size` and zeroes all other members; the kernel fills those
+ * that it knows. Strings and arrays live as long as the plan. */
 typedef struct spmmbench_report {
   size_t size;
   uint64_t device_bytes;     /* held by the plan and its prepared A, B and C not included */
   double issued_flops;       /* per launch, with padding; 0: 2 * nnz * N */
   const char* const* params; /* values in force: key, value, ..., NULL; NULL: none */
-  const char* format;   /* name of the form A is in; NULL: not told, and what follows neither */
+  const char* format;   /* name of the format of A; NULL: this and all members below are unknown */
   int64_t format_bytes; /* all that the kernel reads of A, indices and values */
   int64_t format_index_bytes; /* of which indices */
   int64_t stored;             /* stored entries, padding included */
@@ -170,9 +174,9 @@ typedef struct spmmbench_report {
   double fill;                /* nnz over the entries that the tiles have room for; 1: no padding */
 } spmmbench_report;
 
-/* What values an option has. */
+/* The type of an option. */
 enum {
-  SPMMBENCH_TEXT = 0,    /* any: the kernel looks at it itself */
+  SPMMBENCH_TEXT = 0,    /* any: the kernel checks it */
   SPMMBENCH_INTEGER = 1, /* of [minimum, maximum] */
   SPMMBENCH_REAL = 2,    /* likewise */
   SPMMBENCH_CHOICE = 3   /* one of choices */
@@ -202,10 +206,10 @@ struct spmmbench_kernel {
   const char* source;             /* paper, library or author */
   int32_t device;                 /* SPMMBENCH_HOST or _CUDA */
   int32_t min_compute_capability; /* 90 for 9.0; 0: any */
-  int32_t exact_architecture;     /* not 0: runs on min_compute_capability alone (sm_90a code) */
+  int32_t exact_architecture;     /* not 0: runs only on min_compute_capability (sm_90a code) */
   int32_t accumulation;           /* SPMMBENCH_SUMS_* */
   uint32_t flags;
-  /* Sets of what it takes. */
+  /* Sets of the values that the kernel takes. */
   uint32_t precisions; /* of SPMMBENCH_*_IN */
   uint32_t c_types;    /* of element types */
   uint32_t layouts;    /* of B and C, which have the same */
@@ -214,11 +218,12 @@ struct spmmbench_kernel {
   uint32_t col_idx_types; /* I32, I64; spmmbench gives I32 where it is in the set */
   uint32_t a_value_types; /* spmmbench gives the precision's element type where it is in the set,
                              else F32, which holds the rounded values too */
-  /* What B and C must be aligned to, in bytes; 0 or 1: to an element. spmmbench gives 256 and 16,
-   * at N = 1 in column-major layout 256 and one element. libspmmbench.so asks for 16 and 16 on a
-   * GPU: vector loads, bulk copies and tensor maps need no more. */
+  /* Alignment of B and C in bytes; 0 or 1: that of an element. spmmbench gives 256 and 16, at N = 1
+   * in column-major layout 256 and one element. libspmmbench.so asks for 16 and 16 on a GPU: vector
+   * loads, bulk copies and tensor maps need no more. */
   uint32_t data_alignment, pitch_alignment;
-  /* The N that it takes: these, or where there are none the multiples of n_multiple. */
+  /* The N that the kernel takes: those of this array, or where it is empty the multiples of
+   * n_multiple. */
   const int64_t* allowed_n;
   size_t allowed_n_count;
   int64_t n_multiple; /* 0 or 1: every N */
@@ -226,9 +231,10 @@ struct spmmbench_kernel {
   size_t option_count;
   void* user; /* the library's own */
 
-  /* May this be done? May be NULL: yes, as far as the fields above say. *device_bytes: what the
-   * plan will hold, 0 where unknown. A is on the host here, whatever a_memory says. A caller need
-   * not ask: prepare and bind refuse the same. */
+  /* SPMMBENCH_OK where the kernel can do this, else SPMMBENCH_UNSUPPORTED. May be NULL: then all
+   * that the fields above allow is supported. *device_bytes: memory that the plan will hold, 0
+   * where unknown. A is on the host here, whatever a_memory says. A caller may leave this call out:
+   * prepare and bind refuse the same problems. */
   spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                                const spmmbench_shape* shape, uint64_t* device_bytes);
   /* Builds, uploads and tunes what does not depend on the shape. Returns when A may be reused. */
@@ -240,9 +246,9 @@ struct spmmbench_kernel {
    * later launch gets the same values of B. */
   spmmbench_status (*inspect_b)(spmmbench_plan* plan, const spmmbench_dense* b,
                                 const spmmbench_stages* stages);
-  /* C = A * B, enqueued on the cudaStream_t `stream` (NULL: the legacy default stream; on the host
-   * ignored, and done on return). Allocates nothing, does not synchronise, so that it can be
-   * captured into a CUDA graph; writes every element of C, reads none. */
+  /* C = A * B, enqueued on the cudaStream_t `stream` (NULL: the legacy default stream). A kernel on
+   * the host ignores the stream and is done on return. Allocates nothing and does not synchronise,
+   * so that it can be captured into a CUDA graph. Writes every element of C and reads none. */
   spmmbench_status (*launch)(spmmbench_plan* plan, const spmmbench_dense* b,
                              const spmmbench_dense* c, void* stream);
   /* May be NULL: nothing to tell. */

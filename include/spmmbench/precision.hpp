@@ -1,6 +1,6 @@
 #pragma once
-// Element types and precisions: two tables, from which everything that depends on them is made, on
-// the host and on the device alike. A new type or precision is one row.
+// Element types and precisions: two tables, from which all code that depends on them is generated,
+// for host and device. A new type or precision is one row.
 
 #include <array>
 #include <bit>
@@ -101,10 +101,10 @@ struct BinaryFormat {
   }
 
  private:
-  static constexpr int kDrop = 23 - kFraction;  // bits of fp32's fraction that it lacks
+  static constexpr int kDrop = 23 - kFraction;  // bits of fp32's fraction that this format lacks
   static constexpr std::uint32_t kInfinity = ((1U << kExponent) - 1) << kFraction;
-  // Of fp32: what the exponent fields differ by, the smallest normal number, the smallest that
-  // rounds to infinity, and 2^23 times the smallest subnormal number.
+  // As bits of fp32: the difference of the exponent fields, the smallest normal number, the
+  // smallest number that rounds to infinity, and 2^23 times the smallest subnormal number.
   static constexpr std::uint32_t kRebias32 = static_cast<std::uint32_t>(127 - kBias) << 23;
   static constexpr std::uint32_t kNormal32 = kRebias32 + (1U << 23);
   static constexpr std::uint32_t kOverflow32 =

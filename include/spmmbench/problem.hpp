@@ -20,7 +20,7 @@ struct SparseOperand {
   // `writes_row_ids` are given any.
   std::span<const std::int32_t> row_ids = {};
   Precision precision = Precision::fp32;
-  // For kernels that look for an order of their own. Null only while `supports` is asked.
+  // For kernels that choose a row order themselves. Null only in a call of `supports`.
   RowOrders* orders = nullptr;
 
   std::int64_t m() const { return a->rows; }
@@ -35,7 +35,7 @@ struct Shape {
   Layout layout = Layout::row_major;  // of B and C
 };
 
-// The whole question, as `supports` is asked it.
+// A, shape and options together, as `supports` gets them.
 struct Problem : SparseOperand, Shape {
   Options options;  // the kernel's own
 

@@ -1,6 +1,6 @@
 #pragma once
-// Self-registration: a kernel, reordering, format or generator is one .cpp or .cu file whose last
-// line registers it.
+// Self-registration. A kernel, reordering, format or generator is one .cpp or .cu file, and its
+// last line registers it.
 
 #include <memory>
 #include <string_view>
@@ -32,8 +32,8 @@ class Registry {
 
 }  // namespace spmmbench
 
-// Last line of a file in kernels/, src/reorder/, src/format/ or src/io/: at namespace scope, with a
-// default- constructible Type (or constructor arguments after it).
+// The last line of a file in kernels/, src/reorder/, src/format/ or src/io/, at namespace scope.
+// Constructor arguments may follow Type; without them it must be default-constructible.
 #define SPMMBENCH_CONCAT_(a, b) a##b
 #define SPMMBENCH_CONCAT(a, b) SPMMBENCH_CONCAT_(a, b)
 #define SPMMBENCH_REGISTER_(Interface, Type, ...)                                 \

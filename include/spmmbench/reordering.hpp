@@ -1,5 +1,5 @@
 #pragma once
-// Row orderings: pure host code, deterministic for a seed whatever the thread count.
+// Row orderings. They run on the host, and their result does not depend on the number of threads.
 
 #include <cstdint>
 #include <memory>
@@ -23,24 +23,25 @@ class Reordering {
   virtual std::vector<OptionSpec> options() const { return {}; }
   // Throws Error for values that are allowed alone and not together.
   virtual void check(const Options& /*options*/) const {}
+  // `options` were checked. `matrix` may be empty, and need not be square.
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
 };
 
 // Each value against its declaration, then Reordering::check.
 void check_options(const Reordering& reordering, const Options& options);  // throws Error
 
-// The orders of one matrix's rows: each is computed once, whoever asks for it.
+// The row orders of one matrix. Each is computed once and shared by all kernels.
 class RowOrders {
  public:
   virtual ~RowOrders() = default;
-  // `spec` names a reordering with its options, or is "natural" or the order that the matrix is in
-  // already: the permutation is then empty. What computing it took is added to the stage "reorder"
-  // at every call. Throws Error for an unknown name. The permutation lives as long as this.
+  // `spec` names a reordering with its options. For "natural", and for the order that the matrix is
+  // in already, the permutation is empty. Every call adds the time of the computation to the stage
+  // "reorder". Throws Error for an unknown name. The permutation lives as long as this object.
   virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
 };
 
-// Of `matrix`, whose rows are in the order `current`. The matrix outlives it and keeps its
-// structure.
+// The orders of `matrix`, whose rows are in the order `current` already. The matrix outlives them,
+// and its structure does not change.
 std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current);
 
 void validate_permutation(const Permutation& order, std::int64_t rows);  // throws Error

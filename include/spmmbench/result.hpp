@@ -1,6 +1,6 @@
 #pragma once
-// One measured case and the run it belongs to: what JSON, CSV, table and compare are made from.
-// results/schema.json describes the JSON form; absent optionals are null there.
+// One measured case, and the run that it belongs to. JSON, CSV, table and compare are made from
+// these. results/schema.json describes the JSON form, where absent optionals are null.
 
 #include <cstdint>
 #include <map>
@@ -27,12 +27,12 @@ struct MatrixSummary {
   std::int64_t max_row = 0;
 };
 
-// Times of one case against the baselines of the same matrix, N and layout; null where the baseline
-// has no correct row. Those of CPU kernels stand in for cuSPARSE in runs without a GPU.
+// Hot median of a baseline over that of this case, for the same matrix, N and layout. Null where
+// the baseline has no correct row. In runs without a GPU, Eigen takes the place of cuSPARSE.
 struct Speedups {
   std::optional<double> cusparse_default_fp32, cusparse_best, cublas;
   std::optional<double> eigen_fp32, eigen;
-  // Over the best of cuSPARSE, on the CPU over Eigen, by ResultRow::in_all_us.
+  // Of ResultRow::in_all_us, over the best cuSPARSE algorithm, on the CPU over Eigen.
   std::optional<double> best_in_all;
 };
 
@@ -46,8 +46,8 @@ struct ResultRow {
   std::string precision, c_type, layout, reorder;
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise
-  std::map<std::string, double>
-      stages_ms;  // load, reorder, build, upload, tune, and a kernel's own
+  // Wall time of load, reorder, build, upload, tune, and of stages of the kernel's own.
+  std::map<std::string, double> stages_ms;
   std::optional<FormatStats> format;
   std::optional<std::uint64_t> device_bytes;
   std::optional<Verdict> verify;
@@ -58,9 +58,10 @@ struct ResultRow {
   std::optional<double> issued_flops;  // with padding
   std::optional<double> compulsory_bytes, bound_us, of_bound;
   Speedups speedup;
-  // Calls from which preparation + calls x hot is less than that of `break_even_against`: for an
-  // ordered row the same kernel without the order, for others the row that is done first when it is
-  // called once. Null for that row itself; infinity ("never" in JSON) when nothing is saved.
+  // The number of calls from which preparation + calls x hot is less than that of
+  // `break_even_against`. For an ordered row that is the same kernel without the order, for others
+  // the row that is done first when each is called once. Null for that row itself. Infinity
+  // ("never" in JSON) where a call takes no less time.
   std::optional<double> break_even_calls;
   std::optional<std::string> break_even_against;
   // (preparation + calls x hot) / calls, for RunContext::calls. Null where that is 0.
@@ -72,9 +73,9 @@ struct ResultRow {
 struct RunContext {
   std::string tool_version, git_revision, build_flags, started_utc, hostname;
   std::vector<std::string> argv;
-  std::map<std::string, std::string> tags;  // what the user says of the run
+  std::map<std::string, std::string> tags;  // --tag KEY=VALUE
   std::uint64_t seed = 0;
-  std::int64_t calls = 0;  // for which preparation is counted in rankings; 0: it is not
+  std::int64_t calls = 0;  // rankings spread preparation over so many calls; 0: they leave it out
   DeviceInfo device;
   double copy_gb_per_s = 0;   // measured at start, read + written
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time

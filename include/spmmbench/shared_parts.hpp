@@ -1,6 +1,6 @@
 #pragma once
-// Parts of a prepared A that several shapes share, such as a format that depends on N only through
-// the height of its windows.
+// Parts of a prepared A that several shapes share. Example: a format whose window height depends on
+// N is built once for all N that choose the same height.
 
 #include <map>
 #include <utility>
@@ -14,10 +14,10 @@ class SharedParts {
  public:
   struct Entry {
     Part part;
-    StageTimer cost;  // what making it took: counted again by each shape that uses it
+    StageTimer cost;  // the time of making it, which each shape that uses it counts again
   };
 
-  // make(cost) -> Part runs for the first caller of a key. The entry stays where it is.
+  // make(cost) -> Part runs for the first caller of a key. References to the entry stay valid.
   template <class Make>
   Entry& get(const Key& key, const Make& make) {
     if (const auto found = entries_.find(key); found != entries_.end()) return found->second;

@@ -32,8 +32,8 @@ struct Spec {
   std::string to_string() const;             // canonical: keys ascending
 };
 
-// Shell-style match of '*' and '?' over the whole text. In a name no '?' is needed, so callers that
-// accept specs split them with Spec::parse first.
+// Shell-style match of '*' and '?' over the whole text. In a spec '?' begins the options, so
+// callers that accept specs split them with Spec::parse first.
 bool glob_match(std::string_view pattern, std::string_view text);
 
 }  // namespace spmmbench

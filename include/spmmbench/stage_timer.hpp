@@ -1,5 +1,5 @@
 #pragma once
-// What preparation took, by stage.
+// The time of preparation, by stage.
 
 #include <chrono>
 #include <map>
@@ -33,8 +33,8 @@ class StageTimer {
   [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
   void add(const std::string& stage, double ms) { stages_ms_[stage] += ms; }
   const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
-  // Counts what was measured earlier as if it were done now: a part that several shapes share is
-  // built once, and each of them would pay for it alone.
+  // Adds times that were measured earlier. For a part that several shapes share: it is built once,
+  // but each shape reports the time that it would need alone.
   void add(const StageTimer& earlier) {
     for (const auto& [stage, ms] : earlier.stages_ms_) stages_ms_[stage] += ms;
   }

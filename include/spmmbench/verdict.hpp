@@ -17,10 +17,11 @@ struct Verdict {
   std::int64_t worst_row = 0;
   std::int64_t worst_col = 0;
   double error_over_typical = 0;  // the largest |C - Cref| / typical error
-  // Elements of which nothing can be said: the order of the sums decides whether they overflow.
+  // Elements that cannot be judged, because the order of the sums decides whether they overflow.
   std::int64_t incomparable = 0;
-  double relative_frobenius = 0;  // ||C - Cref||_F / ||Cref||_F over what is finite; NaN when an
-                                  // element is NaN or infinite and should not be
+  // ||C - Cref||_F / ||Cref||_F over the finite elements. NaN where an element is NaN or infinite
+  // and should not be.
+  double relative_frobenius = 0;
 };
 
 // The outcome of the exact test: the same structure with values for which every product and sum is
@@ -29,19 +30,20 @@ struct ExactTest {
   bool passed = false;
   std::string not_made;                       // why there was no test; empty when there was
   std::int64_t worst_row = 0, worst_col = 0;  // the first difference; 0 when there is none
-  double ms = 0;                              // what it took, its own preparation included
+  double ms = 0;                              // the time of the test, its preparation included
 };
 
-// Holds A and sees B on one device, and checks products of them there, against a straight CSR loop
-// in fp64 that shares no code with any format or kernel. May keep the reference between checks, so
+// Holds A and a view of B on one device and checks products of them there. The reference is a plain
+// CSR loop in fp64 that shares no code with any format or kernel. It may be kept between checks, so
 // B must not change.
 class ReferenceChecker {
  public:
   virtual ~ReferenceChecker() = default;
   virtual Verdict check(const DenseView& c, const ErrorBound& bound) = 0;
-  // Every element must be the reference rounded once to C's type: 0 where it is, else infinity.
+  // Every element must be the reference rounded once to C's type. error_over_bound is 0 where all
+  // are, else infinity.
   virtual Verdict check_equal(const DenseView& c) = 0;
-  // Gives back what is only kept to be faster.
+  // Frees memory that is kept only for speed.
   virtual void release_memory() {}
 };
 

@@ -8,8 +8,9 @@
 //     A tiles that exist, B tile -> +----+---+---+-------+        release the stage
 //     arrive on full                         ...                  last step: store 64 x kTileN of C
 //
-// The consumers know the blocks of C from the heads of the stages alone. Without specialisation
-// they are the producers as well: they issue the load of a later step after each multiplication.
+// The heads of the stages tell the consumers all that they need of the blocks of C. Without
+// specialisation the consumers are the producers as well: after each multiplication they issue the
+// load of a later step.
 
 #include "async_bcsr/load.cuh"
 #include "async_bcsr/shape.cuh"
@@ -145,8 +146,8 @@ struct Producer {
 };
 
 // One step of one consumer: 64 x kTileN += (64 x 128 bytes) * (128 bytes x kTileN). Waits for the
-// result: what a group in flight over the next step would gain, the stage held for it loses, as the
-// loads are the limit and the other warpgroup keeps the tensor cores busy.
+// result. A wgmma group in flight during the next step would gain less than the stage that it holds
+// loses: loads are the limit, and the other warpgroup keeps the tensor cores busy.
 template <class S>
 __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const char* tile_b) {
   constexpr int kGroup = 8 * kLineBytes;
@@ -179,9 +180,9 @@ __device__ void release(const Ring& ring, int stage) {
   }
 }
 
-// `producer`: null when producers are warps of their own. The branches around the wgmmas are taken
-// on votes: where ptxas cannot see that a warp branches as one, it copies accumulators around them
-// and serialises the wgmmas.
+// `producer`: null when producers are warps of their own. Votes decide the branches around the
+// wgmmas: where ptxas cannot see that a whole warp takes the same branch, it copies accumulators
+// around the branches and serialises the wgmmas.
 template <class S>
 __device__ void consume(const CUtensorMap& map_c, const Arguments& args, const Ring& ring,
                         int consumer, [[maybe_unused]] Producer<S>* producer) {
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     ptx::griddepcontrol_wait();
     consume<S>(map_c, args, ring, warpgroup, nullptr);
   }
-  // A block must outlive its peers' multicasts into it and arrivals on its barriers.
+  // A CTA must not end before its peers' multicasts into it and their arrivals on its barriers.
   if constexpr (S::kCluster > 1) {
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();

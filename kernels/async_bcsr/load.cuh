@@ -25,7 +25,8 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
   std::uint64_t* const full = ring.front.full + stage;
   const int blocks = (step.a_row[0] >= 0 ? 1 : 0) + (step.a_row[1] >= 0 ? 1 : 0);
   const int bytes = blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes;
-  // The loads first: that they may complete bytes not yet expected is no harm before the arrival.
+  // The loads come first. They may complete bytes that are not expected yet, which does no harm
+  // before the arrival.
   const auto announce = [&] {
     ring.front.head[stage] = step.head;
     ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,

@@ -16,7 +16,7 @@
 namespace spmmbench::async_bcsr {
 
 inline constexpr int kUnitRows = BcsrGroups::kUnitRows;
-inline constexpr int kHeight = BcsrStep::kHeight;  // unit rows per thread block
+inline constexpr int kHeight = BcsrStep::kHeight;  // unit rows per CTA
 inline constexpr int kLineBytes = 128;             // the swizzle's span: one step of k
 inline constexpr int kTileBytes = kUnitRows * kLineBytes;
 inline constexpr int kWarpgroup = 128;
@@ -48,8 +48,8 @@ struct Arguments {
 
 enum class Loader { tma, cp_async };
 
-// kHeight unit rows, one consumer warpgroup each, times kTileN columns of C per block. Clusters of
-// kCluster blocks take neighbouring column tiles of one group and share A's tiles by multicast.
+// kHeight unit rows, one consumer warpgroup each, times kTileN columns of C per CTA. Clusters of
+// kCluster CTAs take neighbouring column tiles of one group and share A's tiles by multicast.
 template <class Input_, Layout kLayoutB_, int kTileN_, int kCluster_ = 1,
           Loader kLoader_ = Loader::tma, bool kSpecialised_ = true>
 struct Shape {
@@ -66,15 +66,15 @@ struct Shape {
   static constexpr int kStepK = kLineBytes / sizeof(Element);
   static constexpr int kTilesB = kTileN / kUnitRows;  // of 64 x 128 bytes
   static constexpr int kStageBytes = (kHeight + kTilesB) * kTileBytes;
-  // Two blocks share a multiprocessor where their accumulators leave room: one multiplies while the
+  // Two CTAs share a multiprocessor where their accumulators leave room: one multiplies while the
   // other stores.
   static constexpr int kBlocksPerSm = kTileN < 256 && kSpecialised ? 2 : 1;
   // Of C, per consumer, on their way to memory.
   static constexpr int kChunks = kBlocksPerSm == 2 ? 1 : 2;
   static constexpr int kStagingBytes = kHeight * kChunks * kTileBytes;
   static constexpr int kConsumers = kHeight * kWarpgroup;
-  // setmaxnreg moves registers between whole warpgroups. Two blocks have too few for a producer
-  // warpgroup: theirs is one warp.
+  // setmaxnreg moves registers between whole warpgroups. Two CTAs leave too few registers for a
+  // producer warpgroup, so their producer is one warp.
   static constexpr bool kMovesRegisters = kSpecialised && kBlocksPerSm == 1;
   static constexpr int kProducers = !kSpecialised ? 0 : kMovesRegisters ? kWarpgroup : 32;
   static constexpr int kThreads = kConsumers + kProducers;
@@ -87,10 +87,10 @@ struct Shape {
   static_assert(kCluster == 1 || (kLoader == Loader::tma && kSpecialised));
 };
 
-// What the consumers of a stage must know of it.
+// What the producer tells the consumers with each stage.
 struct alignas(16) StageHead {
   static constexpr std::uint32_t kLastStep = 1U << kHeight;    // of a block of C
-  static constexpr std::uint32_t kLastBlock = kLastStep << 1;  // of the thread block
+  static constexpr std::uint32_t kLastBlock = kLastStep << 1;  // of the CTA
   std::uint32_t flags;                                         // bit r: unit row r has a block here
   std::int32_t column;                                         // first one of the block of C
   std::int32_t unit_row[kHeight];

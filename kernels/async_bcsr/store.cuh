@@ -87,7 +87,7 @@ class Store {
       else store_as<false, Layout::col_major>(acc, row0, n0);
     }
   }
-  // Before the block ends: its shared memory must outlive the reads.
+  // Called before the CTA ends: its shared memory must outlive the reads.
   __device__ void finish() {
     if (leader_) ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Host side: which block of C is computed when, and by which thread block of a persistent grid.
+// Host side: which block of C is computed when, and by which CTA of a persistent grid.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace spmmbench::async_bcsr {
 
-// One block of C: all that the device needs to know of it, in one 32-byte load.
+// One block of C, as the device reads it in one 32-byte load.
 struct alignas(32) Work {
   std::int32_t group;                          // of BcsrGroups; the device reads the rest
   std::int32_t n_tile;                         // columns from n_tile * (columns per cluster)
@@ -20,8 +20,9 @@ struct alignas(32) Work {
   std::int32_t unit_row[BcsrGroups::kHeight];  // as in BcsrGroups
 };
 
-// What a block of C costs one multiprocessor: each step the longer of its bytes through L2 and its
-// arithmetic, then the store. Rates measured on an H200 with all multiprocessors busy.
+// The time that a block of C takes on one multiprocessor: for each step the longer of its bytes
+// through L2 and its arithmetic, then the store. The rates were measured on an H200 with all
+// multiprocessors busy.
 struct CostModel {
   static constexpr double kL2BytesPerUs = 65e3;
   static constexpr double kFlopsPerUs = 5.8e6;  // 16-bit; 32-bit steps are half as deep and as fast
@@ -81,9 +82,9 @@ struct Schedule {
   double us = 0;                       // when the last cluster ends, by the model
 };
 
-// The persistent grid: each next block of C goes to the cluster that is free first. Every other one
-// of a cluster is taken backwards: where the next blocks of C need the same band of B as the last
-// ones, they begin with the end of it, which is still in L2.
+// The persistent grid: the next block of C goes to the cluster that is free first. A cluster walks
+// every second of its blocks backwards: where the next blocks of C need the same band of B, they
+// begin with its end, which is still in L2.
 inline Schedule make_schedule(const BcsrGroups& groups, const std::vector<Work>& order, int tile_n,
                               int clusters) {
   std::vector<double> cost(groups.groups());

@@ -24,8 +24,8 @@ struct DeviceWcsr {
 };
 
 // `row_order` as in Wcsr: empty is natural. The last kernel may still run when this returns, so
-// that the caller has something to do meanwhile. Stages: "upload" for the CSR matrix, "build".
-// Throws Error beyond 2^31 - 1 nonzeros, DeviceError otherwise.
+// that the caller can work meanwhile. Stages: "upload" for the CSR matrix, "build". Throws Error
+// beyond 2^31 - 1 nonzeros, DeviceError otherwise.
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages);
 

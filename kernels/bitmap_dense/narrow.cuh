@@ -1,11 +1,11 @@
 #pragma once
 // Few columns (N <= 32): a warp multiplies 64 rows with mma.m16n8k16, A decoded into its registers.
 //
-//   block: kWarps panels of 64 rows, the same steps of k
+//   CTA: kWarps panels of 64 rows, the same steps of k
 //     B: a chunk of k x all columns in shared memory, in the order of the fragments
 //     warp w: ring of panel w's queues -> 4 fragments per step -> 4 x kTilesN mma
-//   sums: to C where one block has the whole row, else a part in the workspace; the last part to
-//   arrive adds them all up in their order, so the result does not depend on it
+//   sums: to C where one CTA has the whole row, else to a part in the workspace; the last CTA to
+//   arrive adds the parts in their order, so the result does not depend on which CTA is last
 
 #include "bitmap_dense/queue_reader.cuh"
 #include "gpu/element.cuh"
@@ -48,8 +48,8 @@ __global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, 
   to[((step * tiles + n / 8) * 32 + n % 8 * 4 + t) * 2 + half] = word;
 }
 
-// Sums of 16 rows from `row` on, as mma and wgmma leave them, to C. The type and the layout are
-// settled outside of the loop: an unrolled choice among them is more code than the cache holds.
+// Sums of 16 rows from `row` on, as mma and wgmma leave them, to C. Type and layout are tested
+// outside of the loop: an unrolled choice among them is more code than the instruction cache holds.
 template <class T, Layout kLayout, int kCount>
 __device__ void store_rows_as(const DenseView& c, std::int64_t row, std::int64_t column,
                               const float (&sums)[kCount]) {
@@ -92,8 +92,8 @@ __device__ void store_panel(const DenseView& c, const Piece& piece, int warp,
                acc[f]);
 }
 
-// Leaves this part's sums in the workspace. True in the warp that comes last, which then has the
-// sums of all parts.
+// Stores the sums of this part in the workspace. True in the warp that comes last, which then has
+// the sums of all parts.
 template <int kFragmentRows, int kCount>
 __device__ bool join_parts(const Arguments& args, const Piece& piece, int warp,
                            float (&acc)[kFragmentRows][kCount]) {
@@ -161,7 +161,7 @@ class ChunkReader {
     __syncthreads();  // the last piece's chunks were read
     request();
   }
-  // The next chunk. All threads of the block; the one before it is no longer read.
+  // The next chunk. Called by all threads of the CTA; the chunk before it is no longer read.
   __device__ const char* next() {
     if (bytes_left_ > 0) {
       __syncthreads();
@@ -197,8 +197,8 @@ class ChunkReader {
   std::uint32_t parity_ = 0;
 };
 
-// The even columns of A, then the odd ones, each in the low halves of the operands: twice the mma,
-// but nothing to join.
+// The even columns of A, then the odd ones, each in the low halves of the operands. That takes
+// twice as many mma, but no halves have to be joined.
 template <class T, int kTilesN>
 __device__ void multiply_step(float (&acc)[kFragments][4 * kTilesN], const Values& a,
                               const uint2* b) {

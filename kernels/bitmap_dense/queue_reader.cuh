@@ -25,7 +25,8 @@ inline constexpr int kMirrorBytes = kHalfStepLevels * kLevelBytes;
 inline constexpr int kWarpRingBytes = kRingBytes + kMirrorBytes;
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
-// 1, by way of shared memory: the compiler cannot know it, nor fetch it anew for every use.
+// The number 1, read from shared memory: the compiler cannot know its value, and keeps it in a
+// register.
 __device__ inline std::uint32_t opaque_one(std::uint32_t* place) {
   if (threadIdx.x == 0) *place = 1;
   __syncthreads();
@@ -71,7 +72,8 @@ class QueueReader {
     after_ = load_group();
   }
 
-  // The words of the next four steps; at a block's start the queues change hands.
+  // The words of the next four steps. At the start of a block of steps the lanes exchange their
+  // queues.
   __device__ uint4 next_group(bool block_start) {
     if (block_start) {
       const std::uint32_t from = next_hand_over_;
@@ -87,7 +89,7 @@ class QueueReader {
     return words;
   }
 
-  // Fetches the values of one step. They are joined apart from it, so that all loads are under way
+  // Fetches the values of one step. Another function joins them, so that all loads are in flight
   // before the first is waited for.
   __device__ void fetch(std::uint32_t word, Values& values) {
     if ((flags_ & 1U) != 0) wait_unit();

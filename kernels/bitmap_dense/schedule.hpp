@@ -1,5 +1,5 @@
 #pragma once
-// Which block multiplies which steps of which panels, in pieces.
+// Which CTA multiplies which steps of which panels, in pieces.
 
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace spmmbench::bitmap_dense {
 
 struct Tiling {
   int panel_fragments;  // a panel has 16 times as many rows
-  int warps;            // of a block, each with a panel of its own
+  int warps;            // of a CTA, each with a panel of its own
   int tile_columns;     // of C
 };
 
@@ -47,8 +47,8 @@ inline Piece make_piece(const Tiling& tiling, std::int32_t first_segment, std::i
   return piece;
 }
 
-// One tile of columns: every block takes the same number of units (groups of steps), wherever the
-// panels end.
+// One tile of columns: every CTA takes the same number of units (groups of steps), wherever panels
+// end.
 inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int64_t units,
                              std::int64_t blocks) {
   Schedule out;
@@ -82,9 +82,10 @@ inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int
   return out;
 }
 
-// In how many parts k is cut so that `items` pieces of `units` fill the rounds of `blocks` best.
+// The number of parts of k with which `items` pieces of `units` fill the rounds of `blocks` CTAs
+// best.
 inline std::int64_t choose_parts(std::int64_t items, std::int64_t units, std::int64_t blocks) {
-  constexpr std::int64_t kPieceUnits = 1;  // what beginning and ending a piece costs
+  constexpr std::int64_t kPieceUnits = 1;  // the cost of beginning and ending a piece
   constexpr std::int64_t kMostParts = 8;
   std::int64_t best = 1, least = INT64_MAX;
   for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {

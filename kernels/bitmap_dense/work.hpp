@@ -1,5 +1,5 @@
 #pragma once
-// What the device side of bitmap_dense is given.
+// The arguments of the device code of bitmap_dense.
 
 #include <cstdint>
 
@@ -8,7 +8,7 @@
 
 namespace spmmbench::bitmap_dense {
 
-// The same steps of consecutive panels, one per warp of a block: segments first_segment + warp.
+// The same steps of consecutive panels, one per warp of a CTA: segments first_segment + warp.
 struct Piece {
   std::int32_t first_segment;
   std::int32_t steps;

@@ -1,5 +1,5 @@
 #pragma once
-// The dense path: a block owns a tile of C, lists the k-indices that survive anywhere in it and
+// The dense path: a CTA owns a tile of C, lists the k-indices that survive anywhere in it and
 // runs an SGEMM over that list: lines of A and B by cp.async into a ring of stages, outer products
 // from registers. At full density the list is simply 0..K-1. All lines of A must have been written:
 // a strip of the tile may lack an index that another has.
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) block_list(const Oper
 #pragma unroll 1
     for (int step = 0; step < whole; ++step) {
       __pipeline_wait_prior(T::kStages - 2);
-      __syncthreads();  // the stage is visible, and nobody still reads the one filled next
+      __syncthreads();  // the stage is visible, and no thread still reads the one filled next
       fetch(step + T::kStages - 1);
 #pragma unroll
       for (int line = 0; line < T::kStep; ++line) multiply(step, line);

@@ -113,7 +113,7 @@ __device__ inline void copy_from_b(float* target, const char* source, int k, con
       kCopyBytes);
 }
 
-inline constexpr int kRasterRows = 16;  // blocks of C that share strips of B in L2
+inline constexpr int kRasterRows = 16;  // CTA tiles of C that share strips of B in L2
 
 // Block `index` of a rows x cols grid, walked in bands of kRasterRows rows, column by column.
 __device__ inline int2 raster(int index, int rows, int cols) {

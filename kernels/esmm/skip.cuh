@@ -1,5 +1,5 @@
 #pragma once
-// The source's scheme: a shared-memory SGEMM over tiles of 64 x 128 x 8, a warp per 32 x 32 of it,
+// The published scheme: a shared-memory SGEMM over tiles of 64 x 128 x 8, a warp per 32 x 32 of it,
 // that tests pattern bytes as it walks over K and skips, in this order: the tile's loads when no
 // warp needs it, a warp's share of the products, and single k-indices. A is read in place.
 
@@ -82,7 +82,7 @@ static __global__ void __launch_bounds__(SkipTile::kThreads)
   const LanePosition at = lane_position(thread % 32);
   for (int first = 0; first < steps; first += T::kJointBytes) {
     const int end = min(steps, first + T::kJointBytes);
-    __syncthreads();  // nobody still reads the joint bytes before
+    __syncthreads();  // no thread still reads the earlier joint bytes
     for (int step = first + thread; step < end; step += T::kThreads) {
       std::uint64_t all = 0;
 #pragma unroll
@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(SkipTile::kThreads)
     if (step < end) load(step);
     for (int buffer = 0; step < end; buffer ^= 1) {
       store(buffer);
-      __syncthreads();  // and nobody still reads the buffer stored to next
+      __syncthreads();  // and no thread still reads the buffer that is stored to next
       const auto mine = static_cast<std::uint32_t>(joint[step - first] >> warp * 8) & 0xFFU;
       step = next_needed(step + 1);
       if (step < end) load(step);

@@ -1,8 +1,8 @@
 #pragma once
 // The sparse path: each warp owns a 32 x 32 tile of C, lists the k-indices that survive in it and
 // multiplies over that list, with its own ring of stages in shared memory. Warps never wait for
-// each other. Loading only what survives in its own tile, a warp moves no more bytes than a block
-// that shares the union of its warps' lists.
+// each other. A warp loads only what survives in its own tile, so the warps move no more bytes than
+// a CTA that shares the union of their lists.
 //
 //   shared memory of a warp:  ring[kStages][kStep][A's line | B's line]   list[kListCapacity]
 

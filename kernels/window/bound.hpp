@@ -1,6 +1,5 @@
 #pragma once
-// What a plan of the window engine holds for one shape: the variant, the launch, the work list and
-// the workspace.
+// The members of a window-engine plan for one shape: variant, launch, work list and workspace.
 
 #include <fmt/format.h>
 
@@ -19,7 +18,7 @@
 
 namespace spmmbench::window {
 
-// A in windows, as the engine needs it besides the operand itself. All outlives what is bound to
+// A in windows, as the engine needs it beside the operand itself. It outlives all plans bound to
 // it.
 struct MatrixView {
   const std::vector<std::int32_t>* window_ptr_host;

@@ -1,6 +1,6 @@
 #pragma once
-// Which windows and which cut of the work a matrix gets. The constants are measured on an H200
-// (docs/log/irregular-windows.md).
+// Chooses the windows of a matrix and the division of the work. The constants are measured on an
+// H200 (docs/log/irregular-windows.md).
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ struct Choice {
   int height_index = 0;                    // into kWcsrHeights
 };
 
-// What another order must gain, by an estimate that is not exact.
+// Another order must gain so much, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where several feature tiles would read A again and there is
@@ -40,7 +40,7 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
                              (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
 
-// What a window of each height costs in a kernel's format.
+// The cost of a window of each height in a kernel's format.
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
@@ -56,7 +56,7 @@ inline FormatCost dense_box_cost(double value_bytes) {
 }
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
-// slot of padding fetches nothing, but takes about half the time of one that does.
+// padding column fetches nothing, but takes about half the time of a column that does.
 inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
                           int value_bytes, const FormatCost& format) {
   const auto row_bytes = static_cast<double>(n) * value_bytes;
@@ -98,7 +98,7 @@ inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonze
                               static_cast<double>(matrix.rows * n) * 4;
   return nnz * cost_per_nonzero / kL2BytesPerUs / (memory_bytes / kMemoryBytesPerUs);
 }
-// Whether an order that brings rows of the same columns together is worth looking for.
+// Whether to search for an order that brings rows with the same columns together.
 inline bool worth_order(const CsrMatrix& matrix, double natural_cost, std::int64_t n,
                         int value_bytes) {
   return gathers_over_memory(matrix, natural_cost, n, value_bytes) > 0.54;
@@ -142,8 +142,8 @@ inline int height_index(int rows) {
                           kWcsrHeights.begin());
 }
 
-// Order and height for each N, from the options "order" and "window" and from what the matrix
-// suggests. Orders and what is estimated of them are kept for the next N.
+// Chooses order and height for each N, from the options "order" and "window" and from estimates on
+// the matrix. Orders and their estimates are kept for the next N.
 class WindowChooser {
  public:
   WindowChooser(const SparseOperand& a, const Options& options, const Option<std::string>& order,
@@ -198,8 +198,9 @@ class WindowChooser {
     if (cost < best.cost) best = {cost, {name, &rows, given_ < 0 ? height.index : given_}};
   }
 
-  // What rows of B cost per nonzero that come from memory again, in bytes through the L2 cache.
-  // Each half of the cache keeps its own copy of what is read, so it holds half of its size.
+  // The cost per nonzero of rows of B that come from memory again, in bytes through the L2 cache.
+  // Each half of the cache keeps its own copy of the data read, so the cache holds half of its
+  // size.
   double memory_cost(const Permutation& rows, std::int64_t n, StageTimer& stages) const {
     const std::int64_t row_bytes = n * value_bytes_;
     if (a_.k() * row_bytes <= kept_bytes_) return 0;

@@ -117,9 +117,9 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   return out;
 }
 
-// Whether CTAs let the stream's next kernel in when they start rather than when they end. Its
-// CTAs then come to lie on whichever SM has room first: that hides a launch's start, but where
-// they are few and unequal in length they should be dealt out evenly over the SMs.
+// Whether CTAs let the next kernel of the stream in when they start instead of when they end.
+// Early, the CTAs of the next kernel go to whichever SM has room first. That hides the start of a
+// launch, but CTAs that are few and unequal in length should be distributed evenly over the SMs.
 inline bool release_early(const TileWork& work, const LaunchShape& launch) {
   const bool equal = work.spans.empty() || (work.spans.front().tiles & TileSpan::kShared) == 0;
   const std::int64_t ctas =

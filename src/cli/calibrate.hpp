@@ -6,10 +6,10 @@
 
 namespace spmmbench {
 
-// Measures every ok case of the document `repeat` times, each time in a process of its own and all
-// cases before any is repeated, and writes the Calibration to `out`. Throws Error(not_comparable)
-// on another device than the document's unless `force`, and Error(not_able_to_tell), writing
-// nothing, where runs differ too much (Calibration::require_usable).
+// Measures all ok cases of the document once, in a process of its own, and repeats that `repeat`
+// times. Writes the Calibration to `out`. Throws Error(not_comparable) on another device than that
+// of the document unless `force`. Throws Error(not_able_to_tell) and writes nothing where runs
+// differ too much (Calibration::require_usable).
 ExitCode calibrate(const std::string& document, int repeat, bool force, const std::string& out);
 
 }  // namespace spmmbench

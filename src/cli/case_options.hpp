@@ -9,7 +9,7 @@
 
 namespace spmmbench {
 
-// What CLI11 fills; turned into RunOptions when the command runs.
+// The values that CLI11 fills in. They become RunOptions when the command runs.
 struct CaseOptions {
   std::vector<std::string> paths, kernels, exclude, dims;
   std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";

@@ -1,5 +1,5 @@
 #pragma once
-// What stands below the options of each --help, and what is said of a command line that cannot be
+// The text below the options of each --help, and the message for a command line that cannot be
 // read.
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@ namespace spmmbench {
 // Examples and exit codes of every subcommand. Throws std::logic_error for one that has none.
 void add_footers(CLI::App& app);
 
-// On one line, with the name that was probably meant and the command whose help would have helped.
+// On one line, with the name that was probably meant and the command whose --help explains it.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& arguments);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What inspect says of a matrix before any format is built.
+// The structure of a matrix as `inspect` shows it, before any format is built.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// The options that say what a table looks like; shared by `run` and `show`.
+// The options for the look of a table, shared by `run` and `show`.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TableOptions {
 };
 
 void add_table_options(CLI::App& command, TableOptions& in);
-// For standard output as it is now. Throws Error.
+// The style for standard output: terminal or file, width, colour. Throws Error.
 TableStyle resolve(const TableOptions& in);
 
 }  // namespace spmmbench

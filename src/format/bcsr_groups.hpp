@@ -1,7 +1,7 @@
 #pragma once
-// The walk of a kernel over BCSR: unit rows of 64 matrix rows are taken two at a time, and a group
-// steps through the union of its unit rows' columns, so that a tile of B is fetched once for both
-// where both have a block.
+// The order in which a kernel walks BCSR. Unit rows of 64 matrix rows are taken two at a time. Such
+// a group steps through the union of the columns of its unit rows, so that a tile of B is fetched
+// once where both have a block.
 
 #include <cstdint>
 #include <vector>
@@ -20,7 +20,8 @@ static_assert(sizeof(BcsrStep) == 16, "read by the device as one 16-byte load");
 
 enum class BcsrGrouping {
   consecutive,
-  overlap,  // the heaviest unit row left takes the one that shares most of its columns
+  overlap,  // the heaviest remaining unit row is paired with the one that shares most of its
+            // columns
 };
 
 struct BcsrGroups {
@@ -30,8 +31,8 @@ struct BcsrGroups {
   // groups() * kHeight; matrix rows from 64 * unit_row; -1: none.
   std::vector<std::int32_t> unit_row;
   std::vector<std::int32_t> step_ptr = {0};  // groups() + 1
-  // k ascending within a group. A group without blocks has one step that names none: its part of C
-  // is written all the same.
+  // k ascending within a group. A group without blocks has one step without a block, so that its
+  // part of C is written.
   std::vector<BcsrStep> steps;
 
   // `unit_k` columns per step, a divisor of pattern.bk; pattern.bm is a multiple of 64. Groups come

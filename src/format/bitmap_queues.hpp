@@ -11,10 +11,10 @@
 //
 // The values wait in 64 queues, a low and a high one per shared-memory bank: a level is 32 words of
 // (low value, high value), word q in bank q. A lane takes the values of its low bits from one low
-// queue and those of its high bits from one high queue, so no two lanes ever meet in a bank. Queues
-// are consumed at nearly the same rate because every `kBlockSteps` steps the lanes hand them on:
-// the fullest queue goes to the lane with the most nonzeros ahead. Where a queue still lags by more
-// than `kMaxLag` levels, explicit zeros make its lane take more.
+// queue and those of its high bits from one high queue, so no two lanes ever read the same bank.
+// Every `kBlockSteps` steps the lanes exchange their queues: the fullest queue goes to the lane
+// with the most nonzeros ahead. So all queues are consumed at nearly the same rate. Where a queue
+// still lags by more than `kMaxLag` levels, explicit zeros make its lane take more.
 //
 // A segment is a run of steps of one panel that one warp walks; its queues start level.
 

@@ -12,10 +12,10 @@
 //     step 1     a2  a3                  d2  d3
 //     step 2     a4
 //
-// Nothing but the lengths of the rows says which places take part in a step. The rows of a slice
-// have equally many places each, a power of two, so that no place has more than `most_steps`
-// entries. Rows too long even for a whole slice go to teams of slices, the work of one block; the
-// longest ones are cut into parts, a team each.
+// The lengths of the rows alone tell which places take part in a step. All rows of a slice have the
+// same number of places, a power of two, such that no place has more than `most_steps` entries.
+// Rows that are too long for a whole slice go to teams of slices, the work of one CTA. The longest
+// rows are cut into parts, with a team for each.
 
 #include <cstdint>
 #include <span>
@@ -26,7 +26,7 @@
 namespace spmmbench {
 
 struct JaggedShape {
-  static constexpr int kTeam = 4;  // slices, the warps of a block
+  static constexpr int kTeam = 4;  // slices: the warps of a CTA
 
   int places = 32;       // of a slice, a power of two
   int most_steps = 8;    // of a row that has fewer than `places` places

@@ -34,9 +34,9 @@ struct OperandPattern {
   FormatStats stats(std::int64_t nnz) const;
 };
 
-// The part of the work that patterns leave. The unit is `group_a` x `group_b` strips of C by `step`
-// inner indices (1 or kByte); it is needed when one of its indices is set in any of its strips of A
-// and in any of its strips of B. Returns needed / all units, 0 when there are none.
+// The share of the work that patterns leave. A unit of work is `group_a` x `group_b` strips of C by
+// `step` inner indices (1 or kByte). It is needed when one of its indices is set in any of its
+// strips of A and in any of its strips of B. Returns needed / all units, 0 when there are none.
 double needed_fraction(const OperandPattern& a, const OperandPattern& b, int group_a, int group_b,
                        int step);
 

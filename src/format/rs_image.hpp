@@ -1,7 +1,7 @@
 #pragma once
-// RS-Tile as a kernel reads it: the windows' groups of 8 columns in pairs, one mma k step of 16
-// columns, and all that a warp needs of A for such a tile in one record, to be copied in pieces of
-// 16 bytes.
+// RS-Tile as a kernel reads it. Groups of 8 columns of a window stand in pairs, tiles of 16
+// columns, one k step of mma. One record has all that a warp needs of A for such a tile, and is
+// copied in pieces of 16 bytes.
 //
 //   record  | half bitmap, offset | half bitmap, offset | .. | values in the order of the bits |
 //

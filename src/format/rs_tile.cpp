@@ -17,7 +17,7 @@ namespace spmmbench {
 namespace {
 
 // "auto": rows of one or two nonzeros that share no column with the rows around them. A longer row
-// fills enough of a block to be worth one, and a shared column is a fetch saved.
+// fills enough of a block to pay for it, and a shared column saves a fetch.
 constexpr int kAutoTauNnz = 2;
 
 RsPartitionOptions partition_options(const Options& options) {

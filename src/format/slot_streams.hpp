@@ -15,10 +15,10 @@
 //   row 8                                          x x
 //
 // A chunk is a run of columns whose rows of B fit into shared memory. In a chunk, rows are sorted
-// by length and cut into slices of 16, so that the rows of a slice end together. A row's nonzeros
-// go to its two slots in turn, each in its own order: one that never asks for two rows of B from
-// the same banks among the 8 slots of a load, where that can be had. A move is at most 155 columns
-// forward or 100 back.
+// by length and cut into slices of 16, so that the rows of a slice end together. The nonzeros of a
+// row go to its two slots in turn. A slot takes them in an order in which the 8 slots of a load
+// never ask for two rows of B from the same banks, as far as possible. A move is at most 155
+// columns forward or 100 back.
 //
 // All steps of all slices form one stream, cut evenly among `blocks` x `warps` warps; the part of a
 // slice that one warp takes is a piece.
@@ -64,7 +64,7 @@ struct SlotStreams {
     std::int32_t quads = 0;
     bool operator==(const Piece&) const = default;
   };
-  // What one warp does in one phase of its block.
+  // The work of one warp in one phase of its CTA.
   struct Range {
     std::int64_t first_quad = 0;
     std::int32_t quads = 0;

@@ -1,6 +1,7 @@
 #pragma once
-// How a matrix of windows, cut in tiles of columns, becomes pieces of work. A span is what one warp
-// does for one feature tile: a run of tiles. `team` consecutive spans are one CTA's.
+// How a matrix of windows, cut into tiles of columns, becomes pieces of work. A span is a run of
+// tiles that one warp multiplies for one feature tile. `team` consecutive spans are the work of one
+// CTA.
 //
 //   windows of at most whole_tiles      stay whole: a span holds one or, up to about span_tiles,
 //                                       several of them;

@@ -1,5 +1,5 @@
 #pragma once
-// The devices of this machine. cuda_* is answered by *_stub.cpp in a build without CUDA.
+// The devices of this machine. In a build without CUDA, cuda_device_stub.cpp defines the CUDA part.
 
 #include <memory>
 #include <span>
@@ -23,8 +23,8 @@ int current_cuda_device();  // of the calling thread; 0 without a GPU
 std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
 std::unique_ptr<Device> open_host_device();
 
-// A as given (values rounded to the precision), row i of it being row row_ids[i] of C (empty:
-// identity). The reference takes at most `memory_share` of the free memory, at least a row.
+// `a` has values rounded to the precision; its row i is row row_ids[i] of C (empty: identity). The
+// reference takes at most `memory_share` of the free memory, but at least a row.
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
                                                       const DenseView& b, Device& device,

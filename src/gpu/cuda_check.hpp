@@ -7,7 +7,7 @@
 
 namespace spmmbench {
 
-// Errors after which the context is unusable: every later call in this process fails too.
+// True for errors after which the context is unusable: every later call in this process fails.
 bool is_sticky(cudaError_t error) noexcept;
 
 [[noreturn]] void throw_cuda_error(cudaError_t error, const char* call, const char* file, int line);

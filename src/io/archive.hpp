@@ -10,7 +10,7 @@
 
 namespace spmmbench {
 
-// Grows by realloc, which moves pages instead of bytes.
+// A buffer that grows by realloc, which moves pages instead of copying bytes.
 class TextBuffer {
  public:
   void append(std::string_view text);  // throws std::bad_alloc

@@ -1,5 +1,5 @@
 #pragma once
-// The CSR cache, .csr: what a parsed matrix is kept as. Little-endian:
+// The CSR cache, .csr: a parsed matrix in a file. Little-endian:
 //   136-byte header (CacheHeader in csr_cache.cpp): magic, version, sizes, checksums, SHA-256
 //   int64 row_ptr[rows + 1], int32 col_idx[nnz], and fp32 values[nnz] unless it is a pattern
 

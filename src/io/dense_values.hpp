@@ -12,17 +12,18 @@
 
 namespace spmmbench {
 
-// What a file's numbers are, little-endian: an element type, or fp64.
+// The type of the numbers in a file, little-endian: an element type, or fp64.
 using StoredType = std::optional<ElementType>;
 inline constexpr StoredType kDouble = std::nullopt;
 
 constexpr std::size_t bytes_of(StoredType type) { return type ? bytes_of(*type) : sizeof(double); }
 std::string_view to_string(StoredType type);
 
-// Rows and columns that a matrix can have, and memory for it. Throws Error that begins with `name`.
+// Checks that a matrix can have so many rows and columns, and that memory suffices. Throws Error
+// that begins with `name`.
 void require_extent(const std::string& name, std::int64_t rows, std::int64_t cols);
 
-// The same, and exactly as many bytes as the values take.
+// The same, and that there are exactly as many bytes as the values take.
 void require_size(const std::string& name, std::int64_t rows, std::int64_t cols, StoredType type,
                   std::size_t data_bytes);
 

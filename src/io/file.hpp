@@ -1,6 +1,6 @@
 #pragma once
-// Files as the readers of this folder see them: a read-only mapping, and what an error message says
-// of foreign content.
+// Files for the readers of this folder: a read-only mapping, and descriptions of foreign content
+// for error messages.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +26,21 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// How many pages of mapped files were gone when they were read, because another process made the
-// file shorter; zeros stood in for them. The reading is an error where this has grown.
+// How many pages of mapped files were missing when they were read, because another process made the
+// file shorter; zeros were read in their place. If this number grows while a file is read, reading
+// it is an error.
 std::size_t missing_pages();
 
-// A file, or all that comes through a pipe, which is not waited for without end. Throws Error for
-// anything else.
+// A file, or all that comes through a pipe; a pipe that sends nothing for some time is an error.
+// Throws Error for anything else.
 std::unique_ptr<std::istream> open_text(const std::string& path);
 
-// Gives the pages that lie wholly inside a part of a mapped file back to the system; reading them
+// Returns the pages that lie wholly inside a part of a mapped file to the system. Reading them
 // again reads the file again.
 void release_pages(std::string_view part_of_mapping);
 
-// What can be allocated now without swapping: the system's estimate, capped by the control group's
-// limit.
+// Bytes that can be allocated now without swapping: the system's estimate, or the limit of the
+// control group if that is smaller.
 std::size_t available_memory_bytes();
 
 // "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or

@@ -21,9 +21,9 @@ namespace {
 constexpr std::uint64_t kStreamKeep = 1, kStreamWeight = 2, kStreamRow = 3, kStreamCol = 4,
                         kStreamSample = 5;
 
-// Standard deviation of the logarithm of the rows' and columns' scales of `magnitude`: an estimate
-// by hand, not a fit, from how far the rows' lengths of layers of the Deep Learning Matrix
-// Collection that were pruned by magnitude vary beyond chance.
+// Standard deviation of the logarithm of the scales of rows and columns for `magnitude`. It is
+// estimated by hand, not fitted: row lengths of layers of the Deep Learning Matrix Collection that
+// were pruned by magnitude vary about so much more than by chance.
 constexpr double kScaleSpread = 0.1;
 
 // Two uniform numbers to one normal (Box and Muller 1958).

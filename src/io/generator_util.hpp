@@ -1,7 +1,7 @@
 #pragma once
-// What the generators share: declarations of options, counter-based random streams, and the
-// assembly of CSR patterns. Everything is a pure function of its arguments: the same for
-// any number of threads.
+// Shared by the generators: declarations of options, counter-based random streams, and the assembly
+// of CSR patterns. All are pure functions of their arguments, so results are the same for any
+// number of threads.
 
 #include <cstdint>
 #include <functional>
@@ -65,11 +65,11 @@ class PowerLaw {
   double low_, high_, exponent_;
 };
 
-// Throws Error when a matrix of about this many entries is beyond what a host holds.
+// Throws Error when a matrix of about so many entries is too large for a host.
 void require_entries(double expected);
 
-// Pattern whose row r holds the columns that `fill(r, columns)` appends, in any order, repeats
-// merged. `fill` is called once per row, from several threads.
+// The pattern whose row r has the columns that `fill(r, columns)` appends, in any order. Repeated
+// ones are merged. `fill` is called once per row, from several threads.
 CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
                             const std::function<void(std::int64_t, Columns&)>& fill);
 

@@ -14,7 +14,7 @@ namespace spmmbench {
 namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 18;
-constexpr int kGzipWindowBits = 15 + 16;  // zlib's way to say: gzip header and trailer
+constexpr int kGzipWindowBits = 15 + 16;  // zlib's code for a gzip header and trailer
 
 // z_stream counts in 32 bits.
 uInt clamp_length(std::size_t bytes) {

@@ -59,8 +59,8 @@ std::vector<std::string> matrices_below(const std::string& folder) {
   return found;
 }
 
-// A file that a folder holds. One that is broken stays as it is: it costs its own rows when it is
-// loaded, not those of the whole folder.
+// A file of a folder. A broken one stays in the list: loading it fails then, and the other files of
+// the folder are still measured.
 void expand_found(const std::string& path, std::vector<std::string>& out) {
   std::vector<std::string> tensors;
   try {
@@ -128,7 +128,7 @@ bool is_dense(const std::string& path) {
   return parse_tensor_path(path) || extension == ".npy" || extension == ".bin";
 }
 
-// NAME.ROWSxCOLS.bin tells its own size.
+// Reads the size from the name NAME.ROWSxCOLS.bin.
 std::optional<std::pair<std::int64_t, std::int64_t>> dims_in_name(const std::string& path) {
   const std::string stem = stem_of(path);
   const char* const end = stem.data() + stem.size();
@@ -170,7 +170,8 @@ DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
   return out;
 }
 
-// What `read` returns, unless the file became shorter meanwhile: then what was read of it is wrong.
+// Returns what `read` returns. Throws where the file became shorter meanwhile, since its data are
+// then wrong.
 template <class Read>
 auto read_whole(const std::string& path, const Read& read) {
   const std::size_t missing = missing_pages();
@@ -188,7 +189,7 @@ auto read_whole(const std::string& path, const Read& read) {
   }
 }
 
-// `sha256` stays empty where the file does not tell it.
+// `sha256` stays empty where the file does not contain it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
   const bool dense = is_dense(path);

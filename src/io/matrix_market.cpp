@@ -105,8 +105,8 @@ class LineScanner {
   }
 
  private:
-  // from_chars tells overflow and underflow apart no better than by its silence; strtof gives
-  // infinity or (sub)zero.
+  // from_chars returns no value on overflow or underflow; strtof returns infinity, zero or a
+  // subnormal number.
   static float saturated(const char* first, const char* last) {
     return std::strtof(std::string(first, last).c_str(), nullptr);
   }
@@ -230,7 +230,7 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
     Parsed<Block>& part = parsed[i];
     const std::int64_t room = header.entries - entries;
     const auto found = static_cast<std::int64_t>(part.block.entries.size());
-    // Whatever follows the last declared entry is surplus first, and only then malformed.
+    // Text after the last declared entry is reported as surplus, even if it is also malformed.
     if (found > room || (found == room && part.fault))
       part = parse_chunk<Block>(chunks[i], header, room, 0);
     if (part.fault) fail(name, line + part.fault->line, part.fault->expected, part.fault->got);

@@ -15,10 +15,10 @@ struct NpyArray {
   std::string type;  // as NumPy writes it: "<f4", "|S3", ...
   bool fortran_order = false;
   std::vector<std::int64_t> shape;
-  std::string_view data;  // what follows the header, of whatever length
+  std::string_view data;  // all bytes after the header
 };
 
-// `name` stands for the path in messages. Throws Error for what is no .npy or is truncated.
+// Messages begin with `name`. Throws Error for data that are no .npy or are truncated.
 NpyArray parse_npy(std::string_view file, const std::string& name);
 
 // A 2-D array of little-endian fp16, fp32 or fp64 (rounded to fp32), C or Fortran order. Throws

@@ -1,7 +1,7 @@
 #pragma once
 // Every byte that the program writes goes through here. Each write, flush, fsync and rename is
-// checked: what cannot be written is an Error (exit code 1) that names the file, except on standard
-// error, where there is nobody left to tell.
+// checked. A failure is an Error (exit code 1) that names the file, except on standard error, where
+// it cannot be reported.
 
 #include <fmt/format.h>
 
@@ -14,9 +14,10 @@
 
 namespace spmmbench {
 
-// For the beginning of main. Takes the descriptors 0 to 2 that the caller left closed, so that no
-// file opened later gets one of them and is written to as standard output. What is written to a
-// descriptor taken here fails. A reader that goes away is an error of a write, not a signal.
+// Called at the beginning of main. Opens those of the descriptors 0 to 2 that the caller left
+// closed, so that no file opened later gets such a number and is written to as standard output;
+// writes to them fail. After this call a pipe without a reader is an error of a write instead of a
+// signal.
 void reserve_standard_descriptors();
 
 // To standard output; throws Error when a write fails. Buffered until flush_output.
@@ -27,7 +28,7 @@ void print(fmt::format_string<T...> format, T&&... values) {
   write_output(fmt::format(format, std::forward<T>(values)...));
 }
 
-// To standard error; what fails there is passed over. `say` shows control characters as \xNN.
+// To standard error, where failures are ignored. `say` shows control characters as \xNN.
 void write_status(std::string_view text);
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
@@ -36,10 +37,11 @@ void say(fmt::format_string<T...> format, T&&... values) {
 
 inline constexpr std::string_view kStandardOutput = "-";
 
-// What is written as it comes rather than replaced as a whole: `-`, a device, a pipe, /dev/fd/3.
+// True for outputs that are written piece by piece and cannot be replaced as a whole: `-`, a
+// device, a pipe, /dev/fd/3.
 bool is_stream(const std::string& path);
 
-// A descriptor that is closed with its object.
+// A file descriptor that the object closes at its end.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -54,9 +56,9 @@ class Descriptor {
 };
 
 // A file that appears under its name when it is complete, or not at all: PATH.part, which no other
-// process may be writing, is renamed to PATH by commit. Folders on the way are made. A link is
-// followed and what it points to is replaced; mode and owner of a file that is replaced are kept.
-// A stream is written directly. Without commit, PATH stays as it was.
+// process may be writing, is renamed to PATH by commit. Missing folders are made. Links are
+// followed, and the file that they lead to is replaced; it keeps its mode and owner. A stream is
+// written directly. Without commit, PATH stays as it was.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -81,14 +83,14 @@ class OutputFile {
 
 void write_file(const std::string& path, std::string_view text);  // an OutputFile, committed
 
-// A file that grows line by line, on the disk after each that is durable. Locked: a second process
-// that opens it gets an Error at once.
+// A file that grows line by line; each durable line is synced to the disk. It is locked: a second
+// process that opens it gets an Error at once.
 class LineFile {
  public:
   explicit LineFile(const std::string& path);  // makes it where there is none
 
-  // Everything between begin_anew and end_anew replaces what the file held, all at once: a kill
-  // leaves the one or the other.
+  // The lines between begin_anew and end_anew replace the old content in one step: after a kill the
+  // file holds either the old lines or the new ones.
   void begin_anew();
   void append(const std::string& line, bool durable = true);
   void end_anew();
@@ -99,8 +101,8 @@ class LineFile {
   Descriptor file_, fresh_;
 };
 
-// Throws Error where writing `output` would replace one of `inputs`, through links too. Names that
-// are no files are passed over.
+// Throws Error where writing `output` would replace one of `inputs`, also through links. Names that
+// are no files are ignored.
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace spmmbench

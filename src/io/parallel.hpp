@@ -1,5 +1,6 @@
 #pragma once
-// Exceptions may not leave an OpenMP region: the first one waits here until after it.
+// Exceptions must not leave an OpenMP region. This keeps the first one and throws it after the
+// region.
 
 #include <exception>
 #include <mutex>

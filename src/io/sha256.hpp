@@ -12,7 +12,7 @@ namespace spmmbench {
 
 class Sha256 {
  public:
-  // The processor's SHA instructions are used where there are any; false keeps to portable code.
+  // True: uses the SHA instructions of the processor where it has them. False: portable code only.
   explicit Sha256(bool allow_instructions = true);
   void update(const void* data, std::size_t bytes);
   std::string hex();  // 64 digits; finishes the hash

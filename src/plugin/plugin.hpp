@@ -12,7 +12,7 @@
 
 namespace spmmbench {
 
-// What `spmmbench worker --load PATH` prints when it has loaded the library.
+// The line that `spmmbench worker --load PATH` prints when it has loaded the library.
 inline constexpr const char* kLoaded = "loaded";
 
 struct PluginPattern {
@@ -20,11 +20,12 @@ struct PluginPattern {
   std::string kernels;  // glob over names within the library
 };
 
-// Does a pattern of kernels (without options) name a library? No kernel's name holds '/' or ".so".
+// Whether a pattern of kernels (without options) names a library. No kernel's name has '/' or
+// ".so".
 bool names_plugin(std::string_view pattern);
 PluginPattern parse_plugin_pattern(std::string_view pattern);
 
-// `mine` of ./libmine.so.
+// "mine" for ./libmine.so.
 std::string plugin_stem(std::string_view path);
 
 // SHA-256 of the libraries that patterns of kernels name, by stem, those that can be read. A run's
@@ -37,20 +38,20 @@ std::map<std::string, std::string> hashes_of_plugins(const std::vector<std::stri
 // plugin.h does not allow, a name that another library has already.
 const std::vector<const Kernel*>& load_plugin(const std::string& path);
 
-// The same after a child process has loaded it without harm, in at most `timeout_s` seconds. Throws
-// Error for a child that did not come back, too.
+// The same, but a child process loads the library first, in at most `timeout_s` seconds. Throws
+// Error also where that child crashed or hung.
 const std::vector<const Kernel*>& load_plugin_safely(const std::string& path, double timeout_s);
 
-// For a library that cannot be loaded: one kernel of the pattern's name, whose rows fail for
-// `reason`.
+// For a library that cannot be loaded: one kernel with the name of the pattern, whose rows fail
+// with `reason`.
 std::vector<const Kernel*> unloadable(const PluginPattern& pattern, const std::string& reason);
 std::string why_unloadable(const Kernel& kernel);  // empty for every other kernel
 
 // The library that a kernel is from; empty for the program's own.
 std::string plugin_path(const Kernel& kernel);
 
-// How a user names a kernel that a row is labelled with: mine:NAME?options as
-// ./libmine.so:NAME?options; the program's own stay as they are.
+// The name of a row's kernel as a user types it: ./libmine.so:NAME?options for mine:NAME?options.
+// The program's own kernels keep their names.
 std::string kernel_argument(const std::string& label);
 
 // The same for a recorded row, whose library this process need not have loaded: its command names

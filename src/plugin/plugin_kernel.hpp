@@ -11,7 +11,8 @@ namespace spmmbench {
 
 class PluginKernel final : public Kernel {
  public:
-  // Throws Error naming what plugin.h does not allow. `library` and `kernel` stay for good.
+  // Throws Error naming what plugin.h does not allow. `library` and `kernel` exist until the
+  // program ends.
   PluginKernel(std::string path, const spmmbench_library& library, const spmmbench_kernel& kernel);
 
   const KernelInfo& info() const override { return info_; }

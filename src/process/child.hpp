@@ -1,6 +1,6 @@
 #pragma once
-// A child process that is given one text on its standard input and whose output is read line by
-// line. It never outlives this process, whatever ends that one.
+// A child process that gets one text on its standard input and whose output is read line by line.
+// It never outlives this process, however this process ends.
 
 #include <sys/types.h>
 
@@ -18,14 +18,14 @@ class Child {
         const std::string& input = {});
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  ~Child();  // kills it when it still runs
+  ~Child();  // kills the child if it still runs
 
-  // Hands the whole lines that came on its stdout to `on_line`; does not wait. False once it has
-  // ended and everything was handed over.
+  // Passes each whole line that has come on its stdout to `on_line`; does not wait. False once the
+  // child has ended and all its lines were passed.
   bool pump(const std::function<void(const std::string&)>& on_line);
 
-  void interrupt();  // asks it to end (SIGINT)
-  void kill();       // ends it and waits for that
+  void interrupt();  // asks the child to end (SIGINT)
+  void kill();       // ends the child and waits until it has ended
 
   // After its end:
   bool exited() const;             // by itself, not by a signal
@@ -49,7 +49,7 @@ class Child {
 
 inline constexpr const char* kThisProgram = "/proc/self/exe";
 
-// Between two looks at children.
+// Pause between two looks at children.
 void pause_briefly();
 
 }  // namespace spmmbench

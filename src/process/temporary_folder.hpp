@@ -1,5 +1,5 @@
 #pragma once
-// A folder of its own for the lifetime of an object, or longer if it is kept.
+// A new folder that exists as long as the object, or longer if it is kept.
 
 #include <fmt/format.h>
 #include <stdlib.h>

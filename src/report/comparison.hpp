@@ -1,6 +1,6 @@
 #pragma once
-// Two sets of result documents against each other, case by case and kernel by kernel: the verdicts,
-// and how they are shown.
+// Compares two sets of result documents, case by case and kernel by kernel: the verdicts, and how
+// they are shown.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -46,9 +46,9 @@ struct ComparedCase {
   std::optional<CaseTimes> times;  // when ok on both sides
 };
 
-// The geometric mean over all cases, over those of a family of kernels ("cusparse"), or over one
-// kernel's at one precision ("fp16 rsh"). Groups of one case are left out, and of those that hold
-// the same cases the smaller kind is kept.
+// The geometric mean over all cases, over the cases of a family of kernels ("cusparse"), or over
+// those of one kernel at one precision ("fp16 rsh"). Groups of one case are left out. Of groups
+// with the same cases, the one of the smaller kind is kept.
 struct ComparedGroup {
   std::string kind, name;  // "all", "family", "kernel"
   int cases = 0;
@@ -106,7 +106,7 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 void require_comparable(const std::vector<InputDocument>& base,
                         const std::vector<InputDocument>& fresh, const ComparisonOptions& options);
 
-// The share of alpha that each of the two families of hypotheses gets: groups, and single cases.
+// The part of alpha for each of the two families of hypotheses: groups, and single cases.
 double alpha_share(const ComparisonOptions& options);
 // The groups of the cases that have times, judged.
 std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases,

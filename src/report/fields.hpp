@@ -1,6 +1,6 @@
 #pragma once
-// What a result document consists of. Each field stands once, in a table of src/report/fields.cpp;
-// JSON, CSV and results/schema.json follow from it. To add a field: a member in
+// The fields of a result document. Each is described once, in a table of src/report/fields.cpp;
+// JSON, CSV and results/schema.json are made from it. To add a field: a member in
 // include/spmmbench/result.hpp, a row in the table, then
 // `spmmbench list schema > results/schema.json`.
 

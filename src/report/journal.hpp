@@ -1,8 +1,8 @@
 #pragma once
 // The journal of a run: one line of JSON per finished case, with a checksum, appended and synced to
 // the disk at once next to the output file, so that a kill or a power cut loses at most the case
-// that was at work. At the end, and on Ctrl-C, the journal becomes the JSON document and the CSV;
-// only the baselines' medians are held in memory.
+// that was being measured. At the end, and on Ctrl-C, the JSON document and the CSV are made from
+// the journal; memory holds only the medians of baselines.
 
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ namespace spmmbench {
 // What makes two rows the same case.
 std::string case_key(const ResultRow& row);
 
-// What an output file has of a case.
+// The row of a case in an output file.
 struct Recorded {
   Status status = Status::failed;
   std::string sha256;  // of the matrix
@@ -37,7 +37,7 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
 // A line of a journal, whose last member is the checksum of what stands before it.
 std::string journal_line(const nlohmann::ordered_json& json);
 
-// What becomes of the rows that are there already.
+// What to do with rows that an earlier run has left.
 enum class Earlier {
   keep,       // throws Error where a run that did not end has left a journal with rows
   take_over,  // of its journal, else of the JSON document
@@ -56,8 +56,8 @@ class Journal {
   // Rows that can be made again at once need not be `durable`: each of them on the disk.
   Journal(Paths paths, RunContext context, Earlier earlier, bool durable = true);
 
-  // Throws Error when the disk is full. Rows of the same input with another matrix are given up:
-  // returns how many.
+  // Throws Error when the disk is full. Drops rows of the same input with another matrix and
+  // returns their number.
   std::size_t append(const ResultRow& row);
 
   std::optional<Recorded> find(const std::string& key) const;

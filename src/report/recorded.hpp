@@ -1,5 +1,5 @@
 #pragma once
-// What a run has recorded, whether it has ended or not.
+// The rows that a run has recorded, whether it has ended or not.
 
 #include <cstdint>
 #include <optional>

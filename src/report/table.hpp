@@ -1,5 +1,5 @@
 #pragma once
-// The table a person reads: one block per matrix, N and layout, with a winner per precision.
+// The table for people: one block per matrix, N and layout, with a winner per precision.
 
 #include <cstdint>
 #include <map>

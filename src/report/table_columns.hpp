@@ -1,5 +1,5 @@
 #pragma once
-// The columns that the table can show: those it shows by itself, and every field of the CSV.
+// The columns that the table can show: the default ones, and every field of the CSV.
 
 #include <functional>
 #include <optional>
@@ -31,7 +31,8 @@ const std::vector<std::string>& columns_by_importance();
 TableColumn table_column(std::string_view key);
 std::string table_column_help();  // the keys of the default columns, separated by commas
 
-// Without a GPU speed-ups are over Eigen. Where preparation is counted it is counted in the second.
+// Headers of the two speed-ups. Without a GPU they are over Eigen. With --calls the second counts
+// preparation.
 std::optional<double> over_default(const ResultRow& row);
 std::optional<double> over_best(const ResultRow& row);
 

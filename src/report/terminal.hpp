@@ -1,5 +1,5 @@
 #pragma once
-// What output may look like: how wide, and in colour or not.
+// The look of output: its width, and whether it has colours.
 
 #include <string>
 #include <string_view>

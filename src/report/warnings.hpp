@@ -1,6 +1,6 @@
 #pragma once
-// What a reader of the times should know, with the remedy. One line for each kind, however many
-// rows it concerns.
+// Warnings for readers of the times, each with a remedy. One line for each kind, however many rows
+// it concerns.
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
-// One case: prepare a kernel's plan, test it exactly, verify two poisoned launches, time it hot and
-// cold, verify what the timed launches left. Every exception becomes the row's status and reason.
+// One case: prepare the plan of a kernel, run the exact test, verify two launches into a poisoned
+// C, time hot and cold launches, and verify the C that the timed launches left. Every exception
+// becomes the status and reason of the row.
 
 #include <functional>
 #include <memory>
@@ -16,7 +17,7 @@ namespace spmmbench {
 // A as one kernel prepared it: made by the first case that needs it, shared by those of other N.
 struct PreparedA {
   std::unique_ptr<Prepared> kernel_a;
-  StageTimer stages;                  // what making it took
+  StageTimer stages;                  // the time of making it
   std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
 };
 
@@ -30,22 +31,23 @@ struct CaseInput {
   std::string operands_error;
   ReferenceChecker* reference = nullptr;
   ExactOperands* exact = nullptr;     // null: without the exact test
-  std::function<void()> free_memory;  // gives back what the device holds only to be faster
+  std::function<void()> free_memory;  // frees device memory that is kept only for speed
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
-  std::string save_failing;   // folder for what a wrong result came from; empty: none
+  std::string save_failing;   // folder for the operands of a wrong result; empty: none
   bool repeat_check = false;  // compare repeated launches bit by bit
   bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };
 
-// Fills everything of `row` that the caller does not know. Returns false when the device is lost.
+// Fills the members of `row` that the measurement gives. Returns false when the device is lost.
 // Throws only Interrupted.
 bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row);
 
-// One line where a correct result errs by more than random rounding leaves; else empty.
+// One line where a correct result has a larger error than independent rounding errors explain; else
+// empty.
 std::string error_warning(const ResultRow& row);
 
-// Bytes that any method moves: A in CSR (4-byte columns, 4-byte row pointers while nnz < 2^31),
+// Compulsory bytes: A in CSR (4-byte columns, 4-byte row pointers while nnz < 2^31),
 // every referenced row of B once, C once.
 double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
                         ElementType c_type);

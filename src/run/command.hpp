@@ -10,11 +10,12 @@
 
 namespace spmmbench {
 
-// PATH and every option that decides the case's result, nothing of how it is sampled; quoted for a
-// shell where needed.
+// PATH and every option that decides the result of the case, but no options of sampling; quoted for
+// a shell where needed.
 std::string case_arguments(const RunOptions& options, const ResultRow& row);
 
-// One word, quoted where a shell would not take it as it is; bytes that cannot be shown as $'\xNN'.
+// One word, quoted where a shell would change it; bytes that cannot be shown are written as
+// $'\xNN'.
 std::string shell_word(const std::string& bytes);
 
 }  // namespace spmmbench

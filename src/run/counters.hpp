@@ -20,8 +20,8 @@ struct KernelCounters {
 // The arguments that make ncu count the launch of the `profile` command that follows them.
 std::vector<std::string> ncu_arguments();
 
-// What `ncu --csv --page raw` wrote. Throws Error when it holds no kernel, with what ncu says of
-// it.
+// Reads the output of `ncu --csv --page raw`. Throws Error with ncu's message when it has no
+// kernel.
 std::vector<KernelCounters> parse_ncu_csv(const std::string& text);
 
 // One launch may run several kernels: bytes and times add up, utilisations are weighted by time,

@@ -7,8 +7,8 @@
 
 namespace spmmbench {
 
-// Inputs are given to whichever device is free, in their order. Throws Interrupted after the
-// children ended and what they measured was recorded.
+// Each input, in order, goes to the next device that is free. Throws Interrupted after the children
+// have ended and their rows were recorded.
 void run_on_devices(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
                     Ledger& ledger);
 

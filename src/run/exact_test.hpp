@@ -1,7 +1,7 @@
 #pragma once
-// The exact test of a case: the kernel prepares A's structure with values for which every product
-// and sum is exact (verify/exact.hpp), and its C must equal the reference. It stands apart from the
-// case's own data and is neither timed nor counted in any stage.
+// The exact test of a case. The kernel prepares the structure of A with values for which every
+// product and sum is exact (verify/exact.hpp), and its C must equal the reference. The test has
+// operands of its own, and its time counts in no stage.
 
 #include <map>
 #include <memory>
@@ -46,9 +46,9 @@ class ExactOperands {
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
 };
 
-// `prepared` is made by the first case of a kernel and shared with those of other N; `c` is the
-// case's own. Throws only what ends the case or the run; whatever else prevents the test is what
-// it says.
+// `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
+// belongs to this case. Throws only exceptions that end the case or the run. Any other reason why
+// there is no test is written to ExactTest::not_made.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a wrong result was computed from and came to, as files that `spmmbench run DIR/a.mtx --b
+// The operands and the result of a wrong case, as files that `spmmbench run DIR/a.mtx --b
 // DIR/b.npy` and NumPy read.
 
 #include <string>

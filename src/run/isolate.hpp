@@ -1,6 +1,6 @@
 #pragma once
 // One case in a child process of its own, so that an illegal address, a hang or exhausted memory
-// costs one row.
+// loses only one row.
 
 #include <optional>
 #include <string>

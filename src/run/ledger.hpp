@@ -1,5 +1,5 @@
 #pragma once
-// What became of every case: the journal behind the output files, the tables on stdout, and the
+// The outcome of every case: the journal behind the output files, the tables on stdout, and the
 // exit code.
 
 #include <map>
@@ -17,7 +17,7 @@
 
 namespace spmmbench {
 
-// Is a case measured whose row has this status in the output file, or which has none there?
+// Whether to measure a case whose row has this status in the output file (none: no row there).
 bool is_pending(std::optional<Status> recorded, Resume resume);
 
 class Ledger {
@@ -26,11 +26,11 @@ class Ledger {
   // another run.
   Ledger(const RunOptions& options, RunContext context);
 
-  // Does this case still have to be measured? A row of another matrix than the planned one's, where
-  // that is loaded, counts for nothing.
+  // Whether this case must still be measured. A row whose matrix differs from the planned one, if
+  // that is loaded, does not count.
   bool pending(const ResultRow& planned) const;
-  // False where no case of the input can be pending, so that it need not be loaded. What a file
-  // holds can have changed, so those are loaded.
+  // False where no case of the input can be pending, so that it need not be loaded. Files are
+  // always loaded, since their content can have changed.
   bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
   void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
 

@@ -28,7 +28,7 @@ class MatrixRun {
   // Fills `row`. Throws only Interrupted.
   void run(const PlannedCase& planned, ResultRow& row);
 
-  // Gives back what the devices hold of A, B and C, for a child that needs them.
+  // Frees the device memory of A, B and C, so that a child can use the device.
   void release_memory();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// A as kernels see it: its rows in some order, its values rounded to a precision. Holds the matrix
-// as loaded and at most one more copy: of the values alone while the rows keep their order.
+// A as kernels get it: its rows in some order, its values rounded to a precision. Holds the matrix
+// as loaded and at most one more copy; while the rows keep their order, a copy of the values alone.
 
 #include <memory>
 #include <optional>
@@ -21,8 +21,8 @@ class OperandA {
   OperandA& operator=(const OperandA&) = delete;
 
   // Rounds the values of A in the order named by `reorder`, which is computed unless it is the one
-  // of the last call. Invalidates what csr() and row_ids() gave. Throws what the ordering throws;
-  // csr() is then the matrix as loaded. `binary`: every stored value is 1.
+  // of the last call. Earlier results of csr() and row_ids() become invalid. Throws the exception
+  // of the ordering; csr() is then the matrix as loaded. `binary`: every stored value is 1.
   void select(const Spec& reorder, Precision precision, bool binary = false);
 
   const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }

@@ -21,7 +21,8 @@ struct Operands {
 
 inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
 
-// What of C's guards was overwritten: a sentence; empty when nothing was. Mends the guards.
+// A sentence that says where the guards of C were overwritten; empty when they were not. Restores
+// the guards.
 std::string damage_around_c(const Operands& operands, Device& device);
 
 // `host_b` is uploaded, rounded to the precision, when not null; else B is drawn from the seed.

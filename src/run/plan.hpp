@@ -1,6 +1,5 @@
 #pragma once
-// What a run will measure: kernels chosen by name and glob, crossed with precisions, N and
-// reorderings.
+// The cases of a run: kernels chosen by name and glob, crossed with precisions, N and reorderings.
 
 #include <cstdint>
 #include <functional>
@@ -21,11 +20,11 @@
 
 namespace spmmbench {
 
-// What is measured of the cases that the output file already has.
+// Which cases to measure when the output file already has rows.
 enum class Resume {
-  none,    // everything anew
-  rest,    // what has no row yet, and what failed or timed out
-  failed,  // only what failed, timed out or was wrong
+  none,    // all cases
+  rest,    // those without a row, and those that failed or timed out
+  failed,  // only those that failed, timed out or were wrong
 };
 
 struct RunOptions {
@@ -42,17 +41,17 @@ struct RunOptions {
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
   std::string json, csv;
-  std::map<std::string, std::string> tags;  // what the user says of the run
-  std::string save_failing;                 // folder for what a wrong case computed; empty: none
-  std::string cache;                        // folder of select/cache.hpp; empty: none
-  bool repeat_check = false;                // does every launch give the same bits?
-  bool dry_run = false;                     // name the cases, measure none
-  bool quiet = false;                       // no status, no tables: files only
-  bool tables = true;                       // on stdout
+  std::map<std::string, std::string> tags;  // --tag KEY=VALUE
+  std::string save_failing;   // folder for operands and results of wrong cases; empty: none
+  std::string cache;          // folder of select/cache.hpp; empty: none
+  bool repeat_check = false;  // compare the bits of repeated launches
+  bool dry_run = false;       // name the cases, measure none
+  bool quiet = false;         // no status, no tables: files only
+  bool tables = true;         // on stdout
   TableStyle table;
   bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
-  bool overwrite = false;                 // give up what a run that did not end has left
+  bool overwrite = false;                 // replace the output of an unfinished run
   std::map<std::string, Recorded> known;  // of the cases that have rows elsewhere, by case_key
   bool isolate = false;
   double timeout_s = 300;     // of one isolated case
@@ -100,10 +99,10 @@ struct PlannedCase {
 // Throws Error for a pattern that matches no kernel and for options a matched kernel does not have.
 std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device);
 
-// The cases of one matrix, in an order where those that share a row order and a precision follow
-// one another, and among them those of one kernel, which prepares A once for every N; unreordered
-// ones first. What cannot write through row ids is there once, unreordered, whatever orders are
-// asked for.
+// The cases of one matrix, unreordered ones first. Cases that share a row order and a precision
+// follow one another, and among them those of one kernel, which prepares A once for every N. A
+// kernel that cannot write through row ids has unreordered cases only, whatever orders are asked
+// for.
 std::vector<PlannedCase> plan_cases(const RunOptions& options,
                                     const std::vector<PrecisionGroup>& groups,
                                     const std::vector<std::int64_t>& ns);

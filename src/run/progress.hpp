@@ -1,7 +1,7 @@
 #pragma once
-// The status on stderr. On a terminal one line, rewritten in place twice a second so that it moves
-// within a long case too: `[51/192] 4m10s, 2m13s left  cant n=128 async_wcsr 12s`. Elsewhere one
-// line per matrix.
+// The status on stderr. On a terminal it is one line, rewritten in place twice a second so that it
+// also moves during a long case: `[51/192] 4m10s, 2m13s left  cant n=128 async_wcsr 12s`. Elsewhere
+// one line per matrix.
 
 #include <condition_variable>
 #include <cstddef>
@@ -20,8 +20,8 @@ class Progress {
   ~Progress();
 
   void start(const std::string& what);        // before a case, or a matrix is loaded
-  void skip(std::size_t cases);               // which are there already
-  void drop(std::size_t cases);               // pending ones that will not come
+  void skip(std::size_t cases);               // cases whose rows are there already
+  void drop(std::size_t cases);               // pending cases that will not be measured
   void done();                                // after a case
   void matrix_done(const std::string& name);  // after the last case of a matrix
   void clear();                               // wipes the line before results are printed

@@ -1,6 +1,6 @@
 #pragma once
-// How a run measures and what of: the part of its options that the context of its document keeps,
-// and back from there.
+// The options of a run that decide what is measured and how: to the context of its document, and
+// back from there.
 
 #include <map>
 #include <string>

@@ -6,8 +6,8 @@
 
 namespace spmmbench {
 
-// Launches ten times, into poisoned memory each time: is every element of C the same to the bit as
-// after the first? Kernels that add atomically, in an order that differs, are not.
+// Launches ten times, each time into a poisoned C. True where every element of C has the same bits
+// after each launch. Kernels whose atomics add in a varying order give false.
 bool launches_repeat(Device& device, const DenseView& c, const std::function<void()>& launch);
 
 }  // namespace spmmbench

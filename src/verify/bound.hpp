@@ -1,6 +1,5 @@
 #pragma once
-// The error bound of a kernel, from what it says of its arithmetic: spmmbench/error_bound.hpp
-// derives it.
+// The error bound of a kernel, from its KernelInfo. spmmbench/error_bound.hpp has the derivation.
 
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/kernel.hpp"

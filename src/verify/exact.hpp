@@ -1,9 +1,10 @@
 #pragma once
 // The operands of the exact test. A and B keep their structure; their values are multiples of 1/8
 // of at most top/8, never zero. A product is then a multiple of 1/64 of at most top^2/64, and so is
-// every partial sum in any order, below 2^24 such units: fp32 holds each exactly, also where tensor
-// cores align terms to the largest and keep 24 bits. A correct kernel is equal to the reference.
-// `top` is 7 for rows of up to 342,392 nonzeros and falls to 1 for longer ones.
+// every partial sum in any order. All stay below 2^24 such units, so fp32 holds each exactly, and
+// so do tensor cores, which align terms to the largest and keep 24 bits. The result of a correct
+// kernel is equal to the reference. `top` is 7 for rows of up to 342,392 nonzeros and falls to 1
+// for longer ones.
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +14,7 @@
 
 namespace spmmbench {
 
-// For the longest row; none where even +-1/8 could pass 2^24 units.
+// `top` for the longest row; none where sums of +-1/8 could pass 2^24 units.
 std::optional<int> lattice_top(std::int64_t longest_row);
 
 std::int64_t longest_row(const CsrMatrix& a);

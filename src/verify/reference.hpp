@@ -1,5 +1,5 @@
 #pragma once
-// The fp64 reference on whatever device the result lies.
+// The fp64 reference, on the device where the result lies.
 
 #include <memory>
 #include <span>
