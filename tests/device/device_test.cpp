@@ -20,7 +20,7 @@ float stored_value(const DenseView& shape, const std::vector<unsigned char>& mem
   return load_element(shape.type, memory.data(), at);
 }
 
-TEST_P(DeviceTest, fill_uniform_gives_the_counter_based_values_and_nan_padding) {
+TEST_P(DeviceTest, FillUniformGivesTheCounterBasedValuesAndNanPadding) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   for (const Precision precision : kPrecisions)
     for (const Layout layout : {Layout::row_major, Layout::col_major}) {
@@ -46,7 +46,7 @@ TEST_P(DeviceTest, fill_uniform_gives_the_counter_based_values_and_nan_padding) 
     }
 }
 
-TEST_P(DeviceTest, what_is_uploaded_comes_back) {
+TEST_P(DeviceTest, WhatIsUploadedComesBack) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   std::vector<std::int64_t> values(100'003);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(mix64(i));
@@ -56,7 +56,7 @@ TEST_P(DeviceTest, what_is_uploaded_comes_back) {
   EXPECT_EQ(back, values);
 }
 
-TEST_P(DeviceTest, buffers_are_aligned_and_an_empty_one_is_null) {
+TEST_P(DeviceTest, BuffersAreAlignedAndAnEmptyOneIsNull) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   EXPECT_EQ(device.allocate(0).data(), nullptr);
   EXPECT_EQ(device.upload(std::vector<int>{}).data(), nullptr);
@@ -67,7 +67,7 @@ TEST_P(DeviceTest, buffers_are_aligned_and_an_empty_one_is_null) {
   }
 }
 
-TEST_P(DeviceTest, running_out_of_memory_is_an_error_that_the_device_survives) {
+TEST_P(DeviceTest, RunningOutOfMemoryIsAnErrorThatTheDeviceSurvives) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   try {
     (void)device.allocate(std::size_t{1} << 50);
@@ -81,7 +81,7 @@ TEST_P(DeviceTest, running_out_of_memory_is_an_error_that_the_device_survives) {
   EXPECT_NE(device.allocate(1024).data(), nullptr);
 }
 
-TEST_P(DeviceTest, time_grows_with_the_number_of_launches) {
+TEST_P(DeviceTest, TimeGrowsWithTheNumberOfLaunches) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   constexpr double kImpossibleBytesPerUs = 50e6;
@@ -99,7 +99,7 @@ TEST_P(DeviceTest, time_grows_with_the_number_of_launches) {
   EXPECT_GT(many, 3 * few);
 }
 
-TEST_P(DeviceTest, a_flush_moves_the_whole_cache) {
+TEST_P(DeviceTest, AFlushMovesTheWholeCache) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   constexpr double kImpossibleBytesPerUs = 50e6;
   device.flush_cache();
@@ -107,7 +107,7 @@ TEST_P(DeviceTest, a_flush_moves_the_whole_cache) {
   EXPECT_GT(us, static_cast<double>(device.info().l2_bytes) / kImpossibleBytesPerUs);
 }
 
-TEST_P(DeviceTest, copy_bandwidth_is_plausible_and_measured_once) {
+TEST_P(DeviceTest, CopyBandwidthIsPlausibleAndMeasuredOnce) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   const double rate = device.copy_bytes_per_second();
   EXPECT_GT(rate, 1e8);
@@ -115,7 +115,7 @@ TEST_P(DeviceTest, copy_bandwidth_is_plausible_and_measured_once) {
   EXPECT_EQ(device.copy_bytes_per_second(), rate);
 }
 
-TEST_P(DeviceTest, info_says_what_a_result_needs) {
+TEST_P(DeviceTest, InfoSaysWhatAResultNeeds) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   const DeviceInfo& info = device.info();
   EXPECT_EQ(info.kind, GetParam());
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(devices, DeviceTest, testing::Values(DeviceKind::host, 
                            return info.param == DeviceKind::host ? "host" : "cuda";
                          });
 
-TEST(CudaProbe, says_why_there_is_no_device) {
+TEST(CudaProbe, SaysWhyThereIsNoDevice) {
   const CudaProbe probe = probe_cuda();
   EXPECT_EQ(probe.devices.empty(), !probe.reason.empty()) << probe.reason;
   if (!probe.devices.empty()) return;

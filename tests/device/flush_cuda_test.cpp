@@ -49,14 +49,14 @@ double slowdown(Device& device, const std::function<void()>& between) {
   return after[kRepetitions / 2] / warm[kRepetitions / 2];
 }
 
-TEST(Flush, what_was_read_before_it_comes_from_memory_again) {
+TEST(Flush, WhatWasReadBeforeItComesFromMemoryAgain) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const double flushed = slowdown(device, [&] { device.flush_cache(); });
   RecordProperty("slowdown", std::to_string(flushed));
   EXPECT_GT(flushed, 1.5);
 }
 
-TEST(Flush, one_that_does_nothing_would_be_seen) {
+TEST(Flush, OneThatDoesNothingWouldBeSeen) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   EXPECT_LT(slowdown(device, [] {}), 1.2);
 }

@@ -247,7 +247,7 @@ class KernelTest : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
+TEST_P(KernelTest, MatchesTheFp64ReferenceOnEveryShape) {
   const Case& param = GetParam();
   const KernelInfo& info = param.kernel->info();
   SPMMBENCH_TEST_DEVICE(device, info.device);
@@ -276,7 +276,7 @@ TEST_P(KernelTest, matches_the_fp64_reference_on_every_shape) {
 // Matrices large enough that rounding up to pages and blocks does not hide what a format takes.
 // With default options: those that cut every window into single tiles (part=1, whole=1) take up to
 // 8 times what supports() predicts.
-TEST_P(KernelTest, holds_about_as_much_memory_as_it_predicts) {
+TEST_P(KernelTest, HoldsAboutAsMuchMemoryAsItPredicts) {
   const Case& param = GetParam();
   if (!param.options.values().empty()) GTEST_SKIP() << "not with its default options";
   if (param.kernel->info().device == DeviceKind::host) GTEST_SKIP() << "uses A where it lies";
@@ -310,7 +310,7 @@ std::vector<Case> option_cases() {
 
 class KernelOptionTest : public KernelTest {};
 
-TEST_P(KernelOptionTest, is_right_or_refused_at_every_value_that_it_declares) {
+TEST_P(KernelOptionTest, IsRightOrRefusedAtEveryValueThatItDeclares) {
   const Case& param = GetParam();
   SPMMBENCH_TEST_DEVICE(device, param.kernel->info().device);
   int verified = 0;
@@ -331,7 +331,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(KernelOptionTest);
 INSTANTIATE_TEST_SUITE_P(registry, KernelOptionTest, testing::ValuesIn(option_cases()),
                          [](const auto& info) { return name_of(info.param); });
 
-TEST(Refusals, of_every_shape_are_failures_unless_the_device_or_the_types_are_the_reason) {
+TEST(Refusals, OfEveryShapeAreFailuresUnlessTheDeviceOrTheTypesAreTheReason) {
   KernelInfo info;
   info.layouts = {Layout::row_major, Layout::col_major};
   class Named final : public Kernel {
@@ -358,7 +358,7 @@ TEST(Refusals, of_every_shape_are_failures_unless_the_device_or_the_types_are_th
   EXPECT_TRUE(may_refuse_everything(mixed, "not today"));
 }
 
-TEST(KernelVariants, name_options_that_their_kernels_declare) {
+TEST(KernelVariants, NameOptionsThatTheirKernelsDeclare) {
   for (const char* text : kVariants) {
     const Spec spec = Spec::parse(text);
     const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
@@ -370,7 +370,7 @@ TEST(KernelVariants, name_options_that_their_kernels_declare) {
 // What may_refuse_everything excuses at one precision must run at another: each layout and each
 // variant. No device is needed to ask. A vector is the same in both layouts, so kernels of N = 1
 // alone may run it in either.
-TEST(KernelVariants, run_some_shape_at_some_precision) {
+TEST(KernelVariants, RunSomeShapeAtSomePrecision) {
   DeviceInfo gpu;
   gpu.kind = DeviceKind::cuda;
   gpu.compute_capability = 90;

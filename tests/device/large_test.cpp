@@ -47,7 +47,7 @@ std::vector<std::string> kernel_names() {
 
 class LargeTest : public testing::TestWithParam<std::string> {};
 
-TEST_P(LargeTest, offsets_are_64_bit) {
+TEST_P(LargeTest, OffsetsAre64Bit) {
   constexpr std::size_t kMaxPlanBytes = std::size_t{24} << 30;
   const Kernel& kernel = Registry<Kernel>::instance().at(GetParam());
   if (kernel.info().device == DeviceKind::host) GTEST_SKIP() << "minutes on a CPU";

@@ -86,7 +86,7 @@ CsrMatrix small_matrix() {
 
 class ReferenceTest : public testing::TestWithParam<DeviceKind> {};
 
-TEST_P(ReferenceTest, agrees_with_the_plain_loop_on_the_host) {
+TEST_P(ReferenceTest, AgreesWithThePlainLoopOnTheHost) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   Device& host = *find_device(DeviceKind::host);
   for (const NamedShape& shape : all_shapes()) {
@@ -109,7 +109,7 @@ TEST_P(ReferenceTest, agrees_with_the_plain_loop_on_the_host) {
   }
 }
 
-TEST(CudaReference, is_the_same_in_bands_of_one_row) {
+TEST(CudaReference, IsTheSameInBandsOfOneRow) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   Product product(small_matrix(), 70, Precision::fp16, Layout::row_major, ElementType::f32);
   const Verdict whole = product.check_on(device);
@@ -121,7 +121,7 @@ TEST(CudaReference, is_the_same_in_bands_of_one_row) {
   EXPECT_NEAR(whole.relative_frobenius, bands.relative_frobenius, 1e-12 * whole.relative_frobenius);
 }
 
-TEST_P(ReferenceTest, finds_one_wrong_element_and_says_where) {
+TEST_P(ReferenceTest, FindsOneWrongElementAndSaysWhere) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   for (const Layout layout : {Layout::row_major, Layout::col_major})
     for (const float wrong :
@@ -140,7 +140,7 @@ TEST_P(ReferenceTest, finds_one_wrong_element_and_says_where) {
     }
 }
 
-TEST_P(ReferenceTest, a_row_without_nonzeros_must_be_exactly_zero) {
+TEST_P(ReferenceTest, ARowWithoutNonzerosMustBeExactlyZero) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   Product product(small_matrix(), 8, Precision::fp16, Layout::row_major, ElementType::f16);
   ASSERT_EQ(product.a().row_length(100), 0);

@@ -39,7 +39,7 @@ std::map<std::string, std::set<std::string>> instructions_of(const std::string& 
   return out;
 }
 
-TEST(Sass, async_bcsr_multiplies_with_wgmma_and_copies_by_tma) {
+TEST(Sass, AsyncBcsrMultipliesWithWgmmaAndCopiesByTma) {
   if (Registry<Kernel>::instance().find("async_bcsr") == nullptr)
     GTEST_SKIP() << "built without code for compute capability 9.0a";
   if (std::system("cuobjdump --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no cuobjdump";

@@ -117,7 +117,7 @@ class TruncationTest : public testing::TestWithParam<Case> {
   Verdict verdict_;
 };
 
-TEST_P(TruncationTest, sums_that_fit_24_bits_are_exact) {
+TEST_P(TruncationTest, SumsThatFit24BitsAreExact) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   // Row i: 2^9 at column i, 1/8 at column j + 1, else 0. C = 2^17 + 2^-6 in 24 bits where the two
   // columns differ.
@@ -138,7 +138,7 @@ TEST_P(TruncationTest, sums_that_fit_24_bits_are_exact) {
 }
 
 // One term of 1 and 63 that lie just below its last bit: lost or kept, each costs less than 2^-23.
-TEST_P(TruncationTest, a_term_below_the_last_bit_costs_at_most_one_truncation) {
+TEST_P(TruncationTest, ATermBelowTheLastBitCostsAtMostOneTruncation) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const double sign : {1.0, -1.0}) {
     const double a_small = all_ones(-12), b_small = 0x1p-12;  // their product: almost 2^-23
@@ -161,7 +161,7 @@ TEST_P(TruncationTest, a_term_below_the_last_bit_costs_at_most_one_truncation) {
 
 // Products spread over 24 binades with all fraction bits set, in every order that 64 rows and
 // columns give: nothing comes near the bound but what it was derived from.
-TEST_P(TruncationTest, no_mix_of_exponents_passes_the_bound) {
+TEST_P(TruncationTest, NoMixOfExponentsPassesTheBound) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   double worst = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -184,7 +184,7 @@ TEST_P(TruncationTest, no_mix_of_exponents_passes_the_bound) {
   std::cout << "  error / bound " << worst << "\n";
 }
 
-TEST_P(TruncationTest, subnormal_products_and_inputs_err_by_no_more_than_a_flush) {
+TEST_P(TruncationTest, SubnormalProductsAndInputsErrByNoMoreThanAFlush) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const bool half = GetParam().precision == Precision::fp16;
   // fp16 has no products below 2^-48, so its subnormal inputs are tried instead.

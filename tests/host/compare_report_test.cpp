@@ -233,7 +233,7 @@ TEST(Comparison, SeveralRunsPerSideArePutTogether) {
   EXPECT_TRUE(comparison.notes.empty());
 }
 
-TEST(Comparison, ColdTimesOnDemand) {
+TEST(Comparison, TakesColdTimesOnDemand) {
   const Comparison comparison = compare({row_of("k", 10)}, {row_of("k", 10)}, {.cold = true});
   EXPECT_NEAR(comparison.cases.at(0).times->base_us, 20.1, 0.05);
 }

@@ -49,7 +49,7 @@ class Measured {
   std::normal_distribution<double> normal_;
 };
 
-TEST(RankTest, ExactTailOfSmallSamples) {
+TEST(RankTest, TheTailOfSmallSamplesIsExact) {
   const Times base = {1, 2, 3}, above = {4, 5, 6};
   EXPECT_DOUBLE_EQ(rank_test(base, above).p, 1.0 / 20);
   EXPECT_DOUBLE_EQ(rank_test(base, above).greater, 1);
@@ -84,7 +84,7 @@ TEST(EffectiveSize, FallsWithCorrelation) {
   EXPECT_LT(size(0.95), 40);
 }
 
-TEST(EffectiveSize, OfFewOrEqualSamples) {
+TEST(EffectiveSize, IsTheNumberOfFewOrEqualSamples) {
   EXPECT_EQ(effective_size(Times(10, 1.0)), 10);
   EXPECT_EQ(effective_size(Times{3, 1}), 2);
 }
@@ -292,7 +292,9 @@ TEST(Compare, SaysHowManyRunsWouldDo) {
   EXPECT_FALSE(runs_needed(unknown_shift(0), 0.005, 100, 0.05));
 }
 
-TEST(Compare, NoCases) { EXPECT_TRUE(decide({}, 0.005, 0.05, Procedure::holm).empty()); }
+TEST(Compare, OfNoCasesDecidesNothing) {
+  EXPECT_TRUE(decide({}, 0.005, 0.05, Procedure::holm).empty());
+}
 
 }  // namespace
 }  // namespace spmmbench

@@ -64,7 +64,7 @@ double needed_by_definition(const DenseMatrix& a, const DenseMatrix& b, int grou
   return static_cast<double>(needed) / static_cast<double>(units);
 }
 
-TEST(OperandPattern, has_a_bit_exactly_where_a_strip_has_a_nonzero) {
+TEST(OperandPattern, HasABitExactlyWhereAStripHasANonzero) {
   for (const auto& [rows, cols] : {std::pair{1, 1}, {33, 70}, {64, 1025}, {5, 1024}}) {
     const DenseMatrix d = random_dense(rows, cols, 0.03, 7);
     const OperandPattern of_a = OperandPattern::of_rows(to_csr(d, true));
@@ -80,7 +80,7 @@ TEST(OperandPattern, has_a_bit_exactly_where_a_strip_has_a_nonzero) {
   }
 }
 
-TEST(OperandPattern, of_columns_is_the_pattern_of_the_transpose_and_ignores_padding) {
+TEST(OperandPattern, OfColumnsIsThePatternOfTheTransposeAndIgnoresPadding) {
   const DenseMatrix d = random_dense(70, 45, 0.05, 3);
   const std::int64_t ld = 48;
   std::vector<float> padded(static_cast<std::size_t>(70 * ld), std::nanf(""));
@@ -97,7 +97,7 @@ TEST(OperandPattern, of_columns_is_the_pattern_of_the_transpose_and_ignores_padd
   EXPECT_EQ(direct.bits, expected.bits);
 }
 
-TEST(OperandPattern, needed_fraction_follows_its_definition) {
+TEST(OperandPattern, NeededFractionFollowsItsDefinition) {
   for (const double density : {0.0, 0.002, 0.02, 1.0}) {
     const DenseMatrix a = random_dense(150, 203, density, 1);
     const DenseMatrix b = random_dense(203, 170, density, 2);
@@ -112,7 +112,7 @@ TEST(OperandPattern, needed_fraction_follows_its_definition) {
   }
 }
 
-TEST(OperandPattern, format_counts_the_lines_that_survive) {
+TEST(OperandPattern, FormatCountsTheLinesThatSurvive) {
   CsrMatrix a{64, 20, {0}, {}, {}};
   for (int row = 0; row < 64; ++row) {
     if (row == 3 || row == 40) {

@@ -32,7 +32,7 @@ std::string sha256(const std::string& text, std::size_t piece, bool allow_instru
   return hash.hex();
 }
 
-TEST(Sha256, gives_the_digests_of_fips_180) {
+TEST(Sha256, GivesTheDigestsOfFips180) {
   const std::pair<std::string, const char*> vectors[] = {
       {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
       {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
@@ -49,7 +49,7 @@ TEST(Sha256, gives_the_digests_of_fips_180) {
         EXPECT_EQ(sha256(text, piece, allow_instructions), digest);
 }
 
-TEST(Sha256, of_a_matrix_covers_shape_columns_and_values) {
+TEST(Sha256, OfAMatrixCoversShapeColumnsAndValues) {
   const CsrMatrix csr = random_csr(20, 30, 100, 1);
   CsrMatrix wider = csr, other_value = csr;
   ++wider.cols;
@@ -62,7 +62,7 @@ TEST(Sha256, of_a_matrix_covers_shape_columns_and_values) {
             "9d908ecfb6b256def8b49a7c504e6c889c4b0e41fe6ce3e01863dd7b61a20aa0");
 }
 
-TEST(CsrCache, reads_what_it_wrote) {
+TEST(CsrCache, ReadsWhatItWrote) {
   const ScratchFolder folder;
   const std::string path = folder.file("a.csr");
   for (const auto& [rows, cols, entries] :
@@ -78,7 +78,7 @@ TEST(CsrCache, reads_what_it_wrote) {
     }
 }
 
-TEST(CsrCache, every_flipped_byte_and_every_truncation_is_refused) {
+TEST(CsrCache, EveryFlippedByteAndEveryTruncationIsRefused) {
   const ScratchFolder folder;
   write_csr_cache(folder.file("a.csr"), random_csr(4, 6, 12, 3), false);
   const std::string good = read_bytes(folder.file("a.csr"));
@@ -98,7 +98,7 @@ TEST(CsrCache, every_flipped_byte_and_every_truncation_is_refused) {
                         good.size(), good.size() + 1));
 }
 
-TEST(CsrCache, arrays_that_are_no_csr_are_refused_behind_valid_checksums) {
+TEST(CsrCache, ArraysThatAreNoCsrAreRefusedBehindValidChecksums) {
   const ScratchFolder folder;
   const std::string path = folder.file("a.csr");
   const CsrMatrix broken[] = {
@@ -112,7 +112,7 @@ TEST(CsrCache, arrays_that_are_no_csr_are_refused_behind_valid_checksums) {
   }
 }
 
-TEST(CsrCache, other_files_are_named) {
+TEST(CsrCache, OtherFilesAreNamed) {
   const ScratchFolder folder;
   EXPECT_TRUE(contains(
       error_of([&] { read_csr_cache(folder.write("a.csr", "CSR1 of somebody else's kind")); }),
@@ -128,7 +128,7 @@ DenseMatrix random_dense(std::int64_t rows, std::int64_t cols, std::uint64_t see
   return to_dense(random_csr(rows, cols, rows * cols / 2, seed));
 }
 
-TEST(DenseFile, reads_what_it_wrote) {
+TEST(DenseFile, ReadsWhatItWrote) {
   const ScratchFolder folder;
   for (const auto& [rows, cols] : {std::pair{1, 1}, {3, 50}, {50, 3}, {0, 4}, {4, 0}, {128, 129}}) {
     const DenseMatrix dense = random_dense(rows, cols, rows);
@@ -141,7 +141,7 @@ TEST(DenseFile, reads_what_it_wrote) {
   }
 }
 
-TEST(DenseFile, npy_of_every_kind_is_read) {
+TEST(DenseFile, NpyOfEveryKindIsRead) {
   const ScratchFolder folder;
   const DenseMatrix expected{2, 3, {1, -2, 3.5, 0, 65504, 0x1p-24F}};
   const std::vector<float> c = expected.values, f = {1, 0, -2, 65504, 3.5, 0x1p-24F};
@@ -161,7 +161,7 @@ TEST(DenseFile, npy_of_every_kind_is_read) {
     EXPECT_EQ(read_npy(folder.write("a.npy", bytes)), expected) << bytes.substr(10, 60);
 }
 
-TEST(DenseFile, other_npy_files_are_refused_with_the_reason) {
+TEST(DenseFile, OtherNpyFilesAreRefusedWithTheReason) {
   const ScratchFolder folder;
   const std::vector<float> six(6);
   const auto message = [&](const std::string& bytes) {
@@ -183,7 +183,7 @@ TEST(DenseFile, other_npy_files_are_refused_with_the_reason) {
   EXPECT_TRUE(contains(message(std::string("\x93NUMPY\x01\0\x02\0{}\n\n", 14)), "'descr'"));
 }
 
-TEST(DenseFile, a_bin_must_be_exactly_as_long_as_its_dims) {
+TEST(DenseFile, ABinMustBeExactlyAsLongAsItsDims) {
   const ScratchFolder folder;
   const std::string path = folder.write("a.bin", std::string(24, '\0'));
   EXPECT_EQ(read_bin(path, 2, 3), (DenseMatrix{2, 3, std::vector<float>(6)}));
@@ -196,7 +196,7 @@ TEST(DenseFile, a_bin_must_be_exactly_as_long_as_its_dims) {
       contains(error_of([&] { read_bin(path, 1LL << 40, 1LL << 40); }), "rows and columns"));
 }
 
-TEST(DenseFile, a_bin_of_16_bit_values_is_read_as_what_it_is_said_to_be) {
+TEST(DenseFile, ABinOf16BitValuesIsReadAsWhatItIsSaidToBe) {
   const ScratchFolder folder;
   const DenseMatrix expected{2, 2, {1, -2, 0.5F, 3}};
   std::vector<std::uint16_t> half, brain;
@@ -220,7 +220,7 @@ TEST(DenseFile, a_bin_of_16_bit_values_is_read_as_what_it_is_said_to_be) {
                 "take: say --bin-type fp32");
 }
 
-TEST(DenseFile, csr_keeps_nan_and_drops_both_zeros) {
+TEST(DenseFile, CsrKeepsNanAndDropsBothZeros) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const CsrMatrix csr = to_csr({2, 3, {0, nan, -0.0F, 1, 0, 2}});
   EXPECT_EQ(csr.row_ptr, (std::vector<std::int64_t>{0, 1, 3}));
@@ -249,7 +249,7 @@ std::string some_text(std::size_t bytes) {
   return out;
 }
 
-TEST(Gzip, unpacks_what_it_packed_and_what_is_concatenated) {
+TEST(Gzip, UnpacksWhatItPackedAndWhatIsConcatenated) {
   const ScratchFolder folder;
   for (const std::size_t bytes : {0, 1, 511, 512, 513, 262143, 262144, 262145, 3000000}) {
     const std::string text = some_text(bytes), packed = gzip(folder, text);
@@ -260,7 +260,7 @@ TEST(Gzip, unpacks_what_it_packed_and_what_is_concatenated) {
   }
 }
 
-TEST(Gzip, every_truncation_and_corruption_is_an_error) {
+TEST(Gzip, EveryTruncationAndCorruptionIsAnError) {
   const ScratchFolder folder;
   const std::string text = some_text(2000), packed = gzip(folder, text);
   for (std::size_t size = 0; size < packed.size(); ++size) {
@@ -289,7 +289,7 @@ std::string tar_member(const std::string& name, const std::string& content, char
   return header + content + std::string((512 - content.size() % 512) % 512, '\0');
 }
 
-TEST(Archive, the_matrix_of_a_suitesparse_archive_is_the_member_called_as_its_folder) {
+TEST(Archive, TheMatrixOfASuitesparseArchiveIsTheMemberCalledAsItsFolder) {
   const ScratchFolder folder;
   const std::string end(1024, '\0');
   for (const std::size_t bytes : {0, 511, 512, 700000}) {
@@ -304,7 +304,7 @@ TEST(Archive, the_matrix_of_a_suitesparse_archive_is_the_member_called_as_its_fo
   }
 }
 
-TEST(Archive, without_that_member_or_its_end_it_is_refused) {
+TEST(Archive, WithoutThatMemberOrItsEndItIsRefused) {
   const ScratchFolder folder;
   const auto message = [&](const std::string& tar) {
     return error_of([&] { unpack_matrix_text(folder.write("a.tar.gz", gzip(folder, tar))); });
@@ -316,7 +316,7 @@ TEST(Archive, without_that_member_or_its_end_it_is_refused) {
   EXPECT_TRUE(contains(message(tar_member("a/", "", '5')), "got none"));
 }
 
-TEST(Output, the_extension_tells_the_format_and_every_format_reads_back) {
+TEST(Output, TheExtensionTellsTheFormatAndEveryFormatReadsBack) {
   const ScratchFolder folder;
   const CsrMatrix csr = random_csr(40, 60, 500, 5);
   CsrMatrix nonzeros = to_csr(to_dense(csr));
@@ -335,7 +335,7 @@ TEST(Output, the_extension_tells_the_format_and_every_format_reads_back) {
                        "ends in .mtx, .mtx.gz, .csr, .npy or .bin"));
 }
 
-TEST(Output, a_huge_sparse_matrix_is_not_made_dense) {
+TEST(Output, AHugeSparseMatrixIsNotMadeDense) {
   const ScratchFolder folder;
   const CsrMatrix huge{100000, 100000, std::vector<std::int64_t>(100001), {}, {}};
   EXPECT_EQ(error_of([&] { write_matrix(folder.file("a.npy"), huge, false); }),
@@ -343,7 +343,7 @@ TEST(Output, a_huge_sparse_matrix_is_not_made_dense) {
                 ": expected a dense matrix of at most 4.0 GB, got 100000 x 100000: 40.0 GB");
 }
 
-TEST(Output, a_full_disk_is_one_line) {
+TEST(Output, AFullDiskIsOneLine) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   const ScratchFolder folder;
   std::filesystem::create_symlink("/dev/full", folder.file("a.csr"));

@@ -18,7 +18,7 @@
 namespace spmmbench::test {
 namespace {
 
-TEST(ExpandInputs, folders_lists_and_specs_become_paths_in_order) {
+TEST(ExpandInputs, FoldersListsAndSpecsBecomePathsInOrder) {
   const ScratchFolder folder;
   for (const char* const name : {"m/b.mtx", "m/a.csr", "m/deep/c.mtx.gz", "m/notes.txt", "z.npy"})
     folder.write(name, "x");
@@ -31,7 +31,7 @@ TEST(ExpandInputs, folders_lists_and_specs_become_paths_in_order) {
                                       folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
 }
 
-TEST(ExpandInputs, what_is_not_there_is_an_error) {
+TEST(ExpandInputs, WhatIsNotThereIsAnError) {
   const ScratchFolder folder;
   EXPECT_EQ(error_of([&] { expand_inputs({folder.file("a.mtx")}); }),
             folder.file("a.mtx") + ": no such file");
@@ -44,7 +44,7 @@ TEST(ExpandInputs, what_is_not_there_is_an_error) {
             itself + ": lists within lists go too deep");
 }
 
-TEST(LoadInput, values_of_a_pattern_are_drawn_by_position_and_seed) {
+TEST(LoadInput, ValuesOfAPatternAreDrawnByPositionAndSeed) {
   const ScratchFolder folder;
   CsrMatrix pattern = random_csr(50, 70, 400, 2);
   pattern.values.clear();
@@ -65,7 +65,7 @@ TEST(LoadInput, values_of_a_pattern_are_drawn_by_position_and_seed) {
   EXPECT_EQ(other.sha256, text.sha256);
 }
 
-TEST(LoadInput, the_same_matrix_from_every_format_is_the_same) {
+TEST(LoadInput, TheSameMatrixFromEveryFormatIsTheSame) {
   const ScratchFolder folder;
   const CsrMatrix csr = to_csr(to_dense(random_csr(30, 20, 200, 4)));
   write_matrix_market(folder.file("one.mtx"), csr, false);
@@ -86,7 +86,7 @@ TEST(LoadInput, the_same_matrix_from_every_format_is_the_same) {
   }
 }
 
-TEST(LoadInput, generators_are_found_by_name_and_their_options_checked) {
+TEST(LoadInput, GeneratorsAreFoundByNameAndTheirOptionsChecked) {
   for (const Generator* generator : Registry<Generator>::instance().sorted()) {
     EXPECT_NE(error_of([&] {
                 load_input("gen:" + generator->name() + "?no_such_option=1", {});
@@ -101,7 +101,7 @@ TEST(LoadInput, generators_are_found_by_name_and_their_options_checked) {
             std::string::npos);
 }
 
-TEST(LoadInput, misuse_is_one_line) {
+TEST(LoadInput, MisuseIsOneLine) {
   const ScratchFolder folder;
   const std::string text = folder.write("a.mtx", "x"), bin = folder.write("a.bin", "abcd");
   EXPECT_NE(error_of([&] { load_input(bin, {}); }).find("expected --dims ROWS COLS"),
@@ -117,7 +117,7 @@ TEST(LoadInput, misuse_is_one_line) {
             std::string::npos);
 }
 
-TEST(Prune, the_smallest_blocks_go) {
+TEST(Prune, TheSmallestBlocksGo) {
   // Norms of the 2 x 2 blocks (edges smaller): 1, 9, 4 / 16, 0.25, NaN
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const DenseMatrix dense{3, 5, {1, 0, 0, 3, 0, 0, 0, 0, 0, 2, 0, 4, 0.5, 0, nan}};
@@ -136,7 +136,7 @@ TEST(Prune, the_smallest_blocks_go) {
   EXPECT_EQ(left(1), "");
 }
 
-TEST(Prune, random_blocks_are_whole_counted_and_repeatable) {
+TEST(Prune, RandomBlocksAreWholeCountedAndRepeatable) {
   const DenseMatrix dense{64, 96, std::vector<float>(64 * 96, 1.0F)};
   const auto pruned = [&](std::uint64_t seed) {
     DenseMatrix out = dense;
@@ -154,7 +154,7 @@ std::string left_after(const DenseMatrix& dense, const std::string& spec, std::u
   return fmt::format("{}", fmt::join(pruned.values, " "));
 }
 
-TEST(Prune, the_smallest_magnitudes_go_and_of_equal_ones_the_first) {
+TEST(Prune, TheSmallestMagnitudesGoAndOfEqualOnesTheFirst) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const DenseMatrix dense{2, 4, {3, -1, 2, 2, -2, nan, 0.5F, -4}};
   EXPECT_EQ(left_after(dense, "magnitude:0"), "3 -1 2 2 -2 nan 0.5 -4");
@@ -164,7 +164,7 @@ TEST(Prune, the_smallest_magnitudes_go_and_of_equal_ones_the_first) {
   EXPECT_EQ(left_after(dense, "magnitude:1"), "0 0 0 0 0 0 0 0");
 }
 
-TEST(Prune, random_values_are_counted_and_repeatable) {
+TEST(Prune, RandomValuesAreCountedAndRepeatable) {
   const DenseMatrix dense{100, 37, std::vector<float>(3700, 1.0F)};
   EXPECT_EQ(left_after(dense, "random:0.6"), left_after(dense, "random:0.6"));
   EXPECT_NE(left_after(dense, "random:0.6"), left_after(dense, "random:0.6", 2));
@@ -173,7 +173,7 @@ TEST(Prune, random_values_are_counted_and_repeatable) {
   EXPECT_EQ(to_csr(pruned).nnz(), 1480);
 }
 
-TEST(Prune, two_of_four_neighbours_stay) {
+TEST(Prune, TwoOfFourNeighboursStay) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const DenseMatrix dense{2, 7, {1, -4, 3, 2, 5, 6, 4, 1, 1, 1, nan, 2, 0, 0}};
   EXPECT_EQ(left_after(dense, "2:4"), "0 -4 3 0 5 6 0 0 0 1 nan 2 0 0");
@@ -181,7 +181,7 @@ TEST(Prune, two_of_four_neighbours_stay) {
   EXPECT_EQ(left_after(narrow, "2:4"), "1 2");
 }
 
-TEST(LoadInput, a_bin_may_tell_its_size_in_its_name) {
+TEST(LoadInput, ABinMayTellItsSizeInItsName) {
   const ScratchFolder folder;
   const CsrMatrix csr = to_csr(to_dense(random_csr(30, 20, 200, 4)));
   write_bin(folder.file("q.30x20.bin"), to_dense(csr));
@@ -196,7 +196,7 @@ TEST(LoadInput, a_bin_may_tell_its_size_in_its_name) {
   }
 }
 
-TEST(Prune, malformed_specs_are_refused) {
+TEST(Prune, MalformedSpecsAreRefused) {
   DenseMatrix dense{2, 2, {1, 2, 3, 4}};
   for (const char* const spec :
        {"", "block", "block:64:0.9", "block:0x4:0.5", "block:2x2:1.5", "block:2x2:-0.1",

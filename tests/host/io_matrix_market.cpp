@@ -76,7 +76,7 @@ Sample random_sample(std::uint64_t seed) {
   return out;
 }
 
-TEST(MatrixMarket, reads_what_any_writer_means) {
+TEST(MatrixMarket, ReadsWhatAnyWriterMeans) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const Sample sample = random_sample(seed);
     const MatrixMarketMatrix read = parse(sample.text, 1 + seed % 97, 1 + seed % 3);
@@ -85,7 +85,7 @@ TEST(MatrixMarket, reads_what_any_writer_means) {
   }
 }
 
-TEST(MatrixMarket, cuts_at_every_byte_give_the_same_matrix) {
+TEST(MatrixMarket, CutsAtEveryByteGiveTheSameMatrix) {
   for (const std::uint64_t seed : {3U, 4U, 9U}) {
     const Sample sample = random_sample(seed);
     for (std::size_t chunk = 1; chunk <= sample.text.size(); ++chunk)
@@ -93,7 +93,7 @@ TEST(MatrixMarket, cuts_at_every_byte_give_the_same_matrix) {
   }
 }
 
-TEST(MatrixMarket, cuts_at_every_byte_give_the_same_error) {
+TEST(MatrixMarket, CutsAtEveryByteGiveTheSameError) {
   const std::string bodies[] = {"1 1 1\n2 2 2\n\n3 x 3\n1 1 1\n4 4 4\n", "1 1 1\n2 2 2\n",
                                 "1 1 1\n2 2 2\n3 3 3\n1 2 4\n\n1 3 5\nx\n",
                                 "1 1 1\n2 2 2\n3 3 3\n4 4 4"};
@@ -105,7 +105,7 @@ TEST(MatrixMarket, cuts_at_every_byte_give_the_same_error) {
   }
 }
 
-TEST(MatrixMarket, rounds_values_as_strtof_does) {
+TEST(MatrixMarket, RoundsValuesAsStrtofDoes) {
   std::mt19937_64 random(1);
   std::vector<std::string> values = {
       "1",
@@ -159,7 +159,7 @@ TEST(MatrixMarket, rounds_values_as_strtof_does) {
   }
 }
 
-TEST(MatrixMarket, arrays_keep_every_entry_in_column_order) {
+TEST(MatrixMarket, ArraysKeepEveryEntryInColumnOrder) {
   const std::string head = "%%MatrixMarket matrix array real ";
   for (const std::size_t chunk : {1, 3, 1000}) {
     EXPECT_EQ(parse(head + "general\n2 3\n1\n2\n0\n4\n5\n6\n", chunk).csr,
@@ -174,12 +174,12 @@ TEST(MatrixMarket, arrays_keep_every_entry_in_column_order) {
   EXPECT_EQ(parse(head + "symmetric\n0 0\n").csr, (CsrMatrix{0, 0, {0}, {}, {}}));
 }
 
-TEST(MatrixMarket, empty_matrices_are_matrices) {
+TEST(MatrixMarket, EmptyMatricesAreMatrices) {
   EXPECT_EQ(parse(kReal + std::string("0 0 0")).csr, (CsrMatrix{}));
   EXPECT_EQ(parse(kReal + std::string("2 3 0\n\n \n")).csr, (CsrMatrix{2, 3, {0, 0, 0}, {}, {}}));
 }
 
-TEST(MatrixMarket, indices_may_have_any_number_of_zeros_in_front) {
+TEST(MatrixMarket, IndicesMayHaveAnyNumberOfZerosInFront) {
   const std::string zeros(40, '0');
   EXPECT_EQ(parse(kReal + ("2 " + zeros + "3 1\n+" + zeros + "2 " + zeros + "3 7\n")).csr,
             (CsrMatrix{2, 3, {0, 0, 1}, {2}, {7}}));
@@ -190,12 +190,12 @@ TEST(MatrixMarket, indices_may_have_any_number_of_zeros_in_front) {
                           std::string_view(index).size() > 40 ? "..." : ""));
 }
 
-TEST(MatrixMarket, duplicates_add_up_in_fp64) {
+TEST(MatrixMarket, DuplicatesAddUpInFp64) {
   EXPECT_EQ(parse(kReal + std::string("1 1 3\n1 1 1e8\n1 1 1\n1 1 -1e8\n")).csr.values,
             std::vector<float>{1});
 }
 
-TEST(MatrixMarket, one_row_that_holds_everything_backwards) {
+TEST(MatrixMarket, OneRowThatHoldsEverythingBackwardsIsSorted) {
   std::string text = kReal + std::string("3 5000 5000\n");
   for (int col = 5000; col >= 1; --col) text += fmt::format("2 {} {}\n", col, col);
   const CsrMatrix csr = parse(text, 100).csr;
@@ -206,7 +206,7 @@ TEST(MatrixMarket, one_row_that_holds_everything_backwards) {
   }
 }
 
-TEST(MatrixMarket, sizes_beyond_32_bits_are_refused_before_anything_is_allocated) {
+TEST(MatrixMarket, SizesBeyond32BitsAreRefusedBeforeAnythingIsAllocated) {
   const std::string pattern = "%%MatrixMarket matrix coordinate pattern general\n";
   EXPECT_EQ(message(pattern + "1000000000000 3 1\n1 1\n"),
             "a.mtx:2: expected at most 2147483647 rows and columns (32-bit indices), got "
@@ -231,7 +231,7 @@ struct BadFile {
   std::string text, message;
 };
 
-TEST(MatrixMarket, bad_files_get_one_line_that_says_where_and_what) {
+TEST(MatrixMarket, BadFilesGetOneLineThatSaysWhereAndWhat) {
   const std::string banner =
       "a.mtx:1: expected '%%MatrixMarket matrix coordinate|array real|double|integer|pattern "
       "general|symmetric|skew-symmetric', got ";
@@ -323,7 +323,7 @@ TEST(MatrixMarket, bad_files_get_one_line_that_says_where_and_what) {
     EXPECT_EQ(message(file.text).substr(0, file.message.size()), file.message) << file.text;
 }
 
-TEST(MatrixMarket, files_are_read_as_text_is) {
+TEST(MatrixMarket, FilesAreReadAsTextIs) {
   const ScratchFolder folder;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Sample sample = random_sample(seed);
@@ -339,7 +339,7 @@ TEST(MatrixMarket, files_are_read_as_text_is) {
       std::string::npos);
 }
 
-TEST(MatrixMarket, large_files_do_not_depend_on_the_threads) {
+TEST(MatrixMarket, LargeFilesDoNotDependOnTheThreads) {
   std::mt19937_64 random(11);
   std::string text = kReal + std::string("20000 15000 200000\n");
   for (int i = 0; i < 200000; ++i)
@@ -350,7 +350,7 @@ TEST(MatrixMarket, large_files_do_not_depend_on_the_threads) {
   for (const int threads : {2, 3, 8}) EXPECT_EQ(parse(text, 1 << 12, threads).csr, one);
 }
 
-TEST(MatrixMarket, reads_back_what_it_writes) {
+TEST(MatrixMarket, ReadsBackWhatItWrites) {
   const ScratchFolder folder;
   const std::pair<std::int64_t, std::int64_t> shapes[] = {{0, 0},   {0, 5},   {5, 0},    {1, 1},
                                                           {300, 7}, {7, 300}, {1, 40000}};
@@ -366,7 +366,7 @@ TEST(MatrixMarket, reads_back_what_it_writes) {
       }
 }
 
-TEST(MatrixMarket, an_unwritable_path_is_one_line_and_leaves_nothing) {
+TEST(MatrixMarket, AnUnwritablePathIsOneLineAndLeavesNothing) {
   const ScratchFolder folder;
   folder.write("file", "");
   EXPECT_EQ(error_of([&] { write_matrix_market(folder.file("file/a.mtx"), CsrMatrix{}, false); }),

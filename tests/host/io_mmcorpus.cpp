@@ -62,7 +62,7 @@ const char* our_refusal(const std::string& file, const std::string& bytes) {
   return is_complex(bytes) ? "'complex'" : nullptr;
 }
 
-TEST(MatrixMarketCorpus, every_file_gets_its_expected_outcome) {
+TEST(MatrixMarketCorpus, EveryFileGetsItsExpectedOutcome) {
   std::ifstream list(corpus() / "EXPECTED.csv");
   if (!list) GTEST_SKIP() << "no " << corpus();
   std::string line;

@@ -28,7 +28,7 @@ CsrMatrix with(const std::string& member, const std::string& bytes) {
   return csr_from_npz(members, "f");
 }
 
-TEST(Npz, arrays_of_every_type_give_the_same_matrix) {
+TEST(Npz, ArraysOfEveryTypeGiveTheSameMatrix) {
   EXPECT_EQ(csr_from_npz(matrix(), "f"), kExpected);
   EXPECT_EQ(with("indices", vector_npy("<i8", std::vector<std::int64_t>{0, 3, 1})), kExpected);
   EXPECT_EQ(with("indptr", vector_npy("<i8", std::vector<std::int64_t>{0, 2, 2, 3})), kExpected);
@@ -45,14 +45,14 @@ TEST(Npz, arrays_of_every_type_give_the_same_matrix) {
             kExpected);
 }
 
-TEST(Npz, columns_are_sorted_and_repeated_ones_added) {
+TEST(Npz, ColumnsAreSortedAndRepeatedOnesAdded) {
   EXPECT_EQ(with("indices", vector_npy("<i4", std::vector<std::int32_t>{3, 0, 1})).col_idx,
             kExpected.col_idx);
   const CsrMatrix summed = with("indices", vector_npy("<i4", std::vector<std::int32_t>{2, 2, 1}));
   EXPECT_EQ(summed, csr_of(3, 4, {{{0, 2}, -0.5}, {{2, 1}, 4}}));
 }
 
-TEST(Npz, arrays_that_do_not_fit_together_are_refused) {
+TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
   const auto refusal = [](const std::string& member, const std::string& bytes) {
     return error_of([&] { with(member, bytes); });
   };

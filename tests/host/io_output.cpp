@@ -19,7 +19,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(OutputFile, appears_when_it_is_complete_and_its_folders_with_it) {
+TEST(OutputFile, AppearsWhenItIsCompleteAndItsFoldersWithIt) {
   const ScratchFolder folder;
   const std::string path = folder.file("new/deep/out");
   {
@@ -35,7 +35,7 @@ TEST(OutputFile, appears_when_it_is_complete_and_its_folders_with_it) {
   EXPECT_FALSE(fs::exists(path + ".part"));
 }
 
-TEST(OutputFile, replaces_what_a_link_leads_to_and_keeps_its_mode) {
+TEST(OutputFile, ReplacesWhatALinkLeadsToAndKeepsItsMode) {
   const ScratchFolder folder;
   const std::string target = folder.write("data/target", "old"), link = folder.file("link");
   ::chmod(target.c_str(), 0640);
@@ -53,7 +53,7 @@ TEST(OutputFile, replaces_what_a_link_leads_to_and_keeps_its_mode) {
   EXPECT_TRUE(contains(error_of([&] { write_file(folder.file("loop"), "x"); }), "symbolic links"));
 }
 
-TEST(OutputFile, does_not_follow_a_link_at_its_temporary_name) {
+TEST(OutputFile, DoesNotFollowALinkAtItsTemporaryName) {
   const ScratchFolder folder;
   const std::string victim = folder.write("victim", "precious"), path = folder.file("out");
   fs::create_symlink(victim, path + ".part");
@@ -61,7 +61,7 @@ TEST(OutputFile, does_not_follow_a_link_at_its_temporary_name) {
   EXPECT_EQ(read_bytes(victim), "precious");
 }
 
-TEST(OutputFile, has_one_writer_and_takes_over_what_a_killed_one_left) {
+TEST(OutputFile, HasOneWriterAndTakesOverWhatAKilledOneLeft) {
   const ScratchFolder folder;
   const std::string path = folder.file("out");
   {
@@ -73,7 +73,7 @@ TEST(OutputFile, has_one_writer_and_takes_over_what_a_killed_one_left) {
   EXPECT_EQ(read_bytes(path), "whole");
 }
 
-TEST(OutputFile, is_written_as_it_comes_to_a_device_or_a_pipe) {
+TEST(OutputFile, IsWrittenAsItComesToADeviceOrAPipe) {
   const ScratchFolder folder;
   const std::string full = error_of([] { write_file("/dev/full", "x"); });
   EXPECT_EQ(full, "/dev/full: cannot be written: No space left on device");
@@ -89,7 +89,7 @@ TEST(OutputFile, is_written_as_it_comes_to_a_device_or_a_pipe) {
   EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
-TEST(OutputFile, is_no_input) {
+TEST(OutputFile, IsNoInput) {
   const ScratchFolder folder;
   const std::string a = folder.write("a", "x"), link = folder.file("link");
   fs::create_symlink(a, link);

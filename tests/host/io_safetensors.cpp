@@ -57,7 +57,7 @@ std::vector<Tensor> model() {
            bytes_of_values(std::vector<double>(kValues.begin(), kValues.end()))}};
 }
 
-TEST(Safetensors, a_tensor_of_every_float_type_is_read) {
+TEST(Safetensors, ATensorOfEveryFloatTypeIsRead) {
   const ScratchFolder folder;
   const std::string path = folder.write("m.safetensors", safetensors(model()));
   for (const char* const name : {"l.0.w", "l.1.w", "head", "wide"})
@@ -68,7 +68,7 @@ TEST(Safetensors, a_tensor_of_every_float_type_is_read) {
   EXPECT_EQ(matrix.csr, to_csr(kMatrix));
 }
 
-TEST(Safetensors, paths_globs_and_folders_become_their_matrices) {
+TEST(Safetensors, PathsGlobsAndFoldersBecomeTheirMatrices) {
   const ScratchFolder folder;
   const std::string path = folder.write("m/m.safetensors", safetensors(model()));
   const auto full = [&](const char* name) { return path + ":" + name; };
@@ -85,7 +85,7 @@ TEST(Safetensors, paths_globs_and_folders_become_their_matrices) {
             folder.file("n.safetensors") + ":w: no such file");
 }
 
-TEST(Safetensors, a_broken_file_in_a_folder_costs_its_own_rows_only) {
+TEST(Safetensors, ABrokenFileInAFolderCostsItsOwnRowsOnly) {
   const ScratchFolder folder;
   const std::string bad = folder.write("a.safetensors", "short");
   const std::string good = folder.write("b.safetensors", safetensors({model()[0]}));
@@ -94,7 +94,7 @@ TEST(Safetensors, a_broken_file_in_a_folder_costs_its_own_rows_only) {
             bad + ": expected a safetensors file, got 5 bytes");
 }
 
-TEST(Safetensors, a_file_of_one_matrix_needs_no_name) {
+TEST(Safetensors, AFileOfOneMatrixNeedsNoName) {
   const ScratchFolder folder;
   const std::string one = folder.write("one.safetensors", safetensors({model()[0], model()[1]}));
   EXPECT_EQ(load_input(one, {}).a.csr, to_csr(kMatrix));
@@ -103,7 +103,7 @@ TEST(Safetensors, a_file_of_one_matrix_needs_no_name) {
             fmt::format("{}: expected {}:NAME, one of its 4 matrices", two, two));
 }
 
-TEST(Safetensors, what_is_no_matrix_of_floats_is_refused_by_name) {
+TEST(Safetensors, WhatIsNoMatrixOfFloatsIsRefusedByName) {
   const ScratchFolder folder;
   const std::string path = folder.write("m.safetensors", safetensors(model()));
   const auto refusal = [&](const char* name) {
@@ -127,7 +127,7 @@ std::string tensor(const char* name, const char* shape, int begin, int end) {
                      begin, end);
 }
 
-TEST(Safetensors, offsets_must_cover_the_data_once) {
+TEST(Safetensors, OffsetsMustCoverTheDataOnce) {
   const auto two = [](int begin, int end) {
     return fmt::format("{{{},{}}}", tensor("a", "[2]", 0, 8), tensor("b", "[2]", begin, end));
   };
@@ -150,7 +150,7 @@ TEST(Safetensors, offsets_must_cover_the_data_once) {
             "expected data_offsets of 'a' that hold its too many F32 values, got 8 bytes");
 }
 
-TEST(Safetensors, headers_of_another_structure_are_refused) {
+TEST(Safetensors, HeadersOfAnotherStructureAreRefused) {
   const std::string expected =
       "safetensors header: expected {name: {dtype, shape, data_offsets}}, got ";
   EXPECT_EQ(complaint("[]"), expected + "a list");
@@ -173,7 +173,7 @@ TEST(Safetensors, headers_of_another_structure_are_refused) {
   EXPECT_EQ(complaint(std::string(1 << 20, '[')), expected + "a list");
 }
 
-TEST(Safetensors, the_header_is_bounded) {
+TEST(Safetensors, TheHeaderIsBounded) {
   const auto refusal = [](const std::string& file) {
     return error_of([&] { parse_safetensors(file, "f"); });
   };

@@ -6,7 +6,7 @@
 namespace spmmbench::test {
 namespace {
 
-TEST(Smtx, a_pattern_is_read_and_its_values_drawn) {
+TEST(Smtx, APatternIsReadAndItsValuesDrawn) {
   const CsrMatrix expected = csr_of(3, 4, {{{0, 0}, 1}, {{0, 3}, 1}, {{2, 1}, 1}}, true);
   EXPECT_EQ(parse_smtx("3, 4, 3\n0 2 2 3\n0 3 1\n", "f"), expected);
   EXPECT_EQ(parse_smtx("3,4,3\r\n0 2 2 3 \r\n0 3 1", "f"), expected);
@@ -22,7 +22,7 @@ TEST(Smtx, a_pattern_is_read_and_its_values_drawn) {
   EXPECT_EQ(matrix.csr.values.size(), 3U);
 }
 
-TEST(Smtx, broken_files_are_refused_with_the_line) {
+TEST(Smtx, BrokenFilesAreRefusedWithTheLine) {
   const auto refusal = [](const std::string& text) {
     return error_of([&] { parse_smtx(text, "f"); });
   };

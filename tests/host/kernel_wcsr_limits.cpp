@@ -41,7 +41,7 @@ TEST(AsyncWcsrLimits, PredictsBytesBeyond32Bits) {
   EXPECT_GT(ask(1000, 2'000'000'000, 128).device_bytes, std::size_t{1} << 34);
 }
 
-TEST(AsyncWcsrLimits, RefusesMoreStripsThanAGridHolds) {
+TEST(AsyncWcsrLimits, RefusesMoreFeatureTilesThanAGridHolds) {
   if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
     GTEST_SKIP() << "built without CUDA";
   EXPECT_TRUE(ask(10, 10, 65535 * 4 * 64).ok);

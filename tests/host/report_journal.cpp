@@ -56,7 +56,7 @@ class JournalTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-TEST_F(JournalTest, becomes_a_document_and_a_csv) {
+TEST_F(JournalTest, BecomesADocumentAndACsv) {
   ResultRow baseline = row_of("cusparse_csr_default", 100);
   baseline.precision = "fp32";
   baseline.baseline = true;
@@ -73,7 +73,7 @@ TEST_F(JournalTest, becomes_a_document_and_a_csv) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
 }
 
-TEST_F(JournalTest, is_gone_on_with_and_a_cut_line_is_passed_over) {
+TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
   ResultRow failed = row_of("b", 2);
   failed.status = Status::failed;
   leave({row_of("a", 1), failed});
@@ -90,7 +90,7 @@ TEST_F(JournalTest, is_gone_on_with_and_a_cut_line_is_passed_over) {
   EXPECT_DOUBLE_EQ(document.rows[1].hot->median_us, 3);
 }
 
-TEST_F(JournalTest, of_an_interrupted_run_stays_beside_a_valid_document) {
+TEST_F(JournalTest, OfAnInterruptedRunStaysBesideAValidDocument) {
   Journal interrupted = open(Earlier::keep);
   interrupted.append(row_of("a", 1));
   EXPECT_FALSE(interrupted.finish({}, false));
@@ -98,7 +98,7 @@ TEST_F(JournalTest, of_an_interrupted_run_stays_beside_a_valid_document) {
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }
 
-TEST_F(JournalTest, with_rows_is_given_up_only_when_that_is_asked_for) {
+TEST_F(JournalTest, WithRowsIsGivenUpOnlyWhenThatIsAskedFor) {
   leave({row_of("a", 1)});
   EXPECT_NE(test::error_of([&] { open(Earlier::keep); }).find("--overwrite"), std::string::npos);
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
@@ -107,7 +107,7 @@ TEST_F(JournalTest, with_rows_is_given_up_only_when_that_is_asked_for) {
   open(Earlier::keep);  // nothing is lost with it
 }
 
-TEST_F(JournalTest, of_another_build_device_seed_or_protocol_is_refused) {
+TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   context_.protocol["noise_limit"] = "0.01";
   leave({row_of("a", 1)});
   const RunContext own = context_;
@@ -128,7 +128,7 @@ TEST_F(JournalTest, of_another_build_device_seed_or_protocol_is_refused) {
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }
 
-TEST_F(JournalTest, gives_up_the_rows_of_a_matrix_that_was_replaced) {
+TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   leave({row_of("a", 1), row_of("b", 1)});
   Journal again = open(Earlier::take_over);
   EXPECT_EQ(again.append(row_of("c", 1, "11aa")), 2U);
@@ -138,7 +138,7 @@ TEST_F(JournalTest, gives_up_the_rows_of_a_matrix_that_was_replaced) {
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
 }
 
-TEST_F(JournalTest, loses_only_the_line_that_is_damaged_and_names_it) {
+TEST_F(JournalTest, LosesOnlyTheLineThatIsDamagedAndNamesIt) {
   leave({row_of("a", 1), row_of("b", 2), row_of("c", 3)});
   const std::string whole = test::read_bytes(journal());
   std::mt19937_64 random(5);
@@ -165,7 +165,7 @@ TEST_F(JournalTest, loses_only_the_line_that_is_damaged_and_names_it) {
   }
 }
 
-TEST_F(JournalTest, that_cannot_be_read_back_leaves_no_complete_document) {
+TEST_F(JournalTest, ThatCannotBeReadBackLeavesNoCompleteDocument) {
   Journal run = open(Earlier::keep);
   run.append(row_of("a", 1));
   run.append(row_of("b", 2));
@@ -182,13 +182,13 @@ TEST_F(JournalTest, that_cannot_be_read_back_leaves_no_complete_document) {
   EXPECT_EQ(kernels_of(document), Names{"a"});
 }
 
-TEST_F(JournalTest, has_one_writer) {
+TEST_F(JournalTest, HasOneWriter) {
   const Journal first = open(Earlier::keep);
   EXPECT_NE(test::error_of([&] { open(Earlier::take_over); }).find("another run is writing it"),
             std::string::npos);
 }
 
-TEST_F(JournalTest, of_a_csv_alone_stays_so_that_the_csv_can_be_gone_on_with) {
+TEST_F(JournalTest, OfACsvAloneStaysSoThatTheCsvCanBeGoneOnWith) {
   const std::string csv = folder_.file("out.csv");
   for (const char* kernel : {"a", "b"}) {
     Journal run({"", csv}, context_, Earlier::take_over);
@@ -201,7 +201,7 @@ TEST_F(JournalTest, of_a_csv_alone_stays_so_that_the_csv_can_be_gone_on_with) {
   EXPECT_TRUE(fresh.finish({}, true)) << "a run that ended needs no leave to be replaced";
 }
 
-TEST_F(JournalTest, of_unwritable_outputs_is_not_begun) {
+TEST_F(JournalTest, OfUnwritableOutputsIsNotBegun) {
   folder_.write("file", "");
   EXPECT_THROW(Journal({folder_.file("file/out.json"), ""}, context_, Earlier::keep), Error);
   EXPECT_THROW(Journal({folder_.path().string(), ""}, context_, Earlier::keep), Error);

@@ -35,7 +35,7 @@ TEST(Noise, FallsWithTheSquareRootOfTheSampleCount) {
   EXPECT_TRUE(std::isinf(relative_noise(std::vector<double>{1, 1, 1})));
 }
 
-TEST(GeometricMean, OfPowers) {
+TEST(GeometricMean, OfPowersIsThePowerOfTheMeanExponent) {
   EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{1, 4, 16}), 4);
   EXPECT_EQ(geometric_mean({}), 0);
 }
