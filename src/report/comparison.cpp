@@ -134,8 +134,7 @@ void judge_times(Comparison& comparison, bool on_cpu) {
   for (const ComparedCase& one : comparison.cases)
     if (one.times) shifts.push_back(one.times->shift);
   const std::vector<Decision> decisions =
-      decide(shifts, alpha_share(comparison.options), comparison.limit_of_cases(),
-             Procedure::benjamini_hochberg);
+      decide(shifts, alpha_share(comparison.options), comparison.limit_of_cases(), Family::cases);
   auto decision = decisions.begin();
   for (ComparedCase& one : comparison.cases)
     if (one.times) {

@@ -105,7 +105,7 @@ std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases
         {pool.kind, pool.name, static_cast<int>(members.size()), shifts.back(), Decision{}});
   }
   const std::vector<Decision> decisions =
-      decide(shifts, alpha_share(options), options.resolve, Procedure::holm);
+      decide(shifts, alpha_share(options), options.resolve, Family::geometric_means);
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].decision = decisions[i];
   return groups;
 }

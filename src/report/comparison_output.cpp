@@ -107,9 +107,9 @@ std::string remedy(const Comparison& comparison) {
   bool runs_help = true;
   double coarsest_group = 0, coarsest_case = 0;
   const auto add = [&](const Shift& shift, double resolution, std::size_t hypotheses, double limit,
-                       double& coarsest) {
+                       Family family, double& coarsest) {
     const std::optional<int> needed =
-        runs_needed(shift, alpha_share(comparison.options), hypotheses, limit);
+        runs_needed(shift, alpha_share(comparison.options), hypotheses, limit, family);
     runs_help &= needed.has_value();
     runs = std::max(runs, needed.value_or(0));
     coarsest = std::max(coarsest, resolution);
@@ -119,11 +119,11 @@ std::string remedy(const Comparison& comparison) {
   for (const ComparedGroup& one : comparison.groups)
     if (one.decision.change == Change::not_able_to_tell)
       add(one.shift, one.decision.resolution, comparison.groups.size(), comparison.options.resolve,
-          coarsest_group);
+          Family::geometric_means, coarsest_group);
   for (const ComparedCase& one : comparison.cases)
     if (one.verdict == CaseVerdict::not_able_to_tell)
       add(one.times->shift, one.times->decision.resolution, timed, comparison.limit_of_cases(),
-          coarsest_case);
+          Family::cases, coarsest_case);
   std::vector<std::string> ways;
   if (runs_help) ways.push_back(fmt::format("about {} runs of each side", runs));
   else ways.emplace_back("more runs of each side, as scripts/perf_gate takes");

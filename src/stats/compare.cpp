@@ -8,6 +8,7 @@
 #include "stats/multiple.hpp"
 #include "stats/quantiles.hpp"
 #include "stats/rank_test.hpp"
+#include "stats/relabel.hpp"
 #include "stats/students_t.hpp"
 
 namespace spmmbench {
@@ -66,17 +67,114 @@ MedianVariance variance_of_median(const RunTimes& times) {
 
 double combined(double margin, double unseen) { return (1 + margin) * (1 + unseen) - 1; }
 
+double seen_with(const Shift& shift, double margin, double t) {
+  const double deviations = t + t_upper_quantile(1 - kPower, shift.freedom);
+  return std::expm1(std::log1p(margin) + deviations * shift.standard_error);
+}
+
 double resolution_of(const Shift& shift, double p) {
   if (!std::isfinite(shift.standard_error)) return kInfinity;
-  const double deviations =
-      t_upper_quantile(p, shift.freedom) + t_upper_quantile(1 - kPower, shift.freedom);
-  return std::expm1(std::log1p(shift.margin) + deviations * shift.standard_error);
+  return seen_with(shift, shift.margin, t_upper_quantile(p, shift.freedom));
+}
+
+// A larger change than runs of one build were seen to make.
+double level_margin(const Shift& shift) { return combined(shift.margin, kUnseenCaseChange); }
+
+bool has_runs(const Shift& shift) { return !shift.levels.base.empty(); }
+
+double level_chance(const Shift& shift) {
+  return chance_of_one_level_per_side(shift.levels.base.size(), shift.levels.fresh.size());
+}
+
+// The cases that no change explains, their runs divided in every way: where two levels are common,
+// some of these divisions look like a change.
+class Chance {
+ public:
+  void add(std::span<const double> ts, double weight) {
+    for (const double t : ts) ways_.emplace_back(t, weight);
+  }
+  // The largest t first.
+  void sort() { std::sort(ways_.begin(), ways_.end(), std::greater<>()); }
+  // How many cases are expected at t or above.
+  double expected(double t) const {
+    double sum = 0;
+    for (const auto& [other, weight] : ways_) {
+      if (other < t) break;
+      sum += weight;
+    }
+    return sum;
+  }
+  // The t above which at most so many are expected.
+  double least_t(double most) const {
+    double sum = 0;
+    for (const auto& [t, weight] : ways_)
+      if ((sum += weight) > most) return t;
+    return 0;
+  }
+
+ private:
+  std::vector<std::pair<double, double>> ways_;  // t and weight
+};
+
+struct Chances {
+  Chance slower, faster;
+  double together = 0;  // what the cases moved by, a logarithm: no level of one of them
+};
+
+Chances chances_of(const std::vector<const Shift*>& unchanged) {
+  Chances out;
+  if (unchanged.empty()) return out;
+  std::vector<double> moved;
+  for (const Shift* shift : unchanged) moved.push_back(shift->log_ratio);
+  out.together = quantile(moved, 0.5);
+  for (const Shift* shift : unchanged) {
+    std::vector<double> fresh = shift->levels.fresh;
+    for (double& level : fresh) level -= out.together;
+    const Relabelled ways = relabel(shift->levels.base, fresh, {shift->margin, kLeastDeviation});
+    out.slower.add(ways.slower, ways.weight);
+    out.faster.add(ways.faster, ways.weight);
+  }
+  out.slower.sort();
+  out.faster.sort();
+  return out;
+}
+
+// The resolution of a case, which must stand out: among the other ways, or by its size.
+double case_resolution(const Shift& shift, double p, double alpha, const Chance& chance) {
+  const double tested = resolution_of(shift, p);
+  if (!has_runs(shift) || !std::isfinite(tested)) return tested;
+  double standing_out = seen_with(shift, level_margin(shift), 0);
+  if (level_chance(shift) <= alpha)
+    standing_out = std::min(
+        standing_out, seen_with(shift, shift.margin, chance.least_t(alpha - level_chance(shift))));
+  return std::max(tested, standing_out);
+}
+
+// Which of the candidates stay. Step-up, as Benjamini and Hochberg's: at least the share 1 - alpha
+// of those called slower is not explained by chance.
+std::vector<bool> standing_out(std::span<const Shift> shifts, std::vector<bool> candidates,
+                               const Chance& chance, const std::vector<double>& t, double alpha) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < shifts.size(); ++i)
+    if (candidates[i] && has_runs(shifts[i])) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return t[a] > t[b]; });
+  std::size_t standing = 0;
+  double own = 0;
+  for (std::size_t rank = 1; rank <= order.size(); ++rank) {
+    own += level_chance(shifts[order[rank - 1]]);
+    if (own + chance.expected(t[order[rank - 1]]) <= alpha * static_cast<double>(rank))
+      standing = rank;
+  }
+  for (std::size_t rank = standing; rank < order.size(); ++rank)
+    candidates[order[rank]] =
+        std::abs(shifts[order[rank]].log_ratio) > std::log1p(level_margin(shifts[order[rank]]));
+  return candidates;
 }
 
 Change change_of(const Shift& shift, bool slower, bool faster, double resolution, double alpha,
                  double limit) {
-  if (slower && shift.runs_slower) return Change::slower;
-  if (faster && shift.runs_faster) return Change::faster;
+  if (slower) return Change::slower;
+  if (faster) return Change::faster;
   if (!(resolution <= limit)) return Change::not_able_to_tell;
   return shift.p_same() < alpha ? Change::same : Change::unclear;
 }
@@ -92,14 +190,16 @@ RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fr
 
 double Shift::ratio() const { return std::exp(log_ratio); }
 
+double Shift::t_slower() const { return (log_ratio - std::log1p(margin)) / standard_error; }
+
+double Shift::t_faster() const { return (-log_ratio - std::log1p(margin)) / standard_error; }
+
 double Shift::p_slower() const {
-  if (!std::isfinite(standard_error)) return 1;
-  return t_upper_tail((log_ratio - std::log1p(margin)) / standard_error, freedom);
+  return std::isfinite(standard_error) ? t_upper_tail(t_slower(), freedom) : 1;
 }
 
 double Shift::p_faster() const {
-  if (!std::isfinite(standard_error)) return 1;
-  return t_upper_tail((-log_ratio - std::log1p(margin)) / standard_error, freedom);
+  return std::isfinite(standard_error) ? t_upper_tail(t_faster(), freedom) : 1;
 }
 
 double Shift::p_same() const {
@@ -123,6 +223,7 @@ Shift shift_of_runs(const RunLevels& levels, double min_effect) {
   shift.standard_error = shift.run_deviation * std::sqrt(1 / base + 1 / fresh);
   shift.runs_slower = runs_exceed(levels.base, levels.fresh, min_effect);
   shift.runs_faster = runs_exceed(levels.fresh, levels.base, min_effect);
+  if (levels.repeats.empty()) shift.levels = levels;
   return shift;
 }
 
@@ -159,16 +260,37 @@ Shift unknown_shift(double log_ratio) {
 }
 
 std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
-                             Procedure procedure) {
-  const auto rejected = [&](double (Shift::*p_of)() const) {
+                             Family family) {
+  const auto rejected = [&](double (Shift::*p_of)() const, bool Shift::*runs_agree) {
     std::vector<double> p;
     for (const Shift& shift : shifts) p.push_back((shift.*p_of)());
-    return procedure == Procedure::holm ? holm(p, alpha) : benjamini_hochberg(p, alpha);
+    std::vector<bool> out = family == Family::cases ? benjamini_hochberg(p, alpha) : holm(p, alpha);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = out[i] && shifts[i].*runs_agree;
+    return out;
   };
-  const std::vector<bool> slower = rejected(&Shift::p_slower), faster = rejected(&Shift::p_faster);
+  std::vector<bool> slower = rejected(&Shift::p_slower, &Shift::runs_slower);
+  std::vector<bool> faster = rejected(&Shift::p_faster, &Shift::runs_faster);
+  Chances chances;
+  if (family == Family::cases) {
+    std::vector<const Shift*> unchanged;
+    for (std::size_t i = 0; i < shifts.size(); ++i)
+      if (!slower[i] && !faster[i] && has_runs(shifts[i])) unchanged.push_back(&shifts[i]);
+    chances = chances_of(unchanged);
+    std::vector<double> t_slower, t_faster;
+    for (const Shift& shift : shifts) {
+      const double together = chances.together / shift.standard_error;
+      t_slower.push_back(shift.t_slower() - together);
+      t_faster.push_back(shift.t_faster() + together);
+    }
+    slower = standing_out(shifts, std::move(slower), chances.slower, t_slower, alpha);
+    faster = standing_out(shifts, std::move(faster), chances.faster, t_faster, alpha);
+  }
   std::vector<Decision> decisions;
   for (std::size_t i = 0; i < shifts.size(); ++i) {
-    const double resolution = resolution_of(shifts[i], alpha / static_cast<double>(shifts.size()));
+    const double p = alpha / static_cast<double>(shifts.size());
+    const double resolution = family == Family::cases
+                                  ? case_resolution(shifts[i], p, alpha, chances.slower)
+                                  : resolution_of(shifts[i], p);
     decisions.push_back(
         {change_of(shifts[i], slower[i], faster[i], resolution, alpha, limit), resolution});
   }
@@ -176,13 +298,17 @@ std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double
 }
 
 std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
-                               double limit) {
+                               double limit, Family family) {
   if (shift.run_deviation == 0) return std::nullopt;
+  const double p = alpha / static_cast<double>(hypotheses);
   for (int runs = 2; runs <= kMostRuns; ++runs) {
     Shift more = shift;
     more.freedom = 2.0 * (runs - 1);
     more.standard_error = shift.run_deviation * std::sqrt(2.0 / runs);
-    if (resolution_of(more, alpha / static_cast<double>(hypotheses)) <= limit) return runs;
+    if (has_runs(shift)) more.levels = {std::vector<double>(runs), std::vector<double>(runs), {}};
+    if ((family == Family::cases ? case_resolution(more, p, alpha, {}) : resolution_of(more, p)) <=
+        limit)
+      return runs;
   }
   return std::nullopt;
 }

@@ -31,11 +31,14 @@ struct Shift {
   // Whether the ranks of the runs agree: exact p below 0.01, or as small as so few runs allow.
   // Holds whatever the distribution of runs.
   bool runs_slower = true, runs_faster = true;
+  RunLevels levels;  // it was made of; empty with a calibration, or of one run of each side
 
   double ratio() const;
   double p_slower() const;  // that ratio <= 1 + margin, and yet this was measured
   double p_faster() const;  // that ratio >= 1 / (1 + margin)
   double p_same() const;    // that the ratio lies outside both
+  double t_slower() const;  // Student's t of p_slower
+  double t_faster() const;
 };
 
 // From the spread of repeated runs: two or more of a side, or of a calibration.
@@ -58,17 +61,20 @@ struct Decision {
   double resolution = 0;
 };
 
-// How the hypotheses of a family share alpha (multiple.hpp).
-enum class Procedure { holm, benjamini_hochberg };
+// How the hypotheses of a family share alpha (multiple.hpp): geometric means by Holm's procedure,
+// cases by that of Benjamini and Hochberg. Cases must also stand out among relabelled runs: as many
+// as `alpha` of those called slower, at most, may be expected by chance from runs that take
+// levels. A change beyond what runs of one build were seen to do needs no such proof.
+enum class Family { geometric_means, cases };
 
-// Slower and faster: what the procedure rejects, where the runs agree. Not able to tell: neither,
-// and a slowdown of `limit` could have gone unseen. Same: p_same below alpha.
+// Slower and faster: what the family's procedure rejects, where the runs agree. Not able to tell:
+// neither, and a slowdown of `limit` could have gone unseen. Same: p_same below alpha.
 std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
-                             Procedure procedure);
+                             Family family);
 
-// How many runs of each side would resolve `limit` among `hypotheses`; none when the run's own
-// spread was not measured, or when more than a hundred are needed.
+// How many runs of each side would resolve `limit` among `hypotheses`, if no other case took
+// levels; none when the run's own spread was not measured, or when more than a hundred are needed.
 std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
-                               double limit);
+                               double limit, Family family);
 
 }  // namespace spmmbench

@@ -1,6 +1,7 @@
 // How often does `compare` call something SLOWER when nothing changed? `spmmbench_gate_simulation
-// REPETITIONS CASES` draws that many comparisons of as many cases for every kind of noise below,
-// and prints the share with any false SLOWER, of a case or of a geometric mean.
+// REPETITIONS CASES [WORDS]` draws that many comparisons of as many cases for every kind of noise
+// below (with WORDS in its name), and prints in how many anything, a case or a geometric mean, was
+// called SLOWER.
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <string_view>
 
 #include "report/comparison.hpp"
 
@@ -15,8 +17,9 @@ namespace {
 
 using namespace spmmbench;
 
-// Draws the deviation of one run's level of one case from the case's own.
-using Deviation = std::function<double(std::size_t case_number, std::mt19937& random)>;
+// Draws the deviation of one run's level of one case from the case's own. `state`: a bit that all
+// cases of the run share.
+using Deviation = std::function<double(std::size_t case_number, bool state, std::mt19937& random)>;
 
 struct Noise {
   const char* what;
@@ -29,33 +32,38 @@ double normal(std::mt19937& random, double deviation) {
   return std::normal_distribution<double>(0, deviation)(random);
 }
 
-// Every tenth case jumps between two levels, `step` apart.
-double two_levels(std::size_t case_number, std::mt19937& random, double step) {
-  const bool jumps = case_number % 10 == 0;
-  return normal(random, 0.002) + (jumps && random() % 2 == 0 ? step : 0);
+// Every tenth case, of one kernel, takes one of two levels in each run, `step` apart.
+Deviation two_levels(double step) {
+  return [step](std::size_t i, bool, std::mt19937& random) {
+    return normal(random, 0.002) + (i % 10 == 0 && random() % 2 == 0 ? step : 0);
+  };
 }
 
 const Noise kNoises[] = {
     {"runs scatter by 0.3 %, 7 runs", 7, 0,
-     [](std::size_t, std::mt19937& random) { return normal(random, 0.003); }},
+     [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.003); }},
     {"the same, and runs drift as a whole by 0.5 %", 7, 0.005,
-     [](std::size_t, std::mt19937& random) { return normal(random, 0.003); }},
+     [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.003); }},
     {"one case in ten scatters by 3 %, the others by 0.2 %", 7, 0.002,
-     [](std::size_t i, std::mt19937& random) {
+     [](std::size_t i, bool, std::mt19937& random) {
        return normal(random, i % 10 == 0 ? 0.03 : 0.002);
      }},
     {"scatter without a variance (t with 2 degrees)", 7, 0.002,
-     [](std::size_t, std::mt19937& random) {
+     [](std::size_t, bool, std::mt19937& random) {
        return 0.003 * std::student_t_distribution<double>(2)(random);
      }},
-    {"one case in ten has two levels 4 % apart, 7 runs", 7, 0.002,
-     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.04); }},
-    {"one case in ten has two levels 4 % apart, 12 runs", 12, 0.002,
-     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.04); }},
+    {"one case in ten has two levels 4 % apart, 3 runs", 3, 0.002, two_levels(0.04)},
+    {"one case in ten has two levels 4 % apart, 5 runs", 5, 0.002, two_levels(0.04)},
+    {"one case in ten has two levels 4 % apart, 7 runs", 7, 0.002, two_levels(0.04)},
+    {"one case in ten has two levels 4 % apart, 12 runs", 12, 0.002, two_levels(0.04)},
+    {"one case in ten has two levels 12 % apart, 7 runs", 7, 0.002, two_levels(0.12)},
+    {"the same level for all cases of a run, 4 % apart, 7 runs", 7, 0.002,
+     [](std::size_t i, bool state, std::mt19937& random) {
+       return normal(random, 0.002) + (i % 10 == 0 && state ? 0.04 : 0);
+     }},
     {"three runs that scatter by 1 %", 3, 0.002,
-     [](std::size_t, std::mt19937& random) { return normal(random, 0.01); }},
-    {"one run: two levels 7 % apart, 0.3 % otherwise", 1, 0.003,
-     [](std::size_t i, std::mt19937& random) { return two_levels(i, random, 0.07); }},
+     [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.01); }},
+    {"one run: two levels 7 % apart, 0.3 % otherwise", 1, 0.003, two_levels(0.07)},
 };
 
 // As many kernels as in a recorded sweep, in families of one, two and more.
@@ -78,10 +86,17 @@ std::vector<ComparedCase> cases_of(std::size_t count) {
   return cases;
 }
 
-std::vector<double> common_levels(const Noise& noise, std::mt19937& random) {
-  std::vector<double> levels;
-  for (int run = 0; run < noise.runs; ++run) levels.push_back(normal(random, noise.common));
-  return levels;
+// What all cases of a run share.
+struct Run {
+  double level;
+  bool state;
+};
+
+std::vector<Run> draw_runs(const Noise& noise, std::mt19937& random) {
+  std::vector<Run> runs;
+  for (int run = 0; run < noise.runs; ++run)
+    runs.push_back({normal(random, noise.common), random() % 2 == 0});
+  return runs;
 }
 
 CaseTimes single_runs(double base, double fresh, double min_effect, std::mt19937& random) {
@@ -100,22 +115,21 @@ CaseTimes single_runs(double base, double fresh, double min_effect, std::mt19937
 bool any_false_slower(const Noise& noise, double change, std::vector<ComparedCase>& cases,
                       std::mt19937& random) {
   const ComparisonOptions options;
-  const std::vector<double> base = common_levels(noise, random),
-                            fresh = common_levels(noise, random);
+  const std::vector<Run> base = draw_runs(noise, random), fresh = draw_runs(noise, random);
   std::vector<Shift> shifts;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CaseTimes times;
-    for (const double level : base) times.levels.base.push_back(level + noise.own(i, random));
-    for (const double level : fresh)
-      times.levels.fresh.push_back(level + change + noise.own(i, random));
+    for (const Run& run : base)
+      times.levels.base.push_back(run.level + noise.own(i, run.state, random));
+    for (const Run& run : fresh)
+      times.levels.fresh.push_back(run.level + change + noise.own(i, run.state, random));
     if (noise.runs == 1)
       times = single_runs(times.levels.base[0], times.levels.fresh[0], options.min_effect, random);
     else times.shift = shift_of_runs(times.levels, options.min_effect);
     shifts.push_back(times.shift);
     cases[i].times = std::move(times);
   }
-  for (const Decision& one :
-       decide(shifts, alpha_share(options), options.resolve, Procedure::benjamini_hochberg))
+  for (const Decision& one : decide(shifts, alpha_share(options), options.resolve, Family::cases))
     if (one.change == Change::slower) return true;
   for (const ComparedGroup& group : compare_groups(cases, options, false))
     if (group.decision.change == Change::slower) return true;
@@ -127,18 +141,20 @@ bool any_false_slower(const Noise& noise, double change, std::vector<ComparedCas
 int main(int argc, char** argv) {
   const int repetitions = argc > 1 ? std::atoi(argv[1]) : 1000;
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1928;
+  const std::string_view words = argc > 3 ? argv[3] : "";
   std::vector<ComparedCase> cases = cases_of(count);
   std::mt19937 random(1);
   fmt::print("{} comparisons of {} cases: any SLOWER\n", repetitions, count);
-  fmt::print("{:<56} {:>10} {:>10}\n", "", "unchanged", "at limit");
+  fmt::print("{:<58} {:>10} {:>10}\n", "", "unchanged", "at limit");
   for (const Noise& noise : kNoises) {
+    if (std::string_view(noise.what).find(words) == std::string_view::npos) continue;
     int unchanged = 0, at_limit = 0;
     for (int i = 0; i < repetitions; ++i) {
       unchanged += any_false_slower(noise, 0, cases, random);
       at_limit +=
           any_false_slower(noise, std::log1p(ComparisonOptions::kDefaultMinEffect), cases, random);
     }
-    fmt::print("{:<56} {:>10} {:>10}\n", noise.what, unchanged, at_limit);
+    fmt::print("{:<58} {:>10} {:>10}\n", noise.what, unchanged, at_limit);
     std::fflush(stdout);
   }
 }

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "stats/compare.hpp"
 #include "stats/multiple.hpp"
 #include "stats/rank_test.hpp"
+#include "stats/relabel.hpp"
 #include "stats/students_t.hpp"
 
 namespace spmmbench {
@@ -136,7 +138,7 @@ std::vector<Decision> decisions_of(const Scenario& scenario, double slowdown, in
     shifts.push_back(scenario.runs == 1 ? shift_of_single_runs(base[0], fresh[0], 0.02)
                                         : shift_of_runs(levels_of(base, fresh), 0.02));
   }
-  return decide(shifts, 0.005, 0.05, Procedure::benjamini_hochberg);
+  return decide(shifts, 0.005, 0.05, Family::cases);
 }
 
 int count_slower(const Scenario& scenario, double slowdown, int count, int repetitions) {
@@ -186,10 +188,9 @@ TEST(Compare, TheSmallestSlowdownSeenIsFoundNineTimesInTen) {
     exact.run_deviation = std::hypot(0.004, 0.003 * 1.2533 / std::sqrt(10));
     exact.standard_error = exact.run_deviation * std::sqrt(2.0 / 7);
     const double seen =
-        decide(std::vector<Shift>(30, exact), 0.005, 0.05, Procedure::benjamini_hochberg)[0]
-            .resolution;
+        decide(std::vector<Shift>(30, exact), 0.005, 0.05, Family::cases)[0].resolution;
     shifts[0] = shift(1 + seen);
-    found += decide(shifts, 0.005, 0.05, Procedure::benjamini_hochberg)[0].change == Change::slower;
+    found += decide(shifts, 0.005, 0.05, Family::cases)[0].change == Change::slower;
   }
   EXPECT_GE(found, 170);
   EXPECT_LE(found, 198);
@@ -201,7 +202,7 @@ TEST(Compare, OneRunOfEachSideDecidesOnlyWhatRunsOfOneBuildDoNotDo) {
   const auto change = [&](double slowdown) {
     return decide(std::vector{shift_of_single_runs(measured.run(10, 100, noise),
                                                    measured.run(10, 100 * slowdown, noise), 0.02)},
-                  0.005, 0.05, Procedure::benjamini_hochberg)[0]
+                  0.005, 0.05, Family::cases)[0]
         .change;
   };
   EXPECT_EQ(change(1.1), Change::not_able_to_tell) << "as far apart as two runs of one build";
@@ -216,7 +217,7 @@ TEST(Compare, ManyCasesOfOneRunTellTheirMean) {
     for (const double level : measured.run(196, slowdown, {.sample = 0.02}))
       log_ratios.push_back(std::log(level));
     return decide(std::vector{mean_shift_of_single_runs(log_ratios, 0.02)}, 0.005, 0.05,
-                  Procedure::holm)[0]
+                  Family::geometric_means)[0]
         .change;
   };
   EXPECT_EQ(change(1.05), Change::slower);
@@ -250,7 +251,7 @@ TEST(Compare, QuietTimesGiveEveryVerdict) {
       levels_of(measured.runs(7, 30, 100, {.run = 0.1}), measured.runs(7, 30, 100, {.run = 0.1})),
       0.02));
   std::vector<Change> changes;
-  for (const Decision& one : decide(shifts, 0.005, 0.05, Procedure::benjamini_hochberg))
+  for (const Decision& one : decide(shifts, 0.005, 0.05, Family::cases))
     changes.push_back(one.change);
   EXPECT_EQ(changes, (std::vector<Change>{Change::same, Change::faster, Change::slower,
                                           Change::unclear, Change::not_able_to_tell}));
@@ -262,8 +263,7 @@ TEST(Compare, AChangeBelowTheMarginIsNotSlowerHoweverManyRuns) {
   const Noise noise{.run = 0.001, .sample = 0.003};
   const Shift one = shift_of_runs(
       levels_of(measured.runs(50, 10, 100, noise), measured.runs(50, 10, 101.5, noise)), 0.02);
-  EXPECT_EQ(decide(std::vector{one}, 0.005, 0.05, Procedure::benjamini_hochberg)[0].change,
-            Change::same);
+  EXPECT_EQ(decide(std::vector{one}, 0.005, 0.05, Family::cases)[0].change, Change::same);
 }
 
 TEST(Compare, OneSlowRunDoesNotOutweighTheOthers) {
@@ -277,23 +277,91 @@ TEST(Compare, OneSlowRunDoesNotOutweighTheOthers) {
   EXPECT_GT(one.p_slower(), 0.05);
 }
 
+// Seven runs of each side with a scatter of a tenth of a percent; those named take a level that is
+// higher by `step`.
+Shift of_levels(const std::set<int>& high_base, const std::set<int>& high_fresh,
+                double step = 0.04) {
+  RunLevels levels;
+  for (int run = 0; run < 7; ++run) {
+    const double scatter = 0.0005 * (run % 3);
+    levels.base.push_back(scatter + (high_base.contains(run) ? step : 0));
+    levels.fresh.push_back(scatter + (high_fresh.contains(run) ? step : 0));
+  }
+  return shift_of_runs(levels, 0.02);
+}
+
+TEST(Compare, ACaseMayTakeOneLevelPerSideByChanceWhereOthersTakeTwo) {
+  const std::set<int> all = {0, 1, 2, 3, 4, 5, 6};
+  const auto first_of = [&](int with_two_levels) {
+    std::vector<Shift> shifts(400, of_levels({}, {}));
+    shifts[0] = of_levels({}, all);
+    for (int i = 1; i <= with_two_levels; ++i)
+      shifts[i] = of_levels({0, 2, 5}, {1, 3, 4, 6}, 0.041);
+    return decide(shifts, 0.005, 0.05, Family::cases)[0];
+  };
+  EXPECT_EQ(first_of(0).change, Change::slower);
+  EXPECT_EQ(first_of(10).change, Change::slower) << "10 / 3432 are expected by chance";
+  EXPECT_NE(first_of(40).change, Change::slower) << "40 / 3432 are expected, more than 0.5 %";
+  EXPECT_GT(first_of(40).resolution, first_of(0).resolution);
+}
+
+TEST(Compare, ManyCasesThatChangedAreMoreThanTwoLevelsExplain) {
+  std::vector<Shift> shifts(400, of_levels({}, {}));
+  for (int i = 0; i < 100; ++i) shifts[i] = of_levels({}, {0, 1, 2, 3, 4, 5, 6});
+  for (int i = 100; i < 140; ++i) shifts[i] = of_levels({0, 2, 5}, {1, 3, 4, 6}, 0.041);
+  const std::vector<Decision> decisions = decide(shifts, 0.005, 0.05, Family::cases);
+  EXPECT_EQ(std::count_if(decisions.begin(), decisions.end(),
+                          [](const Decision& one) { return one.change == Change::slower; }),
+            100);
+}
+
+TEST(Compare, OfThreeRunsOnlyWhatIsLargerThanAnyLevelIsSlower) {
+  const auto change = [](double slowdown) {
+    const RunLevels levels = {{0, 0.001, 0.002}, {}, {}};
+    RunLevels slower = levels;
+    for (const double level : levels.base) slower.fresh.push_back(level + std::log(slowdown));
+    return decide(std::vector{shift_of_runs(slower, 0.02)}, 0.005, 0.05, Family::cases)[0].change;
+  };
+  EXPECT_EQ(change(1.1), Change::not_able_to_tell) << "one comparison in 64 by chance";
+  EXPECT_EQ(change(1.5), Change::slower);
+}
+
+TEST(Relabel, FindsTheOneDivisionThatPutsEachLevelOnOneSide) {
+  const std::vector<double> base = {0, 0.04, 0, 0.04, 0, 0.04, 0},
+                            fresh = {0.04, 0, 0.04, 0, 0.04, 0, 0.04};
+  const Relabelled ways = relabel(base, fresh, {0.02, 0.001});
+  EXPECT_DOUBLE_EQ(ways.weight, 1.0 / 3432);
+  const double clean = (0.04 - std::log(1.02)) / (0.001 * std::sqrt(2.0 / 7));
+  EXPECT_NEAR(*std::max_element(ways.slower.begin(), ways.slower.end()), clean, 1e-9);
+  EXPECT_EQ(std::count_if(ways.slower.begin(), ways.slower.end(),
+                          [&](double t) { return t > clean / 2; }),
+            1);
+  EXPECT_EQ(ways.slower.size(), ways.faster.size()) << "sides of one size mirror each other";
+}
+
+TEST(Relabel, OneLevelPerSideIsLikeliestWhereRunsTakeThemAsOftenAsTheSidesHaveRuns) {
+  EXPECT_DOUBLE_EQ(chance_of_one_level_per_side(7, 7), std::pow(0.5, 14));
+  EXPECT_DOUBLE_EQ(chance_of_one_level_per_side(1, 3), 0.25 * std::pow(0.75, 3));
+}
+
 TEST(Compare, SaysHowManyRunsWouldDo) {
   Measured measured(12);
   const Noise noise{.run = 0.01, .sample = 0.001};
   const Shift few = shift_of_runs(
       levels_of(measured.runs(3, 10, 100, noise), measured.runs(3, 10, 100, noise)), 0.02);
-  const int needed = runs_needed(few, 0.005, 100, 0.05).value();
+  const int needed = runs_needed(few, 0.005, 100, 0.05, Family::cases).value();
   EXPECT_GT(needed, 3);
   Shift more = few;
   more.freedom = 2.0 * (needed - 1);
   more.standard_error = few.run_deviation * std::sqrt(2.0 / needed);
-  EXPECT_LE(decide(std::vector<Shift>(100, more), 0.005, 0.05, Procedure::holm)[0].resolution,
-            0.05);
-  EXPECT_FALSE(runs_needed(unknown_shift(0), 0.005, 100, 0.05));
+  EXPECT_LE(
+      decide(std::vector<Shift>(100, more), 0.005, 0.05, Family::geometric_means)[0].resolution,
+      0.05);
+  EXPECT_FALSE(runs_needed(unknown_shift(0), 0.005, 100, 0.05, Family::cases));
 }
 
 TEST(Compare, OfNoCasesDecidesNothing) {
-  EXPECT_TRUE(decide({}, 0.005, 0.05, Procedure::holm).empty());
+  EXPECT_TRUE(decide({}, 0.005, 0.05, Family::geometric_means).empty());
 }
 
 }  // namespace
