@@ -338,8 +338,7 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--threshold", arguments->threshold,
                    "Sweep the longest residual row of RS-Tile, such as 0:8")
       ->type_name("FROM:TO");
-  command->add_option("--seed", arguments->load.seed, "Draws the values of patterns")
-      ->capture_default_str();
+  add_seed_option(*command, arguments->load.seed, "Draws the values of patterns");
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments, &exit_code] { exit_code = inspect(*arguments); });
 }

@@ -19,4 +19,7 @@ struct Structure {
 
 Structure structure_of(const CsrMatrix& matrix);
 
+// The most that `inspect` takes at once with every format and order, the matrix itself aside.
+double inspection_bytes(const CsrMatrix& matrix);
+
 }  // namespace spmmbench

@@ -10,14 +10,40 @@
 namespace spmmbench {
 namespace {
 
-OperandPattern empty_pattern(std::int64_t outer, std::int64_t length) {
+// Without bits.
+OperandPattern shape_of(std::int64_t outer, std::int64_t length) {
   OperandPattern p;
   p.length = length;
   p.strips = (outer + OperandPattern::kStrip - 1) / OperandPattern::kStrip;
   p.words = (length + OperandPattern::kChunk - 1) / OperandPattern::kChunk *
             (OperandPattern::kChunk / 32);
+  return p;
+}
+
+OperandPattern empty_pattern(std::int64_t outer, std::int64_t length) {
+  OperandPattern p = shape_of(outer, length);
   p.bits.assign(static_cast<std::size_t>(p.strips * p.words), 0);
   return p;
+}
+
+// `kept` bits are set, in `tiles` bytes.
+FormatStats make_stats(const OperandPattern& p, std::int64_t nnz, std::int64_t kept,
+                       std::int64_t tiles) {
+  FormatStats s;
+  s.name = "esmm_pattern";
+  s.index_bytes = p.strips * p.words * static_cast<std::int64_t>(sizeof(p.bits[0]));
+  s.stored = kept * OperandPattern::kStrip;
+  s.bytes = s.index_bytes + s.stored * static_cast<std::int64_t>(sizeof(float));
+  s.tiles = tiles;
+  s.windows = p.strips;
+  s.fill = kept == 0 ? 1 : static_cast<double>(nnz) / static_cast<double>(s.stored);
+  s.nnz_per_tile = s.tiles == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(s.tiles);
+  s.nnz_per_window = p.strips == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(p.strips);
+  const double indices = static_cast<double>(p.strips) * static_cast<double>(p.length);
+  const double tiles_all = static_cast<double>(p.strips) * static_cast<double>((p.length + 7) / 8);
+  s.extra["set_bit_fraction"] = indices == 0 ? 0 : static_cast<double>(kept) / indices;
+  s.extra["nonzero_tile_fraction"] = tiles_all == 0 ? 0 : static_cast<double>(s.tiles) / tiles_all;
+  return s;
 }
 
 void set(OperandPattern& p, std::int64_t strip, std::int64_t k) {
@@ -113,22 +139,25 @@ std::int64_t OperandPattern::set_bytes() const {
 }
 
 FormatStats OperandPattern::stats(std::int64_t nnz) const {
-  const std::int64_t kept = set_bits();
-  FormatStats s;
-  s.name = "esmm_pattern";
-  s.index_bytes = static_cast<std::int64_t>(bits.size() * sizeof(bits[0]));
-  s.stored = kept * kStrip;
-  s.bytes = s.index_bytes + s.stored * static_cast<std::int64_t>(sizeof(float));
-  s.tiles = set_bytes();
-  s.windows = strips;
-  s.fill = kept == 0 ? 1 : static_cast<double>(nnz) / static_cast<double>(s.stored);
-  s.nnz_per_tile = s.tiles == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(s.tiles);
-  s.nnz_per_window = strips == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(strips);
-  const double indices = static_cast<double>(strips) * static_cast<double>(length);
-  const double tiles_all = static_cast<double>(strips) * static_cast<double>((length + 7) / 8);
-  s.extra["set_bit_fraction"] = indices == 0 ? 0 : static_cast<double>(kept) / indices;
-  s.extra["nonzero_tile_fraction"] = tiles_all == 0 ? 0 : static_cast<double>(s.tiles) / tiles_all;
-  return s;
+  return make_stats(*this, nnz, set_bits(), set_bytes());
+}
+
+FormatStats OperandPattern::stats_of_rows(const CsrMatrix& a) {
+  const OperandPattern shape = shape_of(a.rows, a.cols);
+  std::int64_t kept = 0, tiles = 0;
+  std::vector<std::uint8_t> strip(static_cast<std::size_t>((a.cols + kByte - 1) / kByte), 0);
+  for (std::int64_t first = 0; first < a.rows; first += kStrip) {
+    const std::int64_t begin = a.row_ptr[first], end = a.row_ptr[std::min(first + kStrip, a.rows)];
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::uint8_t& byte = strip[a.col_idx[i] / kByte];
+      const int bit = a.values[i] != 0 ? 1 << a.col_idx[i] % kByte : 0;
+      kept += (byte & bit) != bit;
+      tiles += byte == 0 && bit != 0;
+      byte |= static_cast<std::uint8_t>(bit);
+    }
+    for (std::int64_t i = begin; i < end; ++i) strip[a.col_idx[i] / kByte] = 0;
+  }
+  return make_stats(shape, a.nnz(), kept, tiles);
 }
 
 double needed_fraction(const OperandPattern& a, const OperandPattern& b, int group_a, int group_b,
@@ -166,7 +195,7 @@ class EsmmPatternFormat final : public Format {
     return "ESMM operand pattern: a bit per 32 rows x 1 column of a dense-stored A";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    return OperandPattern::of_rows(matrix).stats(matrix.nnz());
+    return OperandPattern::stats_of_rows(matrix);
   }
 };
 

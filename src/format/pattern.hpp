@@ -22,6 +22,8 @@ struct OperandPattern {
   std::vector<std::uint32_t> bits;  // [strips][words]; bit k % 32 of word k / 32 is index k
 
   static OperandPattern of_rows(const CsrMatrix& a);  // explicit zeros, -0 too, set no bit
+  // Its statistics without its bits, which take rows x columns / 256 bytes.
+  static FormatStats stats_of_rows(const CsrMatrix& a);
   // b is row-major, element (k, j) at values[k * ld + j].
   static OperandPattern of_columns(std::span<const float> values, std::int64_t rows,
                                    std::int64_t cols, std::int64_t ld);

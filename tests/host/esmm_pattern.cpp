@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "format/pattern.hpp"
+#include "matrices.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -127,6 +128,19 @@ TEST(OperandPattern, FormatCountsTheLinesThatSurvive) {
   EXPECT_EQ(s.windows, 2);
   EXPECT_DOUBLE_EQ(s.extra.at("set_bit_fraction"), 3.0 / 40);
   EXPECT_DOUBLE_EQ(s.extra.at("nonzero_tile_fraction"), 3.0 / 6);
+}
+
+TEST(EsmmPattern, ItsStatisticsNeedNoBits) {
+  for (auto& [name, matrix] : testing::adversarial_matrices()) {
+    for (std::size_t i = 0; i < matrix.values.size(); i += 3) matrix.values[i] = 0;
+    const FormatStats whole = OperandPattern::of_rows(matrix).stats(matrix.nnz());
+    const FormatStats counted = OperandPattern::stats_of_rows(matrix);
+    EXPECT_EQ(counted.bytes, whole.bytes) << name;
+    EXPECT_EQ(counted.index_bytes, whole.index_bytes) << name;
+    EXPECT_EQ(counted.tiles, whole.tiles) << name;
+    EXPECT_EQ(counted.windows, whole.windows) << name;
+    EXPECT_EQ(counted.extra, whole.extra) << name;
+  }
 }
 
 }  // namespace
