@@ -103,8 +103,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       ->capture_default_str();
   command.add_option("--reorder", in.reorder, "Row orderings, each NAME?key=value: none,rsh,rcm")
       ->capture_default_str();
-  command.add_option("--seed", in.options.load.seed, "Seed of B and of a pattern's values")
-      ->capture_default_str();
+  add_seed_option(command, in.options.load.seed, "Seed of B and of a pattern's values");
   command.add_option("--prune", in.options.load.prune,
                      fmt::format("Prune a dense input: {}", kPruneForms));
   command.add_option("--a", in.a_file, "A, as a PATH");

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/calibrate.hpp"
 #include "cli/commands.hpp"
@@ -89,10 +90,21 @@ ExitCode compare(Arguments in) {
   for (const std::string* side : {&in.base, &in.fresh})
     for (std::string& path : split_paths(*side)) inputs.push_back(std::move(path));
   for (const std::string* output : {&in.json, &in.junit}) require_not_an_input(*output, inputs);
+  if (in.json == kStandardOutput && in.junit == kStandardOutput)
+    throw Error("standard output: expected one of --json - and --junit -");
+  std::optional<OutputFile> json, junit;  // opened first, so that they are not one file
+  if (!in.json.empty()) json.emplace(in.json);
+  if (!in.junit.empty()) junit.emplace(in.junit);
   const Comparison comparison =
       compare_documents(read_all(in.base), read_all(in.fresh), in.options);
-  if (!in.json.empty()) write_file(in.json, dump_line(to_json(comparison)) + "\n");
-  if (!in.junit.empty()) write_file(in.junit, format_junit(comparison));
+  if (json) {
+    json->write(dump_line(to_json(comparison)) + "\n");
+    json->commit();
+  }
+  if (junit) {
+    junit->write(format_junit(comparison));
+    junit->commit();
+  }
   if (in.json != kStandardOutput && in.junit != kStandardOutput)
     write_output(format_comparison(comparison, in.all));
   return comparison.exit_code();
@@ -140,13 +152,12 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--force", in->options.force,
                     "Compare runs of different device, seed, protocol or precisions");
   command->add_flag("--all", in->all, "Show every case");
-  command->add_option(
-      "--json", in->json,
-      "Write every case and geometric mean with its p-values; -: on standard output");
-  command->add_option("--junit", in->junit,
-                      "Write JUnit XML: a failed test per regression; -: on standard output");
-  command->add_option("--calibrate", in->calibrate,
-                      "Measure BASE's cases again and again, and write how far runs differ");
+  add_output_option(*command, "--json", in->json,
+                    "Write every case and geometric mean with its p-values; -: on standard output");
+  add_output_option(*command, "--junit", in->junit,
+                    "Write JUnit XML: a failed test per regression; -: on standard output");
+  add_output_option(*command, "--calibrate", in->calibrate,
+                    "Measure BASE's cases again and again, and write how far runs differ");
   command->add_option("--repeat", in->repeat, "Runs of every case for --calibrate, at least 3")
       ->capture_default_str();
   command->callback([in, &exit_code] { exit_code = compare(*in); });

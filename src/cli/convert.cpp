@@ -58,8 +58,7 @@ void add_convert(CLI::App& app, ExitCode&) {
       ->add_option("--prune", arguments->load.prune,
                    fmt::format("Prune a dense input: {}", kPruneForms))
       ->type_name("SPEC");
-  command->add_option("--seed", arguments->load.seed, "Draws what is pruned at random, and values")
-      ->capture_default_str();
+  add_seed_option(*command, arguments->load.seed, "Draws what is pruned at random, and values");
   command->callback([arguments] { convert(*arguments); });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/lists.hpp"
 #include "io/dense_file.hpp"
 #include "io/input.hpp"
 #include "io/matrix_output.hpp"
@@ -64,8 +65,7 @@ void add_generate(CLI::App& app, ExitCode&) {
       ->required();
   command->add_option("--b", arguments->b_out,
                       "Where B of a two-operand generator (esmm) goes: .npy or .bin");
-  command->add_option("--seed", arguments->seed, "Draws the values of a pattern in dense output")
-      ->capture_default_str();
+  add_seed_option(*command, arguments->seed, "Draws the values of a pattern in dense output");
   command->callback([arguments] { generate(*arguments); });
 }
 

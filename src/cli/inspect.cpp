@@ -257,14 +257,8 @@ void divide(Json& sum, double count) {
     for (Json& item : sum) divide(item, count);
 }
 
-// An estimate of the memory for the structure, an order, the ordered matrix and the largest format.
-// It counts their largest arrays: 8-byte pointers and lengths of rows and of columns (transposed),
-// and 4-byte columns.
 void require_memory(const CsrMatrix& matrix, const std::string& path) {
-  constexpr double kBytesPerRow = 48, kBytesPerColumn = 16, kBytesPerNonzero = 24;
-  const double needed = kBytesPerRow * static_cast<double>(matrix.rows) +
-                        kBytesPerColumn * static_cast<double>(matrix.cols) +
-                        kBytesPerNonzero * static_cast<double>(matrix.nnz());
+  const double needed = inspection_bytes(matrix);
   const auto available = static_cast<double>(available_memory_bytes());
   if (needed > available)
     throw Error(fmt::format("{}: {} x {} with {} nonzeros needs about {} to inspect, {} available",

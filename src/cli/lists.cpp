@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -80,6 +81,19 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
 CLI::Option* add_list_option(CLI::App& command, const std::string& name,
                              std::vector<std::string>& items, const std::string& help) {
   return command.add_option(name, items, help)->delimiter(',')->allow_extra_args(false);
+}
+
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
+                               const std::string& help) {
+  return command.add_option(name, path, help)->check([](const std::string& text) -> std::string {
+    if (text.empty()) return "expected a file to write, got an empty name";
+    if (text.front() != '-' || text == kStandardOutput) return "";
+    return fmt::format("expected a file to write, got '{}' (./{} names a file)", text, text);
+  });
+}
+
+void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help) {
+  command.add_option("--seed", seed, help)->capture_default_str()->check(require_not_negative);
 }
 
 std::string require_positive(const std::string& text) {

@@ -37,6 +37,14 @@ std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_vi
 CLI::Option* add_list_option(CLI::App& command, const std::string& name,
                              std::vector<std::string>& items, const std::string& help);
 
+// A file to write. An empty name, of a variable that is not set, would write nothing; a name like
+// an option's is one whose file was forgotten.
+CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
+                               const std::string& help);
+
+// --seed, which CLI11 alone would read as 2^64 - 1 of "-1".
+void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help);
+
 // For CLI11's check(): what is wrong with an option's text, or nothing.
 std::string require_positive(const std::string& text);
 std::string require_not_negative(const std::string& text);

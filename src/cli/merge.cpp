@@ -7,6 +7,7 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "cli/lists.hpp"
 #include "io/output.hpp"
 #include "report/comparison.hpp"
 #include "report/journal.hpp"
@@ -101,9 +102,9 @@ void add_merge(CLI::App& app, ExitCode&) {
       "merge",
       "Join the result documents of shards; of a repeated case the last row that did not "
       "fail counts");
-  command->add_option("OUT", in->out, "Where the joined document goes")->required();
+  add_output_option(*command, "OUT", in->out, "Where the joined document goes")->required();
   command->add_option("IN", in->in, "Result documents")->required();
-  command->add_option("--csv", in->csv, "Write the rows as CSV, too");
+  add_output_option(*command, "--csv", in->csv, "Write the rows as CSV, too");
   command->add_flag("--force", in->force, "Join runs of different device, seed or protocol");
   command->add_flag("--overwrite", in->overwrite,
                     "Give up what a run that did not end has left in OUT's journal");

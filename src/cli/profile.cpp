@@ -9,6 +9,7 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "cli/lists.hpp"
 #include "cli/measure.hpp"
 #include "io/output.hpp"
 #include "run/command.hpp"
@@ -115,11 +116,11 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
   command->get_option("--kernel")->required();
   CLI::Option* run = command->add_flag(
       "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
-  command
-      ->add_option("--json", o.json,
-                   "Write the result document, counters among the metrics; -: on standard output")
+  add_output_option(*command, "--json", o.json,
+                    "Write the result document, counters among the metrics; -: on standard output")
       ->needs(run);
-  command->add_option("--csv", o.csv, "Write the rows as CSV; -: on standard output")->needs(run);
+  add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output")
+      ->needs(run);
   command->callback([in, &exit_code] {
     RunOptions options = resolve(in->cases);
     options.baselines = false;

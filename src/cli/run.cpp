@@ -103,8 +103,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_case_options(*command, in->cases);
   command->add_flag("--no-baselines", in->no_baselines,
                     "Do not add the vendor baselines that speed-ups need");
-  command->add_option("--json", o.json, "Write the result document; -: on standard output");
-  command->add_option("--csv", o.csv, "Write the rows as CSV; -: on standard output");
+  add_output_option(*command, "--json", o.json, "Write the result document; -: on standard output");
+  add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output");
   command
       ->add_option("--tag", in->tags,
                    "KEY=VALUE, kept in the document's context; may be given again")

@@ -26,6 +26,15 @@ constexpr mode_t kNewFileMode = 0666;  // less the umask
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+// What cannot be begun leaves nothing behind.
+[[noreturn]] void fail_beginning(const std::string& path, const std::string& part, int file,
+                                 int error) {
+  ::unlink(part.c_str());
+  struct stat status {};
+  if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
+  fail_writing(path, error);
+}
+
 // 0, or the errno of the call that failed.
 int write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -241,14 +250,14 @@ void LineFile::end_anew() {
   int error = sync(fresh_.get());
   if (error == 0 && ::rename(part_.c_str(), path_.c_str()) != 0) error = errno;
   if (error == 0) error = sync_folder_of(path_);
-  if (error != 0) fail_writing(path_, error);
+  if (error != 0) fail_beginning(path_, part_, file_.get(), error);
   file_ = std::move(fresh_);
 }
 
 void LineFile::append(const std::string& line, bool durable) {
   if (fresh_.get() >= 0) {
     if (const int error = write_all(fresh_.get(), line + '\n'); error != 0)
-      fail_writing(part_, error);
+      fail_beginning(path_, part_, file_.get(), error);
     return;
   }
   int error = write_all(file_.get(), line + '\n');

@@ -16,7 +16,11 @@ namespace spmmbench {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "spmmbench-XXXXXX").string();
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+    if (error)  // only what TMPDIR names can be missing
+      throw Error(fmt::format("TMPDIR: {}: expected a folder", getenv("TMPDIR")));
+    std::string name = (parent / "spmmbench-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr)
       throw Error(fmt::format("{}: cannot be created: {}", name, strerror(errno)));
     path_ = name;

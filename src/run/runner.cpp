@@ -35,8 +35,8 @@ Machine open_machine(const RunOptions& options) {
   std::vector<int> wanted = options.devices;
   if (wanted.empty()) wanted = {options.device};
   for (const int index : wanted) {
-    // Without a GPU the default device means the CPU kernels.
-    if (index >= count && (count > 0 || !options.devices.empty()))
+    // Without a GPU the default device, 0, means the CPU kernels.
+    if (index >= count && (count > 0 || index > 0 || !options.devices.empty()))
       throw Error(fmt::format("device {}: this machine has {} CUDA devices", index, count));
     if (index >= 0 && index < count && cuda.devices[index].name != cuda.devices[wanted[0]].name)
       throw Error(fmt::format("devices {} are of different models", fmt::join(wanted, ",")));

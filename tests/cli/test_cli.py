@@ -263,11 +263,14 @@ class BadInputTest(CliCase):
             ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
             ("a generated matrix cannot be pruned", "--prune", "block:4x4:0.5"),
-            ("--noise: expected a number that is not negative, got 'nan'", "--noise", "nan"),
-            ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
+            ("--seed: expected a number that is not negative, got '-1'", "--seed", "-1"),
+            ("--json: expected a file to write, got '--quiet' (./--quiet names a file)", "--json", "--quiet"),
+            ("--csv: expected a file to write, got an empty name", "--csv", ""),
         ):
             with self.subTest(args=args):
                 self.refused(expected, SMALL, *args)
+        self.assert_one_line(self.spmmbench("run", SMALL, "-q", "-k", "cpu_csr", "--device", 7), 1,
+                             "device 7: this machine has ")
         self.refused("only dense inputs", DATA / "fem2d_plate.mtx.gz", "--prune", "block:4x4:0.5")
         self.refused("unknown generator 'nonsense'", "gen:nonsense")
         self.refused("has no option 'color'", "gen:uniform?color=red")

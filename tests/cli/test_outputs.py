@@ -41,6 +41,28 @@ class OutputTest(CliCase):
                     self.assertEqual(result.returncode, 1, result.stderr)
                     self.assertIn("cannot be written: ", result.stderr)
 
+    def test_a_run_that_cannot_begin_leaves_nothing_behind(self):
+        for args in ((*RUN, "-q", "--json", self.out), (*RUN, "-q", "--csv", self.folder / "out.csv")):
+            result = subprocess.run(["sh", "-c", 'ulimit -f 0; exec "$0" "$@"', PROGRAM, *map(str, args)],
+                                    capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
+            self.assert_one_line(result, 1, "cannot be written: File too large")
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_two_outputs_are_two_files(self):
+        self.spmmbench(*RUN, "--json", self.out, "-q")
+        both = self.folder / "both"
+        for command in ((*RUN, "-q", "--json", both, "--csv", f"{self.folder}/./both"),
+                        ("compare", self.out, self.out, "--json", both, "--junit", f"{self.folder}/./both")):
+            self.assert_one_line(self.spmmbench(*command), 1, "both")
+            self.assertFalse(both.exists())
+        self.assert_one_line(self.spmmbench("compare", self.out, self.out, "--json", "-", "--junit", "-"), 1,
+                             "standard output: expected one of --json - and --junit -")
+
+    def test_a_missing_temporary_folder_is_named(self):
+        result = subprocess.run([PROGRAM, *RUN, "-q", "--json", "-"], env={**ENVIRONMENT, "TMPDIR": "/no/such"},
+                                capture_output=True, text=True, timeout=120, check=False)
+        self.assert_one_line(result, 1, "TMPDIR: /no/such: expected a folder")
+
     def test_closed_descriptors_cost_no_row(self):
         for redirections in (">&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"):
             with self.subTest(redirections):
