@@ -166,9 +166,15 @@ class WindowChooser {
     Best best;
     consider("natural", n, best, stages);
     const bool worth_it = worth_order(*a_.a, best.cost, n, value_bytes_);
+    const bool by_length = worth_it && lengths_vary(*a_.a);
     std::vector<std::string> others;
-    if (worth_it && lengths_vary(*a_.a)) others.emplace_back("degree");
-    if (worth_it && order_ == "search") others.insert(others.end(), {"rsh", "pack"});
+    if (by_length) others.emplace_back("degree");
+    if (worth_it && order_ == "search") {
+      // Beginning with the longest rows gathers less but parts neighbours, which share what the
+      // cache holds.
+      const bool fits = a_.k() * n * value_bytes_ <= kept_bytes_;
+      others.insert(others.end(), {"rsh", by_length && fits ? "pack?longest_first=1" : "pack"});
+    }
     if (!others.empty()) best.cost += memory_cost(*best.choice.row_order, n, stages);
     for (const std::string& other : others) consider(other, n, best, stages);
     return best.choice;

@@ -41,6 +41,16 @@ TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
   EXPECT_EQ(chosen_order(shuffled_grid(64), "search"), "pack");
 }
 
+TEST(WindowChooser, SearchPacksTheLongestRowsFirstWhereThereAreHubs) {
+  CsrMatrix matrix = shuffled_grid(64);
+  for (std::int32_t hub = 0; hub < 40; ++hub) {
+    for (std::int32_t i = 0; i < 400; ++i) matrix.col_idx.push_back(i * 10 + hub % 5);
+    matrix.row_ptr.push_back(static_cast<std::int64_t>(matrix.col_idx.size()));
+    ++matrix.rows;
+  }
+  EXPECT_EQ(chosen_order(matrix, "search"), "pack?longest_first=1");
+}
+
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
   EXPECT_EQ(chosen_order(shuffled_grid(64), "auto"), "natural");
 }
