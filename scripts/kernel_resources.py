@@ -2,8 +2,7 @@
 """Registers, spills and shared memory of every kernel, compared with results/resources.json.
 
 A kernel that suddenly needs more registers, spills or takes more shared memory runs slower, and the
-compiler says so without a GPU. The device code of every file in kernels/ is compiled once more for
-one architecture with ptxas reporting, using the flags of an existing build.
+compiler says so without a GPU: a build keeps what ptxas reports of every file in kernels/.
 
   scripts/kernel_resources.py build/release            compare; exit 1 on a difference
   scripts/kernel_resources.py build/release --record   write the recorded values anew
@@ -13,9 +12,7 @@ Numbers depend on the compiler: with another CUDA release than the recorded one 
 """
 
 import argparse
-import concurrent.futures
 import json
-import os
 import re
 import shlex
 import subprocess
@@ -24,19 +21,19 @@ from pathlib import Path
 
 ARCHITECTURE = "90a"
 SKIPPED = 77
-ENTRY = re.compile(r"Compiling entry function '(\w+)' for")
+ENTRY = re.compile(rf"Compiling entry function '(\w+)' for '(sm_{ARCHITECTURE})?")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
 
 
 def parse_ptxas(text):
-    """{mangled kernel name: resources} from what `ptxas -v` prints."""
+    """{mangled kernel name: resources} on the recorded architecture, from what `ptxas -v` prints."""
     kernels = {}
     current = None
     for line in text.splitlines():
         if match := ENTRY.search(line):
-            current = kernels.setdefault(match[1], {})
+            current = kernels.setdefault(match[1], {}) if match[2] else None
         elif current is not None and (match := STACK.search(line)):
             stack, stores, loads = map(int, match.groups())
             current.update(stack_bytes=stack, spill_bytes=stores + loads)
@@ -65,36 +62,19 @@ def shorten(demangled):
     return name
 
 
-def device_command(entry):
-    """The build's own compile command, turned into `device code only, report resources`."""
-    words = shlex.split(entry["command"])
-    while not Path(words[0]).name.startswith("nvcc"):
-        words.pop(0)  # ccache and the like
-    kept = []
-    skip = 0
-    for word in words:
-        if skip:
-            skip -= 1
-        elif word in ("-o", "-MT", "-MF", "-gencode"):
-            skip = 1
-        elif word not in ("-c", "-MD") and not word.startswith(("--generate-code", "-gencode")):
-            kept.append(word)
-    return kept + [f"-gencode=arch=compute_{ARCHITECTURE},code=sm_{ARCHITECTURE}", "-cubin",
-                   "-Xptxas=-v", "-o", os.devnull]
-
-
 def measure(entry):
-    done = subprocess.run(device_command(entry), cwd=entry["directory"], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    if done.returncode != 0:
-        sys.exit(f"{entry['file']}: {done.stdout.strip()}")
-    kernels = parse_ptxas(done.stdout)
+    """{short name: resources} of a file, from what scripts/keep_ptxas.sh kept when it was compiled."""
+    words = shlex.split(entry["command"])
+    kept = Path(entry["directory"], words[words.index("-o") + 1] + ".ptxas")
+    if not kept.exists():
+        sys.exit(f"{kept}: not found; build first")
+    kernels = parse_ptxas(kept.read_text())
     names = short_names(list(kernels))
     return {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
 
 
 def cuda_release(entry):
-    compiler = device_command(entry)[0]
+    compiler = next(word for word in shlex.split(entry["command"]) if Path(word).name == "nvcc")
     text = subprocess.run([compiler, "--version"], text=True, check=True,
                           stdout=subprocess.PIPE).stdout
     return re.search(r"release ([\d.]+)", text)[1]
@@ -156,9 +136,7 @@ def main():
             print(f"recorded with CUDA {recorded['cuda_release']}, this is {release}: not compared")
             return SKIPPED
 
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        current = dict(zip(entries, pool.map(measure, entries.values())))
-    current = {file: kernels for file, kernels in sorted(current.items()) if kernels}
+    current = {file: kernels for file in sorted(entries) if (kernels := measure(entries[file]))}
     if options.record:
         options.file.write_text(to_json(release, current))
         print(f"{options.file}: {sum(map(len, current.values()))} kernels recorded")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A bad option of anything that `list` names costs one clear line and exit code 1, before anything is measured or
-written, whichever command is given it."""
+"""A bad option costs one clear line and exit code 1, before anything is measured or written, whichever command is given
+it: one option of each type here. tests/host/options_test.cpp tries every option of anything that `list` names."""
 
 import json
 import sys
@@ -26,7 +26,9 @@ class OptionsTest(CliCase):
     def entries(self, kind):
         if OptionsTest.listed is None:
             OptionsTest.listed = json.loads(self.spmmbench("list", "--json").stdout)
-        return [(entry["name"], option) for entry in OptionsTest.listed[kind] for option in entry["options"]]
+        by_type = {option["type"]: (entry["name"], option)
+                   for entry in OptionsTest.listed[kind] for option in entry["options"]}
+        return by_type.values()
 
     def assert_refused(self, name, option, value, *command):
         with self.subTest(command=" ".join(map(str, command))):
