@@ -112,7 +112,7 @@ def step_cost(row, calls, last):
     return text + (f", {digits(share, 2)} of the limit" if last and share else "")
 
 
-def answer_cell(templates, found, look):
+def answer_cell(templates, found, choice, look):
     """The steps of an answer over the number of calls, in words and as a strip on a logarithmic axis."""
     steps = []
     for i, (calls, row) in enumerate(found):
@@ -128,7 +128,7 @@ def answer_cell(templates, found, look):
                 "colour": VARIABLES.get(colour, colour),
             }
         )
-    return cell(Markup(templates.get_template("answer.html").render(steps=steps)))
+    return cell(Markup(templates.get_template("answer.html").render(steps=steps, choice=choice)))
 
 
 def answer_table(results, found, look, templates):
@@ -137,7 +137,7 @@ def answer_table(results, found, look, templates):
     columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
     columns += [("fastest per call", ""), ("its hot time, µs", "n")]
     columns += [("× cuSPARSE default fp32", "n"), ("× Eigen fp32", "n"), ("of the limit", "n")]
-    columns += [("taken over at, calls", "n"), ("nonzeros", "n"), ("what auto picked, and why", "wide")]
+    columns += [("taken over at, calls", "n"), ("nonzeros", "n")]
     choice_of = {case_of(row): row["params"] for row in results.measured() if "why" in row["params"]}
     rows = []
     for key, case in enumerate(found):
@@ -149,7 +149,7 @@ def answer_table(results, found, look, templates):
         more += [f"B and C {last['layout']}-major"] * several["layout"]
         more += [results.documents[last["run"]]["label"]] * several["run"]
         named = Markup("{} <small>{}</small>").format(matrix["name"], ", ".join(more))
-        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, look)]
+        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, choice_of.get(case), look)]
         cells.append(figure_cell(last["n"]))
         cells.append(cell(last["precision"] if several["precision"] else "–"))
         cells += [cell(last["label"]), figure_cell(hot_us(last))]
@@ -159,8 +159,6 @@ def answer_table(results, found, look, templates):
             figure_cell(last["of_bound"], 2),
         ]
         cells += [figure_cell(calls), figure_cell(matrix["nnz"])]
-        choice = choice_of.get(case)
-        cells.append(cell(f"{choice.get('picked', '–')}: {choice['why']}" if choice else "–"))
         rows.append({"kind": "", "key": key, "cells": cells})
     return table(columns, rows)
 
