@@ -3,24 +3,22 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <vector>
 
+#include "core/row_lengths.hpp"
 #include "reorder/graph.hpp"
 #include "stats/quantiles.hpp"
 
 namespace spmmbench {
 
 Structure structure_of(const CsrMatrix& matrix) {
-  Structure out;
+  Structure out{.rows = row_lengths(matrix)};
   std::vector<double> lengths(matrix.rows);
-  double squares = 0, distances = 0;
+  double distances = 0;
   std::vector<bool> referenced(matrix.cols, false);
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     lengths[row] = static_cast<double>(matrix.row_length(row));
-    squares += lengths[row] * lengths[row];
-    out.empty_rows += matrix.row_length(row) == 0;
     for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
       const std::int64_t distance = std::abs(row - matrix.col_idx[e]);
       out.bandwidth = std::max(out.bandwidth, distance);
@@ -31,17 +29,12 @@ Structure structure_of(const CsrMatrix& matrix) {
   out.referenced_cols = std::count(referenced.begin(), referenced.end(), true);
   if (matrix.nnz() > 0) out.mean_distance = distances / static_cast<double>(matrix.nnz());
   if (matrix.rows > 0) {
-    const auto rows = static_cast<double>(matrix.rows);
-    out.row_mean = static_cast<double>(matrix.nnz()) / rows;
-    const double variance = std::max(0.0, squares / rows - out.row_mean * out.row_mean);
-    out.row_cv = out.row_mean > 0 ? std::sqrt(variance) / out.row_mean : 0;
     std::sort(lengths.begin(), lengths.end());
     out.row_min = lengths.front();
     out.row_q1 = quantile(lengths, 0.25);
     out.row_median = quantile(lengths, 0.5);
     out.row_q3 = quantile(lengths, 0.75);
     out.row_p99 = quantile(lengths, 0.99);
-    out.row_max = lengths.back();
   }
   if (matrix.rows == matrix.cols) {
     const Graph transposed = transpose_pattern(matrix);

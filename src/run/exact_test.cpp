@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "core/row_lengths.hpp"
 #include "run/operands.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -15,7 +16,7 @@ namespace spmmbench {
 
 const CsrMatrix& ExactOperands::a() {
   if (a_) return *a_;
-  const std::int64_t longest = longest_row(original_);
+  const std::int64_t longest = row_lengths(original_).longest;
   const std::optional<int> top = lattice_top(longest);
   if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
   top_ = *top;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 
+#include "core/row_lengths.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
@@ -143,19 +143,9 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
 
 MatrixSummary summarise_matrix(const NamedMatrix& matrix) {
   const CsrMatrix& a = matrix.csr;
-  MatrixSummary summary{
-      matrix.name, matrix.source, matrix.sha256, a.rows, a.cols, a.nnz(), 0, 0, 0};
-  if (a.rows == 0) return summary;
-  const auto rows = static_cast<double>(a.rows);
-  summary.mean_row = static_cast<double>(a.nnz()) / rows;
-  double squares = 0;
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t length = a.row_length(row);
-    summary.max_row = std::max(summary.max_row, length);
-    squares += std::pow(static_cast<double>(length) - summary.mean_row, 2);
-  }
-  if (summary.mean_row > 0) summary.cv_row = std::sqrt(squares / rows) / summary.mean_row;
-  return summary;
+  const RowLengths lengths = row_lengths(a);
+  return {matrix.name, matrix.source, matrix.sha256,     a.rows,         a.cols,
+          a.nnz(),     lengths.mean,  lengths.variation, lengths.longest};
 }
 
 }  // namespace spmmbench

@@ -13,12 +13,6 @@ std::optional<int> lattice_top(std::int64_t longest_row) {
   return std::nullopt;
 }
 
-std::int64_t longest_row(const CsrMatrix& a) {
-  std::int64_t longest = 0;
-  for (std::int64_t row = 0; row < a.rows; ++row) longest = std::max(longest, a.row_length(row));
-  return longest;
-}
-
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                               std::uint64_t seed, int top) {
   CsrMatrix out{a.rows, a.cols, a.row_ptr, a.col_idx, std::vector<float>(a.values.size())};

@@ -17,8 +17,6 @@ namespace spmmbench {
 // `top` for the longest row; none where sums of +-1/8 could pass 2^24 units.
 std::optional<int> lattice_top(std::int64_t longest_row);
 
-std::int64_t longest_row(const CsrMatrix& a);
-
 // A with lattice values. Row i of `a` is row row_ids[i] of the original (empty: itself), whose
 // values do not depend on the order.
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,

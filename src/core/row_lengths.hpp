@@ -1,0 +1,20 @@
+#pragma once
+// How many nonzeros the rows of a matrix have.
+
+#include <cstdint>
+
+#include "spmmbench/matrix.hpp"
+
+namespace spmmbench {
+
+struct RowLengths {
+  std::int64_t longest = 0;  // nonzeros
+  std::int64_t empty = 0;    // rows without a nonzero
+  double mean = 0;           // nonzeros
+  double variation = 0;      // coefficient of variation: standard deviation over mean; 0 if empty
+};
+
+// Reads every row pointer.
+RowLengths row_lengths(const CsrMatrix& matrix);
+
+}  // namespace spmmbench

@@ -1,0 +1,29 @@
+#include "core/row_lengths.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "matrices.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(RowLengths, AreThoseOfEveryRow) {
+  const RowLengths lengths = row_lengths(testing::from_rows(9, {{1, 2, 3}, {}, {4}, {}}));
+  EXPECT_EQ(lengths.longest, 3);
+  EXPECT_EQ(lengths.empty, 2);
+  EXPECT_EQ(lengths.mean, 1);
+  EXPECT_DOUBLE_EQ(lengths.variation, std::sqrt(1.5));
+}
+
+TEST(RowLengths, OfAMatrixWithoutNonzerosAreZero) {
+  const RowLengths lengths = row_lengths(testing::from_rows(9, {{}, {}}));
+  EXPECT_EQ(lengths.longest, 0);
+  EXPECT_EQ(lengths.empty, 2);
+  EXPECT_EQ(lengths.mean, 0);
+  EXPECT_EQ(lengths.variation, 0);
+}
+
+}  // namespace
+}  // namespace spmmbench
