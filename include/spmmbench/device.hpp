@@ -20,9 +20,9 @@ enum class DeviceKind { host, cuda };
 enum class Layout { row_major, col_major };
 
 // A dense matrix in the memory of some device. Not owning. Element (i, j) is at data[i * ld + j]
-// (row major) or data[j * ld + i] (column major). `data` is 256-byte aligned and ld *
-// bytes_of(type) is a multiple of 16, so that vector loads, TMA and bulk copies can be used for
-// every N. The padding of B holds NaN; the padding of C may be overwritten with anything.
+// (row major) or data[j * ld + i] (column major). On a GPU `data` and ld * bytes_of(type) are
+// multiples of 16, so that vector loads, TMA and bulk copies can be used for every N; on the host,
+// of an element. The padding of B holds anything, here NaN; that of C may be overwritten.
 struct DenseView {
   void* data = nullptr;
   std::int64_t rows = 0;
