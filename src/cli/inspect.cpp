@@ -320,7 +320,7 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
       ->required();
   command
       ->add_option("--reorder", arguments->reorder,
-                   "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh")
+                   "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh,pack")
       ->type_name("LIST")
       ->capture_default_str();
   command
