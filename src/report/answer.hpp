@@ -66,8 +66,8 @@ class Answers {
       index_of_;
 };
 
-// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ..."; first what to call
-// for so many calls, where that is asked: `calls` > 0.
+// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ..."; first what to
+// call for so many calls, where that is asked: `calls` > 0.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 
 }  // namespace spmmbench

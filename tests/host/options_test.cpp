@@ -58,8 +58,8 @@ TEST(DeclaredOptions, RefuseWhatLiesJustOutsideOrHasAnotherTypeInTheSameWords) {
   for (const Owner& owner : all_owners())
     for (const OptionSpec& option : owner.options)
       for (const std::string& value : test::refused_values(option)) {
-        const std::string expected =
-            owner.name + ": option " + option.name + "=" + value + ": expected " + option.expected();
+        const std::string expected = owner.name + ": option " + option.name + "=" + value +
+                                     ": expected " + option.expected();
         try {
           owner.check(one(option, value));
           ADD_FAILURE() << expected;
