@@ -12,6 +12,7 @@
 
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
+#include "select/window_cost.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
@@ -40,69 +41,8 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
                              (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
 }
 
-// The cost of a window of each height in a kernel's format.
-struct FormatCost {
-  std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
-  double bytes_per_nonzero;                // of A
-  // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-  std::array<double, 3> height_penalty;
-};
-
-// Of async_wcsr, whose tiles are dense boxes.
-inline FormatCost dense_box_cost(double value_bytes) {
-  return {.bytes_per_column = {8 * value_bytes, 16 * value_bytes, 32 * value_bytes},
-          .bytes_per_nonzero = 0,
-          .height_penalty = {1.0, 1.25, 1.9}};
-}
-
-// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
-// padding column fetches nothing, but takes about half the time of a column that does.
-inline double gather_cost(const WcsrEstimate& estimate, int height_index, std::int64_t n,
-                          int value_bytes, const FormatCost& format) {
-  const auto row_bytes = static_cast<double>(n) * value_bytes;
-  const double feature_tiles = std::max(1.0, row_bytes / 256);
-  const double gathered = estimate.gathered_share[height_index];
-  const double stored = estimate.stored_share[height_index];
-  return ((gathered + stored) / 2 * row_bytes +
-          feature_tiles *
-              (stored * (4 + format.bytes_per_column[height_index]) + format.bytes_per_nonzero)) *
-         format.height_penalty[height_index];
-}
-
-struct Height {
-  int index = 0;  // into kWcsrHeights
-  double cost = std::numeric_limits<double>::infinity();
-};
-
-inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int value_bytes,
-                          const FormatCost& format) {
-  Height best;
-  for (int h = 0; h < static_cast<int>(kWcsrHeights.size()); ++h) {
-    const double cost = gather_cost(estimate, h, n, value_bytes, format);
-    if (cost < best.cost) best = {h, cost};
-  }
-  return best;
-}
-
 // Whether sorting the rows by length could bring rows that share hub columns together.
 inline bool lengths_vary(const CsrMatrix& matrix) { return row_length_variation(matrix) > 0.8; }
-
-constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
-
-// Time of the gathers through the L2 cache over that of the compulsory traffic to memory.
-inline double gathers_over_memory(const CsrMatrix& matrix, double cost_per_nonzero, std::int64_t n,
-                                  int value_bytes) {
-  const auto nnz = static_cast<double>(matrix.nnz());
-  const double memory_bytes = nnz * (4 + value_bytes) +
-                              static_cast<double>(matrix.cols * n) * value_bytes +
-                              static_cast<double>(matrix.rows * n) * 4;
-  return nnz * cost_per_nonzero / kL2BytesPerUs / (memory_bytes / kMemoryBytesPerUs);
-}
-// Whether to search for an order that brings rows with the same columns together.
-inline bool worth_order(const CsrMatrix& matrix, double natural_cost, std::int64_t n,
-                        int value_bytes) {
-  return gathers_over_memory(matrix, natural_cost, n, value_bytes) > 0.54;
-}
 
 // Options of a kernel of the window engine: windows, its own, the launch.
 inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
@@ -165,7 +105,8 @@ class WindowChooser {
     }
     Best best;
     consider("natural", n, best, stages);
-    const bool worth_it = worth_order(*a_.a, best.cost, n, value_bytes_);
+    const bool worth_it = worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
+                                      static_cast<double>(a_.a->nnz()), best.cost, n, value_bytes_);
     const bool by_length = worth_it && lengths_vary(*a_.a);
     std::vector<std::string> others;
     if (by_length) others.emplace_back("degree");

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "select/coefficients.hpp"
+#include "select/window_cost.hpp"
 
 namespace spmmbench {
 namespace {
@@ -20,28 +21,33 @@ Precision fitted_precision(Precision precision) {
 // 100 of them on each multiprocessor count as one unit, so that coefficients are of one order.
 double per_sm(double count, const DeviceModel& device) { return count / device.sm_count / 100; }
 
+WcsrEstimate windows_of(const MatrixFeatures& f) {
+  return {.gathered_share = {f.gathered_8, f.gathered_16, f.gathered_32},
+          .stored_share = {f.stored_8, f.stored_16, f.stored_32}};
+}
+
 // Windows of the height whose gathers and tiles cost least. A tile costs a quarter of its unit
-// beside the gathers, and taller windows hold more registers (kernels/window).
+// beside the gathers.
 struct WindowCost {
   double gather = 0, tiles = 0;
   double steps = 0;  // tiles of a window of mean length
 };
 WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
   constexpr double kTileUs = 0.25;
-  constexpr std::array<double, 3> kHeight = {8, 16, 32}, kSlowdown = {1, 1.25, 1.9};
-  const std::array<double, 3> gathered = {f.gathered_8, f.gathered_16, f.gathered_32};
-  const std::array<double, 3> stored = {f.stored_8, f.stored_16, f.stored_32};
-  const double strips = std::ceil(row_bytes / 128);
+  const WcsrEstimate windows = windows_of(f);
+  const double feature_tiles = std::ceil(row_bytes / 128);
   WindowCost best;
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t h = 0; h < kHeight.size(); ++h) {
-    const double gather = gathered[h] * f.nnz * row_bytes / device.gather_bytes_per_us;
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    const double gathered = windows.gathered_share[h], stored = windows.stored_share[h];
+    const double penalty = window::kHeightPenalty[h];
+    const double gather = gathered * f.nnz * row_bytes / device.gather_bytes_per_us;
     const double tiles =
-        per_sm(std::max(stored[h] * f.nnz / 16, f.rows / kHeight[h]) * strips, device);
-    const double cost = (gather + kTileUs * tiles) * kSlowdown[h];
+        per_sm(std::max(stored * f.nnz / 16, f.rows / kWcsrHeights[h]) * feature_tiles, device);
+    const double cost = (gather + kTileUs * tiles) * penalty;
     if (cost >= least) continue;
     least = cost;
-    best = {gather, tiles * kSlowdown[h], stored[h] * f.mean_row * kHeight[h] / 16};
+    best = {gather, tiles * penalty, stored * f.mean_row * kWcsrHeights[h] / 16};
   }
   return best;
 }
@@ -67,22 +73,12 @@ double bitmap_width(double columns) {
   return 256;
 }
 
-// Whether kernels that look for a row order do so (worth_order of kernels/window/choice.hpp): where
-// gathers take longer than the compulsory bytes.
-bool searches_order(const MatrixFeatures& f, double columns, double value_bytes) {
-  constexpr std::array<double, 3> kHeight = {8, 16, 32}, kSlowdown = {1, 1.25, 1.9};
-  constexpr double kWorth = 0.54, kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
-  const std::array<double, 3> gathered = {f.gathered_8, f.gathered_16, f.gathered_32};
-  const std::array<double, 3> stored = {f.stored_8, f.stored_16, f.stored_32};
-  const double row_bytes = columns * value_bytes;
-  double cost = std::numeric_limits<double>::infinity();  // bytes per nonzero
-  for (std::size_t h = 0; h < kHeight.size(); ++h) {
-    const double rows_of_b = (gathered[h] + stored[h]) / 2 * row_bytes;
-    const double a = std::max(1.0, row_bytes / 256) * stored[h] * (4 + kHeight[h] * value_bytes);
-    cost = std::min(cost, (rows_of_b + a) * kSlowdown[h]);
-  }
-  const double bytes = f.nnz * (4 + value_bytes) + f.cols * row_bytes + f.rows * columns * 4;
-  return f.nnz * cost / kL2BytesPerUs > kWorth * bytes / kMemoryBytesPerUs;
+// Whether kernels that look for a row order do so.
+bool searches_order(const MatrixFeatures& f, std::int64_t n, Precision precision) {
+  const auto value_bytes = static_cast<int>(bytes_of(storage_type(precision)));
+  const window::Height natural =
+      window::best_height(windows_of(f), n, value_bytes, window::dense_box_cost(value_bytes));
+  return window::worth_order(f.rows, f.cols, f.nnz, natural.cost, n, value_bytes);
 }
 
 // Thousands of columns that a tile of C walks, one after the other, on the busiest multiprocessor.
@@ -171,8 +167,7 @@ PrepareTerms prepare_terms_of(const MatrixFeatures& f, std::int64_t n, Precision
   t.nonzeros = f.nnz * 1e-6;
   t.rows = f.rows * 1e-6;
   t.entries = f.rows * f.cols * 1e-6;
-  if (searches_order(f, static_cast<double>(n),
-                     static_cast<double>(bytes_of(storage_type(precision))))) {
+  if (searches_order(f, n, precision)) {
     t.search = 1;
     t.search_nonzeros = t.nonzeros;
     t.search_rows = t.rows;
