@@ -14,7 +14,6 @@ TIMEFORMAT="-- %R s, processor %U + %S s"
 settings=(-DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON -DSPMMBENCH_TEST_FLAGS=-O1)
 if command -v ccache >/dev/null; then
   settings+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
-  settings+=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON)  # ccache keeps no object that was made with them
 fi
 
 time scripts/check.sh ${SPMMBENCH_BASE:+"$SPMMBENCH_BASE"}

@@ -56,6 +56,7 @@ inline const auto kPart = auto_integer_option("part", 1, TileCut::kMaxSpanTiles,
                                               "most tiles per warp of a window that is cut");
 
 inline bool is_order(const std::string& text) {
+  if (text.empty()) return false;
   if (text == "natural" || text == "auto" || text == "search") return true;
   const Spec spec = Spec::parse(text);
   const Reordering* reordering = Registry<Reordering>::instance().find(spec.name);
