@@ -1,6 +1,6 @@
 #pragma once
-// The few NVML queries that the context of a run needs. libnvidia-ml.so.1 comes with the driver, is
-// loaded at run time; without it every answer is empty.
+// The few NVML queries that the context of a run needs. libnvidia-ml.so.1 comes with the driver and
+// is loaded at run time; without it every answer is empty.
 
 #include <string>
 
