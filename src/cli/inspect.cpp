@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/inspection_bytes.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
 #include "format/rs_tile.hpp"

@@ -19,7 +19,4 @@ struct Structure {
 
 Structure structure_of(const CsrMatrix& matrix);
 
-// The most that `inspect` takes at once with every format and order, the matrix itself aside.
-double inspection_bytes(const CsrMatrix& matrix);
-
 }  // namespace spmmbench

@@ -8,7 +8,7 @@
 
 #include "../host/matrices.hpp"
 #include "cli/commands.hpp"
-#include "cli/structure.hpp"
+#include "cli/inspection_bytes.hpp"
 #include "heap.hpp"
 #include "io/csr_cache.hpp"
 #include "spmmbench/error.hpp"
