@@ -34,7 +34,7 @@ CompactPattern compact_pattern(const CsrMatrix& matrix) {
   if (matrix.rows == matrix.cols) columns = out.rows;
   out.pattern.rows = static_cast<std::int64_t>(out.rows.size());
   out.pattern.cols = static_cast<std::int64_t>(columns.size());
-  // One empty column stays where a rectangular matrix would become square.
+  // An empty column is kept where a rectangular matrix would become square.
   out.pattern.cols += matrix.rows != matrix.cols && out.pattern.rows == out.pattern.cols;
   out.pattern.row_ptr.reserve(out.rows.size() + 1);
   for (const std::int32_t row : out.rows) out.pattern.row_ptr.push_back(matrix.row_ptr[row + 1]);

@@ -1,6 +1,6 @@
 #pragma once
-// Matrices with few nonzeros for their sizes: tables per row and column would dwarf the matrix, so
-// the rows and columns without entries are left out first.
+// For matrices with few nonzeros for their sizes. Tables with an entry per row or column would be
+// far larger than the matrix, so rows and columns without entries are left out first.
 
 #include <cstdint>
 #include <vector>
@@ -17,7 +17,7 @@ std::vector<std::int32_t> referenced_columns(const CsrMatrix& matrix);
 std::vector<std::int32_t> column_positions(const CsrMatrix& matrix,
                                            const std::vector<std::int32_t>& columns);
 
-// More rows and columns than two per nonzero: at least some are empty.
+// More than two rows and columns for each nonzero, so that some are empty.
 inline bool is_hypersparse(const CsrMatrix& matrix) {
   return matrix.rows + matrix.cols > 2 * matrix.nnz();
 }
@@ -27,15 +27,16 @@ struct CompactPattern {
   std::vector<std::int32_t> rows;  // of the matrix, ascending
 };
 
-// Without empty rows and columns, square if and only if the matrix is. Of a square matrix, what is
-// kept of the rows and of the columns is the same, so that a vertex stays row and column.
+// The matrix without its empty rows and columns. The result is square if and only if the matrix is.
+// A square matrix keeps row i if it keeps column i, so that both stay the same vertex of a graph.
 CompactPattern compact_pattern(const CsrMatrix& matrix);
 
-// `rows`, ascending, in the order that `order` gives them; then all other rows.
+// `rows`, which are ascending, in the order that `order` gives; then all other rows.
 Permutation expand_order(const Permutation& order, const std::vector<std::int32_t>& rows,
                          std::int64_t all_rows);
 
-// compute(matrix), but of a hypersparse one only the order of what is not empty.
+// compute(matrix). Of a hypersparse matrix it orders only the rows that are not empty; the others
+// follow.
 template <class Compute>
 Permutation order_compactly(const CsrMatrix& matrix, Compute&& compute) {
   if (!is_hypersparse(matrix)) return compute(matrix);

@@ -3,9 +3,9 @@
 namespace spmmbench {
 namespace {
 
-// The rows of every column, ascending, as the neighbours of vertices `first` and up. `out` has room
-// for them, and for one more entry of ptr while it is filled: ptr[v + 1] is where the next
-// neighbour of v goes, and so its end once all are there.
+// Makes the rows of column j, ascending, the neighbours of vertex first + j. `out` has room for
+// them, and for one more entry of ptr: while it is filled, the next neighbour of v goes to ptr[v +
+// 1], which becomes the end of the list.
 void append_transposed(const CsrMatrix& matrix, std::int64_t first, Graph& out) {
   std::int64_t* const ptr = out.ptr.data() + first;
   for (const std::int32_t column : matrix.col_idx) ++ptr[column + 2];

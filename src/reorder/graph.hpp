@@ -22,11 +22,12 @@ struct Graph {
   }
 };
 
-// Vertices [0, rows) are rows and rows + j is column j, so that a traversal brings rows with common
+// Vertex i is row i, and vertex rows + j is column j. So a traversal brings rows with common
 // columns together.
 Graph bipartite_graph(const CsrMatrix& matrix);
 
-// Square: A + A^T, vertex = row = column. Otherwise the bipartite graph.
+// For a square matrix the graph of A + A^T, in which vertex i is row i and column i; otherwise the
+// bipartite graph.
 Graph graph_of(const CsrMatrix& matrix);
 
 // Pattern of A^T as ptr and ascending row indices per column.

@@ -1,6 +1,6 @@
-// Windows packed greedily: the first row of a window is the one that shares most with the window
-// before, the others share most with the rows already in it. Rows that share a column are found in
-// the column's list of rows not yet taken.
+// Packs windows greedily. The first row of a window is the one that shares most columns with the
+// window before; each further row shares most with the rows that are already in the window. Rows
+// that share a column are found in the column's list of rows not yet taken.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,8 +21,8 @@ const auto kCandidates =
 const auto kLongestFirst = flag_option(
     "longest_first", false, "begin with the longest rows: fewer gathers where there are hubs");
 
-// The pattern of some rows, without the columns that only one of them has. `uses` has a 0 for every
-// column, before and after.
+// The pattern of some rows, without the columns that only one of them has. `uses` must be 0 for
+// every column, and is left so.
 CsrMatrix shared_pattern(const CsrMatrix& matrix, std::span<const std::int32_t> rows,
                          std::vector<std::int32_t>& uses) {
   const auto for_each_column = [&](std::int32_t row, auto&& visit) {
@@ -45,7 +45,7 @@ CsrMatrix shared_pattern(const CsrMatrix& matrix, std::span<const std::int32_t> 
   return out;
 }
 
-// Of `rows` of a matrix.
+// Packs the given rows of a matrix.
 class Packing {
  public:
   Packing(const CsrMatrix& matrix, std::span<const std::int32_t> rows,
@@ -63,10 +63,10 @@ class Packing {
     }
   }
 
-  // Places in `rows`.
+  // The order, as places in `rows`.
   Permutation order() {
-    // Windows hang together up to the height of the highest ones. Then the first row left begins
-    // anew, so that an order that is good already keeps its locality.
+    // Windows are chained until they have as many rows as the highest ones. Then the first row that
+    // is left begins a new chain, so that an order that is already good keeps its locality.
     constexpr int kHighestWindow = 32;
     const int group_rows = std::max(1, kHighestWindow / window_rows_) * window_rows_;
     Permutation order;
@@ -96,7 +96,7 @@ class Packing {
   };
   struct Candidate {
     std::int32_t row;
-    float shared;  // columns, weighted, with the window
+    float shared;  // weighted number of columns that the window has too
     float value;   // shared^3 / length^2
   };
 
@@ -105,8 +105,8 @@ class Packing {
     candidates_.clear();
   }
 
-  // The one with the greatest shared^1.5 / length, of equal ones the first found. Between the
-  // count, which favours hubs, and the ratio, which favours short rows.
+  // Takes the row with the largest shared^1.5 / length; of equal ones, the first found. This lies
+  // between the count, which favours long rows, and the ratio, which favours short ones.
   std::int32_t take_best() {
     std::size_t best = 0;
     for (std::size_t i = 1; i < candidates_.size(); ++i)
@@ -128,15 +128,15 @@ class Packing {
     }
   }
 
-  // Counts a column for the first `most_` rows of its list that are not taken. Those passed on the
-  // way that are taken leave the list, so each is passed once.
+  // Counts a column for the first `most_` rows of its list that are not taken. Taken rows leave the
+  // list when they are passed, so each is passed once.
   void share(std::int32_t column) {
     constexpr std::int64_t kAhead = 8;  // the rows lie far apart
     std::int32_t* const list = lists_.adjacent.data();
     const std::int64_t begin = first_[column], end = lists_.ptr[column + 1];
     found_.clear();
-    // Rows of a long list that are passed over may be found by way of other columns, and would then
-    // lack this one.
+    // A long list is not read to its end. A row that is left out here may be found through other
+    // columns, and then lacks this one; half the weight limits the difference.
     const float weight = end - begin > most_ ? 0.5F : 1;
     std::int64_t at = begin;
     for (; at < end && static_cast<int>(found_.size()) < most_; ++at) {
@@ -161,15 +161,15 @@ class Packing {
   int window_rows_;
   int most_;
   Graph lists_;                          // each column's rows, ascending
-  std::vector<std::int64_t> first_;      // of a column's list that may not be taken
-  std::vector<std::int32_t> window_of_;  // per column: the last one that has it
+  std::vector<std::int64_t> first_;      // where a column's list begins
+  std::vector<std::int32_t> window_of_;  // per column: the last window that has it
   std::vector<Row> rows_;
   std::vector<Candidate> candidates_;
   std::vector<std::int32_t> found_;
 };
 
 Permutation pack(const CsrMatrix& matrix, int window_rows, int most, bool longest_first) {
-  // Rows are packed in parts of so many, side by side: what is known of them stays in a cache.
+  // Rows are packed in parts of so many, several at a time. The tables of a part stay in a cache.
   constexpr std::int64_t kPartRows = 1 << 18;
   std::vector<std::int32_t> rows;  // that are not empty
   rows.reserve(matrix.rows);

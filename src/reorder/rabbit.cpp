@@ -1,7 +1,7 @@
 // Rabbit order (Arai et al., IPDPS 2016): vertices in ascending degree join the neighbouring
-// community with the largest modularity gain; rows follow the dendrogram depth first. On the graph
-// of graph_of(). Sequential, because the merges depend on each other and the order must not depend
-// on threads.
+// community with the largest modularity gain; rows follow the dendrogram depth first. The graph is
+// that of graph_of(). The code is sequential: the merges depend on each other, and the order must
+// not depend on the number of threads.
 
 #include <cstdint>
 #include <memory>
@@ -18,8 +18,8 @@ constexpr std::int32_t kNone = -1;
 
 class Communities {
  public:
-  // A column of one entry would join its row before anything else and leave no edge. It is no
-  // vertex of the bipartite graph, but counts in its row's degree and strength.
+  // A column with one entry would join its row before anything else and leave no edge. So it is not
+  // a vertex of the bipartite graph, but it counts in the degree and strength of its row.
   explicit Communities(const CsrMatrix& matrix)
       : matrix_(matrix),
         graph_(matrix.rows == matrix.cols ? graph_of(matrix)
@@ -70,10 +70,10 @@ class Communities {
  private:
   struct Node {
     double strength = 0;          // sum of the community's degrees
-    std::int32_t parent = kNone;  // itself: root of a community
+    std::int32_t parent = kNone;  // its own number in the root of a community
     std::int32_t first_child = kNone;
     union {
-      float weight_to = 0;   // root: of its edges to the community in hand
+      float weight_to = 0;   // in a root: of its edges to the community that is merged now
       std::int32_t sibling;  // merged
     };
     std::int32_t edges = kNone;  // merged: place in lists_, until the parent takes them
@@ -100,7 +100,8 @@ class Communities {
     nodes_[root].weight_to += weight;
   }
 
-  // Edges of u's community by neighbouring community: its own and those its children collected.
+  // Sums up the edges of u's community for each neighbouring community: u's own edges, and those
+  // that its children kept.
   void aggregate(std::int32_t u) {
     for (const std::int32_t v : graph_.neighbors(u)) add_edge(u, v, 1);
     for (std::int32_t c = nodes_[u].first_child; c != kNone; c = nodes_[c].sibling) {
@@ -113,12 +114,12 @@ class Communities {
     }
   }
 
-  // Whether v's turn to join a neighbour, and so to take its children's edges, is yet to come.
+  // Whether v is still to join a neighbour. Only then will it read its children's edges.
   bool comes_after(std::int32_t u, std::int32_t v) const {
     return degree(u) != degree(v) ? degree(u) < degree(v) : u < v;
   }
 
-  // For v, which takes u in: all but those to v itself.
+  // Keeps u's edges for v, which takes u in; all but those to v itself.
   void keep_edges(std::int32_t u, std::int32_t v) {
     if (touched_.size() == 1) return;
     if (free_lists_.empty()) {

@@ -1,5 +1,5 @@
 // Reverse Cuthill-McKee (George and Liu 1979): breadth-first from a vertex at the rim of each
-// component, neighbours by ascending degree, reversed. On the graph of graph_of().
+// component, neighbours by ascending degree, all reversed. The graph is that of graph_of().
 
 #include <algorithm>
 
@@ -14,8 +14,8 @@ class BreadthFirst {
  public:
   explicit BreadthFirst(const Graph& graph) : graph_(graph), visit_(graph.size(), 0) {}
 
-  // Component of `root`, level by level. Returns the number of levels; the last one starts at
-  // last_level().
+  // Appends the component of `root`, level by level. Returns the number of levels; the last one
+  // starts at last_level().
   int run(std::int32_t root, std::vector<std::int32_t>& order, bool sort_by_degree) {
     ++stamp_;
     order.assign(1, root);

@@ -1,6 +1,6 @@
 // The locality-aware ordering of RSH-SpMM (arXiv 2603.08734, section 3.4): a path through the rows
-// with a small sum of 1 - weighted Jaccard similarity. Every stage can be switched off. Values the
-// paper leaves open are measured defaults.
+// on which the sum of 1 - weighted Jaccard similarity is small. Every stage can be switched off.
+// Where the paper gives no value, the default was measured.
 
 #include <cstdint>
 #include <numeric>

@@ -11,7 +11,7 @@
 namespace spmmbench {
 namespace {
 
-// The rarest columns of every row: those that find candidates.
+// The rarest columns of every row. Candidates are found through them.
 class RareColumns {
  public:
   RareColumns(const CsrMatrix& matrix, int features, const std::vector<std::int32_t>& counts)
@@ -20,7 +20,7 @@ class RareColumns {
     for (std::int64_t row = 0; row < matrix.rows; ++row)
       if (matrix.row_length(row) > features) place_[row] = longer++;
     columns_.resize(std::int64_t{longer} * features);
-    // A column of no other row finds nothing, so it counts as the most popular.
+    // A column that no other row has finds nothing, so it counts as the most popular one.
     const auto rarer = [&](std::int32_t a, std::int32_t b) {
       const bool alone_a = counts[a] < 2, alone_b = counts[b] < 2;
       if (alone_a != alone_b) return alone_b;
@@ -52,16 +52,17 @@ class RareColumns {
  private:
   const CsrMatrix& matrix_;
   int features_;
-  std::vector<std::int32_t> place_;    // -1: the row has no more than that
+  // -1 where a row has at most `features` columns: all of them are taken.
+  std::vector<std::int32_t> place_;
   std::vector<std::int32_t> columns_;  // `features` of each longer row
 };
 
-// Rows that have column j among their rare ones: at [ptr[j], ptr[j + 1]), ascending. None where no
-// other row has it.
+// The rows that have column j among their rare ones, ascending: at [ptr[j], ptr[j + 1]). A column
+// that only one row has gets no rows.
 struct InvertedIndex {
   std::vector<std::int64_t> ptr;
   std::vector<std::int32_t> rows;
-  std::vector<bool> complete;  // per column: it is among the rare ones of every row that has it
+  std::vector<bool> complete;  // per column: every row that has it counts it among its rare ones
 
   std::span<const std::int32_t> rows_of(std::int32_t column) const {
     return std::span(rows).subspan(ptr[column], ptr[column + 1] - ptr[column]);
@@ -76,7 +77,8 @@ InvertedIndex invert(const CsrMatrix& matrix, const RareColumns& rare,
     for (const std::int32_t column : rare.of_row(row)) out.ptr[column + 2] += counts[column] > 1;
   for (std::int64_t j = 0; j < matrix.cols; ++j) out.ptr[j + 2] += out.ptr[j + 1];
   out.rows.resize(out.ptr.back());
-  // ptr[j + 1] is where column j's next row goes, and so its end once all are there.
+  // While the lists are filled, the next row of column j goes to ptr[j + 1], which becomes the end
+  // of its list.
   for (std::int64_t row = 0; row < matrix.rows; ++row)
     for (const std::int32_t column : rare.of_row(row))
       if (counts[column] > 1) out.rows[out.ptr[column + 1]++] = static_cast<std::int32_t>(row);
@@ -99,7 +101,7 @@ class Candidates {
     for (const std::uint32_t slot : used_) table_[slot] = {};
     used_.clear();
   }
-  // `row` has a feature of this weight.
+  // Notes that `row` has a feature of this weight.
   void add(std::int32_t row, float weight) {
     const std::uint32_t slot = find(row);
     if (table_[slot].row < 0) {
@@ -109,11 +111,11 @@ class Candidates {
     ++table_[slot].shared;
     table_[slot].common += weight;
   }
-  // Weight of the features that a row, which was added, shares.
+  // The weight of the features that an added row shares.
   float common(std::int32_t row) const { return table_[find(row)].common; }
 
-  // Those that share most features with `row`, then the nearest, `most` at most, in any order;
-  // without `row` itself. Valid until the next call.
+  // At most `most` rows, in any order: those that share most features with `row`, and of equal ones
+  // the nearest; never `row` itself. Valid until the next call.
   const std::vector<std::int32_t>& best(std::int32_t row, int most) {
     keys_.clear();
     for (const std::uint32_t slot : used_)
@@ -144,7 +146,8 @@ class Candidates {
     return slot;
   }
 
-  // Ascending: more shared features, a smaller distance, the row before rather than behind.
+  // Smaller for more shared features, then for a smaller distance, then for the row before rather
+  // than behind.
   static std::uint64_t key(std::int32_t row, const Entry& entry) {
     const std::uint64_t fewer = 0xFFFFFFFFU - entry.shared;
     const bool behind = entry.row > row;
@@ -159,8 +162,8 @@ class Candidates {
   std::vector<std::uint64_t> keys_;
 };
 
-// Rows of a popular column: those next to `row` in the matrix, where natural orders keep relatives,
-// and a quarter drawn from the whole list.
+// Adds the rows of a column. Of a popular one it adds the rows nearest to `row` in the matrix,
+// where natural orders keep similar rows, and draws a quarter from the whole list.
 void add_candidates(std::span<const std::int32_t> list, std::int32_t row, float weight, int limit,
                     std::uint64_t seed, Candidates& out) {
   const auto size = static_cast<std::int64_t>(list.size());
@@ -196,7 +199,7 @@ RshNeighbors find_neighbors(const WeightedJaccard& jaccard, std::vector<std::int
     for (std::int64_t r = 0; r < matrix.rows; ++r) {
       const auto row = static_cast<std::int32_t>(r);
       candidates.clear();
-      // Where every row of every column was added, the common weights are known already.
+      // Where all rows of all columns were added, the common weights are known.
       bool complete = rare.are_all(r);
       for (const std::int32_t column : rare.of_row(r)) {
         const std::span<const std::int32_t> list = index.rows_of(column);

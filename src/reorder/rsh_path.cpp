@@ -8,8 +8,8 @@
 namespace spmmbench {
 namespace {
 
-// The edges of the neighbour graph by similarity. Of rows that are in each other's lists, the later
-// one's entry says nothing new.
+// The edges of the neighbour graph, by similarity. Where two rows are in each other's lists, only
+// the entry of the earlier row counts as an edge.
 class NeighborEdges {
  public:
   NeighborEdges(const RshNeighbors& neighbors, std::int64_t rows)
@@ -24,8 +24,8 @@ class NeighborEdges {
       };
       is_edge_[slot] = other > row || (other >= 0 && !is_in_list_of_other());
     }
-    // A counting sort of the rows, each once for all its edges of a similarity. Only similarities
-    // that occur are counted: there are few in a small matrix.
+    // A counting sort of the rows by similarity. A row appears once for each similarity that its
+    // edges have. Only similarities that occur are counted, since a small matrix has few.
     std::vector<std::uint16_t> place(65536, 0);
     for (std::int64_t slot = 0; slot < rows * k; ++slot)
       if (is_edge_[slot] != 0) place[neighbors.similarity[slot]] = 1;
@@ -44,7 +44,7 @@ class NeighborEdges {
     });
   }
 
-  // visit(row, other), most similar first, equal ones by row.
+  // Calls visit(row, other), the most similar pairs first, equal ones by row.
   template <class Visit>
   void for_each(Visit&& visit) const {
     constexpr std::int64_t kAhead = 16;  // the rows of a level lie far apart
@@ -65,7 +65,8 @@ class NeighborEdges {
  private:
   std::int64_t slot_of(std::int64_t row) const { return row * neighbors_.k; }
 
-  // visit(row, similarity) for every similarity of a row's edges. Neighbours are sorted by it.
+  // Calls visit(row, similarity) once for every similarity that a row's edges have. The neighbours
+  // of a row are sorted by it.
   template <class Visit>
   void for_each_level(Visit&& visit) const {
     const std::int64_t slots = static_cast<std::int64_t>(is_edge_.size());
@@ -108,7 +109,8 @@ std::vector<Edge> spanning_forest(const RshNeighbors& neighbors, std::int64_t ro
   return forest;
 }
 
-// Costs between the rows of one stretch and the rows before and after it, which stay.
+// The costs between the rows of a stretch, and between them and the rows before and after it. Those
+// two do not move.
 class Stretch {
  public:
   Stretch(WeightedJaccard::Row& one, Permutation& order, std::int64_t begin, std::int64_t end)
@@ -149,7 +151,7 @@ class Stretch {
   }
 
  private:
-  // Between places; a missing row at either end costs nothing.
+  // The cost between two places. A missing row at either end costs nothing.
   float cost(int i, int j) const { return cost_[place_[i] * width_ + place_[j]]; }
 
   std::int32_t* rows_;
@@ -168,8 +170,8 @@ Permutation spanning_forest_order(const RshNeighbors& neighbors, std::int64_t ro
   for (const Edge edge : forest) ++ptr[edge.a + 2], ++ptr[edge.b + 2];
   for (std::int64_t row = 0; row < rows; ++row) ptr[row + 2] += ptr[row + 1];
   std::vector<std::int32_t> adjacent(ptr.back());
-  // ptr[v + 1] is where v's next neighbour goes, and so its end once all are there. The edges come
-  // most similar first, so lists are too.
+  // While the lists are filled, the next neighbour of v goes to ptr[v + 1], which becomes the end
+  // of its list. The most similar edges come first, so they are first in each list.
   for (const Edge edge : forest) {
     adjacent[ptr[edge.a + 1]++] = edge.b;
     adjacent[ptr[edge.b + 1]++] = edge.a;
@@ -205,8 +207,8 @@ void two_opt(const WeightedJaccard& jaccard, int window_rows, Permutation& order
     for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{window_rows}}) {
       const std::int64_t stretches =
           (std::max<std::int64_t>(rows - shift, 0) + length - 1) / length;
-      // A stretch reads the rows at its ends, which its neighbours may move: so every other
-      // stretch, then the rest.
+      // A stretch reads the row before and the row after it, which the neighbouring stretches may
+      // move. So every other stretch is improved first, and then the rest.
       for (const std::int64_t parity : {0, 1}) {
 #pragma omp for schedule(dynamic, 64)
         for (std::int64_t i = parity; i < stretches; i += 2) {
@@ -228,7 +230,8 @@ void relocate_isolated(const WeightedJaccard& jaccard, const RshNeighbors& neigh
     const bool right = i + 1 < rows && jaccard.similarity(order[i], order[i + 1]) >= threshold;
     isolated[order[i]] = !left && !right;
   }
-  // Adopted rows hang on their host in a list: next[r] is the row adopted before r.
+  // The rows that move behind a row form a list: it begins at last[row], and next[r] is the row
+  // that was added before r.
   std::vector<std::int32_t> last(rows, -1), next(rows, -1), tail;
   for (std::int64_t row = rows - 1; row >= 0; --row) {
     if (!isolated[row]) continue;

@@ -7,7 +7,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kSearchRatio = 16;  // of lengths: beyond it, a search per column is faster
+// Of the lengths of two rows. Beyond it, a search for each column is faster.
+constexpr std::int64_t kSearchRatio = 16;
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 #pragma once
-// Weighted Jaccard similarity of rows (RSH-SpMM, section 3.4): sim(r, u) = sum of w_j over the
-// common columns / sum over the columns of either, with w_j = d_j^-alpha and d_j the column's
-// count.
+// Weighted Jaccard similarity of rows (RSH-SpMM, section 3.4): sim(r, u) is the sum of w_j over the
+// common columns divided by the sum over all columns of r and u. w_j = d_j^-alpha, where d_j is the
+// number of entries of column j.
 
 #include <cstdint>
 #include <vector>
@@ -21,12 +21,13 @@ class WeightedJaccard {
       : WeightedJaccard(matrix, column_counts(matrix), alpha) {}
 
   float similarity(std::int64_t r, std::int64_t u) const;  // in [0, 1]; 0 when a row is empty
-  // Of two rows with `common` weight in common.
+  // The same for two rows whose common columns have the weight `common`.
   float similarity(std::int64_t r, std::int64_t u, float common) const;
   float weight(std::int32_t column) const { return weights_[column]; }
 
-  // Compares one row with many: its columns' weights are spread out, so that another row is walked
-  // without a merge or a branch. The same values as similarity(). One per thread.
+  // Compares one row with many others. The weights of its columns are written to a table, so that
+  // another row is walked without a merge or a branch. The results are those of similarity(). Each
+  // thread needs its own.
   class Row {
    public:
     explicit Row(const WeightedJaccard& jaccard)
@@ -51,7 +52,8 @@ class WeightedJaccard {
   std::vector<float> row_weights_;  // sum of a row's weights
 };
 
-// Mean of 1 - sim over neighbours in `order`, rows without entries left out. 0 for less than two.
+// The mean of 1 - sim over neighbours in `order`, without the rows that have no entries. 0 for
+// fewer than two rows.
 double mean_adjacent_cost(const CsrMatrix& matrix, const WeightedJaccard& jaccard,
                           const Permutation& order);
 

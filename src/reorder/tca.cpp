@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kMostHashes = 64;
 
-// Disjoint sets of rows, by their smallest row: set i at [ptr[i], ptr[i + 1]).
+// Disjoint sets of rows, ordered by their smallest row. Set i lies at [ptr[i], ptr[i + 1]).
 struct RowSets {
   std::vector<std::int32_t> ptr = {0};
   std::vector<std::int32_t> rows;
@@ -43,8 +43,8 @@ RowSets nonempty_rows(const CsrMatrix& matrix) {
   return out;
 }
 
-// The MinHash signature of every set of rows. Those of few nonzeros are quick to compute again, and
-// would be larger than the rows themselves: they are not kept.
+// The MinHash signature of every set of rows. The signature of a set with few nonzeros is not kept:
+// it would be larger than the rows, and is quick to compute again.
 class Signatures {
  public:
   using Signature = std::array<std::uint32_t, kMostHashes>;
@@ -75,7 +75,7 @@ class Signatures {
   const std::uint32_t* of(std::int64_t set, Signature& scratch) const {
     return part_of(set, 0, hashes_, scratch);
   }
-  // Hash of a band: sets that agree on all of it have the same.
+  // The hash of a band. Sets that agree on the whole band have the same hash.
   std::uint64_t band_key(std::int64_t set, int first, int count) const {
     Signature scratch;
     const std::uint32_t* const part = part_of(set, first, count, scratch);
@@ -113,11 +113,12 @@ class Signatures {
   std::vector<std::uint32_t> minima_;  // `hashes` each
 };
 
-// Calls visit(a, b) for every set b and the last set a < b that agrees with it on a whole band, for
-// one band after the other.
+// For one band after the other, calls visit(a, b) for every set b, where a is the last set before b
+// that agrees with it on the whole band.
 template <class Visit>
 void for_each_candidate(const Signatures& signatures, int band_hashes, Visit&& visit) {
-  constexpr std::int64_t kWorthThreads = 1 << 18;  // below, waiting for each other costs more
+  // With fewer sets, threads wait for each other longer than they gain.
+  constexpr std::int64_t kWorthThreads = 1 << 18;
   constexpr std::int64_t kAhead = 16;
   const std::int64_t size = signatures.size();
   std::vector<std::uint64_t> keys(size);
@@ -138,19 +139,20 @@ void for_each_candidate(const Signatures& signatures, int band_hashes, Visit&& v
   }
 }
 
-// Sets to compare set a with, ascending: partner[ptr[a]] to partner[ptr[a + 1]].
+// The sets that set a is compared with, ascending: partner[ptr[a]] up to partner[ptr[a + 1]].
 struct Candidates {
   static constexpr std::uint8_t kRepeated = 255;
   std::vector<std::int64_t> ptr;
   std::vector<std::int32_t> partner;
-  std::vector<std::uint8_t> similarity;  // Jaccard, estimated: hashes that agree; or kRepeated
+  // The Jaccard similarity, as the number of hashes that agree; or kRepeated.
+  std::vector<std::uint8_t> similarity;
 };
 
 Candidates find_candidates(const Signatures& signatures, int band_hashes) {
   const std::int64_t size = signatures.size();
   Candidates out;
   {
-    // Similar sets meet in most bands: what the band before gave is not taken again.
+    // Similar sets agree on most bands. A pair that the band before gave is not taken again.
     std::vector<std::int32_t> before(size, -1);
     const auto for_each_new = [&](auto&& visit) {
       for_each_candidate(signatures, band_hashes, [&](std::int32_t a, std::int32_t b) {
@@ -163,7 +165,8 @@ Candidates find_candidates(const Signatures& signatures, int band_hashes) {
     for (std::int64_t a = 0; a < size; ++a) out.ptr[a + 2] += out.ptr[a + 1];
     out.partner.resize(out.ptr.back());
     std::fill(before.begin(), before.end(), -1);
-    // ptr[a + 1] is where a's next partner goes, and so its end once all are there.
+    // While the lists are filled, the next partner of a goes to ptr[a + 1], which becomes the end
+    // of its list.
     for_each_new([&](std::int32_t a, std::int32_t b) { out.partner[out.ptr[a + 1]++] = b; });
   }
   out.similarity.resize(out.partner.size());
@@ -204,7 +207,8 @@ class Clusters {
     RowSets out;
     out.ptr.assign(
         std::count_if(link_.begin(), link_.end(), [](auto link) { return link < 0; }) + 2, 0);
-    // The smallest set of a cluster is its root, so it is numbered before the others ask.
+    // The smallest set of a cluster is its root, so a cluster has its number before its other sets
+    // ask for it.
     std::vector<std::int32_t> cluster(sets.size());
     std::int32_t clusters = 0;
     for (std::int64_t i = 0; i < sets.size(); ++i) {
@@ -229,11 +233,12 @@ class Clusters {
     return i;
   }
 
-  std::vector<std::int32_t> link_;  // to a set of the same cluster; the root: minus its sets
+  // A set of the same cluster; in the root, minus the number of its sets.
+  std::vector<std::int32_t> link_;
   int capacity_;
 };
 
-// Agglomerative: most similar pairs first, clusters of at most `capacity` sets.
+// Agglomerative clustering: the most similar pairs first, at most `capacity` sets in a cluster.
 RowSets cluster(const RowSets& sets, const Signatures& signatures, int band_hashes, int capacity) {
   Clusters clusters(sets.size(), capacity);
   const Candidates candidates = find_candidates(signatures, band_hashes);
@@ -278,7 +283,7 @@ class Tca final : public Reordering {
     for (const int band_hashes : {band, 1})
       sets = cluster(sets, Signatures(matrix, sets, hashes, seed), band_hashes, capacity);
 
-    // Rows without entries stay between the clusters, all by their first row.
+    // Rows without entries stay between the clusters: everything is ordered by its first row.
     Permutation order;
     order.reserve(matrix.rows);
     std::int64_t next = 0;

@@ -14,8 +14,8 @@ inline std::int64_t csr_bytes(const CsrMatrix& matrix) {
   return 8 * (matrix.rows + 1) + 8 * matrix.nnz();
 }
 
-// All there are, but for tables of `bytes` each that would need more than three quarters of what
-// the matrix does: many cores must not multiply the memory of a sparse one.
+// All threads, or as many as keep their tables, of `bytes` each, within three quarters of the bytes
+// of the matrix: many cores must not multiply the memory that a sparse matrix needs.
 inline int threads_for_tables(const CsrMatrix& matrix, std::int64_t bytes) {
   const std::int64_t fit = csr_bytes(matrix) * 3 / 4 / std::max<std::int64_t>(bytes, 1);
   return static_cast<int>(std::clamp<std::int64_t>(fit, 1, omp_get_max_threads()));

@@ -21,8 +21,8 @@ std::string name_of(const AnswerStep& step) {
   return step.reorder == "none" ? step.kernel : fmt::format("{} [{}]", step.kernel, step.reorder);
 }
 
-// The first number of calls from which `later` takes no more in all than `now`. It is faster per
-// call.
+// The first number of calls at which `later`, which is faster per call, takes no longer in all than
+// `now`.
 std::int64_t overtakes(const Cost& later, const Cost& now, std::int64_t least) {
   constexpr double kMost = 1e18;  // calls, so that the number can be written
   const double calls = std::ceil((later.prepare_ms - now.prepare_ms) * 1e3 / (now.us - later.us));

@@ -1,6 +1,6 @@
 #pragma once
-// What to call: for each number of calls the verified row with the least preparation + calls x
-// time.
+// The answer to what to call: for each number of calls, the verified row with the least preparation
+// + calls x time.
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace spmmbench {
 
-// Preparation once, then so long per call.
+// The time to prepare once, and the time of each call.
 struct Cost {
   double prepare_ms = 0, us = 0;
 
@@ -27,9 +27,9 @@ double preprocessing_ms(const ResultRow& row);
 // Nothing for a row that takes no part in rankings: not correct, not timed, or of a binary kernel.
 std::optional<Cost> cost_of(const ResultRow& row);
 
-// The lower envelope of `costs` over the number of calls: (first number of calls, index), the first
-// for one call. A cost that is less than kLeastGain smaller per call than the one before is left
-// out, so that the total is never more than kLeastGain above the least.
+// The lower envelope of `costs` over the number of calls, as pairs of the first number of calls and
+// an index; the first pair is for one call. A cost per call must be lower than the one before by
+// kLeastGain, or it is left out. So the total is never more than kLeastGain above the least.
 inline constexpr double kLeastGain = 0.01;  // the noise at which sampling stops
 std::vector<std::pair<std::int64_t, std::size_t>> lower_envelope(const std::vector<Cost>& costs);
 
@@ -40,7 +40,7 @@ struct AnswerStep {
   std::optional<double> of_bound;
 };
 
-// Of one matrix, N, layout, precision and type of C.
+// The answer for one matrix, N, layout, precision and type of C.
 struct Answer {
   std::string matrix, source;  // its name, and the path or gen: spec
   std::int64_t n = 0;
@@ -50,14 +50,15 @@ struct Answer {
 
 class Answers {
  public:
-  void add(const ResultRow& row);  // ignores what takes no part
-  // In the order in which the groups were first seen. Where some kernel of the same matrix, N and
-  // layout is no baseline, groups of baselines alone are left out: they are there to divide by.
+  void add(const ResultRow& row);  // ignores rows that take no part
+  // In the order in which the groups were first seen. A group with baselines alone is left out
+  // where another group of the same matrix, N and layout has other kernels: its rows are only there
+  // to divide by.
   std::vector<Answer> all() const;
 
  private:
   struct Group {
-    Answer answer;  // its steps are every row, unordered
+    Answer answer;  // with a step for every row, unordered
     bool baselines_alone = true;
   };
   std::vector<Group> groups_;
@@ -66,8 +67,8 @@ class Answers {
       index_of_;
 };
 
-// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ..."; first what to
-// call for so many calls, where that is asked: `calls` > 0.
+// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ...". With `calls` > 0
+// it begins with what to call for so many calls.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 
 }  // namespace spmmbench

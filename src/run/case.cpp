@@ -41,7 +41,7 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
 }
 
 // The stages of the row are what a user of this row alone would pay. prepare_wall_ms is the time
-// that this run spent, which is less where an earlier case of another N has prepared A.
+// that this run spent; it is less where an earlier case, of another N, has prepared A.
 std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   const double start = steady_seconds();
   Device& device = *input.device;

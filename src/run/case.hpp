@@ -14,16 +14,17 @@
 
 namespace spmmbench {
 
-// A as one kernel prepared it: made by the first case that needs it, shared by those of other N.
+// A as one kernel prepared it. The first case that needs it makes it, and the cases of other N
+// share it.
 struct PreparedA {
   std::unique_ptr<Prepared> kernel_a;
   StageTimer stages;                  // the time of making it
-  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
+  std::unique_ptr<Prepared> exact_a;  // the same with the values of the exact test
 };
 
 struct CaseInput {
   const KernelChoice* choice = nullptr;
-  Problem problem;  // options filled from the choice
+  Problem problem;  // its options are those of the choice
   PreparedA* prepared = nullptr;
   Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
   const Operands* operands =
@@ -43,12 +44,12 @@ struct CaseInput {
 // Throws only Interrupted.
 bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row);
 
-// One line where a correct result has a larger error than independent rounding errors explain; else
-// empty.
+// A warning, in one line, where the error of a correct result is larger than independent rounding
+// errors explain; else empty.
 std::string error_warning(const ResultRow& row);
 
-// Compulsory bytes: A in CSR (4-byte columns, 4-byte row pointers while nnz < 2^31),
-// every referenced row of B once, C once.
+// Compulsory bytes: A in CSR (columns in 4 bytes, and row pointers too while nnz < 2^31), every
+// referenced row of B once, and C once.
 double compulsory_bytes(const CsrMatrix& a, std::int64_t n, Precision precision,
                         ElementType c_type);
 

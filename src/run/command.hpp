@@ -1,6 +1,6 @@
 #pragma once
-// The command that measures one case again, for a person to copy into a shell. Nothing in the
-// program reads it back.
+// The command that measures one case again, for a person to copy into a shell. The program itself
+// never reads it.
 
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace spmmbench {
 
-// PATH and every option that decides the result of the case, but no options of sampling; quoted for
-// a shell where needed.
+// PATH and every option that decides the result of the case, without the options of sampling.
+// Quoted for a shell where needed.
 std::string case_arguments(const RunOptions& options, const ResultRow& row);
 
 // One word, quoted where a shell would change it; bytes that cannot be shown are written as

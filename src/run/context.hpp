@@ -5,8 +5,8 @@
 
 namespace spmmbench {
 
-// Build, host and device facts, clocks, copy bandwidth and the event floor, measured now. The copy
-// bandwidth is not measured where it is given.
+// Facts about the build, the host and the device; clocks, copy bandwidth and the event floor as
+// measured now. A copy bandwidth that is given is not measured.
 RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed, Device& device,
                            double copy_bytes_per_second = 0);
 

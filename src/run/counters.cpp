@@ -51,7 +51,7 @@ std::vector<std::string> split_csv(std::string_view line) {
 }
 
 double parse_number(std::string text, const std::string& name) {
-  std::erase(text, ',');  // of thousands
+  std::erase(text, ',');  // between thousands
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())

@@ -11,21 +11,21 @@ namespace spmmbench {
 
 inline constexpr const char* kProfileRange = "spmmbench";  // NVTX range of the profiled launch
 
-// One kernel that the launch ran: the counters asked for, by ncu's names, in base units.
+// The counters of one kernel that the launch ran, by ncu's names and in base units.
 struct KernelCounters {
   std::string kernel;
   std::map<std::string, double> values;
 };
 
-// The arguments that make ncu count the launch of the `profile` command that follows them.
+// Arguments for ncu, to count the launch of the `profile` command that follows them.
 std::vector<std::string> ncu_arguments();
 
 // Reads the output of `ncu --csv --page raw`. Throws Error with ncu's message when it has no
 // kernel.
 std::vector<KernelCounters> parse_ncu_csv(const std::string& text);
 
-// One launch may run several kernels: bytes and times add up, utilisations are weighted by time,
-// the hit rate by the sectors looked up. Keys as in a result row's metrics.
+// One launch may run several kernels. Bytes and times add up; utilisations are weighted by time,
+// and the hit rate by the sectors looked up. The keys are those of a result row's metrics.
 std::map<std::string, double> combine_counters(const std::vector<KernelCounters>& kernels);
 
 // Runs ncu on a child that does `work` (one launch of one case) and combines what it counted.

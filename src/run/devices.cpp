@@ -99,7 +99,7 @@ class Spread {
     ledger_.print_matrix(worker.rows);
   }
 
-  // The children end after their current samples, or are killed.
+  // Lets the children end after their current samples, and kills those that do not.
   void stop() {
     constexpr double kPatience_s = 10;
     const double deadline = steady_seconds() + kPatience_s;

@@ -4,8 +4,9 @@
 
 namespace spmmbench {
 
-// Names every case that the run would measure, one a line on stdout, and their number. Reads no
-// matrix and writes no file; what an output file has already is left out as --resume would.
+// Writes every case that the run would measure to stdout, one on a line, and their number. Reads no
+// matrix and writes no file. With --resume, the cases that the output file already has are left
+// out.
 void print_dry_run(const RunOptions& options);
 
 }  // namespace spmmbench

@@ -61,8 +61,8 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
       prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);
     const std::unique_ptr<Plan> plan = prepared->bind(problem.shape(), not_counted);
     plan->inspect_b(made.b, not_counted);
-    // First with zeros in the same memory: a kernel that keeps a result, or a part of B, from one
-    // launch for the next then gives a wrong result.
+    // The first launch has zeros in the same memory. A kernel that keeps a result, or a part of B,
+    // from one launch to the next then gives a wrong result.
     device.fill_bytes(made.b.data, 0, made.b.bytes());
     plan->launch(made.b, c, device.stream());
     operands.fill(made.b, problem.precision, device);

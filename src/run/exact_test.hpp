@@ -15,11 +15,11 @@
 
 namespace spmmbench {
 
-// A and B with such values, and the reference of their product: each is made when a case first
-// needs it. `a`, `row_ids` and `given_b` (null: none) outlive it.
+// A and B with such values, and the reference of their product. Each is made when a case first
+// needs it. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
 class ExactOperands {
  public:
-  // `binary`: A's values are all 1 and stay so.
+  // `binary`: all values of A are 1 and stay 1.
   ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                 const DenseMatrix* given_b, std::uint64_t seed, bool binary = false)
       : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), binary_(binary) {}
@@ -33,7 +33,7 @@ class ExactOperands {
   };
   const OnDevice& on_device(const Problem& problem, Device& device);
   void fill(const DenseView& b, Precision precision, Device& device) const;
-  void release_memory() { on_device_.clear(); }  // of all devices
+  void release_memory() { on_device_.clear(); }  // on all devices
 
  private:
   const CsrMatrix& original_;
@@ -47,8 +47,8 @@ class ExactOperands {
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case. Throws only exceptions that end the case or the run. Any other reason why
-// there is no test is written to ExactTest::not_made.
+// belongs to this case. Throws only exceptions that end the case or the run. Where the test cannot
+// be made for another reason, ExactTest::not_made says why.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
 

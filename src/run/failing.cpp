@@ -51,7 +51,7 @@ DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
   return c;
 }
 
-// Letters, digits and dots of the case's names, the rest as underscores.
+// The names of the case; all but letters, digits and dots become underscores.
 std::string folder_name(const ResultRow& row) {
   std::string name = fmt::format("{}-n{}-{}-{}-{}", row.matrix.name, row.n, row.kernel,
                                  row.precision, row.reorder);

@@ -9,9 +9,9 @@
 
 namespace spmmbench {
 
-// Writes a.mtx and b.npy (as the kernel had them: rounded, A in its own row order), got.npy and
-// want.npy (the fp64 product, rounded to fp32) into a folder of the case's own below `folder`, and
-// returns its path. Throws Error.
+// Writes a.mtx, b.npy, got.npy and want.npy into a folder of its own below `folder`, and returns
+// the path. A and B are rounded as for the kernel, and A has its own row order. want.npy is the
+// fp64 product, rounded to fp32. Throws Error.
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
                          const DenseView& b, const DenseView& c, Device& device);
 

@@ -105,12 +105,12 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
 
 void Ledger::input_failed(const std::string& message, ExitCode code) {
   progress_->clear();
-  constexpr std::string_view kPrefix = "spmmbench: ";  // children begin their messages with it too
+  constexpr std::string_view kPrefix = "spmmbench: ";  // messages of children begin with it too
   say("{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, printable_message(message));
   (code == ExitCode::usage ? unreadable_ : incomplete_) = true;
 }
 
-// Where rows are written to a file, the run goes on when the table cannot be written.
+// If the table cannot be written, the run goes on where rows are written to a file.
 void Ledger::show(const std::string& text) try {
   if (!output_error_.empty()) return;
   write_output(text);
@@ -127,7 +127,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
     for (const std::string& warning : warnings_.lines())
       say("{}\n", wrap("warning: " + warning, terminal_width(STDERR_FILENO), 4));
   if (journal_) {
-    // The exit code describes the whole output file, with rows kept from an earlier run.
+    // The exit code describes the whole output file, including rows of an earlier run.
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
     failed_ |= journal_->any([](Status s) { return to_repeat(s, Resume::rest); });
     measured_ |= journal_->any([](Status s) { return s != Status::skipped; });

@@ -22,19 +22,19 @@ bool is_pending(std::optional<Status> recorded, Resume resume);
 
 class Ledger {
  public:
-  // Opens the output files. Throws Error when they cannot be written or, resuming, belong to
-  // another run.
+  // Opens the output files. Throws Error when they cannot be written, or when a run that resumes
+  // finds those of another run.
   Ledger(const RunOptions& options, RunContext context);
 
-  // Whether this case must still be measured. A row whose matrix differs from the planned one, if
-  // that is loaded, does not count.
+  // Whether this case must still be measured. If the planned matrix is loaded, a recorded row of a
+  // different matrix does not count.
   bool pending(const ResultRow& planned) const;
-  // False where no case of the input can be pending, so that it need not be loaded. Files are
-  // always loaded, since their content can have changed.
+  // False where no case of the input can be pending; then it need not be loaded. Files are always
+  // loaded, since they may have changed.
   bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
   void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
 
-  // Every case of the input that has a row already, by case_key.
+  // The cases of the input that already have a row, by case_key.
   std::map<std::string, Recorded> known_of(const std::string& input) const;
 
   Progress& progress() { return *progress_; }
@@ -55,7 +55,7 @@ class Ledger {
   Summary summary_;
   Warnings warnings_;
   std::size_t planned_ = 0;
-  std::string output_error_;  // why stdout could not be written; the output files go on
+  std::string output_error_;  // why stdout could not be written; output files still are
   bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;
   bool measured_ = false;
 };

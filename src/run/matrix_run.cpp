@@ -58,14 +58,15 @@ MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout lay
     make();
   } catch (const DeviceError& error) {
     if (error.device_lost()) throw;
-    made = {};  // once more, after freeing what is held for other N
+    made = {};  // try again, after freeing what is held for other N
     free_memory(made);
     make();
   }
   return made;
 }
 
-// Keeps the operands that are needed, and frees the memory that their reference keeps for speed.
+// Frees all operands but those that are needed, and the memory that their reference keeps for
+// speed.
 void MatrixRun::free_memory(const OnDevice& needed) {
   prepared_ = {};
   std::erase_if(operands_, [&](const auto& entry) { return &entry.second != &needed; });

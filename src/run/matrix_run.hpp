@@ -1,7 +1,7 @@
 #pragma once
-// The cases of one matrix in this process: what consecutive ones share (row order, rounded A, A as
-// a kernel prepared it, and B, C and the reference of each N) is made when the first of them needs
-// it and freed when the next does not.
+// Runs the cases of one matrix in this process. Consecutive cases share the row order, the rounded
+// A, A as a kernel prepared it, and B, C and the reference of each N. Each is made for the first
+// case that needs it, and freed before the first that does not.
 
 #include <map>
 #include <memory>
@@ -15,14 +15,14 @@
 namespace spmmbench {
 
 struct Machine {
-  std::unique_ptr<Device> host, gpu;  // gpu: null when there is none, or none is asked for
+  std::unique_ptr<Device> host, gpu;  // gpu: null when there is none or none is asked for
   std::string lost_in;                // the kernel that left the GPU unusable; empty while it works
   Device& main() const { return gpu ? *gpu : *host; }
 };
 
 class MatrixRun {
  public:
-  // `loaded` and `options` outlive it. Takes A's arrays out of `loaded`.
+  // `loaded` and `options` must outlive this object. It takes A's arrays out of `loaded`.
   MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& machine);
 
   // Fills `row`. Throws only Interrupted.
@@ -34,7 +34,7 @@ class MatrixRun {
  private:
   void select(const PlannedCase& planned);
 
-  // On one device, for the current A and one N.
+  // What lies on one device, for the current A and one N.
   struct OnDevice {
     Operands operands;
     std::unique_ptr<ReferenceChecker> reference;

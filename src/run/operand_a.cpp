@@ -8,15 +8,16 @@
 namespace spmmbench {
 namespace {
 
-// Values too large for sums of many products, or too small to be normal numbers although none is
-// large, are scaled so that the largest lies in [1, 2).
+// The power of two by which values are scaled. They are scaled so that the largest lies in [1, 2),
+// where it is too large for sums of many products, or where it is below 1 and others are too small
+// to be normal numbers.
 int scale_for(const std::vector<float>& values, Precision precision) {
   const ElementType type = storage_type(precision);
-  // 2^10 for fp16, whose sums of products end at 2^16; 2^90 for fp32's range, so that a sum of 2^31
+  // 2^10 for fp16, which overflows at 2^16. 2^90 for the range of fp32, so that a sum of 2^31
   // products stays below 2^127.
   const double most = std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, 90));
   float largest = 0;
-  float smallest = std::numeric_limits<float>::infinity();  // zeros aside
+  float smallest = std::numeric_limits<float>::infinity();  // of the values that are not zero
   for (const float value : values) {
     const float magnitude = std::abs(value);
     if (!std::isfinite(value) || magnitude == 0) continue;

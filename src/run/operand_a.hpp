@@ -1,6 +1,6 @@
 #pragma once
 // A as kernels get it: its rows in some order, its values rounded to a precision. Holds the matrix
-// as loaded and at most one more copy; while the rows keep their order, a copy of the values alone.
+// as loaded and at most one more copy. While the rows keep their order, only the values are copied.
 
 #include <memory>
 #include <optional>
@@ -20,17 +20,17 @@ class OperandA {
   OperandA(const OperandA&) = delete;  // the orders point into it
   OperandA& operator=(const OperandA&) = delete;
 
-  // Rounds the values of A in the order named by `reorder`, which is computed unless it is the one
-  // of the last call. Earlier results of csr() and row_ids() become invalid. Throws the exception
-  // of the ordering; csr() is then the matrix as loaded. `binary`: every stored value is 1.
+  // Puts A in the order named by `reorder`, which is computed unless it is that of the last call,
+  // and rounds its values. Earlier results of csr() and row_ids() become invalid. Throws what the
+  // ordering throws; csr() is then the matrix as loaded. `binary`: every stored value is 1.
   void select(const Spec& reorder, Precision precision, bool binary = false);
 
   const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }
   std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order
   double reorder_ms() const { return reorder_ms_; }
   RowOrders& orders() { return reordered_ ? *orders_of_reordered_ : *orders_; }  // of csr()
-  // Values too large or too small for the precision were scaled by this power of two, which changes
-  // no timing and no relative error.
+  // The values were scaled by this power of two because some were too large or too small for the
+  // precision. Scaling changes no timing and no relative error.
   int log2_scale() const { return log2_scale_; }
   std::int64_t rounded_to_zero() const { return rounded_to_zero_; }  // nonzeros that became 0
 

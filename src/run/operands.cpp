@@ -26,7 +26,7 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
 
 namespace {
 
-constexpr unsigned char kGuard = 0xA5;  // of no meaning in any element type
+constexpr unsigned char kGuard = 0xA5;  // no special value in any element type
 
 unsigned char* after_c(const Operands& operands) {
   return static_cast<unsigned char*>(operands.c.data) + operands.c.bytes();

@@ -22,7 +22,7 @@ bool excluded(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
-// The kernels of a library. If it cannot be loaded, one kernel whose rows give the reason.
+// The kernels of a library; if it cannot be loaded, a single kernel whose rows give the reason.
 std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const RunOptions& options) {
   try {
     return options.plugins_here ? load_plugin(pattern.path)
@@ -43,12 +43,12 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
       chosen.push_back(std::move(choice));
   };
   if (options.kernels.empty()) {
-    // With a GPU: the kernels for GPUs. Without one: all kernels, so that those for GPUs are listed
-    // as skipped, with the reason.
+    // With a GPU, the kernels for GPUs. Without one, all kernels: those for GPUs then appear as
+    // skipped, with the reason.
     for (const Kernel* kernel : all)
       if (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda) add(kernel, {});
   }
-  std::map<std::string, std::string> paths;  // of plug-ins, by stem
+  std::map<std::string, std::string> paths;  // of plug-ins, by file name without ending
   for (const std::string& pattern : options.kernels) {
     const Spec spec = Spec::parse(pattern);
     std::vector<const Kernel*> among = all;
@@ -126,7 +126,7 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
   const bool has_fp32 = options.c_type == ElementType::f32 &&
                         std::find(options.precisions.begin(), options.precisions.end(),
                                   Precision::fp32) != options.precisions.end();
-  // tf32 callers hold fp32 values, so every fp32 algorithm is their baseline too.
+  // Who asks for tf32 has fp32 values, so every fp32 algorithm is a baseline too.
   const bool has_tf32 = std::find(options.precisions.begin(), options.precisions.end(),
                                   Precision::tf32) != options.precisions.end();
   if (!has_fp32 && device == DeviceKind::host)

@@ -45,27 +45,28 @@ struct RunOptions {
   std::string save_failing;   // folder for operands and results of wrong cases; empty: none
   std::string cache;          // folder of select/cache.hpp; empty: none
   bool repeat_check = false;  // compare the bits of repeated launches
-  bool dry_run = false;       // name the cases, measure none
+  bool dry_run = false;       // write the names of the cases and measure none
   bool quiet = false;         // no status, no tables: files only
   bool tables = true;         // on stdout
   TableStyle table;
   bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
   bool overwrite = false;                 // replace the output of an unfinished run
-  std::map<std::string, Recorded> known;  // of the cases that have rows elsewhere, by case_key
+  std::map<std::string, Recorded> known;  // cases that already have rows elsewhere, by case_key
   bool isolate = false;
   double timeout_s = 300;     // of one isolated case
-  bool plugins_here = false;  // their kernels run in this process; else each case in a child
+  bool plugins_here = false;  // kernels of plug-ins run in this process; else each case in a child
   NoiseLimit::Limits limits;
-  double copy_bytes_per_second = 0;  // of the device, as its parent measured it; 0: measure
-  int device = 0;                    // CUDA device index; -1: CPU kernels only
-  std::vector<int> devices;          // not empty: the matrices are spread over these
-  bool one_launch = false;           // between profiler brackets, instead of timing
+  // As the parent process measured it on the device; 0: measure it.
+  double copy_bytes_per_second = 0;
+  int device = 0;                              // CUDA device index; -1: CPU kernels only
+  std::vector<int> devices;                    // not empty: the matrices are spread over these
+  bool one_launch = false;                     // between profiler brackets, instead of timing
   std::function<void(ResultRow&)> after_case;  // may add to the row of a measured case
 };
 
-// Every count-th input from the index-th on (from 1), so that the union of all shards is the whole
-// and a matrix is loaded by one of them only.
+// Every count-th input, beginning with the index-th (from 1). All shards together are the whole
+// run, and each matrix is loaded by one shard only.
 struct Shard {
   std::size_t index = 1, count = 1;
 };
@@ -79,8 +80,9 @@ struct KernelChoice {
   std::string label() const;  // Spec::to_string
 };
 
-// One (precision, kernels) group of every matrix, reordering and N. `implied` groups hold only
-// baselines that the user did not ask for but speed-ups need; they run on the unreordered matrix.
+// The kernels of one precision, for every matrix, reordering and N. An `implied` group has only
+// baselines that the user did not ask for but speed-ups need; they run on the matrix in its own
+// order.
 struct PrecisionGroup {
   Precision precision = Precision::fp32;
   ElementType c_type = ElementType::f32;
@@ -88,7 +90,7 @@ struct PrecisionGroup {
   std::vector<KernelChoice> kernels;
 };
 
-// One case of any matrix. Points into the options and groups it was planned from.
+// One case of any matrix. Points into the options and groups from which it was planned.
 struct PlannedCase {
   const Spec* reorder = nullptr;
   const PrecisionGroup* group = nullptr;
@@ -96,13 +98,14 @@ struct PlannedCase {
   const KernelChoice* choice = nullptr;
 };
 
-// Throws Error for a pattern that matches no kernel and for options a matched kernel does not have.
+// Throws Error for a pattern that matches no kernel, and for an option that a matched kernel does
+// not have.
 std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device);
 
-// The cases of one matrix, unreordered ones first. Cases that share a row order and a precision
-// follow one another, and among them those of one kernel, which prepares A once for every N. A
-// kernel that cannot write through row ids has unreordered cases only, whatever orders are asked
-// for.
+// The cases of one matrix, those in its own order first. Cases with the same row order and
+// precision follow one another, and among these the cases of one kernel, so that it prepares A once
+// for every N. A kernel that cannot write through row ids gets no reordered cases, whatever orders
+// are asked for.
 std::vector<PlannedCase> plan_cases(const RunOptions& options,
                                     const std::vector<PrecisionGroup>& groups,
                                     const std::vector<std::int64_t>& ns);

@@ -1,7 +1,7 @@
 #pragma once
-// The status on stderr. On a terminal it is one line, rewritten in place twice a second so that it
+// The status on stderr. On a terminal it is one line, which is rewritten twice a second so that it
 // also moves during a long case: `[51/192] 4m10s, 2m13s left  cant n=128 async_wcsr 12s`. Elsewhere
-// one line per matrix.
+// it is one line per matrix.
 
 #include <condition_variable>
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace spmmbench {
 
 class Progress {
  public:
-  // `pending` of the `total` cases take time; the others are there already (resumed).
+  // Of `total` cases `pending` are to be measured; the others have their rows already.
   Progress(std::size_t total, std::size_t pending, bool quiet);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
 
-  void start(const std::string& what);        // before a case, or a matrix is loaded
-  void skip(std::size_t cases);               // cases whose rows are there already
+  void start(const std::string& what);        // before a case runs, or a matrix is loaded
+  void skip(std::size_t cases);               // cases that have their rows already
   void drop(std::size_t cases);               // pending cases that will not be measured
   void done();                                // after a case
   void matrix_done(const std::string& name);  // after the last case of a matrix

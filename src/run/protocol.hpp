@@ -1,6 +1,6 @@
 #pragma once
-// The options of a run that decide what is measured and how: to the context of its document, and
-// back from there.
+// Writes the options that decide what a run measures, and how, to the context of its document, and
+// reads them back.
 
 #include <map>
 #include <string>
@@ -12,8 +12,8 @@ namespace spmmbench {
 
 std::map<std::string, std::string> protocol_of(const RunOptions& options);
 
-// Options that measure as the document with this context says, on the same device. Throws Error
-// where the document lacks a setting.
+// The options to measure in the way that this context describes, on the same device. Throws Error
+// where it lacks a setting.
 RunOptions options_of(const RunContext& context);
 
 }  // namespace spmmbench

@@ -25,8 +25,8 @@
 namespace spmmbench {
 namespace {
 
-// `--device`, or the first of `--devices`, which must all be of one model: rows of different ones
-// could not stand in one document.
+// Opens `--device`, or the first of `--devices`. These must all be of one model, because a document
+// describes one model only.
 Machine open_machine(const RunOptions& options) {
   Machine machine;
   machine.host = open_host_device();
@@ -35,7 +35,7 @@ Machine open_machine(const RunOptions& options) {
   std::vector<int> wanted = options.devices;
   if (wanted.empty()) wanted = {options.device};
   for (const int index : wanted) {
-    // Without a GPU the default device, 0, means the CPU kernels.
+    // Where there is no GPU, the default device 0 means the CPU kernels.
     if (index >= count && (count > 0 || index > 0 || !options.devices.empty()))
       throw Error(fmt::format("device {}: this machine has {} CUDA devices", index, count));
     if (index >= 0 && index < count && cuda.devices[index].name != cuda.devices[wanted[0]].name)
@@ -116,7 +116,7 @@ class Run {
     return loaded;
   }
 
-  // Empty where the input cannot be read. The run goes on with the next one.
+  // Empty when the input cannot be read; the run then goes on with the next one.
   std::optional<LoadedInput> try_load(const std::string& input) {
     try {
       return load(input);
@@ -154,7 +154,7 @@ class Run {
     if (cases.size() < pending) ledger_.progress().drop(pending - cases.size());
 
     const double load_ms = loaded->a.load_ms;
-    if (options_.isolate) loaded.reset();  // the children load it
+    if (options_.isolate) loaded.reset();  // the children load it themselves
     std::optional<MatrixRun> matrix;
     if (loaded) matrix.emplace(*loaded, options_, machine_);
     for (auto& [planned, row] : cases) {

@@ -47,7 +47,8 @@ Enum read_enum(const Json& json, Enum last) {
 }  // namespace
 
 std::string describe_work(const RunOptions& options) {
-  // Bound by name so that a new option does not compile until it is written and read here.
+  // All members are bound by name: with a new one this does not compile until it is written and
+  // read here.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
                quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s,

@@ -8,7 +8,7 @@
 
 namespace spmmbench {
 
-std::string describe_work(const RunOptions& options);  // all but after_case
+std::string describe_work(const RunOptions& options);  // without after_case
 RunOptions read_work(const std::string& text);         // throws Error
 
 // The same run for a child, which prints its rows as lines of JSON and writes no files.

@@ -17,9 +17,9 @@ namespace spmmbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kVersion = 1;  // of the form of a file
+constexpr int kVersion = 1;  // of the files' form
 
-std::mutex mutex;  // of what follows
+std::mutex mutex;  // guards the next two
 std::string folder;
 std::set<std::string> warned;
 
@@ -33,7 +33,7 @@ std::string path_of(const std::string& kind, const CacheEntry& key) {
   return fmt::format("{}/{}-{}.json", folder, kind, hash.hex().substr(0, kDigits));
 }
 
-// Once for each file.
+// Warns once for each file.
 void warn(const std::string& path, const std::string& message) {
   const std::lock_guard lock(mutex);
   if (!warned.insert(path).second) return;

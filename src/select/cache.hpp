@@ -1,6 +1,6 @@
 #pragma once
-// A folder that keeps between runs what would be measured again otherwise: the rates of a device
-// and what `auto?tune` found. One small JSON file for each, made whole or not at all.
+// A folder that keeps measurements for later runs: the rates of a device, and what `auto?tune`
+// found. Each is a small JSON file, which is written whole or not at all.
 
 #include <map>
 #include <optional>
@@ -8,18 +8,18 @@
 
 namespace spmmbench {
 
-// For this process; empty, as at its start: nothing is read or kept.
+// Sets the folder for this process. It is empty at first; then nothing is read or kept.
 void set_cache_folder(std::string folder);
 bool has_cache_folder();
 
 using CacheEntry = std::map<std::string, std::string>;
 
-// The entry that was kept of `kind` for exactly this key. A file that is there and cannot be used
-// (unreadable, no JSON, of another form or key) counts as absent, with one warning on stderr.
+// The entry of this kind that was kept for exactly this key. A file that cannot be used
+// (unreadable, no JSON, another form or key) counts as absent, and one warning on stderr says so.
 std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& key);
-// A folder that cannot be written costs one warning.
+// Warns once when the folder cannot be written.
 void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntry& entry);
-// One warning that the entry, although well formed, makes no sense to who asked for it.
+// Warns once that the entry is well formed but makes no sense to the caller.
 void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason);
 
 }  // namespace spmmbench

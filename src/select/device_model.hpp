@@ -1,5 +1,5 @@
 #pragma once
-// The rates of a device that predictions divide by.
+// The rates of a device. Predictions divide amounts of work by them.
 
 #include "spmmbench/device.hpp"
 
@@ -13,9 +13,10 @@ struct DeviceModel {
   double sm_count = 0;
 };
 
-// Rates per multiprocessor as measured on an H200 (132 of them: gather 8.8 TB/s, dense 760 TFLOP/s;
-// docs/methodology.md), times the device's own number of them. `copy_bytes_per_second` is what this
-// device was measured at; 0 stands for the H200's 4.31 TB/s while no device is open.
+// The rates of gathers and dense products were measured on an H200 (8.8 TB/s and 760 TFLOP/s on 132
+// multiprocessors; docs/methodology.md) and are scaled to this device's number of multiprocessors.
+// `copy_bytes_per_second` was measured on this device; 0, while no device is open, stands for the
+// H200's 4.31 TB/s.
 DeviceModel device_model(const DeviceInfo& device, double copy_bytes_per_second);
 
 }  // namespace spmmbench

@@ -11,16 +11,18 @@ namespace {
 
 constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 
-// Bands in proportion to their nonzeros: a few, and more where their blocks may be worth it. Of a
-// band with many nonzeros one of every `step` is looked at: blocks that hold fewer than a few of
-// them are missed, but those are far too empty to be worth anything.
+// Samples bands of rows, in proportion to their nonzeros: a few at first, and more where their
+// blocks are full enough to matter. In a band with many nonzeros it looks at one of every `step`
+// nonzeros. That misses blocks with very few of them, which are far too empty to be multiplied as
+// blocks.
 void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
                      MatrixFeatures& out) {
   constexpr std::size_t kFew = 4;
   constexpr double kWorthFill = 0.15;
   constexpr std::int64_t kMostEntries = 1 << 13, kMostOfBand = 1 << 11;
-  constexpr std::uint32_t kGolden = 0x9E3779B9;                              // 2^32 / golden ratio
-  std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);  // that had the block
+  constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
+  // For each block, the last band that has a nonzero there.
+  std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);
   double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
   std::int64_t entries = 0, sampled = -1;
   const auto sample = [&](std::int64_t row) {
@@ -30,7 +32,8 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
       const std::int64_t step = (nnz + kMostOfBand - 1) / kMostOfBand;
       std::int64_t blocks = 0;
-      // One entry of every `step`, at a place that no row length agrees with.
+      // One entry of every `step`. Its place among them varies, so that it cannot keep in step with
+      // the lengths of the rows.
       for (std::int64_t i = 0; i < nnz / step; ++i) {
         const std::uint32_t place = static_cast<std::uint32_t>(i) * kGolden;
         const std::int64_t e =
@@ -55,9 +58,9 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
 
-// Nonzeros. Reads one row pointer in 64, and every one only where these have half as many nonzeros
-// again as usual: a row of 96 times the mean length is always found, and a shorter one where it was
-// sampled or has long neighbours.
+// The nonzeros of the longest row. Reads one row pointer in 64, and all of them only where 64 rows
+// hold more than 1.5 times the usual number of nonzeros. So a row of 96 times the mean length is
+// always found; a shorter one is found where it was sampled or has long neighbours.
 double longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kRows = 64;
   constexpr double kUnusual = 1.5;
@@ -76,7 +79,7 @@ double longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sam
 }
 
 double share_of_empty_rows(const CsrMatrix& matrix) {
-  constexpr std::int64_t kPlaces = 128, kRows = 8;  // so many rows lie in a cache line
+  constexpr std::int64_t kPlaces = 128, kRows = 8;  // as many as share a cache line of row pointers
   const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
   std::int64_t empty = 0, rows = 0;
   for (std::int64_t i = 0; i < places; ++i) {
@@ -124,7 +127,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   const std::vector<std::int64_t> sampled = rows_at_nonzeros(matrix);
   out.max_row = longest_row(matrix, sampled);
   out.empty_rows = share_of_empty_rows(matrix);
-  constexpr std::int64_t kMostEntries = 1 << 12;  // counted, of the sampled windows
+  constexpr std::int64_t kMostEntries = 1 << 12;  // of the sampled windows, that are counted
   const WcsrEstimate windows = estimate_wcsr(matrix, {}, kMostEntries);
   std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =
       std::tuple_cat(windows.gathered_share);

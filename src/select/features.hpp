@@ -1,6 +1,6 @@
 #pragma once
-// What selection looks at: numbers that describe A, from samples of its rows, so that looking takes
-// far less time than preparing any kernel.
+// The numbers that describe A when a kernel is selected. They are estimated from samples of its
+// rows, which takes far less time than preparing any kernel.
 
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ struct MatrixFeatures {
   // tiles of 16 columns filled up.
   double gathered_8 = 0, gathered_16 = 0, gathered_32 = 0;
   double stored_8 = 0, stored_16 = 0, stored_32 = 0;
-  double band_blocks = 0;  // 64-column blocks with a nonzero, of a band of 128 rows, in the mean
+  double band_blocks = 0;  // blocks of 64 columns with a nonzero in a band of 128 rows, mean
   double block_fill = 0;   // nonzeros over the entries of those blocks
 };
 

@@ -13,12 +13,12 @@
 namespace spmmbench {
 namespace {
 
-// What was fitted for fp16 serves bf16, which moves the same bytes through the same units.
+// bf16 has the coefficients of fp16: it moves the same bytes through the same units.
 Precision fitted_precision(Precision precision) {
   return precision == Precision::bf16 ? Precision::fp16 : precision;
 }
 
-// 100 of them on each multiprocessor count as one unit, so that coefficients are of one order.
+// One unit is 100 of them on each multiprocessor, so that all coefficients are of a similar size.
 double per_sm(double count, const DeviceModel& device) { return count / device.sm_count / 100; }
 
 WcsrEstimate windows_of(const MatrixFeatures& f) {
@@ -26,11 +26,11 @@ WcsrEstimate windows_of(const MatrixFeatures& f) {
           .stored_share = {f.stored_8, f.stored_16, f.stored_32}};
 }
 
-// Windows of the height whose gathers and tiles cost least. A tile costs a quarter of its unit
-// beside the gathers.
+// The work on windows of the height at which gathers and tiles cost least. A unit of tiles counts
+// as a quarter of a microsecond.
 struct WindowCost {
   double gather = 0, tiles = 0;
-  double steps = 0;  // tiles of a window of mean length
+  double steps = 0;  // tiles in a window of mean length
 };
 WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
   constexpr double kTileUs = 0.25;
@@ -52,14 +52,14 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
   return best;
 }
 
-// The part of so many bytes that the L2 cache cannot hold while others stream past it.
+// The share of so many bytes that the L2 cache cannot hold while other data streams through it.
 double spilled(double bytes, const DeviceModel& device) {
   constexpr double kL2Share = 0.6;
   return std::max(0.0, 1 - kL2Share * device.l2_bytes / std::max(bytes, 1.0));
 }
 
-// Slots of gather_mma. A nonzero that is farther from the one before than a byte can say needs
-// zeros on the way; fitted to what formats of pruned layers and graphs hold.
+// The slots that gather_mma reads. Where two nonzeros are farther apart than a byte can say, there
+// are zeros between them. Their number is fitted to the formats of pruned layers and graphs.
 double slots_of(const MatrixFeatures& f) {
   constexpr double kFarther = 0.001, kMostZeros = 8;
   const double fill = f.nnz / std::max(1.0, f.rows * f.cols);
@@ -73,7 +73,7 @@ double bitmap_width(double columns) {
   return 256;
 }
 
-// Whether kernels that look for a row order do so.
+// Whether kernels that can search for a row order do so on this matrix.
 bool searches_order(const MatrixFeatures& f, std::int64_t n, Precision precision) {
   const auto value_bytes = static_cast<int>(bytes_of(storage_type(precision)));
   const window::Height natural =
@@ -81,9 +81,9 @@ bool searches_order(const MatrixFeatures& f, std::int64_t n, Precision precision
   return window::worth_order(f.rows, f.cols, f.nnz, natural.cost, n, value_bytes);
 }
 
-// Thousands of columns that a tile of C walks, one after the other, on the busiest multiprocessor.
-// Where at most a quarter of these has a tile, cuBLAS splits what is beyond 2304 columns: 512 rows
-// take 4.9 us at 2048 columns and 6.0 at 4608 (H200, N = 64, fp16).
+// Thousands of columns of A that the busiest multiprocessor walks, one after the other, for its
+// tiles of C. Where at most a quarter of the multiprocessors has a tile, cuBLAS splits the columns
+// beyond 2304: 512 rows take 4.9 us at 2048 columns and 6.0 at 4608 (H200, N = 64, fp16).
 double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel& device) {
   constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3;
   double columns = f.cols;
@@ -92,7 +92,7 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
   return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
 }
 
-// The members of Terms or PrepareTerms, which the table's columns follow.
+// The members of Terms or PrepareTerms, in the order of the table's columns.
 template <class T>
 std::array<double, sizeof(T) / sizeof(double)> in_order(const T& terms) {
   return std::bit_cast<std::array<double, sizeof(T) / sizeof(double)>>(terms);
@@ -106,7 +106,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
                const DeviceModel& device) {
   constexpr double kSectorBytes = 32, kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
   constexpr double kBlockColumns = 64, kMostSteps = 24;
-  constexpr double kAligned = 8;  // elements: 16 bytes in fp16, below which cuBLAS loads narrower
+  // In elements. It is 16 bytes in fp16; with less alignment cuBLAS has narrower loads.
+  constexpr double kAligned = 8;
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
   const double memory = device.memory_bytes_per_us;
@@ -125,7 +126,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const double slots = slots_of(f) * passes;
   const bool odd = std::fmod(columns, kAligned) != 0 || std::fmod(f.cols, kAligned) != 0;
   const WindowCost windows = best_windows(f, row_bytes, device);
-  // The part of A in a form of so many bytes, B and C that comes from memory in every launch.
+  // A in a format of so many bytes: the time for the part of it that every launch reads from
+  // memory, because the L2 cache cannot hold A, B and C.
   const auto spill = [&](double bytes) {
     return bytes * spilled(bytes + b_bytes + c_bytes, device) / memory;
   };

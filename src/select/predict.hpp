@@ -1,7 +1,8 @@
 #pragma once
-// What a kernel would take on a matrix it has not run: a sum of terms, each an amount of work over
-// the rate of the device that does it, times a coefficient of the kernel. The terms say what is
-// counted; coefficients.hpp has what scripts/fit_selection.py made of recorded runs.
+// Predicts how long a kernel takes on a matrix that it has not run. The prediction is a sum of
+// terms. Each term is an amount of work over the device's rate for such work, times a coefficient
+// of the kernel. The terms are here; the coefficients, which scripts/fit_selection.py fits to
+// recorded runs, are in coefficients.hpp.
 
 #include <cstdint>
 #include <string_view>
@@ -14,8 +15,10 @@
 
 namespace spmmbench {
 
-// The work that a kernel's time is made of, in microseconds at the device's rates unless another
-// unit is named, so that a coefficient of 1 is the ideal. All but `launch` grow with the matrix.
+// Amounts of work. Where no other unit is named they are the microseconds that the work takes at
+// the device's rates, so that an ideal kernel has the coefficient 1. Counts of "100 per
+// multiprocessor" are 1 when every multiprocessor has 100 of them. All but `launch` grow with the
+// matrix.
 struct Terms {
   double launch = 1;         // 1: the fixed cost of a launch
   double a_csr = 0;          // A in CSR, from memory
@@ -37,26 +40,26 @@ struct Terms {
   double dense_spill = 0;    // the part of it that the L2 cache cannot hold
   double dense_depth = 0;    // thousands of columns that one tile of the dense product walks
   double dense_odd = 0;      // the same where N or the columns of A are no multiple of 8
-  double dense_a_odd = 0;    // dense_a there
+  double dense_a_odd = 0;    // dense_a in the same case
   double block_steps = 0;    // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
   double block_spill = 0;    // the part of these blocks that the L2 cache cannot hold, from memory
-  double positions = 0;      // millions of entries of A and tiles of columns, per multiprocessor
+  double positions = 0;      // millions of entries of A times tiles of columns, per multiprocessor
   double bitmap_spill = 0;   // bits and values that the L2 cache cannot hold, from memory
-  double slots = 0;          // slots of gather_mma, 100,000 per multiprocessor, each time A is read
-  double slot_groups = 0;    // the same for each group of 8 columns
-  double slot_passes = 0;    // how often gather_mma reads A
+  double slots = 0;  // slots that gather_mma reads in all its passes, 100,000 per multiprocessor
+  double slot_groups = 0;  // the same for each group of 8 columns
+  double slot_passes = 0;  // how often gather_mma reads A
 };
 
 Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,
                const DeviceModel& device);
 
-// What preparation is made of.
+// The terms of the time of preparation.
 struct PrepareTerms {
   double constant = 1;
   double nonzeros = 0;  // millions
   double rows = 0;      // millions
   double entries = 0;   // millions of entries of A, zeros included
-  // The first three again where a kernel that looks for a row order would do so.
+  // The first three again where a kernel that can search for a row order would do so, else 0.
   double search = 0, search_nonzeros = 0, search_rows = 0;
 };
 
@@ -65,13 +68,13 @@ PrepareTerms prepare_terms_of(const MatrixFeatures& features, std::int64_t n, Pr
 struct Prediction {
   double us = 0;          // per call
   double prepare_ms = 0;  // once
-  // `us` times the kernel's margin: what kernels are ranked by. The margin makes up for predictions
-  // that are too kind on some matrices and too harsh on others.
+  // Kernels are ranked by this: `us` times the kernel's margin. The margin makes up for predictions
+  // that are too low on some matrices and too high on others.
   double rank_us = 0;
 };
 
 struct Candidate {
-  std::string_view name;  // a kernel's Spec, as the table of coefficients has it
+  std::string_view name;  // a kernel's Spec, as in the table of coefficients
   Prediction prediction;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Measuring the best predictions within a budget, and remembering the winner.
+// Measures the kernels with the best predictions within a budget, and remembers the winner.
 
 #include <functional>
 #include <string>
@@ -13,18 +13,18 @@ namespace spmmbench {
 struct Trial {
   std::string name;
   double prepare_ms =
-      0;  // as predicted: one that does not fit what is left of the budget is left out
+      0;  // predicted; a trial that takes longer than what is left of the budget is left out
 };
 
 struct Tuned {
   std::size_t picked = 0;
   std::vector<std::pair<std::size_t, double>> measured_us;  // in the order of the trials
-  bool remembered = false;                                  // from the cache: nothing was measured
+  bool remembered = false;  // it came from the cache; nothing was measured
 };
 
-// `cost_us(i)` prepares and measures the i-th trial. The first is always measured, the others while
-// the time that has passed and the trial's preparation stay within `budget_ms`. The winner is kept
-// in the cache under `key` and the names of the trials.
+// `cost_us(i)` prepares and measures the i-th trial. The first is always measured. Another is
+// measured where the time spent so far and its own preparation stay within `budget_ms`. The winner
+// is kept in the cache, under `key` and the names of the trials.
 Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::size_t)>& cost_us,
            double budget_ms, CacheEntry key);
 

@@ -1,6 +1,6 @@
 #pragma once
-// What windows of rows cost, of each height: the kernels of the window engine choose by it, and
-// auto predicts their choice. Constants without another source are measured on an H200
+// The cost of windows of rows of each height. The kernels of the window engine choose the height by
+// it, and auto predicts their choice. Constants without another source were measured on an H200
 // (docs/log/irregular-windows.md).
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct FormatCost {
   std::array<double, 3> height_penalty;
 };
 
-// Of async_wcsr, whose tiles are dense boxes.
+// For async_wcsr, whose tiles are dense boxes.
 inline FormatCost dense_box_cost(double value_bytes) {
   return {.bytes_per_column = {8 * value_bytes, 16 * value_bytes, 32 * value_bytes},
           .bytes_per_nonzero = 0,
@@ -61,8 +61,9 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
   return best;
 }
 
-// Whether to search for an order that brings rows with the same columns together: where the gathers
-// in natural order take more than a share of the compulsory traffic to memory.
+// Whether to search for an order that brings rows with the same columns together. It is worth it
+// where the gathers in natural order take longer than a certain share of the time of the compulsory
+// bytes.
 inline bool worth_order(double rows, double cols, double nnz, double natural_cost, std::int64_t n,
                         int value_bytes) {
   constexpr double kWorth = 0.54;

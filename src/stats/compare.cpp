@@ -19,14 +19,15 @@ constexpr double kRunLevel = 0.01;  // of the rank test over runs
 constexpr double kPower = 0.9;
 constexpr int kMostRuns = 100;
 
-// Standard deviation of a run's level, relative. A smaller one is a timer's resolution, or luck.
+// The least relative standard deviation of a run's level that is believed. A smaller one comes from
+// the timer's resolution, or from luck.
 constexpr double kLeastDeviation = 0.001;
 
-// How far a case's level moved between two runs of one build on an H200: at most 12.6 % in 14,256
-// pairs (216 cases of results/h200/repeated-runs.csv, all pairs of 12 runs); twice that.
+// Twice the largest change of a case's level between two runs of one build on an H200: 12.6 % in
+// 14,256 pairs (216 cases of results/h200/repeated-runs.csv, all pairs of 12 runs).
 constexpr double kUnseenCaseChange = 0.25;
-// The same of a kernel's geometric mean over its cases: at most 1.2 % (the runs of results/h200
-// that have cases in common); times 1.7.
+// The same for a kernel's geometric mean over its cases: 1.7 times the largest change, 1.2 % (the
+// runs of results/h200 that have cases in common).
 constexpr double kUnseenMeanChange = 0.02;
 
 double mean_of(std::span<const double> values) {
@@ -53,7 +54,7 @@ bool runs_exceed(std::span<const double> base, std::span<const double> other, do
   return test.greater == 1 || test.p < kRunLevel;
 }
 
-// Of the logarithm of a run's median, as far as its own samples tell.
+// The variance of the logarithm of a run's median, as far as the run's own samples show it.
 struct MedianVariance {
   double variance = kInfinity;
   double effective_samples = 0;
@@ -61,7 +62,7 @@ struct MedianVariance {
 
 MedianVariance variance_of_median(const RunTimes& times) {
   const double effective = effective_size(times);
-  const double noise = relative_noise(times);  // of as many independent samples
+  const double noise = relative_noise(times);  // if all samples were independent
   return {noise * noise * static_cast<double>(times.size()) / effective, effective};
 }
 
@@ -77,7 +78,7 @@ double resolution_of(const Shift& shift, double p) {
   return seen_with(shift, shift.margin, t_upper_quantile(p, shift.freedom));
 }
 
-// A larger change than runs of one build were seen to make.
+// A larger change than any seen between runs of one build.
 double level_margin(const Shift& shift) { return combined(shift.margin, kUnseenCaseChange); }
 
 bool has_runs(const Shift& shift) { return !shift.levels.base.empty(); }
@@ -86,8 +87,8 @@ double level_chance(const Shift& shift) {
   return chance_of_one_level_per_side(shift.levels.base.size(), shift.levels.fresh.size());
 }
 
-// The cases that no change explains, their runs divided in every way: where two levels are common,
-// some of these divisions look like a change.
+// What chance does: the t of every way to divide the runs of the cases that are not called changed.
+// Where runs often take one of two levels, some of these divisions look like a change.
 class Chance {
  public:
   void add(std::span<const double> ts, double weight) {
@@ -104,7 +105,7 @@ class Chance {
     }
     return sum;
   }
-  // The t above which at most so many are expected.
+  // The t above which at most so many cases are expected.
   double least_t(double most) const {
     double sum = 0;
     for (const auto& [t, weight] : ways_)
@@ -118,7 +119,8 @@ class Chance {
 
 struct Chances {
   Chance slower, faster;
-  double together = 0;  // what the cases moved by, a logarithm: no level of one of them
+  // By how much these cases moved together, as a logarithm. It is no level of a single case.
+  double together = 0;
 };
 
 Chances chances_of(const std::vector<const Shift*>& unchanged) {
@@ -139,7 +141,8 @@ Chances chances_of(const std::vector<const Shift*>& unchanged) {
   return out;
 }
 
-// The resolution of a case, which must stand out: among the other ways, or by its size.
+// The resolution of a case. A change must also stand out: among the other ways to divide runs, or
+// by its size.
 double case_resolution(const Shift& shift, double p, double alpha, const Chance& chance) {
   const double tested = resolution_of(shift, p);
   if (!has_runs(shift) || !std::isfinite(tested)) return tested;
@@ -150,8 +153,8 @@ double case_resolution(const Shift& shift, double p, double alpha, const Chance&
   return std::max(tested, standing_out);
 }
 
-// Which of the candidates stay. Step-up, as Benjamini and Hochberg's: at least the share 1 - alpha
-// of those called slower is not explained by chance.
+// Which of the candidates stay. The procedure steps up, as that of Benjamini and Hochberg: chance
+// explains at most the share alpha of those that stay.
 std::vector<bool> standing_out(std::span<const Shift> shifts, std::vector<bool> candidates,
                                const Chance& chance, const std::vector<double>& t, double alpha) {
   std::vector<std::size_t> order;

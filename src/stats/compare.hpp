@@ -2,8 +2,8 @@
 // Is NEW slower than BASE? One case, or many cases pooled, and the verdicts over all of them.
 // docs/methodology.md, "Comparing two runs", derives what is here.
 //
-// A run counts once, by its median: samples of a run share its memory addresses, clocks and
-// neighbours, so that a thousand of them say no more of the next run than ten do.
+// A run counts once, by its median. The samples of a run share its memory addresses, clocks and
+// neighbours, so a thousand of them say no more about the next run than ten do.
 
 #include <optional>
 #include <span>
@@ -21,22 +21,23 @@ struct RunLevels {
 };
 RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fresh);
 
-// Between the two sides: an estimate and what it is worth.
+// The estimated difference between the two sides, and how sure it is.
 struct Shift {
   double log_ratio = 0;       // of new / base
-  double standard_error = 0;  // of log_ratio; infinite when nothing shows it
+  double standard_error = 0;  // of log_ratio; infinite when it is not known
   double freedom = 0;         // degrees of freedom of standard_error
   double margin = 0;          // a ratio within 1 + margin is no change
   double run_deviation = 0;   // of one run's level; 0 when it was not measured
-  // Whether the ranks of the runs agree: exact p below 0.01, or as small as so few runs allow.
-  // Holds whatever the distribution of runs.
+  // Whether the rank test over runs agrees: its exact p is below 0.01, or as small as so few runs
+  // allow. The test needs no assumption about the distribution of runs.
   bool runs_slower = true, runs_faster = true;
-  RunLevels levels;  // it was made of; empty with a calibration, or of one run of each side
+  // It was made from these. Empty with a calibration, or with one run of each side.
+  RunLevels levels;
 
   double ratio() const;
-  double p_slower() const;  // that ratio <= 1 + margin, and yet this was measured
-  double p_faster() const;  // that ratio >= 1 / (1 + margin)
-  double p_same() const;    // that the ratio lies outside both
+  double p_slower() const;  // p-value of: the ratio is at most 1 + margin
+  double p_faster() const;  // of: it is at least 1 / (1 + margin)
+  double p_same() const;    // of: it lies outside these two bounds
   double t_slower() const;  // Student's t of p_slower
   double t_faster() const;
 };
@@ -44,36 +45,38 @@ struct Shift {
 // From the spread of repeated runs: two or more of a side, or of a calibration.
 Shift shift_of_runs(const RunLevels& levels, double min_effect);
 
-// From one run of each side, which does not show how far runs differ. The margin therefore covers
-// what runs of one build on one GPU were seen to differ by.
+// From one run of each side. That does not show how far runs differ, so the margin includes the
+// largest difference seen between runs of one build on one GPU.
 Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect);
 // The same for many cases together: their log ratios.
 Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect);
-// When nothing can be said, as of one run of each side on a CPU.
+// When nothing can be said, as with one run of each side on a CPU.
 Shift unknown_shift(double log_ratio);
 
 enum class Change { same, faster, slower, unclear, not_able_to_tell };
 
 struct Decision {
   Change change = Change::unclear;
-  // The smallest slowdown, as a fraction, that would have been found with a probability of 90 % had
-  // it been the only one; infinity when none.
+  // The smallest slowdown, as a fraction, that would have been found with a probability of 90 % if
+  // no other case had changed; infinity when there is none.
   double resolution = 0;
 };
 
 // How the hypotheses of a family share alpha (multiple.hpp): geometric means by Holm's procedure,
-// cases by that of Benjamini and Hochberg. Cases must also stand out among relabelled runs: as many
-// as `alpha` of those called slower, at most, may be expected by chance from runs that take
-// levels. A change beyond what runs of one build were seen to do needs no such proof.
+// cases by that of Benjamini and Hochberg. Cases must also stand out among relabelled runs
+// (relabel.hpp): chance may explain at most the share alpha of the cases that are called slower. A
+// change larger than any seen between runs of one build need not stand out.
 enum class Family { geometric_means, cases };
 
-// Slower and faster: what the family's procedure rejects, where the runs agree. Not able to tell:
-// neither, and a slowdown of `limit` could have gone unseen. Same: p_same below alpha.
+// Slower or faster: the family's procedure finds the change, and the ranks of the runs agree. Not
+// able to tell: neither of these, and a slowdown of `limit` could have gone unseen. Same: p_same is
+// below alpha. Unclear: all else.
 std::vector<Decision> decide(std::span<const Shift> shifts, double alpha, double limit,
                              Family family);
 
-// How many runs of each side would resolve `limit` among `hypotheses`, if no other case took
-// levels; none when the run's own spread was not measured, or when more than a hundred are needed.
+// How many runs of each side would show a slowdown of `limit` among so many hypotheses, if the runs
+// of no other case took levels. None when the spread of runs was not measured, or when more than a
+// hundred would be needed.
 std::optional<int> runs_needed(const Shift& shift, double alpha, std::size_t hypotheses,
                                double limit, Family family);
 

@@ -11,9 +11,9 @@ namespace spmmbench {
 std::vector<bool> holm(std::span<const double> p, double alpha);
 
 // Step-up (Benjamini and Hochberg 1995): at most a share alpha of the rejections is expected to be
-// false. When every hypothesis holds any rejection is a false one, so its probability stays below
-// alpha as well. Valid for independent and for positively dependent p-values (Benjamini and
-// Yekutieli 2001).
+// false. When all hypotheses hold, every rejection is false, so the probability of any rejection
+// stays below alpha as well. Valid for independent and for positively dependent p-values (Benjamini
+// and Yekutieli 2001).
 std::vector<bool> benjamini_hochberg(std::span<const double> p, double alpha);
 
 }  // namespace spmmbench

@@ -34,8 +34,8 @@ Ranks rank(std::span<const double> values) {
   return ranks;
 }
 
-// P(U >= u) over all equally likely orders of n and m values. counts[k] is the number of ways to
-// choose n of the first n + i ranks whose U is k, built up by one value at a time.
+// P(U >= u) over all equally likely orders of n and m values. counts[k] is the number of orders
+// with U = k. It is built up by one of the n values at a time.
 double exact_tail(int n, int m, double u) {
   std::vector<double> counts(static_cast<std::size_t>(n) * m + 1, 0);
   counts[0] = 1;

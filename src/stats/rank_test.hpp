@@ -5,10 +5,10 @@
 
 namespace spmmbench {
 
-// How many independent samples tell as much as this series: n / (1 + 2 sum of the autocorrelations
-// of its ranks), summed over pairs of lags (Geyer 1992, initial sequence) up to the first pair that
-// is within its standard error without correlation, sqrt(2 / n): ten independent samples should
-// count as ten. In [1, n].
+// How many independent samples tell as much as this series: n / (1 + 2 s), in [1, n]. s is the sum
+// of the autocorrelations of the ranks over pairs of lags (Geyer 1992, initial sequence). It ends
+// before the first pair that is at most sqrt(2 / n), the standard error of a pair without
+// correlation, so that ten independent samples count as ten.
 double effective_size(std::span<const double> series);
 
 struct RankTest {
@@ -16,9 +16,9 @@ struct RankTest {
   double p = 1;          // one-sided: how likely `greater` is this large when the two are alike
 };
 
-// Is `other` larger than `base`? Exact distribution of U when neither side has more than 20 values
-// (ties not corrected, which errs to the larger p), else the normal approximation with tie and
-// continuity correction. Neither series is empty.
+// Is `other` larger than `base`? Uses the exact distribution of U when neither side has more than
+// 20 values (without a correction for ties, which makes p larger), else the normal approximation
+// with corrections for ties and continuity. Neither series is empty.
 RankTest rank_test(std::span<const double> base, std::span<const double> other);
 
 }  // namespace spmmbench

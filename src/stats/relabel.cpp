@@ -10,8 +10,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr double kMostWays = 5000;    // of which all are tried
-constexpr std::size_t kDrawn = 2000;  // of more than these
+constexpr double kMostWays = 5000;    // up to so many, all are tried
+constexpr std::size_t kDrawn = 2000;  // else so many are
 
 double ways_to_choose(std::size_t chosen, std::size_t of) {
   double ways = 1;
@@ -20,7 +20,7 @@ double ways_to_choose(std::size_t chosen, std::size_t of) {
   return std::round(ways);
 }
 
-// Every way to call runs NEW, as their numbers; BASE is measured first.
+// Every way to choose the runs that are called NEW. Runs are numbered, those of BASE first.
 using Ways = std::vector<std::vector<std::size_t>>;
 
 Ways make_ways(std::size_t base, std::size_t fresh) {
@@ -72,7 +72,7 @@ class Pool {
 
   const std::vector<double>& values() const { return values_; }
 
-  // Of slower, when the values called NEW have this sum; grows with it.
+  // The t of slower when the values called NEW have this sum. It grows with the sum.
   double t(double fresh_sum) const {
     const double difference = fresh_sum / fresh_ + fresh_sum / base_;
     if (difference <= log_margin_) return 0;  // or less
@@ -82,7 +82,7 @@ class Pool {
     return (difference - log_margin_) / (deviation * std::sqrt(1 / base_ + 1 / fresh_));
   }
 
-  // Of slower and of faster, whichever is the larger.
+  // The larger one of the t of slower and of faster.
   double largest_t() const {
     std::vector<double> sorted = values_;
     std::sort(sorted.begin(), sorted.end());
@@ -107,7 +107,7 @@ Relabelled relabel(std::span<const double> base, std::span<const double> fresh,
   const Ways& ways = all_ways(base.size(), fresh.size());
   Relabelled out;
   out.weight = 1 / static_cast<double>(ways.size());
-  if (pool.largest_t() < kLeastT) return out;  // as of most cases
+  if (pool.largest_t() < kLeastT) return out;  // as for most cases
   for (const std::vector<std::size_t>& way : ways) {
     double sum = 0;
     for (const std::size_t run : way) sum += pool.values()[run];

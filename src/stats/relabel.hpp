@@ -1,8 +1,9 @@
 #pragma once
-// What a difference between two sides is worth where a run takes one of a few levels as a whole
-// (placement in memory, a clock's state): by chance all runs of BASE take the low one and all runs
-// of NEW the high one, and no spread within a side shows it. The runs of other cases do: called
-// BASE and NEW in another way, they would look as different.
+// What a difference between two sides is worth where a whole run takes one of a few levels (by its
+// placement in memory, or the state of a clock). By chance all runs of BASE may take the low level
+// and all runs of NEW the high one, and the spread within the sides does not show it. The runs of
+// the other cases do show it: divided into BASE and NEW in another way, they look just as
+// different.
 
 #include <span>
 #include <vector>
@@ -15,22 +16,23 @@ struct SideTest {
   double margin = 0, least_deviation = 0;
 };
 
-// Of one case: the largest t that other ways of dividing its runs give.
+// The largest t that the ways to divide the runs of one case give.
 struct Relabelled {
   std::vector<double> slower, faster;  // above kLeastT, in no order
-  double weight = 0;  // of one way: 1 / their number; 0 when there was nothing to divide
+  double weight = 0;  // of one way: 1 / the number of ways; 0 when there was nothing to divide
 };
 
-// Values below do not decide at any usual level: t is 2.6 at 0.5 % with any number of runs.
+// Smaller values decide nothing at any usual level: with any number of runs, 0.5 % needs a t of 2.6
+// or more.
 inline constexpr double kLeastT = 2;
 
-// All ways when there are at most 5,000 (7 runs of each side: 3,432), else 2,000 drawn with a fixed
-// seed. The way that was measured is among them. No side is empty.
+// Tries all ways when there are at most 5,000 (7 runs of each side: 3,432), else 2,000 that are
+// drawn with a fixed seed. The way that was measured is among them. Neither side may be empty.
 Relabelled relabel(std::span<const double> base, std::span<const double> fresh,
                    const SideTest& test);
 
-// The largest probability with which two levels come out one per side, the low one in BASE: of
-// runs that take the high one with the least convenient probability, fresh / (base + fresh).
+// The probability that all runs of BASE take the low one of two levels and all runs of NEW the high
+// one, at its largest: when a run takes the high one with probability fresh / (base + fresh).
 double chance_of_one_level_per_side(std::size_t base, std::size_t fresh);
 
 }  // namespace spmmbench

@@ -34,7 +34,8 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sto
     last_us = time_us(device, launch, 1, options);
     warm_us += last_us;
   }
-  // A single launch reads too long by the event overhead, so the batch is sized from a small batch.
+  // The time of a single launch includes the overhead of events, so the size of a batch is chosen
+  // by the time of a small one.
   const double each_us =
       last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
   const int batch =

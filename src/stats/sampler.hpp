@@ -12,7 +12,8 @@ struct SamplerOptions {
   double warmup_us = 5'000;  // launches before the first sample, at least two
   double sample_us = 500;    // hot: launches are batched until a sample lasts this long
   int max_batch = 256;
-  // Of what works on other streams: by the host's clock, from an idle device to an idle one.
+  // For launches that work on other streams: times by the host's clock, from an idle device to an
+  // idle device.
   bool by_host_clock = false;
 };
 
@@ -26,7 +27,7 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sto
                   const SamplerOptions& options, const std::function<void()>& poll,
                   const Clock& clock = steady_seconds);
 
-// Cold: the cache flushed before each isolated launch, outside the timed window.
+// Cold: one launch at a time. The cache is flushed before each, which is not timed.
 Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
                    const std::function<void()>& poll, const Clock& clock = steady_seconds,
                    const SamplerOptions& options = {});

@@ -4,7 +4,8 @@
 
 namespace spmmbench {
 
-// Enough when the noise is under its limit (after min_samples), or at a cap of samples or seconds.
+// Samples are enough when their noise is at most its limit and there are min_samples, or when
+// max_samples or max_seconds are reached.
 class NoiseLimit final : public StoppingRule {
  public:
   struct Limits {

@@ -8,7 +8,7 @@
 namespace spmmbench {
 namespace {
 
-// In double: the default, long double, takes five times as long.
+// Computes in double; the default, long double, takes five times as long.
 using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 using StudentsT = boost::math::students_t_distribution<double, Policy>;
 
@@ -20,7 +20,7 @@ double t_upper_tail(double t, double freedom) {
 }
 
 double t_upper_quantile(double p, double freedom) {
-  // Thousands of cases ask for the same one.
+  // Kept, since thousands of cases ask for the same quantile.
   thread_local std::map<std::pair<double, double>, double> known;
   const auto [it, is_new] = known.try_emplace({p, freedom});
   if (is_new) it->second = boost::math::quantile(boost::math::complement(StudentsT(freedom), p));

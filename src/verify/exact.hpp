@@ -1,10 +1,10 @@
 #pragma once
-// The operands of the exact test. A and B keep their structure; their values are multiples of 1/8
-// of at most top/8, never zero. A product is then a multiple of 1/64 of at most top^2/64, and so is
-// every partial sum in any order. All stay below 2^24 such units, so fp32 holds each exactly, and
-// so do tensor cores, which align terms to the largest and keep 24 bits. The result of a correct
-// kernel is equal to the reference. `top` is 7 for rows of up to 342,392 nonzeros and falls to 1
-// for longer ones.
+// The operands of the exact test. A and B keep their structure. Their values become multiples of
+// 1/8, at most top/8 and never zero. A product is then a multiple of 1/64 of at most top^2/64, and
+// so is every partial sum in any order. All stay below 2^24 such units, so fp32 holds each exactly.
+// So do tensor cores, which align terms to the largest one and keep 24 bits. The result of a
+// correct kernel is therefore equal to the reference. `top` is 7 for rows of up to 342,392 nonzeros
+// and falls to 1 for longer ones.
 
 #include <cstdint>
 #include <optional>
@@ -14,11 +14,12 @@
 
 namespace spmmbench {
 
-// `top` for the longest row; none where sums of +-1/8 could pass 2^24 units.
+// The `top` that the longest row allows. None where even products of 1/8 times 1/8 could add up to
+// 2^24 units.
 std::optional<int> lattice_top(std::int64_t longest_row);
 
-// A with lattice values. Row i of `a` is row row_ids[i] of the original (empty: itself), whose
-// values do not depend on the order.
+// A with lattice values. Row i of `a` is row row_ids[i] of the original, or row i where row_ids is
+// empty; the values of a row do not depend on the order of rows.
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                               std::uint64_t seed, int top);
 

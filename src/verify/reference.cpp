@@ -33,7 +33,7 @@ class HostReference final : public ReferenceChecker {
 
  private:
   struct Sums {
-    double sum = 0, magnitude = 0;  // Cref, and |A||B| over the finite products
+    double sum = 0, magnitude = 0;  // Cref, and the sum of |A||B| over the finite products
   };
 
   // `judge_element`: the ElementVerdict on (C, Cref, (|A||B|) of finite products, nonzeros).
@@ -73,7 +73,8 @@ class HostReference final : public ReferenceChecker {
         }
       }
 #pragma omp critical
-      // Ties go to the first row, so that the report does not depend on the thread count.
+      // Of equal errors the first row's is reported, so that the report does not depend on the
+      // number of threads.
       if (worst.error_over_bound > verdict.error_over_bound ||
           (worst.error_over_bound == verdict.error_over_bound && worst.error_over_bound > 0 &&
            worst.worst_row < verdict.worst_row))
@@ -102,7 +103,7 @@ class HostReference final : public ReferenceChecker {
     }
   }
 
-  std::vector<Sums> kept_;  // of all rows, where they are not too many
+  std::vector<Sums> kept_;  // of all rows, unless there are too many
   bool known_ = false;      // kept_ holds them
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
