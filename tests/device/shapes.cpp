@@ -79,6 +79,13 @@ std::vector<NamedShape> all_shapes() {
                                   return block_row != 2 && (block_row * c / 64) % 3 == 0 ? 0.9
                                                                                          : 0.0;
                                 })},
+      {"two_of_four", sample(160, 272,
+                             [](Index r, Index c) {
+                               const std::uint64_t draw = hash_position(kSeed + 2, r, c / 4);
+                               const auto first = static_cast<Index>(draw % 4);
+                               const auto second = first + 1 + static_cast<Index>(draw / 4 % 3);
+                               return c % 4 == first || c % 4 == second % 4 ? 1.0 : 0.0;
+                             })},
       {"power_law", scatter(3000, 3000, [](Index r) { return 2 + 3000 / (r + 1); })},
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };
