@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "common/cusparse.hpp"
 #include "common/dense_copy.hpp"
@@ -34,10 +36,13 @@ void check(cusparseStatus_t status, const char* call) {
 
 // Lives as long as the process.
 const cusparseLtHandle_t* handle_of(const Device& device) {
-  static std::map<int, cusparseLtHandle_t> handles;
-  const auto [at, is_new] = handles.try_emplace(device.info().index);
-  if (is_new) SPMMBENCH_LT(Init, &at->second);
-  return &at->second;
+  static std::map<int, std::unique_ptr<cusparseLtHandle_t>> handles;
+  auto& handle = handles[device.info().index];
+  if (handle != nullptr) return handle.get();
+  auto made = std::make_unique<cusparseLtHandle_t>();
+  SPMMBENCH_LT(Init, made.get());
+  handle = std::move(made);
+  return handle.get();
 }
 
 cudaStream_t stream_of(const Device& device) {
