@@ -16,6 +16,7 @@
 #include "common/dense_copy.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "gpu/vendor_libraries.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -26,8 +27,21 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS rec
 void check(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const cudaError_t cuda = cudaGetLastError();
-  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
-                    is_sticky(cuda));
+  const auto text = SPMMBENCH_FUNCTION(cublas_library(), cublasGetStatusString);
+  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, text(status)), is_sticky(cuda));
+}
+#define SPMMBENCH_CUBLAS(function, ...) \
+  check(SPMMBENCH_FUNCTION(cublas_library(), function)(__VA_ARGS__), #function)
+
+// cublas_v2.h overloads the name; this is the function of the library.
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
+                              int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
+                              const void* b, cudaDataType b_type, int ldb, const void* beta,
+                              void* c, cudaDataType c_type, int ldc, cublasComputeType_t,
+                              cublasGemmAlgo_t);
+GemmEx* gemm_ex() {
+  static GemmEx* const found = reinterpret_cast<GemmEx*>(cublas_library().require("cublasGemmEx"));
+  return found;
 }
 
 // Lives as long as the process: creating one takes longer than most products.
@@ -35,12 +49,11 @@ cublasHandle_t cublas_handle(const Device& device) {
   static std::map<int, cublasHandle_t> handles;
   cublasHandle_t& handle = handles[device.info().index];
   if (handle != nullptr) return handle;
-  check(cublasCreate(&handle), "cublasCreate");
+  SPMMBENCH_CUBLAS(cublasCreate, &handle);
   // Partial sums of a 16-bit C stay fp32; by default cuBLAS may add them in 16 bits.
-  check(cublasSetMathMode(
-            handle, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                              CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
-        "cublasSetMathMode");
+  SPMMBENCH_CUBLAS(cublasSetMathMode, handle,
+                   static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
   return handle;
 }
 
@@ -82,9 +95,8 @@ class CublasDensePlan final : public Plan {
                       static_cast<double>(n)) {}
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    check(cublasSetStream(handle_, static_cast<cudaStream_t>(stream.handle)), "cublasSetStream");
-    check(cublasSetWorkspace(handle_, a_.workspace.data(), a_.workspace.bytes()),
-          "cublasSetWorkspace");
+    SPMMBENCH_CUBLAS(cublasSetStream, handle_, static_cast<cudaStream_t>(stream.handle));
+    SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_, a_.workspace.data(), a_.workspace.bytes());
     const auto m = static_cast<int>(c.rows);
     const auto n = static_cast<int>(c.cols);
     if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c);
@@ -105,11 +117,11 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check(cublasGemmEx(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.view.cols),
-                       &kOne, left.data, cuda_type(left.type), static_cast<int>(left.ld),
-                       right.data, cuda_type(right.type), static_cast<int>(right.ld), &kZero,
-                       c.data, cuda_type(c.type), static_cast<int>(c.ld),
-                       compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+    check(gemm_ex()(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.view.cols),
+                    &kOne, left.data, cuda_type(left.type), static_cast<int>(left.ld), right.data,
+                    cuda_type(right.type), static_cast<int>(right.ld), &kZero, c.data,
+                    cuda_type(c.type), static_cast<int>(c.ld), compute_type(a_.precision),
+                    CUBLAS_GEMM_DEFAULT),
           "cublasGemmEx");
   }
 
@@ -137,6 +149,7 @@ class CublasDense final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (!cublas_library().error().empty()) return Support::no(cublas_library().error());
     const ElementType type = storage_type(problem.precision);
     if (problem.c_type != ElementType::f32 && problem.c_type != type)
       return Support::no(fmt::format("cuBLAS does not write {} from {} inputs",

@@ -57,7 +57,7 @@ class CusparseBlockedEll final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
     const int block = kBlock(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
@@ -95,9 +95,8 @@ class CusparseBlockedEll final : public Kernel {
       out.describe = [rows = a.m(), cols = a.k(), width = ell.width * block, block, type,
                       block_col = out.memory[0].data(), values = out.memory[1].data()] {
         cusparseSpMatDescr_t matrix = nullptr;
-        SPMMBENCH_CUSPARSE(cusparseCreateBlockedEll(&matrix, rows, cols, block, width, block_col,
-                                                    values, CUSPARSE_INDEX_32I,
-                                                    CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
+        SPMMBENCH_CUSPARSE(cusparseCreateBlockedEll, &matrix, rows, cols, block, width, block_col,
+                           values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
         return SparseDescriptor(matrix);
       };
     }

@@ -22,6 +22,8 @@ class CusparseBsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
     const int block = kBlock(problem.options);
     if (problem.m() % block != 0 || problem.k() % block != 0)
       return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
@@ -62,10 +64,9 @@ class CusparseBsr final : public Kernel {
                       block, row_ptr = out.memory[0].data(), block_col = out.memory[1].data(),
                       values = out.memory[2].data()] {
         cusparseSpMatDescr_t matrix = nullptr;
-        SPMMBENCH_CUSPARSE(cusparseCreateBsr(&matrix, rows, cols, blocks, block, block, row_ptr,
-                                             block_col, values, CUSPARSE_INDEX_32I,
-                                             CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                                             CUDA_R_32F, CUSPARSE_ORDER_ROW));
+        SPMMBENCH_CUSPARSE(cusparseCreateBsr, &matrix, rows, cols, blocks, block, block, row_ptr,
+                           block_col, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                           CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F, CUSPARSE_ORDER_ROW);
         return SparseDescriptor(matrix);
       };
     }

@@ -35,7 +35,7 @@ class CusparseCsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_types(problem.precision, problem.c_type); !reason.empty())
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
     return Support::yes(csr_bytes(problem));
   }

@@ -27,6 +27,8 @@ class CusparseSpmv final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
     if (problem.n != 1) return Support::no("N = 1 only");
     if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
     return Support::yes(csr_bytes(problem));

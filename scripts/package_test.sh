@@ -11,7 +11,7 @@ mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 folder=$(mktemp -d)
 root=$folder/root
 clean_up() {
-  for mounted in opt/cuda dev/pts proc; do umount "$root/$mounted" 2>/dev/null || true; done
+  for mounted in dev/pts proc; do umount "$root/$mounted" 2>/dev/null || true; done
   rm -rf --one-file-system "$folder"
 }
 trap clean_up EXIT
@@ -35,12 +35,6 @@ step "clean Debian $suite"
 debootstrap --variant=minbase "$suite" "$root" "$mirror" >"$folder/debootstrap.log" 2>&1 || { tail "$folder/debootstrap.log" >&2; exit 1; }
 mount -t proc proc "$root/proc" 2>/dev/null || true
 mount -t devpts devpts "$root/dev/pts" 2>/dev/null || true
-cuda=$(ldd "$build/spmmbench" | sed -n 's|.*libcublas.so.* => \(.*\)/libcublas.so.*|\1|p')
-if [ -n "$cuda" ]; then  # stands for NVIDIA's packages, which Debian has not
-  mkdir "$root/opt/cuda"
-  mount --bind "$(readlink -f "$cuda")" "$root/opt/cuda"
-  echo /opt/cuda >"$root/etc/ld.so.conf.d/cuda.conf"
-fi
 cp "$package" "$root/tmp/spmmbench.deb"
 cp -r data/fem2d_plate.mtx.gz python examples/plugin/c tests/library "$root/tmp/"
 

@@ -26,28 +26,28 @@ struct MatrixProduct {
 
   static DenseDescriptor describe(const DenseView& view) { return describe_dense(view); }
   void set(void* b_data, void* c_data) const {
-    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(b.get(), b_data));
-    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues(c.get(), c_data));
+    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues, b.get(), b_data);
+    SPMMBENCH_CUSPARSE(cusparseDnMatSetValues, c.get(), c_data);
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
-                                               &kZero, c.get(), CUDA_R_32F, algorithm, &bytes));
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
+                       &kZero, c.get(), CUDA_R_32F, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
-                                               &kZero, c.get(), CUDA_R_32F, algorithm, workspace));
+    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
+                       &kZero, c.get(), CUDA_R_32F, algorithm, workspace);
   }
   void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM(handle, kAsIs, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
-                                    CUDA_R_32F, algorithm, workspace));
+    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
+                       CUDA_R_32F, algorithm, workspace);
   }
 };
 
 struct DestroyVector {
   void operator()(cusparseDnVecDescr_t vector) const noexcept {
-    (void)cusparseDestroyDnVec(vector);
+    (void)SPMMBENCH_FUNCTION(cusparse_library(), cusparseDestroyDnVec)(vector);
   }
 };
 using VectorDescriptor =
@@ -62,26 +62,26 @@ struct VectorProduct {
 
   static VectorDescriptor describe(const DenseView& view) {
     cusparseDnVecDescr_t vector = nullptr;
-    SPMMBENCH_CUSPARSE(cusparseCreateDnVec(&vector, view.rows, view.data, cuda_type(view.type)));
+    SPMMBENCH_CUSPARSE(cusparseCreateDnVec, &vector, view.rows, view.data, cuda_type(view.type));
     return VectorDescriptor(vector);
   }
   void set(void* b_data, void* c_data) const {
-    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues(b.get(), b_data));
-    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues(c.get(), c_data));
+    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues, b.get(), b_data);
+    SPMMBENCH_CUSPARSE(cusparseDnVecSetValues, c.get(), c_data);
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize(handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
-                                               c.get(), CUDA_R_32F, algorithm, &bytes));
+    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize, handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
+                       c.get(), CUDA_R_32F, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess(handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
-                                               c.get(), CUDA_R_32F, algorithm, workspace));
+    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess, handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
+                       c.get(), CUDA_R_32F, algorithm, workspace);
   }
   void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV(handle, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
-                                    CUDA_R_32F, algorithm, workspace));
+    SPMMBENCH_CUSPARSE(cusparseSpMV, handle, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
+                       CUDA_R_32F, algorithm, workspace);
   }
 };
 
@@ -94,8 +94,8 @@ class CusparsePlan final : public Plan {
       : a_(a), n_(shape.n) {
     const auto timed = stages.scope("tune");
     const cusparseHandle_t handle = cusparse_handle(device);
-    SPMMBENCH_CUSPARSE(
-        cusparseSetStream(handle, static_cast<cudaStream_t>(device.stream().handle)));
+    SPMMBENCH_CUSPARSE(cusparseSetStream, handle,
+                       static_cast<cudaStream_t>(device.stream().handle));
     // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
     // writes anything.
     DenseView b = make_dense_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
@@ -109,8 +109,8 @@ class CusparsePlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    SPMMBENCH_CUSPARSE(
-        cusparseSetStream(product_.handle, static_cast<cudaStream_t>(stream.handle)));
+    SPMMBENCH_CUSPARSE(cusparseSetStream, product_.handle,
+                       static_cast<cudaStream_t>(stream.handle));
     product_.set(b.data, c.data);
     product_.multiply(workspace_.data());
     SPMMBENCH_CUDA_LAUNCHED();
@@ -166,14 +166,14 @@ bool fits_32_bits(const SparseOperand& a) {
 
 void throw_cusparse_error(cusparseStatus_t status, const char* call) {
   const cudaError_t cuda = cudaGetLastError();
-  throw DeviceError(fmt::format("cuSPARSE: {}: {}", call, cusparseGetErrorString(status)),
-                    is_sticky(cuda));
+  const auto text = SPMMBENCH_FUNCTION(cusparse_library(), cusparseGetErrorString);
+  throw DeviceError(fmt::format("cuSPARSE: {}: {}", call, text(status)), is_sticky(cuda));
 }
 
 cusparseHandle_t cusparse_handle(const Device& device) {
   static std::map<int, cusparseHandle_t> handles;
   cusparseHandle_t& handle = handles[device.info().index];
-  if (handle == nullptr) SPMMBENCH_CUSPARSE(cusparseCreate(&handle));
+  if (handle == nullptr) SPMMBENCH_CUSPARSE(cusparseCreate, &handle);
   return handle;
 }
 
@@ -183,8 +183,8 @@ cusparseOrder_t cusparse_order(Layout layout) {
 
 DenseDescriptor describe_dense(const DenseView& view) {
   cusparseDnMatDescr_t matrix = nullptr;
-  SPMMBENCH_CUSPARSE(cusparseCreateDnMat(&matrix, view.rows, view.cols, view.ld, view.data,
-                                         cuda_type(view.type), cusparse_order(view.layout)));
+  SPMMBENCH_CUSPARSE(cusparseCreateDnMat, &matrix, view.rows, view.cols, view.ld, view.data,
+                     cuda_type(view.type), cusparse_order(view.layout));
   return DenseDescriptor(matrix);
 }
 
@@ -209,8 +209,8 @@ SparseOnDevice upload_csr(const SparseOperand& operand, Device& device, StageTim
   out.describe = [&a, index, type, row_ptr = out.memory[0].data(), col_idx = out.memory[1].data(),
                   values = out.memory[2].data()] {
     cusparseSpMatDescr_t matrix = nullptr;
-    SPMMBENCH_CUSPARSE(cusparseCreateCsr(&matrix, a.rows, a.cols, a.nnz(), row_ptr, col_idx, values,
-                                         index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type)));
+    SPMMBENCH_CUSPARSE(cusparseCreateCsr, &matrix, a.rows, a.cols, a.nnz(), row_ptr, col_idx,
+                       values, index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
     return SparseDescriptor(matrix);
   };
   device.synchronize();
@@ -237,7 +237,8 @@ std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device&
                                                            preprocess);
 }
 
-std::string unsupported_types(Precision precision, ElementType c_type) {
+std::string unsupported_by_cusparse(Precision precision, ElementType c_type) {
+  if (!cusparse_library().error().empty()) return cusparse_library().error();
   if (c_type == ElementType::f32 || c_type == storage_type(precision)) return {};
   return fmt::format("cuSPARSE does not write {} from {} inputs", to_string(c_type),
                      to_string(precision));

@@ -1,7 +1,6 @@
 #pragma once
 // What the cuSPARSE baselines share: checked calls, descriptors that free themselves, one handle
-// per device, and the plan that runs
-// cusparseSpMM or cusparseSpMV whatever the sparse format.
+// per device, and the plan that runs cusparseSpMM or cusparseSpMV whatever the sparse format.
 
 #include <cusparse.h>
 
@@ -14,17 +13,20 @@
 #include <vector>
 
 #include "gpu/element.cuh"
+#include "gpu/vendor_libraries.hpp"
 #include "spmmbench/kernel.hpp"
 
 namespace spmmbench {
 
 [[noreturn]] void throw_cusparse_error(cusparseStatus_t status, const char* call);
 
-#define SPMMBENCH_CUSPARSE(call)                                  \
-  do {                                                            \
-    const cusparseStatus_t spmmbench_status = (call);             \
-    if (spmmbench_status != CUSPARSE_STATUS_SUCCESS)              \
-      ::spmmbench::throw_cusparse_error(spmmbench_status, #call); \
+// Calls a function of cuSPARSE; a failure becomes a DeviceError that names it.
+#define SPMMBENCH_CUSPARSE(function, ...)                                           \
+  do {                                                                              \
+    const cusparseStatus_t spmmbench_status =                                       \
+        SPMMBENCH_FUNCTION(::spmmbench::cusparse_library(), function)(__VA_ARGS__); \
+    if (spmmbench_status != CUSPARSE_STATUS_SUCCESS)                                \
+      ::spmmbench::throw_cusparse_error(spmmbench_status, #function);               \
   } while (false)
 
 // Lives as long as the process: creating one takes longer than most products.
@@ -34,12 +36,12 @@ cusparseOrder_t cusparse_order(Layout layout);
 
 struct DestroySparse {
   void operator()(cusparseSpMatDescr_t matrix) const noexcept {
-    (void)cusparseDestroySpMat(matrix);
+    (void)SPMMBENCH_FUNCTION(cusparse_library(), cusparseDestroySpMat)(matrix);
   }
 };
 struct DestroyDense {
   void operator()(cusparseDnMatDescr_t matrix) const noexcept {
-    (void)cusparseDestroyDnMat(matrix);
+    (void)SPMMBENCH_FUNCTION(cusparse_library(), cusparseDestroyDnMat)(matrix);
   }
 };
 using SparseDescriptor =
@@ -72,8 +74,8 @@ std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device&
                                                  SparseOnDevice matrix, cusparseSpMVAlg_t algorithm,
                                                  bool preprocess);
 
-// cuSPARSE takes B and C of a 16-bit type together, or a 16-bit B with an fp32 C. Empty when it
-// does.
-std::string unsupported_types(Precision precision, ElementType c_type);
+// Why cuSPARSE cannot multiply: it was not found, or it does not take these types together (B and C
+// of a 16-bit type, or a 16-bit B with an fp32 C). Empty when it can.
+std::string unsupported_by_cusparse(Precision precision, ElementType c_type);
 
 }  // namespace spmmbench

@@ -1,8 +1,6 @@
 // A CUDA GPU: what it is, its memory, its one stream, its clock.
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
-#include <cusparse.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
 #include "gpu/nvml.hpp"
+#include "gpu/vendor_libraries.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {
@@ -81,8 +80,11 @@ std::string format_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-template <class Query>
-std::string library_version(Query query) {
+// Of cuBLAS or cuSPARSE, by the function that both have; empty where the library is missing.
+std::string library_version(const SharedLibrary& library, const char* query_name) {
+  using Query = int(libraryPropertyType, int*);
+  auto* const query = reinterpret_cast<Query*>(library.find(query_name));
+  if (query == nullptr) return {};
   std::array<int, 3> part{};
   for (int i = 0; i < 3; ++i) (void)query(static_cast<libraryPropertyType>(i), &part[i]);
   return fmt::format("{}.{}.{}", part[0], part[1], part[2]);
@@ -118,8 +120,8 @@ DeviceInfo query_device(int index) {
     SPMMBENCH_CUDA(cudaDriverGetVersion(&version));
     info.driver_version = "CUDA " + format_version(version);
   }
-  info.cusparse_version = library_version(cusparseGetProperty);
-  info.cublas_version = library_version(cublasGetProperty);
+  info.cusparse_version = library_version(cusparse_library(), "cusparseGetProperty");
+  info.cublas_version = library_version(cublas_library(), "cublasGetProperty");
   return info;
 }
 

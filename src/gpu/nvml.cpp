@@ -1,8 +1,8 @@
 #include "gpu/nvml.hpp"
 
-#include <dlfcn.h>
-
 #include <array>
+
+#include "gpu/shared_library.hpp"
 
 namespace spmmbench {
 namespace {
@@ -50,7 +50,7 @@ class Nvml {
 
  private:
   // The library stays loaded and initialised until the process ends.
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+  Nvml() : library_("libnvidia-ml.so.1") {
     int (*init)() = nullptr;
     find("nvmlInit_v2", init);
     if (init == nullptr || init() != kSuccess) return;
@@ -64,10 +64,10 @@ class Nvml {
 
   template <class Function>
   void find(const char* name, Function*& function) {
-    if (library_ != nullptr) function = reinterpret_cast<Function*>(dlsym(library_, name));
+    function = reinterpret_cast<Function*>(library_.find(name));
   }
 
-  void* library_;
+  SharedLibrary library_;
   int (*system_driver_version_)(char*, unsigned) = nullptr;
   int (*handle_by_uuid_)(const char*, NvmlDevice*) = nullptr;
   int (*clock_info_)(NvmlDevice, int, unsigned*) = nullptr;
