@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
@@ -116,7 +118,8 @@ class AsyncWcsrPlan final : public Plan {
   PlanReport report_;
 };
 
-const auto kOrder = window::order_option("auto");
+const std::vector<std::string> kSearched = {"pack"};
+const auto kOrder = window::order_option("auto", kSearched);
 const auto kBuild =
     choice_option("build", "device", {"host", "device"}, "where the format is built");
 
@@ -127,7 +130,7 @@ class AsyncWcsrPrepared final : public Prepared {
         options_(options),
         device_(device),
         on_device_(kBuild(options) == "device"),
-        chooser_(a, options, kOrder,
+        chooser_(a, options, kOrder, kSearched,
                  window::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision)))),
                  device.info()) {}
 

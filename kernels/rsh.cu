@@ -14,6 +14,8 @@
 
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "common/upload_values.hpp"
 #include "format/rs_image.hpp"
@@ -101,7 +103,8 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
-const auto kOrder = window::order_option("search");
+const std::vector<std::string> kSearched = {"rsh", "pack"};
+const auto kOrder = window::order_option("search", kSearched);
 const auto kReduce = auto_choice_option(
     "reduce", {"fixup", "atomic"},
     "sums of split windows: in a fixed order, or as they come; auto: atomic beyond 8 parts");
@@ -269,8 +272,8 @@ class RshPrepared final : public Prepared {
       : a_(a),
         options_(options),
         device_(device),
-        chooser_(a, options, kOrder, cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))),
-                 device.info()) {}
+        chooser_(a, options, kOrder, kSearched,
+                 cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))), device.info()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const window::Choice choice = chooser_.choose(shape.n, stages);

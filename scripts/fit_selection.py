@@ -227,7 +227,7 @@ def searches_order(case):
                 + max(1.0, n * value_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
                for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)))  # fmt: skip
     memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
-    return f["nnz"] * cost / 8.4e6 > 0.54 * memory_bytes / 3.4e6
+    return f["nnz"] * cost / 8.4e6 > 0.45 * memory_bytes / 3.4e6
 
 
 def prepare_terms_of(case):

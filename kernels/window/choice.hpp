@@ -2,6 +2,9 @@
 // Chooses the windows of a matrix and the division of the work. The constants are measured on an
 // H200 (docs/log/irregular-windows.md).
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -63,11 +66,14 @@ inline bool is_order(const std::string& text) {
   if (reordering) check_options(*reordering, spec.options);
   return reordering;
 }
-inline Option<std::string> order_option(const std::string& value) {
+// `searched`: what order=search considers beside natural and degree.
+inline Option<std::string> order_option(const std::string& value,
+                                        const std::vector<std::string>& searched) {
   return text_option("order", value,
                      {"natural, auto, search or a reordering", is_order, {"natural", "degree"}},
-                     "row order inside the format; auto: natural or degree; search: also rsh "
-                     "and pack, where gathers dominate");
+                     fmt::format("row order inside the format; auto: natural or degree; search: "
+                                 "also {}, where gathers dominate",
+                                 fmt::join(searched, " and ")));
 }
 
 inline std::vector<OptionSpec> options_with(const OptionSpec& order,
@@ -88,10 +94,12 @@ inline int height_index(int rows) {
 class WindowChooser {
  public:
   WindowChooser(const SparseOperand& a, const Options& options, const Option<std::string>& order,
-                const FormatCost& format, const DeviceInfo& device)
+                const std::vector<std::string>& searched, const FormatCost& format,
+                const DeviceInfo& device)
       : a_(a),
         value_bytes_(static_cast<int>(bytes_of(storage_type(a.precision)))),
         order_(order(options)),
+        searched_(searched),
         format_(format),
         kept_bytes_(static_cast<std::int64_t>(device.l2_bytes / 2)) {
     if (const auto rows = kWindow(options)) given_ = height_index(*rows);
@@ -108,15 +116,10 @@ class WindowChooser {
     consider("natural", n, best, stages);
     const bool worth_it = worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                                       static_cast<double>(a_.a->nnz()), best.cost, n, value_bytes_);
-    const bool by_length = worth_it && lengths_vary(*a_.a);
     std::vector<std::string> others;
-    if (by_length) others.emplace_back("degree");
-    if (worth_it && order_ == "search") {
-      // Beginning with the longest rows gathers less but parts neighbours, which share what the
-      // cache holds.
-      const bool fits = a_.k() * n * value_bytes_ <= kept_bytes_;
-      others.insert(others.end(), {"rsh", by_length && fits ? "pack?longest_first=1" : "pack"});
-    }
+    if (worth_it && lengths_vary(*a_.a)) others.emplace_back("degree");
+    if (worth_it && order_ == "search")
+      others.insert(others.end(), searched_.begin(), searched_.end());
     if (!others.empty()) best.cost += memory_cost(*best.choice.row_order, n, stages);
     for (const std::string& other : others) consider(other, n, best, stages);
     return best.choice;
@@ -160,6 +163,7 @@ class WindowChooser {
   SparseOperand a_;
   int value_bytes_;
   std::string order_;
+  std::vector<std::string> searched_;
   FormatCost format_;
   std::int64_t kept_bytes_;  // of B, in the L2 cache
   int given_ = -1;           // height index; -1: to be chosen

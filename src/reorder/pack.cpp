@@ -18,8 +18,6 @@ namespace {
 const auto kWindow = integer_option("window", 8, 2, 64, "rows per window");
 const auto kCandidates =
     integer_option("candidates", 64, 1, 1024, "rows taken from one column's list");
-const auto kLongestFirst = flag_option(
-    "longest_first", false, "begin with the longest rows: fewer gathers where there are hubs");
 
 // The pattern of some rows, without the columns that only one of them has. `uses` must be 0 for
 // every column, and is left so.
@@ -168,17 +166,13 @@ class Packing {
   std::vector<std::int32_t> found_;
 };
 
-Permutation pack(const CsrMatrix& matrix, int window_rows, int most, bool longest_first) {
+Permutation pack(const CsrMatrix& matrix, int window_rows, int most) {
   // Rows are packed in parts of so many, several at a time. The tables of a part stay in a cache.
   constexpr std::int64_t kPartRows = 1 << 18;
   std::vector<std::int32_t> rows;  // that are not empty
   rows.reserve(matrix.rows);
   for (std::int32_t row = 0; row < matrix.rows; ++row)
     if (matrix.row_length(row) > 0) rows.push_back(row);
-  if (longest_first)
-    std::stable_sort(rows.begin(), rows.end(), [&](std::int32_t a, std::int32_t b) {
-      return matrix.row_length(a) > matrix.row_length(b);
-    });
   const auto filled = static_cast<std::int64_t>(rows.size());
   Permutation order(filled);
   const std::int64_t parts = (filled + kPartRows - 1) / kPartRows;
@@ -207,10 +201,10 @@ class Pack final : public Reordering {
   std::string summary() const override {
     return "windows filled greedily with the rows that share most columns";
   }
-  std::vector<OptionSpec> options() const override { return {kWindow, kCandidates, kLongestFirst}; }
+  std::vector<OptionSpec> options() const override { return {kWindow, kCandidates}; }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     return order_compactly(matrix, [&](const CsrMatrix& pattern) {
-      return pack(pattern, kWindow(options), kCandidates(options), kLongestFirst(options));
+      return pack(pattern, kWindow(options), kCandidates(options));
     });
   }
 };

