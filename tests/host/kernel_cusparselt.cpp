@@ -20,12 +20,14 @@ CsrMatrix two_of_four(std::int64_t rows, std::int64_t cols) {
   return testing::from_rows(cols, std::vector<std::vector<std::int32_t>>(rows, row));
 }
 
-Support ask(const CsrMatrix& a, std::int64_t n, ElementType c_type = ElementType::f16) {
+Support ask(const CsrMatrix& a, std::int64_t n, ElementType c_type = ElementType::f16,
+            Layout layout = Layout::row_major) {
   Problem problem;
   problem.a = &a;
   problem.n = n;
   problem.precision = Precision::fp16;
   problem.c_type = c_type;
+  problem.layout = layout;
   DeviceInfo device;
   device.kind = DeviceKind::cuda;
   device.compute_capability = 90;
@@ -42,6 +44,8 @@ TEST(CusparseLt, RefusesWhatTheLibraryDoesNotTake) {
   EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::f32).reason, "does not write fp32");
   EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::bf16).reason,
             "cuSPARSELt does not write bf16 from fp16 inputs");
+  EXPECT_EQ(ask(two_of_four(16, 16), 8, ElementType::f16, Layout::col_major).reason,
+            "needs row-major B and C");
 }
 
 TEST(CusparseLt, RefusesAMatrixThatIsNotInTwoOfFour) {
