@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "io/sha256.hpp"
+#include "select/device_rates.hpp"
 #include "select/predict.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
@@ -112,7 +113,7 @@ class AutoPrepared final : public Prepared {
         calls_(kCalls(options)),
         tune_(kTune(options)),
         budget_ms_(kBudgetMs(options)),
-        model_(device_model(device.info(), device.copy_bytes_per_second())) {
+        model_(device_model(device.info(), rates_of(device))) {
     const auto timed = stages.scope("choose");
     features_ = features_of(*a.a);
   }
@@ -247,7 +248,7 @@ class AutoPrepared final : public Prepared {
   SharedParts<std::string, std::unique_ptr<Prepared>> prepared_;  // by what was picked
 };
 
-class Auto final : public Kernel {
+class Auto final : public Kernel, public AsksForRates {
  public:
   const KernelInfo& info() const override { return info_; }
 
@@ -255,9 +256,9 @@ class Auto final : public Kernel {
     const std::int64_t calls = kCalls(problem.options);
     const auto most = static_cast<std::size_t>(std::max(1, kTune(problem.options)));
     std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
-    const auto best =
-        supported(ranked(features_of(*problem.a), problem, problem, device_model(device, 0), calls),
-                  problem, problem, device, most, refusal);
+    const auto best = supported(ranked(features_of(*problem.a), problem, problem,
+                                       device_model(device, known_rates(device)), calls),
+                                problem, problem, device, most, refusal);
     if (best.empty()) return Support::no(refusal);
     Support all = Support::yes(0);
     for (const Choice& choice : best)

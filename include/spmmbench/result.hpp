@@ -77,7 +77,9 @@ struct RunContext {
   std::uint64_t seed = 0;
   std::int64_t calls = 0;  // rankings spread preparation over so many calls; 0: they leave it out
   DeviceInfo device;
-  double copy_gb_per_s = 0;   // measured at start, read + written
+  double copy_gb_per_s = 0;  // measured at start, read + written
+  // What `auto` predicts with; absent in a run without it.
+  std::optional<double> gather_gb_per_s, dense_tflops;
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
   ClockState clocks_before, clocks_after;
   std::map<std::string, std::string> protocol;  // sample caps, noise limit, flush size

@@ -1,6 +1,7 @@
-// The functions of gpu/backend.hpp in a build without CUDA.
+// The functions of gpu/backend.hpp and gpu/rates.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
+#include "gpu/rates.hpp"
 
 namespace spmmbench {
 
@@ -15,6 +16,9 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
                                                       const DenseView&, Device&, double) {
   throw DeviceError("built without CUDA", false);
 }
+
+double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
+double measure_dense(Device&) { throw DeviceError("built without CUDA", false); }
 
 void profiler_start(const std::string&) {}
 void profiler_stop() {}

@@ -291,6 +291,14 @@ const FieldTable<RunContext>& context_fields() {
       group("device", &C::device, device_fields(), ""),
       field("copy_gb_per_s", &C::copy_gb_per_s,
             "of a large copy on the device, read + written, 1e9 bytes", {{"exclusiveMinimum", 0}}),
+      field("gather_gb_per_s", &C::gather_gb_per_s,
+            "of whole rows at random places of the L2 cache, 1e9 bytes; null where no kernel "
+            "predicts with it")
+          .added_later(),
+      field("dense_tflops", &C::dense_tflops,
+            "of a large fp16 product in cuBLAS, 1e12 operations per second; null where no kernel "
+            "predicts with it")
+          .added_later(),
       field("timer_floor_us", &C::timer_floor_us,
             "two events with nothing between: every cold time includes it", kNotNegative),
       group("clocks_before", &C::clocks_before, clock_fields(), ""),

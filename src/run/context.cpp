@@ -13,7 +13,7 @@
 namespace spmmbench {
 
 RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t seed, Device& device,
-                           double copy_bytes_per_second) {
+                           const DeviceRates& rates) {
   RunContext context;
   context.tool_version = SPMMBENCH_VERSION;
   context.git_revision = SPMMBENCH_REVISION;
@@ -25,8 +25,10 @@ RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t s
   context.seed = seed;
   context.device = device.info();
   context.clocks_before = device.clocks();
-  context.copy_gb_per_s =
-      (copy_bytes_per_second > 0 ? copy_bytes_per_second : device.copy_bytes_per_second()) / 1e9;
+  context.copy_gb_per_s = rates.copy_bytes_per_second / 1e9;
+  if (rates.gather_bytes_per_second > 0)
+    context.gather_gb_per_s = rates.gather_bytes_per_second / 1e9;
+  if (rates.dense_flops_per_second > 0) context.dense_tflops = rates.dense_flops_per_second / 1e12;
   std::vector<double> empty;
   for (int i = 0; i < 21; ++i) empty.push_back(device.time_us([] {}, 1));
   context.timer_floor_us = quantile(empty, 0.5);

@@ -121,8 +121,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
           compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
     input.compulsory_bytes = bytes->second;
     // A copy bandwidth that the parent measured belongs to its main device.
-    const double copy_rate = options_.copy_bytes_per_second > 0 && &device == &machine_.main()
-                                 ? options_.copy_bytes_per_second
+    const double copy_rate = options_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()
+                                 ? options_.rates.copy_bytes_per_second
                                  : device.copy_bytes_per_second();
     input.bound_us = bytes->second / copy_rate * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/rates.hpp"
 #include "io/input.hpp"
 #include "report/journal.hpp"
 #include "report/table.hpp"
@@ -57,11 +58,10 @@ struct RunOptions {
   double timeout_s = 300;     // of one isolated case
   bool plugins_here = false;  // kernels of plug-ins run in this process; else each case in a child
   NoiseLimit::Limits limits;
-  // As the parent process measured it on the device; 0: measure it.
-  double copy_bytes_per_second = 0;
-  int device = 0;                              // CUDA device index; -1: CPU kernels only
-  std::vector<int> devices;                    // not empty: the matrices are spread over these
-  bool one_launch = false;                     // between profiler brackets, instead of timing
+  DeviceRates rates;         // of the device, as the parent process measured them; 0: measure
+  int device = 0;            // CUDA device index; -1: CPU kernels only
+  std::vector<int> devices;  // not empty: the matrices are spread over these
+  bool one_launch = false;   // between profiler brackets, instead of timing
   std::function<void(ResultRow&)> after_case;  // may add to the row of a measured case
 };
 

@@ -20,6 +20,7 @@
 #include "run/protocol.hpp"
 #include "run/work.hpp"
 #include "select/cache.hpp"
+#include "select/device_rates.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -48,12 +49,29 @@ Machine open_machine(const RunOptions& options) {
   return machine;
 }
 
+// What this process was not given is measured: the copy in any case, the other rates where a kernel
+// asks for them.
+DeviceRates rates_for(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
+                      Device& device) {
+  if (options.rates.copy_bytes_per_second > 0) set_rates(device.info(), options.rates);
+  const auto asks = [](const KernelChoice& choice) {
+    return dynamic_cast<const AsksForRates*>(choice.kernel) != nullptr;
+  };
+  for (const PrecisionGroup& group : groups)
+    if (std::any_of(group.kernels.begin(), group.kernels.end(), asks)) return rates_of(device);
+  DeviceRates rates = options.rates;
+  if (rates.copy_bytes_per_second == 0)
+    rates.copy_bytes_per_second = device.copy_bytes_per_second();
+  return rates;
+}
+
 class Run {
  public:
   Run(const RunOptions& options, const std::vector<std::string>& argv)
       : options_(options),
         machine_(open_machine(options)),
         groups_(plan_groups(options, machine_.main().info().kind)),
+        rates_(rates_for(options, groups_, machine_.main())),
         ledger_(options, context(argv)) {
     const std::size_t cases =
         plan_cases(options, groups_, options.ns).size() * options.inputs.size();
@@ -81,8 +99,7 @@ class Run {
 
  private:
   RunContext context(const std::vector<std::string>& argv) {
-    RunContext context =
-        collect_context(argv, options_.load.seed, machine_.main(), options_.copy_bytes_per_second);
+    RunContext context = collect_context(argv, options_.load.seed, machine_.main(), rates_);
     context.protocol = protocol_of(options_);
     context.tags = options_.tags;
     context.calls = options_.table.calls;
@@ -192,7 +209,7 @@ class Run {
 
   void measure_isolated(ResultRow& row) {
     RunOptions work = case_work(options_, row);
-    work.copy_bytes_per_second = machine_.main().copy_bytes_per_second();
+    work.rates = rates_;
     ChildOutcome outcome = run_isolated(work, options_.timeout_s);
     if (outcome.row) {
       row = std::move(*outcome.row);
@@ -205,6 +222,7 @@ class Run {
   const RunOptions& options_;
   Machine machine_;
   std::vector<PrecisionGroup> groups_;
+  DeviceRates rates_;  // of the main device
   Ledger ledger_;
   std::vector<ResultRow> rows_;  // of the current matrix
 };

@@ -52,9 +52,9 @@ std::string describe_work(const RunOptions& options) {
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
                quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s,
-               plugins_here, limits, copy_bytes_per_second, device, devices, one_launch,
-               after_case] = options;
+               plugins_here, limits, rates, device, devices, one_launch, after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
+  const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json work = {{"inputs", texts(inputs)},
                {"ns", ns},
@@ -87,7 +87,7 @@ std::string describe_work(const RunOptions& options) {
                {"min_samples", min_samples},
                {"max_samples", max_samples},
                {"max_seconds", max_seconds},
-               {"copy_bytes_per_second", copy_bytes_per_second},
+               {"rates", {copy, gather, dense}},
                {"device", device},
                {"devices", devices},
                {"one_launch", one_launch}};
@@ -139,7 +139,8 @@ RunOptions read_work(const std::string& text) try {
   options.limits.min_samples = work.at("min_samples");
   options.limits.max_samples = work.at("max_samples");
   options.limits.max_seconds = work.at("max_seconds");
-  options.copy_bytes_per_second = work.at("copy_bytes_per_second");
+  const Json& rates = work.at("rates");
+  options.rates = {rates.at(0), rates.at(1), rates.at(2)};
   options.device = work.at("device");
   options.devices = work.at("devices").get<std::vector<int>>();
   options.one_launch = work.at("one_launch");

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -78,6 +80,15 @@ void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntr
   } catch (const Error& error) {
     warn(path, error.what());
   }
+}
+
+std::optional<double> positive_number(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || !std::isfinite(value) || value <= 0)
+    return std::nullopt;
+  return value;
 }
 
 void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason) {

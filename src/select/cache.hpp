@@ -19,6 +19,8 @@ using CacheEntry = std::map<std::string, std::string>;
 std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& key);
 // Warns once when the folder cannot be written.
 void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntry& entry);
+// The number that `text` is; empty when it is none, not finite or not above 0.
+std::optional<double> positive_number(const std::string& text);
 // Warns once that the entry is well formed but makes no sense to the caller.
 void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason);
 

@@ -2,15 +2,21 @@
 
 namespace spmmbench {
 
-DeviceModel device_model(const DeviceInfo& device, double copy_bytes_per_second) {
+DeviceModel device_model(const DeviceInfo& device, const DeviceRates& rates) {
   constexpr double kH200Sms = 132;
-  constexpr double kH200GatherBytesPerUs = 8.8e6, kH200FlopsPerUs = 7.6e8;
-  constexpr double kH200CopyBytesPerSecond = 4.31e12;
-  const double copy = copy_bytes_per_second > 0 ? copy_bytes_per_second : kH200CopyBytesPerSecond;
+  constexpr DeviceRates kH200 = {.copy_bytes_per_second = 4.31e12,
+                                 .gather_bytes_per_second = 8.8e12,
+                                 .dense_flops_per_second = 7.6e14};
   const auto sms = static_cast<double>(device.sm_count);
-  return {.memory_bytes_per_us = copy * 1e-6,
-          .gather_bytes_per_us = kH200GatherBytesPerUs * sms / kH200Sms,
-          .dense_flops_per_us = kH200FlopsPerUs * sms / kH200Sms,
+  const auto per_us = [](double measured, double otherwise) {
+    return (measured > 0 ? measured : otherwise) * 1e-6;
+  };
+  const double scale = sms / kH200Sms;
+  return {.memory_bytes_per_us = per_us(rates.copy_bytes_per_second, kH200.copy_bytes_per_second),
+          .gather_bytes_per_us =
+              per_us(rates.gather_bytes_per_second, kH200.gather_bytes_per_second * scale),
+          .dense_flops_per_us =
+              per_us(rates.dense_flops_per_second, kH200.dense_flops_per_second * scale),
           .l2_bytes = static_cast<double>(device.l2_bytes),
           .sm_count = sms};
 }

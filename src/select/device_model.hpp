@@ -1,6 +1,7 @@
 #pragma once
 // The rates of a device. Predictions divide amounts of work by them.
 
+#include "gpu/rates.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
@@ -13,10 +14,9 @@ struct DeviceModel {
   double sm_count = 0;
 };
 
-// The rates of gathers and dense products were measured on an H200 (8.8 TB/s and 760 TFLOP/s on 132
-// multiprocessors; docs/methodology.md) and are scaled to this device's number of multiprocessors.
-// `copy_bytes_per_second` was measured on this device; 0, while no device is open, stands for the
-// H200's 4.31 TB/s.
-DeviceModel device_model(const DeviceInfo& device, double copy_bytes_per_second);
+// A rate that is not known (0), as while no device is open, is taken from an H200: copy 4.31 TB/s,
+// gather 8.8 TB/s and dense 760 TFLOP/s (docs/methodology.md). The last two are scaled from its 132
+// multiprocessors to this device's number of them.
+DeviceModel device_model(const DeviceInfo& device, const DeviceRates& rates);
 
 }  // namespace spmmbench

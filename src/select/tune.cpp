@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
 namespace spmmbench {
@@ -33,12 +31,10 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
       picked = index_of(trials, text);
       continue;
     }
-    double us = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, us);
+    const auto us = positive_number(text);
     const auto trial = index_of(trials, name);
-    good &= trial && error == std::errc{} && stop == end && std::isfinite(us) && us > 0;
-    if (trial) out.measured_us.emplace_back(*trial, us);
+    good &= trial && us;
+    if (trial && us) out.measured_us.emplace_back(*trial, *us);
   }
   if (good && picked) {
     out.picked = *picked;

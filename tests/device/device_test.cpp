@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "devices.hpp"
+#include "select/device_rates.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench::test {
@@ -113,6 +116,33 @@ TEST_P(DeviceTest, CopyBandwidthIsPlausibleAndMeasuredOnce) {
   EXPECT_GT(rate, 1e8);
   EXPECT_LT(rate, 5e13);
   EXPECT_EQ(device.copy_bytes_per_second(), rate);
+}
+
+TEST(DeviceRates, ArePlausibleQuickAndMeasuredOnce) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  (void)device.copy_bytes_per_second();
+  set_rates(device.info(), {});  // nothing is known yet
+  const auto seconds = [&](DeviceRates& rates) {
+    const auto start = std::chrono::steady_clock::now();
+    rates = rates_of(device);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    return took.count();
+  };
+  DeviceRates first, again;
+  const double measuring_s = seconds(first), asking_s = seconds(again);
+  RecordProperty("gather_gb_per_s", std::to_string(first.gather_bytes_per_second / 1e9));
+  RecordProperty("dense_tflops", std::to_string(first.dense_flops_per_second / 1e12));
+  RecordProperty("measuring_s", std::to_string(measuring_s));
+  EXPECT_GT(first.gather_bytes_per_second, 1e11);
+  EXPECT_GT(first.dense_flops_per_second, 1e12);
+  if (device.info().compute_capability == 90) {
+    EXPECT_GT(first.gather_bytes_per_second, 2e12);
+    EXPECT_LT(first.gather_bytes_per_second, 2e13);
+  }
+  EXPECT_LT(measuring_s, 0.5);
+  EXPECT_LT(asking_s, 1e-3);
+  EXPECT_EQ(again.gather_bytes_per_second, first.gather_bytes_per_second);
+  EXPECT_EQ(again.dense_flops_per_second, first.dense_flops_per_second);
 }
 
 TEST_P(DeviceTest, InfoSaysWhatAResultNeeds) {

@@ -38,7 +38,7 @@ RunOptions every_option() {
   options.timeout_s = 0.1;
   options.limits = {0.125, 3, 7, 0.3};
   options.plugins_here = true;
-  options.copy_bytes_per_second = 1e12;
+  options.rates = {1e12, 2e12, 3e14};
   options.device = -1;
   options.devices = {0, 2};
   options.one_launch = true;

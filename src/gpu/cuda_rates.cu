@@ -1,0 +1,118 @@
+// The rates that predictions divide by, measured on a CUDA device.
+
+#include <cublas_v2.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <memory>
+
+#include "gpu/cuda_check.hpp"
+#include "gpu/rates.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench {
+namespace {
+
+// Of a few launches, after one that loads the kernel and fills the cache.
+double median_us(Device& device, const std::function<void()>& launch) {
+  constexpr int kRepetitions = 5;
+  launch();
+  std::array<double, kRepetitions> us{};
+  for (double& sample : us) sample = device.time_us(launch, 1);
+  std::nth_element(us.begin(), us.begin() + kRepetitions / 2, us.end());
+  return us[kRepetitions / 2];
+}
+
+constexpr int kLanes = 16;                               // that gather a row of B together
+constexpr std::size_t kRowBytes = 16 * kLanes;           // 128 columns in fp16
+constexpr std::size_t kMostRows = std::size_t{1} << 16;  // 16 MiB; 16 bits of a hash name one
+constexpr int kAhead = 4;                                // rows that a hash of 64 bits names
+constexpr int kRounds = 256;                             // hashes of each group of lanes
+constexpr int kThreads = 256;
+
+// The store never happens (every byte of the table is 1), which the compiler cannot know.
+__global__ void gather_kernel(const uint4* table, unsigned row_mask, unsigned* sink) {
+  const unsigned group = (blockIdx.x * kThreads + threadIdx.x) / kLanes;
+  const unsigned lane = threadIdx.x % kLanes;
+  unsigned all = ~0U;
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const std::uint64_t hash = hash_position(1, group, round);
+    std::array<uint4, kAhead> piece;
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) {
+      const unsigned row = static_cast<unsigned>(hash >> (16 * i)) & row_mask;
+      piece[i] = __ldg(table + row * kLanes + lane);
+    }
+#pragma unroll
+    for (const uint4& p : piece) all &= p.x & p.y & p.z & p.w;
+  }
+  if (all == 0U) *sink = 1U;
+}
+
+void check(cublasStatus_t status, const char* call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const cudaError_t cuda = cudaGetLastError();
+  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
+                    is_sticky(cuda));
+}
+
+}  // namespace
+
+double measure_gather(Device& device) {
+  // The H200's cache has two halves, each with a copy of what its multiprocessors read: a third of
+  // the cache fits into both.
+  constexpr std::size_t kShareOfCache = 3;
+  constexpr int kBlocksPerSm = 8;
+  const DeviceInfo& info = device.info();
+  const std::size_t rows = std::clamp(std::bit_floor(info.l2_bytes / kShareOfCache / kRowBytes),
+                                      std::size_t{1}, kMostRows);
+  const Buffer table = device.allocate(rows * kRowBytes);
+  device.fill_bytes(table.data(), 1, table.bytes());
+  const int blocks = kBlocksPerSm * info.sm_count;
+  const auto gather = [&] {
+    gather_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+        table.as<const uint4>(), static_cast<unsigned>(rows - 1), table.as<unsigned>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  };
+  constexpr double kBytesPerBlock = 16.0 * kThreads * kRounds * kAhead;
+  return kBytesPerBlock * blocks / (median_us(device, gather) * 1e-6);
+}
+
+// Measured with cuBLAS, since a loop of our own would not say what a product reaches: operands in
+// registers or shared memory alone run faster, and mma.sync reaches 0.62 of cuBLAS's rate. Loading
+// cuBLAS is the price, once per process, or once per device where a folder keeps the rate.
+double measure_dense(Device& device) {
+  constexpr int kMostSide = 8192, kLeastSide = 256;
+  int side = kMostSide;
+  const auto bytes = [&] { return static_cast<std::size_t>(side) * side * sizeof(__half); };
+  while (side > kLeastSide && 3 * bytes() > device.free_bytes() / 4) side /= 2;
+  const Buffer a = device.allocate(bytes()), b = device.allocate(bytes()),
+               c = device.allocate(bytes());
+  // Multiplying zeros takes less power, and so less time.
+  for (const Buffer* operand : {&a, &b}) {
+    DenseView view = make_dense_view(side, side, Layout::row_major, ElementType::f16);
+    view.data = operand->data();
+    device.fill_uniform(view, operand == &a ? kStreamA : kStreamB, Precision::fp16);
+  }
+  cublasHandle_t handle = nullptr;
+  check(cublasCreate(&handle), "cublasCreate");
+  const std::unique_ptr<cublasContext, void (*)(cublasHandle_t)> owner(
+      handle, [](cublasHandle_t made) { (void)cublasDestroy(made); });
+  check(cublasSetStream(handle, static_cast<cudaStream_t>(device.stream().handle)),
+        "cublasSetStream");
+  const float one = 1, zero = 0;
+  const auto multiply = [&] {
+    check(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, a.data(),
+                       CUDA_R_16F, side, b.data(), CUDA_R_16F, side, &zero, c.data(), CUDA_R_16F,
+                       side, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+          "cublasGemmEx");
+  };
+  return 2.0 * side * side * side / (median_us(device, multiply) * 1e-6);
+}
+
+}  // namespace spmmbench

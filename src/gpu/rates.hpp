@@ -1,0 +1,19 @@
+#pragma once
+// How fast a device is at the three things that sparse products are made of.
+
+#include "spmmbench/device.hpp"
+
+namespace spmmbench {
+
+// 0: not known.
+struct DeviceRates {
+  double copy_bytes_per_second = 0;    // large copy within the device, read plus written
+  double gather_bytes_per_second = 0;  // whole rows of B at random places of the L2 cache
+  double dense_flops_per_second = 0;   // fp16 tensor cores on a large product
+};
+
+// Measured now, on a CUDA device.
+double measure_gather(Device& device);
+double measure_dense(Device& device);
+
+}  // namespace spmmbench

@@ -1,0 +1,85 @@
+#include "select/device_rates.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "select/cache.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr const char* kKind = "rates";
+constexpr const char* kGather = "gather_bytes_per_second";
+constexpr const char* kDense = "dense_flops_per_second";
+
+// What the rates of a device depend on, of what is known without running it.
+CacheEntry key_of(const DeviceInfo& device) {
+  return {{"device", device.name},
+          {"uuid", device.uuid},
+          {"sms", fmt::format("{}", device.sm_count)},
+          {"driver", device.driver_version},
+          {"cublas", device.cublas_version}};
+}
+
+std::mutex mutex;  // of what follows
+std::map<CacheEntry, DeviceRates>& all_known() {
+  static std::map<CacheEntry, DeviceRates> rates;
+  return rates;
+}
+
+// Whether both were there.
+bool read_kept(const CacheEntry& key, DeviceRates& rates) {
+  const auto entry = read_cache(kKind, key);
+  if (!entry) return false;
+  const auto rate = [&](const char* name) -> std::optional<double> {
+    const auto found = entry->find(name);
+    return found == entry->end() ? std::nullopt : positive_number(found->second);
+  };
+  const auto gather = rate(kGather), dense = rate(kDense);
+  if (!gather || !dense) {
+    reject_cache(kKind, key, "expected a gather and a dense rate, both positive");
+    return false;
+  }
+  rates.gather_bytes_per_second = *gather;
+  rates.dense_flops_per_second = *dense;
+  return true;
+}
+
+}  // namespace
+
+void set_rates(const DeviceInfo& device, const DeviceRates& rates) {
+  const std::lock_guard lock(mutex);
+  all_known()[key_of(device)] = rates;
+}
+
+DeviceRates known_rates(const DeviceInfo& device) {
+  const std::lock_guard lock(mutex);
+  const auto found = all_known().find(key_of(device));
+  return found == all_known().end() ? DeviceRates{} : found->second;
+}
+
+DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRate& dense) {
+  const CacheEntry key = key_of(device.info());
+  const std::lock_guard lock(mutex);
+  DeviceRates& known = all_known()[key];
+  DeviceRates rates = known;
+  if (rates.copy_bytes_per_second == 0)
+    rates.copy_bytes_per_second = device.copy_bytes_per_second();  // which the device remembers
+  const bool all = rates.gather_bytes_per_second > 0 && rates.dense_flops_per_second > 0;
+  if (all || device.info().kind == DeviceKind::host) return rates;
+  if (!read_kept(key, rates)) {
+    rates.gather_bytes_per_second = gather(device);
+    rates.dense_flops_per_second = dense(device);
+    write_cache(kKind, key,
+                {{kGather, fmt::format("{}", rates.gather_bytes_per_second)},
+                 {kDense, fmt::format("{}", rates.dense_flops_per_second)}});
+  }
+  known.gather_bytes_per_second = rates.gather_bytes_per_second;
+  known.dense_flops_per_second = rates.dense_flops_per_second;
+  return rates;
+}
+
+}  // namespace spmmbench

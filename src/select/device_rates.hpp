@@ -1,0 +1,31 @@
+#pragma once
+// The rates of a device as this process knows them: its parent measured them, a file has them
+// (select/cache.hpp), or they are measured when they are first asked for.
+
+#include <functional>
+
+#include "gpu/rates.hpp"
+#include "spmmbench/device.hpp"
+
+namespace spmmbench {
+
+// A kernel that also derives from this asks for all rates, so a run measures them at its start.
+class AsksForRates {
+ public:
+  virtual ~AsksForRates() = default;
+};
+
+// As the parent process measured them; 0 where it did not.
+void set_rates(const DeviceInfo& device, const DeviceRates& rates);
+
+// Without measuring; 0 where a rate is not known yet.
+DeviceRates known_rates(const DeviceInfo& device);
+
+using MeasureRate = std::function<double(Device&)>;
+
+// All of them; of the host the copy alone. The cache keeps gather and dense; the copy, which
+// decides every bound of a run, is measured by each run.
+DeviceRates rates_of(Device& device, const MeasureRate& gather = measure_gather,
+                     const MeasureRate& dense = measure_dense);
+
+}  // namespace spmmbench
