@@ -233,10 +233,13 @@ def context_facts(document):
     ]
     versions = [(name, device[f"{key}_version"]) for name, key in (
         ("driver", "driver"), ("CUDA", "runtime"), ("cuSPARSE", "cusparse"), ("cuBLAS", "cublas"))]  # fmt: skip
+    rates = ", ".join(f"{name} {digits(context[key])} {unit}" for name, key, unit in (
+        ("gather", "gather_gb_per_s", "GB/s"), ("dense", "dense_tflops", "TFLOP/s")) if context.get(key))  # fmt: skip
     facts = [
         ("device", device["name"] + (f" ({device['uuid']})" if device["uuid"] else "")),
         ("hardware", ", ".join(filter(None, hardware))),
         ("copy bandwidth, read and written", f"{digits(context['copy_gb_per_s'])} GB/s"),
+        ("rates that auto predicts with", rates),
         ("timer floor", f"{digits(context['timer_floor_us'])} µs"),
         ("clock", f"{change('sm_mhz', 'MHz')}, {change('temperature_c', '°C')}, throttle reasons "
                   f"{digits(before.get('throttle_reasons'))} → {digits(after.get('throttle_reasons'))}"),

@@ -118,8 +118,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--save-failing", o.save_failing,
                       "Folder for A, B, the result and what it should be, of every wrong case");
   command->add_option("--cache", o.cache,
-                      "Folder that keeps what auto?tune found for later runs; default: nothing is "
-                      "kept");
+                      "Folder that keeps for later runs what auto?tune found and the rates that "
+                      "auto predicts with; default: nothing is kept");
   command->fallthrough();  // --config FILE is the program's own option
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,

@@ -93,6 +93,14 @@ class ReportTest(ReportCase):
         self.assertFalse("<script>alert" in source)
         self.assertEqual(len(page.ids), len(set(page.ids)), "an id is used twice")
 
+    def test_the_rates_of_the_device_are_shown_where_they_were_measured(self):
+        path = self.write(many_rows())
+        self.assertFalse("auto predicts with" in self.report(path).read_text("utf-8"))
+        made = json.loads(path.read_text())
+        made["context"] |= {"gather_gb_per_s": None, "dense_tflops": 764.2}
+        path.write_text(json.dumps(made))
+        self.assert_holds(self.report(path).read_text("utf-8"), "dense 764 TFLOP/s")
+
     def test_a_run_without_answers_says_what_adds_them(self):
         path = self.write(many_rows())
         made = json.loads(path.read_text())

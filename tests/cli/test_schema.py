@@ -45,6 +45,7 @@ class SchemaTest(CliCase):
     def test_a_document_of_isolated_cases_is_valid(self):
         document = self.document(SMALL, "-k", "cpu_csr", "--isolate")
         self.assertEqual(document["rows"][0]["status"], "ok")
+        self.assertIsNone(document["context"]["gather_gb_per_s"], "no kernel predicts with it")
 
     def test_what_a_resumed_run_takes_over_is_written_by_the_same_rules(self):
         document = self.document(SMALL, "-k", "cpu_csr", "--precision", "fp32")
