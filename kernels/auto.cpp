@@ -155,6 +155,7 @@ class AutoPrepared final : public Prepared {
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
     const auto timed = stages.scope("tune");
     std::vector<Trial> trials;
+    trials.reserve(best.size());
     for (const Choice& choice : best)
       trials.push_back({choice.spec.to_string(), choice.prediction.prepare_ms});
     std::unique_ptr<Plan> fastest;
