@@ -18,6 +18,7 @@
 #include <array>
 #include <limits>
 
+#include "common/arrive_and_sum.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/mbarrier.cuh"
 #include "format/tile_work.hpp"
@@ -28,7 +29,6 @@
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
-#include "ptx/red.cuh"
 #include "ptx/wgmma.cuh"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -45,6 +45,7 @@ constexpr int kFeatures = 128;    // wgmma's n
 constexpr int kStages = 4;
 constexpr int kLag = 2;  // tiles whose copies are in flight behind the one being issued
 constexpr int kWarpgroup = 128;
+constexpr int kConsumerWarps = kWarpgroup / 32;
 constexpr int kLineBytes = 128;
 constexpr int kPanelBytes = 64 * kLineBytes;  // of A's box, and of each half of B's tile
 constexpr int kStageBytes = 3 * kPanelBytes;
@@ -62,8 +63,8 @@ struct Arguments {
   float* c;
   std::int64_t ldc;
   std::int64_t n;
-  float* sums;         // [split][blockIdx.y][64 x 128]; all zero between launches
-  unsigned* arrivals;  // [split][blockIdx.y]; all zero between launches
+  float* sums;         // [split][blockIdx.y][warp][16 x 128]; all zero between launches
+  unsigned* arrivals;  // [split][blockIdx.y][warp]; all zero between launches
 };
 
 struct Barriers {
@@ -121,10 +122,10 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
 
 template <class Input>
 __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, const char* ring,
-                        Barriers& barriers, bool& last) {
+                        Barriers& barriers) {
   constexpr int kAccumulators = kFeatures / 2;
   constexpr int kGroup = 8 * kLineBytes, kSteps = kTileColumns / 16;
-  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   float d[kAccumulators];
   mbarrier::Cursor at;
   for (int t = 0; t < tiles; ++t) {
@@ -148,31 +149,11 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
 
   if (span.split >= 0) {
     const std::int64_t slot = std::int64_t{span.split} * gridDim.y + blockIdx.y;
-    auto* const sums = in.sums + (slot * kWarpgroup * kAccumulators + thread * 4);
-#pragma unroll
-    for (int i = 0; i < kAccumulators; i += 4)
-      ptx::red_global_add_v4_f32(sums + i * kWarpgroup,
-                                 make_float4(d[i], d[i + 1], d[i + 2], d[i + 3]));
-    __threadfence();  // the sums are visible before the arrival is counted
-    __barrier_sync_count(1, kWarpgroup);
-    if (thread == 0) {
-      last = atomicAdd(in.arrivals + slot, 1U) ==
-             static_cast<unsigned>(in.splits[span.split].ctas) - 1U;
-      if (last) in.arrivals[slot] = 0;
-    }
-    __barrier_sync_count(1, kWarpgroup);
-    if (!last) return;
-    __threadfence();  // and the others' sums are read after their arrivals
-#pragma unroll
-    for (int i = 0; i < kAccumulators; i += 4) {
-      auto* const four = reinterpret_cast<float4*>(sums + i * kWarpgroup);
-      const float4 x = __ldcg(four);
-      *four = make_float4(0, 0, 0, 0);
-      d[i] = x.x;
-      d[i + 1] = x.y;
-      d[i + 2] = x.z;
-      d[i + 3] = x.w;
-    }
+    const std::int64_t of_warp = slot * kConsumerWarps + warp;
+    const PartialSums partial = {.own = in.sums + (of_warp * 32 * kAccumulators + lane * 4),
+                                 .arrivals = in.arrivals + of_warp,
+                                 .parts = in.splits[span.split].ctas};
+    if (!arrive_and_sum<128>(partial, lane, d)) return;
   }
 
   const std::int64_t feature = std::int64_t{blockIdx.y} * kFeatures + lane % 4 * 2;
@@ -195,7 +176,6 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
     paper_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ Arguments in) {
   extern __shared__ char shared[];
   __shared__ Barriers barriers;
-  __shared__ bool last;
   char* const ring = shared + (1024 - __cvta_generic_to_shared(shared) % 1024) % 1024;
   if (threadIdx.x == 0) {
     for (int s = 0; s < kStages; ++s) {
@@ -209,7 +189,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
   const int tiles = span.tiles & ~TileSpan::kShared;
   ptx::griddepcontrol_wait();
   ptx::griddepcontrol_launch_dependents();
-  if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers, last);
+  if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers);
   else produce<Input>(map_a, in, span, tiles, ring, barriers, threadIdx.x - kWarpgroup);
 }
 
@@ -285,7 +265,7 @@ class AsyncWcsrPaperPlan final : public Plan {
     const auto timed = stages.scope("upload");
     const std::size_t slots = a.split_count * n_tiles_;
     sums_ = device.allocate(slots * kWindowRows * kFeatures * sizeof(float));
-    arrivals_ = device.allocate(slots * sizeof(unsigned));
+    arrivals_ = device.allocate(slots * kConsumerWarps * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();

@@ -159,7 +159,7 @@ class BitmapDensePlan final : public Plan {
                   .bits = bits_.as<std::uint32_t>(),
                   .hand_over = hand_over_.as<std::uint16_t>(),
                   .values = values_.as<std::uint16_t>(),
-                  .partial = partial_.as<float4>(),
+                  .partial = partial_.as<float>(),
                   .arrivals = arrivals_.as<unsigned>()};
     describe(problem, queues, schedule);
   }

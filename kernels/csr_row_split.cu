@@ -20,9 +20,10 @@
 // longest one alone would finish long after all others. So no group gets more than `split`
 // nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an fp32
 // accumulator in global memory, and the group that arrives last copies it to C and zeroes it for
-// the next launch. That needs one launch (clearing C first would need two), works for every type of
-// C, and leaves rows that are not cut, nearly all, without any atomic. The order of the additions
-// varies from launch to launch: results agree within the error bound, not bit for bit.
+// the next launch (common/arrive_and_sum.cuh). That needs one launch (clearing C first would need
+// two), works for every type of C, and leaves rows that are not cut, nearly all, without any
+// atomic. The order of the additions varies from launch to launch: results agree within the error
+// bound, not bit for bit.
 //
 // BYTES. Every nonzero gathers a row of B: nnz * N * bytes(B), mostly from the L2 cache; C is
 // written once. The gather is the limit, so all that matters is to keep enough 16-byte loads in
@@ -42,12 +43,12 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/arrive_and_sum.cuh"
 #include "common/dense_io.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/griddepcontrol.cuh"
-#include "ptx/red.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -89,49 +90,6 @@ struct CsrEntries {
   const std::int32_t* col_idx;
   const T* values;
 };
-
-// The lanes of this thread's group, as a mask of its warp.
-template <int kLanes>
-__device__ unsigned lanes_of_group() {
-  if constexpr (kLanes == 32) return kFullWarp;
-  else return ((1U << kLanes) - 1U) << (threadIdx.x % 32 / kLanes * kLanes);
-}
-
-// Adds this group's sums to the accumulator of its row. True for every lane of the group that comes
-// last, which then holds the sums of the whole row.
-template <int kLanes, int kColumns>
-__device__ bool arrive(const Workspace& work, int split_index, std::int64_t column,
-                       float (&sums)[kColumns]) {
-  const unsigned group = lanes_of_group<kLanes>();
-  float* total = work.sums + split_index * work.columns_padded + column;
-#pragma unroll
-  for (int i = 0; i < kColumns; i += 4)
-    ptx::red_global_add_v4_f32(total + i,
-                               make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
-  __threadfence();  // the sums are visible before the arrival is counted
-  __syncwarp(group);
-
-  unsigned* arrivals =
-      work.arrivals + static_cast<std::int64_t>(split_index) * gridDim.y + blockIdx.y;
-  const auto expected = static_cast<unsigned>(work.split_rows[split_index].segments) - 1U;
-  unsigned before = 0;
-  if (threadIdx.x % kLanes == 0) before = atomicAdd(arrivals, 1U);
-  if (__shfl_sync(group, before, 0, kLanes) != expected) return false;
-
-  __threadfence();  // and the others' sums are read after theirs were counted
-#pragma unroll
-  for (int i = 0; i < kColumns; i += 4) {
-    auto* piece = reinterpret_cast<float4*>(total + i);
-    const float4 x = __ldcg(piece);
-    *piece = make_float4(0, 0, 0, 0);
-    sums[i] = x.x;
-    sums[i + 1] = x.y;
-    sums[i + 2] = x.z;
-    sums[i + 3] = x.w;
-  }
-  if (threadIdx.x % kLanes == 0) *arrivals = 0;
-  return true;
-}
 
 // sums += value * (this lane's 16 bytes of row `col` of B) for kCount nonzeros of the batch that
 // the group's lanes hold. The loads come first, all of them, so that they are in flight together.
@@ -204,8 +162,13 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   std::int64_t row = segment.target;
   if (segment.target < 0) {
     const int split_index = ~segment.target;
-    if (!arrive<kLanes>(work, split_index, column, sums)) return;
-    row = work.split_rows[split_index].row;
+    const SplitRow split = work.split_rows[split_index];
+    const PartialSums partial = {
+        .own = work.sums + split_index * work.columns_padded + column,
+        .arrivals = work.arrivals + std::int64_t{split_index} * gridDim.y + blockIdx.y,
+        .parts = split.segments};
+    if (!arrive_and_sum<4, kLanes>(partial, lane, sums)) return;
+    row = split.row;
   }
   store_streaming(c + row * ldc, column, n, sums, lanes_of_group<kLanes>());
 }

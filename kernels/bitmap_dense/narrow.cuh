@@ -8,6 +8,7 @@
 //   arrive adds the parts in their order, so the result does not depend on which CTA is last
 
 #include "bitmap_dense/queue_reader.cuh"
+#include "common/arrive_and_sum.cuh"
 #include "gpu/element.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -92,48 +93,22 @@ __device__ void store_panel(const DenseView& c, const Piece& piece, int warp,
                acc[f]);
 }
 
-// Stores the sums of this part in the workspace. True in the warp that comes last, which then has
-// the sums of all parts.
+// Adds up the parts of the panel's sums. True in the warp that comes last, which then has the sums
+// of all parts.
 template <int kFragmentRows, int kCount>
 __device__ bool join_parts(const Arguments& args, const Piece& piece, int warp,
                            float (&acc)[kFragmentRows][kCount]) {
-  constexpr int kVectors = kCount / 4;  // of 16 bytes, a lane's of one fragment
-  constexpr int kTile = kFragmentRows * kVectors * 32;
+  constexpr int kSums = kFragmentRows * kCount;  // of a lane
   const int lane = threadIdx.x % 32;
-  float4* const tiles =
-      args.partial + (std::int64_t{piece.tile} + warp * piece.parts) * kTile + lane;
-  float4* const own = tiles + std::int64_t{piece.part} * kTile;
-#pragma unroll
-  for (int f = 0; f < kFragmentRows; ++f)
-#pragma unroll
-    for (int i = 0; i < kVectors; ++i)
-      __stcg(own + (f * kVectors + i) * 32,
-             make_float4(acc[f][4 * i], acc[f][4 * i + 1], acc[f][4 * i + 2], acc[f][4 * i + 3]));
-  __threadfence();
-  __syncwarp();
-  unsigned* const arrivals = args.arrivals + piece.arrival + warp;
-  unsigned before = 0;
-  if (lane == 0) before = atomicAdd(arrivals, 1U);
-  before = __shfl_sync(kFullWarp, before, 0);
-  if (before + 1 != static_cast<unsigned>(piece.parts)) return false;
-  __threadfence();
-  if (lane == 0) *arrivals = 0;
-#pragma unroll
-  for (int f = 0; f < kFragmentRows; ++f)
-#pragma unroll
-    for (float& sum : acc[f]) sum = 0;
-  for (int part = 0; part < piece.parts; ++part)
-#pragma unroll
-    for (int f = 0; f < kFragmentRows; ++f)
-#pragma unroll
-      for (int i = 0; i < kVectors; ++i) {
-        const float4 x = __ldcg(tiles + std::int64_t{part} * kTile + (f * kVectors + i) * 32);
-        acc[f][4 * i] += x.x;
-        acc[f][4 * i + 1] += x.y;
-        acc[f][4 * i + 2] += x.z;
-        acc[f][4 * i + 3] += x.w;
-      }
-  return true;
+  float* const first =
+      args.partial + (std::int64_t{piece.tile} + warp * piece.parts) * kSums * 32 + lane * 4;
+  const PartialSums partial = {.own = first + std::int64_t{piece.part} * kSums * 32,
+                               .arrivals = args.arrivals + piece.arrival + warp,
+                               .parts = piece.parts,
+                               .ordered = true,
+                               .first = first,
+                               .slot_floats = kSums * 32};
+  return arrive_and_sum<128>(partial, lane, reinterpret_cast<float(&)[kSums]>(acc));
 }
 
 template <int kTilesN, int kWarps>

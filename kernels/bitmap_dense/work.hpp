@@ -27,7 +27,7 @@ struct Arguments {
   const std::uint32_t* bits;
   const std::uint16_t* hand_over;
   const std::uint16_t* values;
-  float4* partial;     // [tile][fragment][column tile][lane]
+  float* partial;      // [tile][fragment][column tile][lane][4]
   unsigned* arrivals;  // of a panel and tile; all zero between launches
 };
 

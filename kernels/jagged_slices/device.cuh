@@ -17,6 +17,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "common/arrive_and_sum.cuh"
 #include "common/dense_io.cuh"
 #include "format/jagged_slices.hpp"
 #include "gpu/element.cuh"
@@ -197,7 +198,8 @@ __device__ bool add_team(float (&sums)[kColumns]) {
 }
 
 // Leaves the sums of a part in the workspace. True in the warp that comes last, which then holds
-// the sums of the whole row, added in an order that does not depend on who is last.
+// the sums of the whole row, added in an order that does not depend on who is last: the places take
+// parts in turn. arrive_and_sum is for sums of which every lane has its own.
 template <int kLanesPerRow, int kColumns>
 __device__ bool add_parts(const Arguments& in, int part, const LongRow& row,
                           float (&sums)[kColumns]) {
@@ -217,14 +219,7 @@ __device__ bool add_parts(const Arguments& in, int part, const LongRow& row,
                make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
     }
   }
-  __threadfence();  // the sums are visible before the arrival is counted
-  __syncwarp();
-  unsigned* arrivals = in.arrivals + in.part_of[part];
-  unsigned before = 0;
-  if (lane == 0) before = atomicAdd(arrivals, 1U);
-  if (__shfl_sync(kAllLanes, before, 0) != static_cast<unsigned>(row.parts) - 1U) return false;
-  __threadfence();  // and the others' sums are read after theirs were counted
-  if (lane == 0) *arrivals = 0;
+  if (!arrives_last(in.arrivals + in.part_of[part], row.parts, lane)) return false;
 
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) sums[i] = 0;

@@ -44,6 +44,9 @@ class Accumulators {
     else add_16_bit(stage, a.x);
   }
 
+  // All sums of this lane, in the order of for_each_four.
+  __device__ auto& all() { return reinterpret_cast<float(&)[kMmaM * kMmaN * 4]>(d_); }
+
   // visit(index, four sums) for all of them, in a fixed order.
   template <class Visit>
   __device__ void for_each_four(Visit visit) {

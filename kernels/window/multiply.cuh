@@ -32,9 +32,9 @@
 
 #include <cstdint>
 
+#include "common/arrive_and_sum.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/griddepcontrol.cuh"
-#include "ptx/red.cuh"
 #include "window/accumulators.cuh"
 #include "window/row_loader.cuh"
 #include "window/stage.cuh"
@@ -42,9 +42,7 @@
 namespace spmmbench::window {
 
 // Adds this CTA's sums of a split window to those of the other CTAs. True in the warp that comes
-// last, which then holds the window's sums. Ordered: every CTA has a slot for its sums, and they
-// are added in the order of the CTAs, whoever is last. Otherwise all add into one slot as they
-// come, zero between launches: faster, but the rounding varies from launch to launch.
+// last, which then holds the window's sums.
 template <int kSumVectors, class Totals>
 __device__ bool add_parts(const Arguments& in, int split_index, std::int64_t feature_tile,
                           std::int64_t feature_tiles, unsigned lane, Totals& totals) {
@@ -52,34 +50,13 @@ __device__ bool add_parts(const Arguments& in, int split_index, std::int64_t fea
   const auto slot = [&](std::int64_t index) {
     return in.sums + ((index * feature_tiles + feature_tile) * kSumVectors * 32 + lane) * 4;
   };
-  float* const mine = slot(in.ordered ? blockIdx.x : split_index);
-  totals.for_each_four([&](int i, const float(&x)[4]) {
-    const float4 sum = make_float4(x[0], x[1], x[2], x[3]);
-    if (in.ordered) __stcg(reinterpret_cast<float4*>(mine + i * 128), sum);
-    else ptx::red_global_add_v4_f32(mine + i * 128, sum);
-  });
-  __threadfence();  // the sums are visible before the arrival is counted
-  __syncwarp();
-  unsigned before = 0;
-  unsigned* const arrivals = in.arrivals + split_index * feature_tiles + feature_tile;
-  if (lane == 0) before = atomicAdd(arrivals, 1U);
-  if (__shfl_sync(kFullWarp, before, 0) != static_cast<unsigned>(split.ctas) - 1U) return false;
-  if (lane == 0) *arrivals = 0;
-  __threadfence();  // and the others' sums are read after their arrivals
-  totals.clear();
-  for (int cta = 0; cta < (in.ordered ? split.ctas : 1); ++cta) {
-    float* const from = in.ordered ? slot(std::int64_t{split.first_cta} + cta) : mine;
-    totals.for_each_four([&](int i, float(&x)[4]) {
-      auto* const four = reinterpret_cast<float4*>(from + i * 128);
-      const float4 sum = __ldcg(four);
-      if (!in.ordered) *four = make_float4(0, 0, 0, 0);
-      x[0] += sum.x;
-      x[1] += sum.y;
-      x[2] += sum.z;
-      x[3] += sum.w;
-    });
-  }
-  return true;
+  const PartialSums partial = {.own = slot(in.ordered ? blockIdx.x : split_index),
+                               .arrivals = in.arrivals + split_index * feature_tiles + feature_tile,
+                               .parts = split.ctas,
+                               .ordered = in.ordered,
+                               .first = slot(split.first_cta),
+                               .slot_floats = feature_tiles * kSumVectors * 32 * 4};
+  return arrive_and_sum<128>(partial, lane, totals.all());
 }
 
 // CTAs per SM that the registers must allow: as many as the rings leave room for, up to the point

@@ -1,0 +1,18 @@
+#pragma once
+// atom: read-modify-write of memory that returns what was there (PTX ISA, "Parallel Synchronization
+// and Communication Instructions: atom").
+
+namespace spmmbench::ptx {
+
+// Adds one, or writes 0 where `most` is reached, and returns what was there before. Acquires what
+// others have released at the same address, and releases what this thread has written or seen.
+__device__ inline unsigned atom_acq_rel_gpu_global_inc_u32(unsigned* at, unsigned most) {
+  unsigned before = 0;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(__cvta_generic_to_global(at)), "r"(most)
+               : "memory");
+  return before;
+}
+
+}  // namespace spmmbench::ptx
