@@ -83,19 +83,16 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
   const bool inside = feature < in.n;
   mbarrier::Cursor fill, publish;
   const auto publish_next = [&] {
-    // wgmma reads through the async proxy: each writing thread fences its copies.
-    ptx::fence_proxy_async(ptx::space_shared);
-    ptx::mbarrier_arrive(barriers.full + publish.stage);
+    publish.publish(barriers.full);
     publish.advance(kStages);
   };
   for (int t = 0; t < tiles; ++t) {
-    mbarrier::wait(barriers.empty + fill.stage, fill.parity ^ 1);
+    fill.wait_empty(barriers.empty);
     char* const stage = ring + fill.stage * kStageBytes;
     const std::int32_t tile = span.first_tile + t;
     if (thread == 0) {
       std::uint64_t* const full = barriers.full + fill.stage;
-      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
-                                     kPanelBytes);
+      mbarrier::arrive_expect(full, kPanelBytes);
       const std::int32_t at[2] = {0, tile * kWindowRows};
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, stage, &map_a, at, full);
     }
@@ -129,7 +126,7 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
   float d[kAccumulators];
   mbarrier::Cursor at;
   for (int t = 0; t < tiles; ++t) {
-    mbarrier::wait(barriers.full + at.stage, at.parity);
+    at.wait_full(barriers.full);
     const char* const stage = ring + at.stage * kStageBytes;
     const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
     const std::uint64_t b = ptx::wgmma_descriptor(stage + kPanelBytes, kPanelBytes, kGroup);
@@ -178,10 +175,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
   __shared__ Barriers barriers;
   char* const ring = shared + (1024 - __cvta_generic_to_shared(shared) % 1024) % 1024;
   if (threadIdx.x == 0) {
-    for (int s = 0; s < kStages; ++s) {
-      ptx::mbarrier_init(barriers.full + s, 1 + kWarpgroup);
-      ptx::mbarrier_init(barriers.empty + s, kWarpgroup / 32);
-    }
+    mbarrier::init(barriers.full, barriers.empty, kStages, 1 + kWarpgroup, kConsumerWarps);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();

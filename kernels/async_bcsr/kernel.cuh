@@ -110,11 +110,11 @@ struct Producer {
     if (!walk.next(step)) return false;
     if constexpr (S::kLoader == Loader::tma) {
       if (thread == 0) {
-        wait_empty();
+        at.wait_empty(ring.front.empty);
         load_tma<S>(map_a, map_b, args, ring, at.stage, step, rank);
       }
     } else {
-      wait_empty();
+      at.wait_empty(ring.front.empty);
       load_cp_async<S>(args, ring, at.stage, step, thread);
       __pipeline_commit();
       ++unpublished;
@@ -127,14 +127,12 @@ struct Producer {
     if constexpr (S::kLoader == Loader::cp_async) {
       if (unpublished == 0) return;
       wait_groups(--unpublished);
-      ptx::fence_proxy_async(ptx::space_shared);
-      ptx::mbarrier_arrive(ring.front.full + publish_at.stage);
+      publish_at.publish(ring.front.full);
       publish_at.advance(ring.stages);
     }
   }
 
  private:
-  __device__ void wait_empty() const { mbarrier::wait(ring.front.empty + at.stage, at.parity ^ 1); }
   __device__ static void wait_groups(int in_flight) {
     switch (in_flight) {
       case 0: __pipeline_wait_prior(0); break;
@@ -203,7 +201,7 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args, const R
     int row = 0, column = 0;
     do {
       if constexpr (!S::kSpecialised) producer->publish();
-      mbarrier::wait(ring.front.full + at.stage, at.parity);
+      at.wait_full(ring.front.full);
       // Read by the lane that releases the stage; the shuffle has all lanes past the wait before.
       const StageHead& head = ring.front.head[at.stage];
       if (lane == 0) flags = head.flags, row = head.unit_row[consumer], column = head.column;
@@ -231,10 +229,8 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
   extern __shared__ __align__(1024) char shared[];
   const Ring ring(shared, S::kStagingBytes, args.stages);
   if (threadIdx.x == 0) {
-    for (int s = 0; s < args.stages; ++s) {
-      ptx::mbarrier_init(ring.front.full + s, S::kLoader == Loader::tma ? 1 : S::kLoaders);
-      ptx::mbarrier_init(ring.front.empty + s, S::kCluster * S::kConsumers / 32);
-    }
+    mbarrier::init(ring.front.full, ring.front.empty, args.stages,
+                   S::kLoader == Loader::tma ? 1 : S::kLoaders, S::kCluster * S::kConsumers / 32);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();

@@ -29,8 +29,7 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
   // before the arrival.
   const auto announce = [&] {
     ring.front.head[stage] = step.head;
-    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
-                                   bytes);
+    mbarrier::arrive_expect(full, bytes);
   };
   if (blocks == 0) return announce();
 #pragma unroll

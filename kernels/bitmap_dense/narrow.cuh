@@ -9,6 +9,7 @@
 
 #include "bitmap_dense/queue_reader.cuh"
 #include "common/arrive_and_sum.cuh"
+#include "common/bulk_ring.cuh"
 #include "gpu/element.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -129,47 +130,25 @@ template <class Shape>
 class ChunkReader {
  public:
   __device__ ChunkReader(char* shared, std::uint64_t* full, const char* b)
-      : shared_(shared), full_(full), b_(b) {}
+      : ring_(shared, full), b_(b) {}
   __device__ void begin(const Piece& piece) {
-    from_ = b_ + std::int64_t{piece.first_step} * Shape::kStepBytes;
-    bytes_left_ = piece.steps * Shape::kStepBytes;
+    ring_.begin(b_ + std::int64_t{piece.first_step} * Shape::kStepBytes,
+                piece.steps * Shape::kStepBytes);
     __syncthreads();  // the last piece's chunks were read
-    request();
+    ring_.request(threadIdx.x == 0);
   }
   // The next chunk. Called by all threads of the CTA; the chunk before it is no longer read.
   __device__ const char* next() {
-    if (bytes_left_ > 0) {
+    if (ring_.more()) {
       __syncthreads();
-      request();
+      ring_.request(threadIdx.x == 0);
     }
-    mbarrier::wait(full_ + buffer_, parity_ >> buffer_ & 1U);
-    parity_ ^= 1U << buffer_;
-    const char* const chunk = shared_ + buffer_ * Shape::kChunkBytes;
-    buffer_ ^= 1;
-    return chunk;
+    return ring_.next();
   }
 
  private:
-  __device__ void request() {
-    if (threadIdx.x == 0) {
-      const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, Shape::kChunkBytes));
-      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
-                                     full_ + filled_, bytes);
-      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global,
-                         shared_ + filled_ * Shape::kChunkBytes, from_, bytes, full_ + filled_);
-    }
-    filled_ ^= 1;
-    from_ += Shape::kChunkBytes;
-    bytes_left_ -= Shape::kChunkBytes;
-  }
-
-  char* shared_;
-  std::uint64_t* full_;
+  BulkRing<Shape::kBuffers, Shape::kChunkBytes> ring_;
   const char* b_;
-  const char* from_ = nullptr;
-  int bytes_left_ = 0;
-  int filled_ = 0, buffer_ = 0;
-  std::uint32_t parity_ = 0;
 };
 
 // The even columns of A, then the odd ones, each in the low halves of the operands. That takes
@@ -199,8 +178,7 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   auto* const barriers = reinterpret_cast<std::uint64_t*>(shared);
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < Shape::kBuffers + kWarps * BitmapQueues::kRingUnits; ++i)
-      ptx::mbarrier_init(barriers + i, 1);
+    mbarrier::init(barriers, Shape::kBuffers + kWarps * BitmapQueues::kRingUnits, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   const std::uint32_t one = opaque_one(reinterpret_cast<std::uint32_t*>(

@@ -44,6 +44,8 @@ __device__ inline void join_halves(const Values& values, std::uint32_t (&a)[16])
   for (int q = 0; q < 16; ++q) a[q] = __byte_perm(values.low[q], values.high[q], 0x5410);
 }
 
+// The bookkeeping is not that of common/bulk_ring.cuh: every segment begins in slot 0, whichever
+// was read last, so each slot has a parity of its own; and the head of slot 0 is copied twice.
 class QueueReader {
  public:
   // `ring`: kWarpRingBytes; `full`: kRingUnits barriers, each expecting one arrival; `one`: 1.
@@ -141,8 +143,7 @@ class QueueReader {
         const std::uint32_t mirrored =
             fill_slot_ == 0 ? min(bytes, static_cast<std::uint32_t>(kMirrorBytes)) : 0;
         std::uint64_t* const full = full_ + fill_slot_;
-        ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, full,
-                                       bytes + mirrored);
+        mbarrier::arrive_expect(full, bytes + mirrored);
         char* const to = ring_bytes_;
         ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + fill_slot_ * kUnitBytes,
                            values_, bytes, full);

@@ -57,11 +57,10 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
     const int first_k = piece.first_step * S::kStepFragmentsK * 16;
     const int count = piece.steps / S::kStageSteps;
     for (int i = 0; i < count; ++i) {
-      mbarrier::wait(empty + at.stage, at.parity ^ 1);
+      at.wait_empty(empty);
       char* const to = stages + at.stage * S::kStageBytes;
       std::uint64_t* const barrier = full + at.stage;
-      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, barrier,
-                                     S::kStageBytes);
+      mbarrier::arrive_expect(barrier, S::kStageBytes);
       const int k = first_k + i * kStageK;
       if constexpr (S::kLayoutB == Layout::col_major) {
         const std::int32_t from[2] = {k, piece.column};
@@ -125,7 +124,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         reader.fetch(words[s], values);
         join_halves(values, a[s % 2]);
         reader.release();
-        if (s % S::kStageSteps == 0) mbarrier::wait(full + at.stage, at.parity);
+        if (s % S::kStageSteps == 0) at.wait_full(full);
         multiply<S>(acc, a[s % 2], stages + at.stage * S::kStageBytes,
                     s % S::kStageSteps * S::kStepFragmentsK);
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
@@ -155,12 +154,8 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   std::uint64_t* const ring_full = empty + S::kStages;
   char* const stages = shared + S::kBarrierBytes;
   if (threadIdx.x == 0) {
-    for (int i = 0; i < S::kStages; ++i) {
-      ptx::mbarrier_init(full + i, 1);
-      ptx::mbarrier_init(empty + i, S::kWarps);
-    }
-    for (int i = 0; i < S::kWarps * BitmapQueues::kRingUnits; ++i)
-      ptx::mbarrier_init(ring_full + i, 1);
+    mbarrier::init(full, empty, S::kStages, 1, S::kWarps);
+    mbarrier::init(ring_full, S::kWarps * BitmapQueues::kRingUnits, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   const std::uint32_t one = opaque_one(

@@ -13,7 +13,7 @@
 
 #include <cstdint>
 
-#include "common/mbarrier.cuh"
+#include "common/bulk_ring.cuh"
 #include "format/slot_streams.hpp"
 #include "gpu/element.cuh"
 #include "ptx/cuda_ptx.cuh"
@@ -54,22 +54,19 @@ struct Arguments {
 // A warp's quads, in order.
 class QuadReader {
  public:
-  __device__ QuadReader(char* ring, std::uint64_t* full) : ring_(ring), full_(full) {}
+  __device__ QuadReader(char* ring, std::uint64_t* full) : ring_(ring, full) {}
 
   __device__ void begin(const Arguments& args, const Streams::Range& range) {
-    from_ = reinterpret_cast<const char*>(args.words) + range.first_quad * kQuadBytes;
-    bytes_left_ = range.quads * std::int64_t{kQuadBytes};
+    ring_.begin(reinterpret_cast<const char*>(args.words) + range.first_quad * kQuadBytes,
+                range.quads * std::int64_t{kQuadBytes});
     in_unit_ = 0;
-    for (int unit = 0; unit < kRingUnits; ++unit) request((slot_ + unit) % kRingUnits);
+    for (int unit = 0; unit < kRingUnits; ++unit) request();
   }
   // The next quads, as many as lie together.
   __device__ const char* quads(int& count) {
-    if (in_unit_ == 0) {
-      mbarrier::wait(full_ + slot_, parity_ >> slot_ & 1U);
-      parity_ ^= 1U << slot_;
-    }
+    if (in_unit_ == 0) unit_ = ring_.next();
     count = kUnitQuads - in_unit_;
-    return ring_ + slot_ * kUnitBytes + in_unit_ * kQuadBytes;
+    return unit_ + in_unit_ * kQuadBytes;
   }
   // That many quads were read. `last`: of the range.
   __device__ void release(int count, bool last) {
@@ -77,30 +74,15 @@ class QuadReader {
     if (in_unit_ < kUnitQuads && !last) return;
     in_unit_ = 0;
     __syncwarp();
-    request(slot_);
-    slot_ = (slot_ + 1) % kRingUnits;
+    request();
   }
 
  private:
-  __device__ void request(int slot) {
-    if (bytes_left_ <= 0) return;
-    if (threadIdx.x % 32 == 0) {
-      const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, std::int64_t{kUnitBytes}));
-      ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared,
-                                     full_ + slot, bytes);
-      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, ring_ + slot * kUnitBytes, from_,
-                         bytes, full_ + slot);
-    }
-    from_ += kUnitBytes;
-    bytes_left_ -= kUnitBytes;
-  }
+  __device__ void request() { ring_.request(threadIdx.x % 32 == 0); }
 
-  char* ring_;
-  std::uint64_t* full_;
-  const char* from_ = nullptr;
-  std::int64_t bytes_left_ = 0;
-  int slot_ = 0, in_unit_ = 0;
-  std::uint32_t parity_ = 0;  // bit s: of the next wait for slot s
+  BulkRing<kRingUnits, kUnitBytes, std::int64_t> ring_;
+  const char* unit_ = nullptr;  // the one that is read
+  int in_unit_ = 0;             // its quads that were read
 };
 
 // Rows first .. first + count of B's columns column .. column + 8 * kPlanes; zeros up to the next
@@ -196,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   auto* const barriers = reinterpret_cast<std::uint64_t*>(shared);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < kWarps * kRingUnits; ++i) ptx::mbarrier_init(barriers + i, 1);
+    mbarrier::init(barriers, kWarps * kRingUnits, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
   __syncthreads();
@@ -256,7 +238,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
 }
 
-// C: each row's pieces in their order. A thread has four columns of a row.
+// C: each row's pieces in their order. A thread has four columns of a row. The rows of a slice have
+// parts in different pieces, so no warp that arrives last (common/arrive_and_sum.cuh) has all of
+// them: a kernel of its own adds them up.
 template <class T>
 __global__ void add_parts(const float* partial, std::int64_t piece_count, int columns,
                           const std::int32_t* part_ptr, const std::int32_t* parts,
