@@ -6,7 +6,6 @@
 //     row-major B, C:     gemm(B as N x K, A as K x M) -> C as N x M
 //     column-major B, C:  gemm(A transposed back, B as K x N) -> C as M x N
 
-#include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -14,35 +13,15 @@
 #include <map>
 
 #include "common/dense_copy.hpp"
+#include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
-#include "gpu/vendor_libraries.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS recommends on Hopper
-
-void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  const cudaError_t cuda = cudaGetLastError();
-  const auto text = SPMMBENCH_FUNCTION(cublas_library(), cublasGetStatusString);
-  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, text(status)), is_sticky(cuda));
-}
-#define SPMMBENCH_CUBLAS(function, ...) \
-  check(SPMMBENCH_FUNCTION(cublas_library(), function)(__VA_ARGS__), #function)
-
-// cublas_v2.h overloads the name; this is the function of the library.
-using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n,
-                              int k, const void* alpha, const void* a, cudaDataType a_type, int lda,
-                              const void* b, cudaDataType b_type, int ldb, const void* beta,
-                              void* c, cudaDataType c_type, int ldc, cublasComputeType_t,
-                              cublasGemmAlgo_t);
-GemmEx* gemm_ex() {
-  static GemmEx* const found = reinterpret_cast<GemmEx*>(cublas_library().require("cublasGemmEx"));
-  return found;
-}
 
 // Lives as long as the process: creating one takes longer than most products.
 cublasHandle_t cublas_handle(const Device& device) {
@@ -117,12 +96,12 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check(gemm_ex()(handle_, left_op, CUBLAS_OP_N, rows, cols, static_cast<int>(a_.view.cols),
-                    &kOne, left.data, cuda_type(left.type), static_cast<int>(left.ld), right.data,
-                    cuda_type(right.type), static_cast<int>(right.ld), &kZero, c.data,
-                    cuda_type(c.type), static_cast<int>(c.ld), compute_type(a_.precision),
-                    CUBLAS_GEMM_DEFAULT),
-          "cublasGemmEx");
+    check_cublas(gemm_ex()(handle_, left_op, CUBLAS_OP_N, rows, cols,
+                           static_cast<int>(a_.view.cols), &kOne, left.data, cuda_type(left.type),
+                           static_cast<int>(left.ld), right.data, cuda_type(right.type),
+                           static_cast<int>(right.ld), &kZero, c.data, cuda_type(c.type),
+                           static_cast<int>(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
   }
 
   cublasHandle_t handle_;

@@ -79,7 +79,7 @@ def device_of(context):
     """The rates as src/select/device_model.cpp takes them: those of an H200 where a run did not measure them."""
     device = context["device"]
     sms = device["sm_count"]
-    gather = context.get("gather_gb_per_s") or 8.8e3 * sms / 132
+    gather = context.get("gather_gb_per_s") or 9.3e3 * sms / 132
     dense = context.get("dense_tflops") or 760 * sms / 132
     return rounded({"memory": context["copy_gb_per_s"] * 1e3, "gather": gather * 1e3, "flops": dense * 1e6,
                     "l2": device["l2_bytes"], "sms": sms})  # fmt: skip

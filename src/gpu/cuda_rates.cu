@@ -1,9 +1,7 @@
 // The rates that predictions divide by, measured on a CUDA device.
 
-#include <cublas_v2.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +9,7 @@
 #include <functional>
 #include <memory>
 
+#include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/rates.hpp"
 #include "spmmbench/random.hpp"
@@ -54,13 +53,6 @@ __global__ void gather_kernel(const uint4* table, unsigned row_mask, unsigned* s
   if (all == 0U) *sink = 1U;
 }
 
-void check(cublasStatus_t status, const char* call) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  const cudaError_t cuda = cudaGetLastError();
-  throw DeviceError(fmt::format("cuBLAS: {}: {}", call, cublasGetStatusString(status)),
-                    is_sticky(cuda));
-}
-
 }  // namespace
 
 double measure_gather(Device& device) {
@@ -85,8 +77,10 @@ double measure_gather(Device& device) {
 
 // Measured with cuBLAS, since a loop of our own would not say what a product reaches: operands in
 // registers or shared memory alone run faster, and mma.sync reaches 0.62 of cuBLAS's rate. Loading
-// cuBLAS is the price, once per process, or once per device where a folder keeps the rate.
+// cuBLAS is the price, once per process, or once per device where a folder keeps the rate. Without
+// cuBLAS the rate stays unknown (0).
 double measure_dense(Device& device) {
+  if (!cublas_library().error().empty()) return 0;
   constexpr int kMostSide = 8192, kLeastSide = 256;
   int side = kMostSide;
   const auto bytes = [&] { return static_cast<std::size_t>(side) * side * sizeof(__half); };
@@ -100,17 +94,17 @@ double measure_dense(Device& device) {
     device.fill_uniform(view, operand == &a ? kStreamA : kStreamB, Precision::fp16);
   }
   cublasHandle_t handle = nullptr;
-  check(cublasCreate(&handle), "cublasCreate");
+  SPMMBENCH_CUBLAS(cublasCreate, &handle);
   const std::unique_ptr<cublasContext, void (*)(cublasHandle_t)> owner(
-      handle, [](cublasHandle_t made) { (void)cublasDestroy(made); });
-  check(cublasSetStream(handle, static_cast<cudaStream_t>(device.stream().handle)),
-        "cublasSetStream");
+      handle,
+      [](cublasHandle_t made) { (void)SPMMBENCH_FUNCTION(cublas_library(), cublasDestroy)(made); });
+  SPMMBENCH_CUBLAS(cublasSetStream, handle, static_cast<cudaStream_t>(device.stream().handle));
   const float one = 1, zero = 0;
   const auto multiply = [&] {
-    check(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, a.data(),
-                       CUDA_R_16F, side, b.data(), CUDA_R_16F, side, &zero, c.data(), CUDA_R_16F,
-                       side, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-          "cublasGemmEx");
+    check_cublas(gemm_ex()(handle, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, a.data(),
+                           CUDA_R_16F, side, b.data(), CUDA_R_16F, side, &zero, c.data(),
+                           CUDA_R_16F, side, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
   };
   return 2.0 * side * side * side / (median_us(device, multiply) * 1e-6);
 }

@@ -5,7 +5,7 @@ namespace spmmbench {
 DeviceModel device_model(const DeviceInfo& device, const DeviceRates& rates) {
   constexpr double kH200Sms = 132;
   constexpr DeviceRates kH200 = {.copy_bytes_per_second = 4.31e12,
-                                 .gather_bytes_per_second = 8.8e12,
+                                 .gather_bytes_per_second = 9.3e12,
                                  .dense_flops_per_second = 7.6e14};
   const auto sms = static_cast<double>(device.sm_count);
   const auto per_us = [](double measured, double otherwise) {

@@ -15,7 +15,7 @@ struct DeviceModel {
 };
 
 // A rate that is not known (0), as while no device is open, is taken from an H200: copy 4.31 TB/s,
-// gather 8.8 TB/s and dense 760 TFLOP/s (docs/methodology.md). The last two are scaled from its 132
+// gather 9.3 TB/s and dense 760 TFLOP/s (docs/methodology.md). The last two are scaled from its 132
 // multiprocessors to this device's number of them.
 DeviceModel device_model(const DeviceInfo& device, const DeviceRates& rates);
 
