@@ -102,6 +102,8 @@ class CusparsePlan final : public Plan {
     DenseView c = make_dense_view(operand.m(), n_, shape.layout, shape.c_type);
     placeholder_ = device.allocate(kPlaceholderBytes);
     b.data = c.data = placeholder_.data();
+    b_ld_ = b.ld;
+    c_ld_ = c.ld;
     product_ = {handle, algorithm, a.describe(), Product::describe(b), Product::describe(c)};
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
@@ -111,6 +113,11 @@ class CusparsePlan final : public Plan {
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     SPMMBENCH_CUSPARSE(cusparseSetStream, product_.handle,
                        static_cast<cudaStream_t>(stream.handle));
+    // A descriptor says how far apart the lines of its matrix lie.
+    if (b.ld != b_ld_) product_.b = Product::describe(b);
+    if (c.ld != c_ld_) product_.c = Product::describe(c);
+    b_ld_ = b.ld;
+    c_ld_ = c.ld;
     product_.set(b.data, c.data);
     product_.multiply(workspace_.data());
     SPMMBENCH_CUDA_LAUNCHED();
@@ -131,6 +138,7 @@ class CusparsePlan final : public Plan {
   const SparseOnDevice& a_;
   std::int64_t n_;
   Product product_{};
+  std::int64_t b_ld_ = 0, c_ld_ = 0;  // as described
   Buffer workspace_, placeholder_;
 };
 

@@ -10,7 +10,7 @@ std::string cusparselt_missing() {
 }
 
 std::unique_ptr<Prepared> prepare_cusparselt(const SparseOperand&, Device&, StageTimer&) {
-  throw Error(cusparselt_missing());
+  throw Unsupported(cusparselt_missing());
 }
 
 }  // namespace spmmbench

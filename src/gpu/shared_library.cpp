@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 
@@ -18,7 +19,7 @@ void* SharedLibrary::find(const char* function) const {
 }
 
 void* SharedLibrary::require(const char* function) const {
-  if (!error_.empty()) throw DeviceError(error_, false);
+  if (!error_.empty()) throw Unsupported(error_);
   void* const address = find(function);
   if (address == nullptr) throw DeviceError(std::string(function) + ": not in the library", false);
   return address;

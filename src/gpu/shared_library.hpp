@@ -16,7 +16,7 @@ class SharedLibrary {
   const std::string& error() const { return error_; }
   // The address of a function, null when there is none.
   void* find(const char* function) const;
-  // The same; DeviceError when there is none.
+  // The same. Throws Unsupported without the library, DeviceError when it lacks the function.
   void* require(const char* function) const;
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -58,7 +59,12 @@ TEST(Flush, WhatWasReadBeforeItComesFromMemoryAgain) {
 
 TEST(Flush, OneThatDoesNothingWouldBeSeen) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
-  EXPECT_LT(slowdown(device, [] {}), 1.2);
+  // The least of several, since other processes may use the same cache.
+  constexpr int kAttempts = 10;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kAttempts && least >= 1.2; ++i)
+    least = std::min(least, slowdown(device, [] {}));
+  EXPECT_LT(least, 1.2);
 }
 
 }  // namespace

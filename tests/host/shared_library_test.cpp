@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -19,7 +20,7 @@ TEST(SharedLibrary, AMissingLibraryIsNamedAndItsFunctionsFailWhenCalled) {
   const SharedLibrary none("libnone_of_this_name.so.1");
   EXPECT_NE(none.error().find("libnone_of_this_name.so.1"), std::string::npos);
   EXPECT_EQ(none.find("lround"), nullptr);
-  EXPECT_THROW((void)none.require("lround"), DeviceError);
+  EXPECT_THROW((void)none.require("lround"), Unsupported);
 }
 
 TEST(SharedLibrary, AMissingFunctionIsNamed) {
