@@ -68,13 +68,14 @@ DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRat
   DeviceRates rates = known;
   if (rates.copy_bytes_per_second == 0)
     rates.copy_bytes_per_second = device.copy_bytes_per_second();  // which the device remembers
-  // The dense rate stays 0 where cuBLAS is missing.
-  const bool measured = rates.gather_bytes_per_second > 0;
-  if (measured || device.info().kind == DeviceKind::host) return rates;
+  const auto all = [&rates] {
+    return rates.gather_bytes_per_second > 0 && rates.dense_flops_per_second > 0;
+  };
+  if (all() || device.info().kind == DeviceKind::host) return rates;
   if (!read_kept(key, rates)) {
-    rates.gather_bytes_per_second = gather(device);
-    rates.dense_flops_per_second = dense(device);
-    if (rates.dense_flops_per_second > 0)
+    if (rates.gather_bytes_per_second == 0) rates.gather_bytes_per_second = gather(device);
+    if (rates.dense_flops_per_second == 0) rates.dense_flops_per_second = dense(device);
+    if (all())
       write_cache(kKind, key,
                   {{kGather, fmt::format("{}", rates.gather_bytes_per_second)},
                    {kDense, fmt::format("{}", rates.dense_flops_per_second)}});

@@ -73,6 +73,20 @@ TEST_F(Rates, OfTheParentProcessAreNotMeasuredAgain) {
   EXPECT_EQ(measured_, 0);
 }
 
+TEST_F(Rates, WithoutCublasAreKnownButForTheDenseOne) {
+  set_cache_folder(folder_);
+  int gathers = 0;
+  const auto none = [](Device&) { return 0.0; };
+  for (int i = 0; i < 2; ++i) {
+    const DeviceRates known = rates_of(
+        device_, [&](Device&) { return ++gathers, 3e12; }, none);
+    EXPECT_EQ(known.gather_bytes_per_second, 3e12);
+    EXPECT_EQ(known.dense_flops_per_second, 0);
+  }
+  EXPECT_EQ(gathers, 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_)) << "half of an entry is not kept";
+}
+
 TEST_F(Rates, OfTheHostAreItsCopyAlone) {
   device_.device_info.kind = DeviceKind::host;
   EXPECT_EQ(rates().copy_bytes_per_second, device_.copy_bytes_per_second());
