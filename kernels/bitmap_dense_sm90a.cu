@@ -11,9 +11,9 @@
 
 #include <vector>
 
-#include "bitmap_dense/schedule.hpp"
 #include "bitmap_dense/wide.cuh"
 #include "common/dependent_launch.hpp"
+#include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "spmmbench/registry.hpp"
@@ -22,7 +22,6 @@ namespace spmmbench {
 namespace {
 
 namespace bitmap = bitmap_dense;
-using bitmap::Tiling;
 
 // Below this share of nonzeros most of the bytes read are bits, and formats with indices win.
 const auto kMinFill =
@@ -39,7 +38,8 @@ struct Variant {
   ElementType type;
   Layout layout_b;  // of the wide ones; the narrow ones read a packed copy
   bool narrow;
-  Tiling tiling;
+  int panel_fragments;  // a panel has 16 times as many rows
+  PanelTiling tiling;
   int threads, shared_bytes, blocks_per_sm;
   int partial_vectors;  // of 16 bytes, a lane's sums
   void (*narrow_kernel)(bitmap::Arguments, const char*, DenseView);
@@ -59,7 +59,8 @@ Variant narrow_variant(ElementType type) {
   return {type,
           Layout::row_major,
           true,
-          {BitmapQueues::kStepFragments, kNarrowWarps, 8 * kTilesN},
+          BitmapQueues::kStepFragments,
+          {kNarrowWarps, 8 * kTilesN, BitmapQueues::kGroupSteps},
           Shape::kThreads,
           Shape::kSharedBytes,
           kBlocksPerSm,
@@ -74,7 +75,8 @@ Variant wide_variant(ElementType type) {
   return {type,
           kLayout,
           false,
-          {Shape::kSlices, Shape::kWarps, kTileN},
+          Shape::kSlices,
+          {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps},
           Shape::kThreads,
           Shape::kSharedBytes,
           1,
@@ -124,16 +126,20 @@ class BitmapDensePlan final : public Plan {
       : variant_(choose_variant(problem)) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
-    const Tiling& tiling = variant_.tiling;
-    bitmap::Schedule schedule;
+    const PanelTiling& tiling = variant_.tiling;
+    const int fragments = variant_.panel_fragments;
+    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), fragments);
+    PanelSchedule schedule;
     BitmapQueues queues;
     {
       const auto timed = stages.scope("build");
-      schedule =
-          bitmap::make_schedule(tiling, problem.m(), problem.k(), problem.n,
-                                std::int64_t{variant_.blocks_per_sm} * device.info().sm_count);
-      queues =
-          BitmapQueues::build(*problem.a, variant_.type, tiling.panel_fragments, schedule.ranges);
+      schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m(), fragments), steps,
+                                     problem.n,
+                                     std::int64_t{variant_.blocks_per_sm} * device.info().sm_count);
+      std::vector<BitmapQueues::Range> ranges;
+      for (const auto& range : schedule.ranges)
+        ranges.push_back({range.panel, range.first_step, range.steps});
+      queues = BitmapQueues::build(*problem.a, variant_.type, fragments, ranges);
     }
     blocks_ = schedule.blocks();
     const auto timed = stages.scope("upload");
@@ -148,19 +154,18 @@ class BitmapDensePlan final : public Plan {
     arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     if (variant_.narrow) {
-      steps_ = BitmapQueues::panel_steps(problem.k(), tiling.panel_fragments);
+      steps_ = steps;
       packed_words_ = steps_ * tiling.tile_columns * (BitmapQueues::kFragment / 2);
       packed_ = device.allocate(packed_words_ * sizeof(std::uint32_t));
     }
     device.synchronize();
-    arguments_ = {.pieces = pieces_.as<bitmap::Piece>(),
+    arguments_ = {.pieces = pieces_.as<PanelPiece>(),
                   .piece_ptr = piece_ptr_.as<std::int32_t>(),
                   .segments = segments_.as<BitmapQueues::Segment>(),
                   .bits = bits_.as<std::uint32_t>(),
                   .hand_over = hand_over_.as<std::uint16_t>(),
                   .values = values_.as<std::uint16_t>(),
-                  .partial = partial_.as<float>(),
-                  .arrivals = arrivals_.as<unsigned>()};
+                  .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
     describe(problem, queues, schedule);
   }
 
@@ -195,8 +200,7 @@ class BitmapDensePlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
-  void describe(const Problem& problem, const BitmapQueues& queues,
-                const bitmap::Schedule& schedule) {
+  void describe(const Problem& problem, const BitmapQueues& queues, const PanelSchedule& schedule) {
     report_.format = queues.stats();
     report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)},
                       {"multiply", variant_.narrow ? "mma" : "wgmma"}};
@@ -229,9 +233,9 @@ class BitmapDense final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Variant& variant = choose_variant(problem);
-    const Tiling& tiling = variant.tiling;
-    const std::int64_t panels = BitmapQueues::panels(problem.m(), tiling.panel_fragments);
-    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), tiling.panel_fragments);
+    const PanelTiling& tiling = variant.tiling;
+    const std::int64_t panels = BitmapQueues::panels(problem.m(), variant.panel_fragments);
+    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), variant.panel_fragments);
     const std::int64_t positions =
         (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) * BitmapQueues::kLanes * 32;
     const double fill =

@@ -8,9 +8,8 @@
 //   arrive adds the parts in their order, so the result does not depend on which CTA is last
 
 #include "bitmap_dense/queue_reader.cuh"
-#include "common/arrive_and_sum.cuh"
 #include "common/bulk_ring.cuh"
-#include "gpu/element.cuh"
+#include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/mma.cuh"
@@ -50,68 +49,6 @@ __global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, 
   to[((step * tiles + n / 8) * 32 + n % 8 * 4 + t) * 2 + half] = word;
 }
 
-// Sums of 16 rows from `row` on, as mma and wgmma leave them, to C. Type and layout are tested
-// outside of the loop: an unrolled choice among them is more code than the instruction cache holds.
-template <class T, Layout kLayout, int kCount>
-__device__ void store_rows_as(const DenseView& c, std::int64_t row, std::int64_t column,
-                              const float (&sums)[kCount]) {
-  const int lane = threadIdx.x % 32;
-  row += lane / 4;
-  column += 2 * (lane % 4);
-  const std::int64_t rows = c.rows - row, columns = c.cols - column;  // left from here
-  const std::int64_t down = kLayout == Layout::row_major ? c.ld : 1;
-  const std::int64_t right = kLayout == Layout::row_major ? 1 : c.ld;
-  T* const to = static_cast<T*>(c.data) + row * down + column * right;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i) {
-    const int r = 8 * (i % 4 / 2), j = i / 4 * 8 + i % 2;
-    if (r < rows && j < columns) to[r * down + j * right] = from_float<T>(sums[i]);
-  }
-}
-template <class T, int kCount>
-__device__ void store_rows_in(const DenseView& c, std::int64_t row, std::int64_t column,
-                              const float (&sums)[kCount]) {
-  if (c.layout == Layout::row_major) store_rows_as<T, Layout::row_major>(c, row, column, sums);
-  else store_rows_as<T, Layout::col_major>(c, row, column, sums);
-}
-template <int kCount>
-__device__ void store_rows(const DenseView& c, std::int64_t row, std::int64_t column,
-                           const float (&sums)[kCount]) {
-  switch (c.type) {
-    case ElementType::f32: store_rows_in<float>(c, row, column, sums); break;
-    case ElementType::f16: store_rows_in<__half>(c, row, column, sums); break;
-    case ElementType::bf16: store_rows_in<__nv_bfloat16>(c, row, column, sums); break;
-  }
-}
-
-// A warp's sums of its panel: in `kFragmentRows` times 16 rows.
-template <int kFragmentRows, int kCount>
-__device__ void store_panel(const DenseView& c, const Piece& piece, int warp,
-                            const float (&acc)[kFragmentRows][kCount]) {
-#pragma unroll
-  for (int f = 0; f < kFragmentRows; ++f)
-    store_rows(c, (std::int64_t{piece.first_panel + warp} * kFragmentRows + f) * 16, piece.column,
-               acc[f]);
-}
-
-// Adds up the parts of the panel's sums. True in the warp that comes last, which then has the sums
-// of all parts.
-template <int kFragmentRows, int kCount>
-__device__ bool join_parts(const Arguments& args, const Piece& piece, int warp,
-                           float (&acc)[kFragmentRows][kCount]) {
-  constexpr int kSums = kFragmentRows * kCount;  // of a lane
-  const int lane = threadIdx.x % 32;
-  float* const first =
-      args.partial + (std::int64_t{piece.tile} + warp * piece.parts) * kSums * 32 + lane * 4;
-  const PartialSums partial = {.own = first + std::int64_t{piece.part} * kSums * 32,
-                               .arrivals = args.arrivals + piece.arrival + warp,
-                               .parts = piece.parts,
-                               .ordered = true,
-                               .first = first,
-                               .slot_floats = kSums * 32};
-  return arrive_and_sum<128>(partial, lane, reinterpret_cast<float(&)[kSums]>(acc));
-}
-
 template <int kTilesN, int kWarps>
 struct NarrowShape {
   static constexpr int kThreads = 32 * kWarps;
@@ -131,7 +68,7 @@ class ChunkReader {
  public:
   __device__ ChunkReader(char* shared, std::uint64_t* full, const char* b)
       : ring_(shared, full), b_(b) {}
-  __device__ void begin(const Piece& piece) {
+  __device__ void begin(const PanelPiece& piece) {
     ring_.begin(b_ + std::int64_t{piece.first_step} * Shape::kStepBytes,
                 piece.steps * Shape::kStepBytes);
     __syncthreads();  // the last piece's chunks were read
@@ -190,7 +127,7 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   const int last_piece = args.piece_ptr[blockIdx.x + 1];
   bool waited = false;
   for (int p = args.piece_ptr[blockIdx.x]; p < last_piece; ++p) {
-    const Piece piece = args.pieces[p];
+    const PanelPiece piece = args.pieces[p];
     reader.begin(args, args.segments[piece.first_segment + warp]);
     if (!waited) ptx::griddepcontrol_wait();
     waited = true;
@@ -211,7 +148,8 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
         reader.release();
       }
     }
-    if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);
+    if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
+      store_panel(c, piece, warp, acc);
   }
 }
 

@@ -53,7 +53,7 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
                         std::uint64_t* full, std::uint64_t* empty) {
   mbarrier::Cursor at;
   for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
-    const Piece piece = args.pieces[p];
+    const PanelPiece piece = args.pieces[p];
     const int first_k = piece.first_step * S::kStepFragmentsK * 16;
     const int count = piece.steps / S::kStageSteps;
     for (int i = 0; i < count; ++i) {
@@ -106,7 +106,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
                      ring_full + warp * BitmapQueues::kRingUnits, one);
   mbarrier::Cursor at;
   for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
-    const Piece piece = args.pieces[p];
+    const PanelPiece piece = args.pieces[p];
     reader.begin(args, args.segments[piece.first_segment + warp]);
     float acc[S::kSlices][S::kAccumulators];
 #pragma unroll
@@ -140,7 +140,8 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
 #pragma unroll
     for (int slice = 0; slice < S::kSlices; ++slice) ptx::keep_in_registers(acc[slice]);
     if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
-    if (piece.parts == 1 || join_parts(args, piece, warp, acc)) store_panel(c, piece, warp, acc);
+    if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
+      store_panel(c, piece, warp, acc);
   }
 }
 

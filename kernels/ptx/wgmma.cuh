@@ -29,16 +29,17 @@ __device__ inline void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Matrix descriptor of an operand in the 128-byte swizzle, its tile aligned at 1024 bytes. Offsets
-// in bytes:
-// K-major: rows of 128 bytes, `stride` between groups of 8 rows; `leading` is not used.
-// MN-major: rows (one per k) of 128 bytes, `stride` between groups of 8 k, `leading` between the
-// 128-byte pieces of the MN dimension.
+// Matrix descriptor of an operand in the swizzle of 128, 64 or 32 bytes, its tile aligned at 8
+// times as many. Offsets in bytes: K-major: rows of that length, `stride` between groups of 8 rows;
+// `leading` is not used. MN-major: rows (one per k) of that length, `stride` between groups of 8 k,
+// `leading` between the pieces of that length of the MN dimension.
+template <int kSwizzleBytes = 128>
 __device__ inline std::uint64_t wgmma_descriptor(const void* tile, std::uint32_t leading,
                                                  std::uint32_t stride) {
-  constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
+  static_assert(kSwizzleBytes == 128 || kSwizzleBytes == 64 || kSwizzleBytes == 32);
+  constexpr std::uint64_t kSwizzle = kSwizzleBytes == 128 ? 1 : kSwizzleBytes == 64 ? 2 : 3;
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(tile));
-  return kSwizzle128 | std::uint64_t{stride >> 4} << 32 | std::uint64_t{leading >> 4} << 16 |
+  return kSwizzle << 62 | std::uint64_t{stride >> 4} << 32 | std::uint64_t{leading >> 4} << 16 |
          (address & 0x3FFFF) >> 4;
 }
 // The same tile `bytes` further.
@@ -57,6 +58,14 @@ template <class Input, Major kMajorB, int kColumns>
 __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint32_t a0, std::uint32_t a1,
                                 std::uint32_t a2, std::uint32_t a3, std::uint64_t b) = delete;
 
+// d += a * b with A in 2:4 structured sparsity, K = 64 bytes of B: a's descriptor is of the 16
+// values that are left of every 32, `indices` are as in format/two_four.hpp. kSelector 0: those of
+// the lanes 4g and 4g + 1 count, 1: those of 4g + 2 and 4g + 3. kColumns: 16, 64, 128 or 256.
+template <class Input, Major kMajorB, int kColumns, int kSelector>
+__device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,
+                                   std::uint32_t indices) = delete;
+
+#define SPMMBENCH_REGS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define SPMMBENCH_REGS_32                                                  \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -75,6 +84,7 @@ __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint32_t a0, std:
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, " \
   "%127"
 #define SPMMBENCH_D4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SPMMBENCH_D8(i) SPMMBENCH_D4(i), SPMMBENCH_D4(i + 4)
 #define SPMMBENCH_D16(i) \
   SPMMBENCH_D4(i), SPMMBENCH_D4(i + 4), SPMMBENCH_D4(i + 8), SPMMBENCH_D4(i + 12)
 #define SPMMBENCH_D32(i) SPMMBENCH_D16(i), SPMMBENCH_D16(i + 16)
@@ -121,8 +131,34 @@ SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")
 SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36")
 SPMMBENCH_WGMMA_RA_N(128, "n128", 64, "%64, %65, %66, %67", "%68")
 SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")
+
+#define SPMMBENCH_WGMMA_SP(Input, kMajorB, kColumns, kSelector, n, types, kCount, A, B, I, selector, transposed) \
+  template <>                                                                                         \
+  __device__ inline void wgmma_mma_async_sp<Input, kMajorB, kColumns, kSelector>(                     \
+      float (&d)[kCount], std::uint64_t a, std::uint64_t b, std::uint32_t indices) {                  \
+    asm volatile("wgmma.mma_async.sp.sync.aligned.m64" n "k32.f32." types                             \
+                 " {" SPMMBENCH_REGS_##kCount "}, " A ", " B ", " I ", " selector                     \
+                 ", 1, 1, 1, 0, " transposed ";\n"                                                    \
+                 : SPMMBENCH_D##kCount(0)                                                             \
+                 : "l"(a), "l"(b), "r"(indices));                                                     \
+  }
+#define SPMMBENCH_WGMMA_SP_S(kColumns, kSelector, n, kCount, A, B, I, selector)                       \
+  SPMMBENCH_WGMMA_SP(__half, Major::k, kColumns, kSelector, n, "f16.f16", kCount, A, B, I, selector, "0")  \
+  SPMMBENCH_WGMMA_SP(__half, Major::mn, kColumns, kSelector, n, "f16.f16", kCount, A, B, I, selector, "1") \
+  SPMMBENCH_WGMMA_SP(__nv_bfloat16, Major::k, kColumns, kSelector, n, "bf16.bf16", kCount, A, B, I, selector, "0") \
+  SPMMBENCH_WGMMA_SP(__nv_bfloat16, Major::mn, kColumns, kSelector, n, "bf16.bf16", kCount, A, B, I, selector, "1")
+#define SPMMBENCH_WGMMA_SP_N(kColumns, n, kCount, A, B, I)                                            \
+  SPMMBENCH_WGMMA_SP_S(kColumns, 0, n, kCount, A, B, I, "0")                                          \
+  SPMMBENCH_WGMMA_SP_S(kColumns, 1, n, kCount, A, B, I, "1")
+SPMMBENCH_WGMMA_SP_N(16, "n16", 8, "%8", "%9", "%10")
+SPMMBENCH_WGMMA_SP_N(64, "n64", 32, "%32", "%33", "%34")
+SPMMBENCH_WGMMA_SP_N(128, "n128", 64, "%64", "%65", "%66")
+SPMMBENCH_WGMMA_SP_N(256, "n256", 128, "%128", "%129", "%130")
 // clang-format on
 
+#undef SPMMBENCH_WGMMA_SP_N
+#undef SPMMBENCH_WGMMA_SP_S
+#undef SPMMBENCH_WGMMA_SP
 #undef SPMMBENCH_WGMMA_RA_N
 #undef SPMMBENCH_WGMMA_RA
 #undef SPMMBENCH_WGMMA_N
@@ -131,9 +167,11 @@ SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")
 #undef SPMMBENCH_D64
 #undef SPMMBENCH_D32
 #undef SPMMBENCH_D16
+#undef SPMMBENCH_D8
 #undef SPMMBENCH_D4
 #undef SPMMBENCH_REGS_128
 #undef SPMMBENCH_REGS_64
 #undef SPMMBENCH_REGS_32
+#undef SPMMBENCH_REGS_8
 
 }  // namespace spmmbench::ptx

@@ -1,6 +1,7 @@
 #include "shapes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -26,6 +27,12 @@ CsrMatrix sample(std::int64_t rows, std::int64_t cols,
     m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
   }
   return m;
+}
+
+// Two of every four neighbours in a row.
+double two_of_four(std::int64_t row, std::int64_t col) {
+  constexpr std::array<unsigned, 6> kPairs = {0b0011, 0b0101, 0b1001, 0b0110, 0b1010, 0b1100};
+  return kPairs[hash_position(kSeed + 2, row, col / 4) % kPairs.size()] >> (col % 4) & 1U;
 }
 
 // `length(row)` nonzeros at hashed columns, fewer where two fall together: for matrices too large
@@ -79,13 +86,9 @@ std::vector<NamedShape> all_shapes() {
                                   return block_row != 2 && (block_row * c / 64) % 3 == 0 ? 0.9
                                                                                          : 0.0;
                                 })},
-      {"two_of_four", sample(160, 272,
-                             [](Index r, Index c) {
-                               const std::uint64_t draw = hash_position(kSeed + 2, r, c / 4);
-                               const auto first = static_cast<Index>(draw % 4);
-                               const auto second = first + 1 + static_cast<Index>(draw / 4 % 3);
-                               return c % 4 == first || c % 4 == second % 4 ? 1.0 : 0.0;
-                             })},
+      {"two_of_four", sample(160, 272, two_of_four)},
+      {"two_of_four_ragged", sample(333, 1100, two_of_four)},
+      {"two_of_four_small", sample(70, 45, two_of_four)},
       {"power_law", scatter(3000, 3000, [](Index r) { return 2 + 3000 / (r + 1); })},
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };

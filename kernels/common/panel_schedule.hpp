@@ -1,57 +1,70 @@
 #pragma once
-// Which CTA multiplies which steps of which panels, in pieces.
+// Which CTA multiplies which steps of which panels of A, in pieces. A panel is the rows of one
+// warp, a group the panels of all warps of a CTA, a unit the least number of steps of k that a
+// piece may have.
+
+#include <vector_types.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "bitmap_dense/work.hpp"
+namespace spmmbench {
 
-namespace spmmbench::bitmap_dense {
-
-struct Tiling {
-  int panel_fragments;  // a panel has 16 times as many rows
-  int warps;            // of a CTA, each with a panel of its own
-  int tile_columns;     // of C
+// The same steps of the panels of a group, times one tile of columns of C.
+struct PanelPiece {
+  std::int32_t first_segment;  // of the schedule's ranges: the first panel's
+  std::int32_t steps;
+  std::int32_t first_step;
+  std::int32_t part, parts;  // of the panels' sums
+  std::int32_t tile;  // of the first panel's part 0 in the workspace; panels are `parts` apart
+  std::int32_t first_panel;
+  std::int32_t column;   // first of C's tile
+  std::int32_t arrival;  // the first panel's counter of parts
 };
 
-struct Schedule {
-  std::vector<BitmapQueues::Range> ranges;  // in the order of the segments
-  std::vector<Piece> pieces;
-  std::vector<std::int32_t> piece_ptr = {0};  // of a block
+// Where the parts of sums wait.
+struct PanelWorkspace {
+  float* partial;      // [tile][fragment of rows][column tile of 8][lane][4]
+  unsigned* arrivals;  // of a panel and tile of columns; all zero between launches
+};
+
+struct PanelTiling {
+  int warps;         // of a CTA, each with a panel of its own
+  int tile_columns;  // of C
+  int unit_steps;
+};
+
+struct PanelSchedule {
+  struct Range {
+    std::int32_t panel, first_step, steps;
+  };
+  std::vector<Range> ranges;  // pieces that differ only in their columns share them
+  std::vector<PanelPiece> pieces;
+  std::vector<std::int32_t> piece_ptr = {0};  // of a CTA
   std::int32_t tiles = 0;                     // panels of partial sums in the workspace
   std::int32_t arrivals = 0;                  // counters
 
   int blocks() const { return static_cast<int>(piece_ptr.size()) - 1; }
 };
 
-// Adds the segments of `warps` panels.
-inline std::int32_t add_segments(Schedule& out, const Tiling& tiling, std::int64_t group,
-                                 std::int64_t first_unit, std::int64_t units) {
-  const auto first = static_cast<std::int32_t>(out.ranges.size());
-  for (int warp = 0; warp < tiling.warps; ++warp)
-    out.ranges.push_back({static_cast<std::int32_t>(group * tiling.warps + warp),
-                          static_cast<std::int32_t>(first_unit * BitmapQueues::kGroupSteps),
-                          static_cast<std::int32_t>(units * BitmapQueues::kGroupSteps)});
-  return first;
-}
-
-inline Piece make_piece(const Tiling& tiling, std::int32_t first_segment, std::int64_t group,
-                        std::int64_t first_unit, std::int64_t units, int part) {
-  Piece piece{};
-  piece.first_segment = first_segment;
-  piece.first_step = static_cast<std::int32_t>(first_unit * BitmapQueues::kGroupSteps);
-  piece.steps = static_cast<std::int32_t>(units * BitmapQueues::kGroupSteps);
-  piece.part = part;
+// A piece without its part and its places, and its ranges.
+inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::int64_t group,
+                            std::int64_t first_unit, std::int64_t units) {
+  PanelPiece piece{};
+  piece.first_segment = static_cast<std::int32_t>(out.ranges.size());
+  piece.first_step = static_cast<std::int32_t>(first_unit * tiling.unit_steps);
+  piece.steps = static_cast<std::int32_t>(units * tiling.unit_steps);
   piece.first_panel = static_cast<std::int32_t>(group * tiling.warps);
+  for (int warp = 0; warp < tiling.warps; ++warp)
+    out.ranges.push_back({piece.first_panel + warp, piece.first_step, piece.steps});
   return piece;
 }
 
-// One tile of columns: every CTA takes the same number of units (groups of steps), wherever panels
-// end.
-inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int64_t units,
-                             std::int64_t blocks) {
-  Schedule out;
+// One tile of columns: every block takes the same number of units, wherever panels end.
+inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups,
+                                  std::int64_t units, std::int64_t blocks) {
+  PanelSchedule out;
   constexpr std::int64_t kLeastUnits = 2;  // less than that costs more to join than to multiply
   const std::int64_t total = groups * units;
   blocks = std::min(blocks, std::max(groups, total / kLeastUnits));
@@ -61,8 +74,8 @@ inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int
     for (std::int64_t at = total * block / blocks; at < end;) {
       const std::int64_t group = at / units, first = at % units;
       const std::int64_t count = std::min(end - at, units - first);
-      const std::int32_t segment = add_segments(out, tiling, group, first, count);
-      out.pieces.push_back(make_piece(tiling, segment, group, first, count, parts[group]++));
+      out.pieces.push_back(add_range(out, tiling, group, first, count));
+      out.pieces.back().part = parts[group]++;
       at += count;
     }
     out.piece_ptr.push_back(static_cast<std::int32_t>(out.pieces.size()));
@@ -72,7 +85,7 @@ inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int
     tile[group] = out.tiles;
     if (parts[group] > 1) out.tiles += parts[group] * tiling.warps;
   }
-  for (Piece& piece : out.pieces) {
+  for (PanelPiece& piece : out.pieces) {
     const std::int64_t group = piece.first_panel / tiling.warps;
     piece.parts = parts[group];
     piece.tile = tile[group];
@@ -82,8 +95,7 @@ inline Schedule share_evenly(const Tiling& tiling, std::int64_t groups, std::int
   return out;
 }
 
-// The number of parts of k with which `items` pieces of `units` fill the rounds of `blocks` CTAs
-// best.
+// The number of parts of k with which `items` pieces of `units` fill the rounds of `blocks` best.
 inline std::int64_t choose_parts(std::int64_t items, std::int64_t units, std::int64_t blocks) {
   constexpr std::int64_t kPieceUnits = 1;  // the cost of beginning and ending a piece
   constexpr std::int64_t kMostParts = 8;
@@ -100,20 +112,20 @@ inline std::int64_t choose_parts(std::int64_t items, std::int64_t units, std::in
   return best;
 }
 
-// Several tiles of columns, which all read the same segments.
-inline Schedule share_tiles(const Tiling& tiling, std::int64_t groups, std::int64_t units,
-                            std::int64_t column_tiles, std::int64_t blocks) {
-  Schedule out;
+// Several tiles of columns, which all read the same panels.
+inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
+                                 std::int64_t column_tiles, std::int64_t blocks) {
+  PanelSchedule out;
   const std::int64_t parts = choose_parts(groups * column_tiles, units, blocks);
-  std::vector<Piece> items;
+  std::vector<PanelPiece> items;
   for (std::int64_t group = 0; group < groups; ++group)
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t first = units * part / parts, count = units * (part + 1) / parts - first;
-      const std::int32_t segment = add_segments(out, tiling, group, first, count);
+      PanelPiece piece = add_range(out, tiling, group, first, count);
+      piece.part = static_cast<std::int32_t>(part);
+      piece.parts = static_cast<std::int32_t>(parts);
       for (std::int64_t column = 0; column < column_tiles; ++column) {
-        Piece piece = make_piece(tiling, segment, group, first, count, static_cast<int>(part));
         const std::int64_t place = (group * column_tiles + column) * tiling.warps;
-        piece.parts = static_cast<std::int32_t>(parts);
         piece.column = static_cast<std::int32_t>(column * tiling.tile_columns);
         piece.arrival = static_cast<std::int32_t>(place);
         piece.tile = static_cast<std::int32_t>(place * parts);
@@ -131,16 +143,15 @@ inline Schedule share_tiles(const Tiling& tiling, std::int64_t groups, std::int6
   return out;
 }
 
-inline Schedule make_schedule(const Tiling& tiling, std::int64_t rows, std::int64_t cols,
-                              std::int64_t n, std::int64_t blocks) {
-  const std::int64_t panels = BitmapQueues::panels(rows, tiling.panel_fragments);
+// `steps` of each panel: a multiple of the unit.
+inline PanelSchedule make_panel_schedule(const PanelTiling& tiling, std::int64_t panels,
+                                         std::int64_t steps, std::int64_t n, std::int64_t blocks) {
   const std::int64_t groups = (panels + tiling.warps - 1) / tiling.warps;
-  const std::int64_t units =
-      BitmapQueues::panel_steps(cols, tiling.panel_fragments) / BitmapQueues::kGroupSteps;
+  const std::int64_t units = steps / tiling.unit_steps;
   if (groups * units * n == 0) return {};
   const std::int64_t column_tiles = (n + tiling.tile_columns - 1) / tiling.tile_columns;
   return column_tiles == 1 ? share_evenly(tiling, groups, units, blocks)
                            : share_tiles(tiling, groups, units, column_tiles, blocks);
 }
 
-}  // namespace spmmbench::bitmap_dense
+}  // namespace spmmbench

@@ -1,0 +1,248 @@
+#pragma once
+// The device side of two_four: a warp that copies, two warpgroups that multiply with wgmma.sp.
+//
+//   producer thread                ring of stages                     consumer warpgroup w = 0, 1
+//   blocks of A: one bulk      ->  +---------------------+-------+    for each block and panel of
+//   w: copy a panel                   | A: blocks by panel  |   B   |      a word of indices per
+//   thread, B: TMA, 64 of k x 64 (16)      | values and indices  | boxes |      two wgmma.sp
+//   columns a box                  +---------------------+-------+    sums to C or to the workspace
+
+#include <cuda.h>
+
+#include "common/mbarrier.cuh"
+#include "common/panel_sums.cuh"
+#include "format/two_four.hpp"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/setmaxnreg.cuh"
+#include "ptx/wgmma.cuh"
+
+namespace spmmbench::two_four {
+
+inline constexpr int kWarpgroup = 128;
+inline constexpr int kMmaK = 32;  // columns of A in one wgmma.sp
+inline constexpr int kProducerRegisters = 40;
+inline constexpr int kConsumerRegisters = 232;
+
+struct Arguments {
+  const PanelPiece* pieces;
+  const std::int32_t* piece_ptr;  // of a block
+  const char* blocks;             // of A
+  std::int32_t panels, panel_blocks;
+  PanelWorkspace workspace;
+};
+
+template <class T, Layout kLayout, int kTileColumns>
+struct Shape {
+  using Element = T;
+  static constexpr Layout kLayoutB = kLayout;
+  static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
+  static constexpr int kTileN = kTileColumns;
+  static constexpr int kWarpgroups = 2;                  // that multiply
+  static constexpr int kPanels = kTileN == 256 ? 1 : 2;  // of one warpgroup: 128 sums a thread
+  static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
+  static constexpr int kWarps = 4 * kWarpgroups;
+  static constexpr int kWarpRows = 16 * kPanels;
+  static constexpr int kRegisters = kTileN / 2;  // of sums, per panel
+
+  static constexpr int kStageBlocks = kTileN <= 64 ? 2 : 1;
+  static constexpr int kUnitStages = TwoFour::kUnitBlocks / kStageBlocks;
+  static constexpr int kPanelBytes = kStageBlocks * TwoFour::kBlockBytes;
+  static constexpr int kBytesA = kWarpgroups * kPanels * kPanelBytes;
+  // A box of B is 64 of k by 64 or 16 columns; lines along k or along the columns.
+  static constexpr int kBoxColumns = kTileN < 64 ? kTileN : 64;
+  static constexpr int kBoxBytes = kBoxColumns * TwoFour::kCols * 2;
+  static constexpr int kLineBytes = kMajor == ptx::Major::k ? 128 : 2 * kBoxColumns;
+  static constexpr int kBlockBoxes = kTileN / kBoxColumns;
+  static constexpr int kBoxes = kStageBlocks * kBlockBoxes;
+  static constexpr int kStageBytes = kBytesA + kBoxes * kBoxBytes;
+  static constexpr int kBarrierBytes = 1024;
+  static constexpr int kStages = (232448 - kBarrierBytes) / kStageBytes;  // 227 KB a CTA
+  static constexpr int kSharedBytes = kBarrierBytes + kStages * kStageBytes;
+  static_assert(kBytesA % 1024 == 0 && kStageBytes % 1024 == 0, "B is aligned for its swizzle");
+  static_assert(TwoFour::kUnitBlocks % kStageBlocks == 0);
+};
+
+// Barriers of the ring's stages.
+template <class S>
+struct Ring {
+  std::uint64_t full[S::kStages], empty[S::kStages];
+};
+
+// Asks for a stage's blocks of A, and tells its barrier to expect all of the stage.
+template <class S>
+__device__ void load_a(const Arguments& args, char* to, std::uint64_t* full, int first_panel,
+                       int block) {
+  mbarrier::arrive_expect(full, S::kStageBytes);
+#pragma unroll
+  for (int i = 0; i < S::kWarpgroups * S::kPanels; ++i) {
+    // Past the last panel there is none: its rows are multiplied and not stored.
+    const std::int64_t panel = min(first_panel + i, args.panels - 1);
+    ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + i * S::kPanelBytes,
+                       args.blocks + (panel * args.panel_blocks + block) * TwoFour::kBlockBytes,
+                       S::kPanelBytes, full);
+  }
+}
+
+// Asks for a stage's boxes of B.
+template <class S>
+__device__ void load_b(const CUtensorMap& map_b, char* to, std::uint64_t* full, int block,
+                       int first_column) {
+#pragma unroll
+  for (int i = 0; i < S::kBoxes; ++i) {
+    const int k = (block + i / S::kBlockBoxes) * TwoFour::kCols;
+    const int column = first_column + i % S::kBlockBoxes * S::kBoxColumns;
+    constexpr bool kByColumn = S::kLayoutB == Layout::col_major;
+    const std::int32_t from[2] = {kByColumn ? k : column, kByColumn ? column : k};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to + i * S::kBoxBytes, &map_b,
+                              from, full);
+  }
+}
+
+template <class S>
+__device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
+                        Ring<S>& ring) {
+  const auto panel_of = [](const PanelPiece& piece) {
+    return piece.first_panel * S::kWarpRows / TwoFour::kRows;
+  };
+  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
+  // No launch writes A: the ring is filled with it while the launch before ends.
+  int ahead = 0;
+  const PanelPiece first = args.pieces[first_piece];
+  for (; ahead < S::kStages && ahead * S::kStageBlocks < first.steps; ++ahead)
+    load_a<S>(args, stages + ahead * S::kStageBytes, ring.full + ahead, panel_of(first),
+              first.first_step + ahead * S::kStageBlocks);
+  ptx::griddepcontrol_wait();
+  mbarrier::Cursor at;
+  for (int p = first_piece; p < last_piece; ++p) {
+    const PanelPiece piece = args.pieces[p];
+    for (int block = piece.first_step; block < piece.first_step + piece.steps;
+         block += S::kStageBlocks) {
+      char* const stage = stages + at.stage * S::kStageBytes;
+      std::uint64_t* const full = ring.full + at.stage;
+      if (ahead > 0) {
+        --ahead;
+      } else {
+        at.wait_empty(ring.empty);
+        load_a<S>(args, stage, full, panel_of(piece), block);
+      }
+      load_b<S>(map_b, stage + S::kBytesA, full, block, piece.column);
+      at.advance(S::kStages);
+    }
+  }
+}
+
+// This thread's indices of one stage: of every block and panel of its warpgroup.
+template <class S>
+using Indices = std::uint32_t[S::kStageBlocks][S::kPanels];
+
+template <class S>
+__device__ void load_indices(Indices<S>& to, const char* tile_a) {
+  const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
+#pragma unroll
+  for (int i = 0; i < S::kStageBlocks; ++i)
+#pragma unroll
+    for (int p = 0; p < S::kPanels; ++p)
+      to[i][p] = reinterpret_cast<const std::uint32_t*>(
+          tile_a + p * S::kPanelBytes + i * TwoFour::kBlockBytes + TwoFour::kIndexOffset)[thread];
+}
+
+// Issues the multiplications of one stage by one warpgroup.
+template <class S>
+__device__ void multiply(float (&acc)[S::kPanels][S::kRegisters], const char* tile_a,
+                         const char* tile_b, const Indices<S>& indices) {
+  constexpr int kSwizzleA = 2 * TwoFour::kRowValues;
+  constexpr int kAdvanceA = kMmaK / TwoFour::kGroup * TwoFour::kKept * 2;
+  constexpr int kAdvanceB = S::kMajor == ptx::Major::k ? 2 * kMmaK : kMmaK * S::kLineBytes;
+  const std::uint64_t b =
+      ptx::wgmma_descriptor<S::kLineBytes>(tile_b, S::kBoxBytes, 8 * S::kLineBytes);
+#pragma unroll
+  for (int i = 0; i < S::kStageBlocks; ++i)
+#pragma unroll
+    for (int p = 0; p < S::kPanels; ++p) {
+      const std::uint64_t a = ptx::wgmma_descriptor<kSwizzleA>(
+          tile_a + p * S::kPanelBytes + i * TwoFour::kBlockBytes, 0, 8 * kSwizzleA);
+      const std::uint64_t block_b =
+          ptx::wgmma_descriptor_advance(b, i * S::kBlockBoxes * S::kBoxBytes);
+      ptx::wgmma_mma_async_sp<typename S::Element, S::kMajor, S::kTileN, 0>(acc[p], a, block_b,
+                                                                            indices[i][p]);
+      ptx::wgmma_mma_async_sp<typename S::Element, S::kMajor, S::kTileN, 1>(
+          acc[p], ptx::wgmma_descriptor_advance(a, kAdvanceA),
+          ptx::wgmma_descriptor_advance(block_b, kAdvanceB), indices[i][p]);
+    }
+}
+
+template <class S>
+__device__ void consume(const Arguments& args, const DenseView& c, const char* stages,
+                        Ring<S>& ring) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, warpgroup = warp / 4;
+  const unsigned lane = threadIdx.x % 32;
+  mbarrier::Cursor at;
+  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
+    const PanelPiece piece = args.pieces[p];
+    float acc[S::kPanels][S::kRegisters];
+#pragma unroll
+    for (auto& panel : acc)
+#pragma unroll
+      for (float& sum : panel) sum = 0;
+    for (int step = 0; step < piece.steps; step += TwoFour::kUnitBlocks) {
+      Indices<S> indices[S::kUnitStages];
+      int read[S::kUnitStages];
+      const char* tile_a[S::kUnitStages];
+#pragma unroll
+      for (int i = 0; i < S::kUnitStages; ++i) {
+        read[i] = at.stage;
+        tile_a[i] = stages + at.stage * S::kStageBytes + warpgroup * S::kPanels * S::kPanelBytes;
+        at.wait_full(ring.full);
+        load_indices<S>(indices[i], tile_a[i]);
+        at.advance(S::kStages);
+      }
+      ptx::wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < S::kUnitStages; ++i)
+        multiply<S>(acc, tile_a[i], stages + read[i] * S::kStageBytes + S::kBytesA, indices[i]);
+      ptx::wgmma_commit_group();
+      // wgmma.sp reads the indices while the thread goes on, so the next ones must wait. The other
+      // warpgroup keeps the tensor cores busy.
+      ptx::wgmma_wait_group<0>();
+#pragma unroll
+      for (int i = 0; i < S::kUnitStages; ++i)
+        if (lane == 0) ptx::mbarrier_arrive(ring.empty + read[i]);
+    }
+#pragma unroll
+    for (auto& panel : acc) ptx::keep_in_registers(panel);
+    if (piece.parts > 1 && !join_parts(args.workspace, piece, warp, acc)) continue;
+    const std::int64_t row = std::int64_t{piece.first_panel} * S::kWarpRows +
+                             warpgroup * S::kPanels * TwoFour::kRows + warp % 4 * 16;
+#pragma unroll
+    for (int panel = 0; panel < S::kPanels; ++panel)
+      store_rows(c, row + panel * TwoFour::kRows, piece.column, acc[panel]);
+  }
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::kThreads, 1)
+    kernel(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_b,
+           const __grid_constant__ DenseView c) {
+  extern __shared__ __align__(1024) char shared[];
+  auto& ring = *reinterpret_cast<Ring<S>*>(shared);
+  static_assert(sizeof(Ring<S>) <= S::kBarrierBytes);
+  char* const stages = shared + S::kBarrierBytes;
+  if (threadIdx.x == 0) {
+    mbarrier::init(ring.full, ring.empty, S::kStages, 1, S::kWarps);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+  ptx::griddepcontrol_launch_dependents();
+  if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
+    ptx::setmaxnreg_dec<kProducerRegisters>();
+    if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, ring);
+  } else {
+    ptx::setmaxnreg_inc<kConsumerRegisters>();
+    ptx::griddepcontrol_wait();
+    consume<S>(args, c, stages, ring);
+  }
+}
+
+}  // namespace spmmbench::two_four
