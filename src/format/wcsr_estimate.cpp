@@ -1,9 +1,11 @@
 #include "format/wcsr_estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace spmmbench {
@@ -171,15 +173,20 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
   struct Seen {
     std::int64_t entries, distinct;
   };
-  double share = 0;
-  std::int64_t place = 0, before = 0;  // entries before `place`
+  std::array<std::int64_t, kStretches> first{};  // place where a stretch begins
+  std::int64_t place = 0, before = 0;            // entries before `place`
   for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
     const std::int64_t start = matrix.nnz() * stretch / kStretches;
     for (; place < matrix.rows && before < start; ++place)
       before += matrix.row_length(row_at(place));
+    first[stretch] = place;
+  }
+  std::array<double, kStretches> share{};
+#pragma omp parallel for schedule(static, 1)
+  for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
     std::vector<bool> seen(matrix.cols, false);
     std::vector<Seen> after = {{0, 0}};  // each row
-    for (std::int64_t at = place;
+    for (std::int64_t at = first[stretch];
          at < matrix.rows && after.back().distinct < kept && after.back().entries < kMostEntries;
          ++at) {
       Seen now = after.back();
@@ -198,11 +205,10 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
                                        [](const Seen& seen_so_far, std::int64_t entries) {
                                          return seen_so_far.entries < entries;
                                        });
-    share += static_cast<double>(all.distinct - half->distinct) /
-             static_cast<double>(std::max<std::int64_t>(all.entries - half->entries, 1)) /
-             kStretches;
+    share[stretch] = static_cast<double>(all.distinct - half->distinct) /
+                     static_cast<double>(std::max<std::int64_t>(all.entries - half->entries, 1));
   }
-  return share;
+  return std::accumulate(share.begin(), share.end(), 0.0) / kStretches;
 }
 
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {
