@@ -29,7 +29,8 @@ from scipy.optimize import nnls
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "gather_odd", "tiles", "window_steps", "nonzeros",
          "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
-         "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes"]  # fmt: skip
+         "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
+         "packed", "packed_spill"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_odd", "gather_spill", "tiles", "window_steps"}
@@ -41,6 +42,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_odd"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
+    "two_four": {"launch", "b", "c", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
 }
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
@@ -187,6 +189,7 @@ def terms_of(case):
     bitmap_bytes = entries / 8 + nnz * value_bytes
     width = next((w for w in (8, 16, 32, 64, 128) if n <= w), 256)
     slots = nnz * (1 + min(0.001 / (nnz / entries) ** 1.5, 8))
+    packed = entries * (value_bytes / 2 + 1 / 8)
     groups = 1 if n <= 8 else 2
     passes = math.ceil(n / (8 * groups))
     terms = {
@@ -218,6 +221,8 @@ def terms_of(case):
         "slots": per_sm(slots * passes, device) / 1000,
         "slot_groups": per_sm(slots * passes * groups, device) / 1000,
         "slot_passes": passes,
+        "packed": packed / memory,
+        "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
     }
     return [terms[name] for name in TERMS]
 

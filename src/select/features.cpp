@@ -58,6 +58,22 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
 
+double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
+  constexpr std::int64_t kMostEntries = 64;  // of a row
+  std::int64_t most = 0;
+  for (const std::int64_t row : sampled) {
+    const std::int64_t begin = matrix.row_ptr[row];
+    const std::int64_t end = std::min(matrix.row_ptr[row + 1], begin + kMostEntries);
+    std::int64_t count = 0;
+    for (std::int64_t e = begin; e < end; ++e) {
+      const bool same = e > begin && matrix.col_idx[e] / 4 == matrix.col_idx[e - 1] / 4;
+      count = same ? count + 1 : 1;
+      most = std::max(most, count);
+    }
+  }
+  return static_cast<double>(most);
+}
+
 // The nonzeros of the longest row. Reads one row pointer in 64, and all of them only where 64 rows
 // hold more than 1.5 times the usual number of nonzeros. So a row of 96 times the mean length is
 // always found; a shorter one is found where it was sampled or has long neighbours.
@@ -112,6 +128,7 @@ constexpr std::array kFields = {
     Field{"stored_32", &MatrixFeatures::stored_32},
     Field{"band_blocks", &MatrixFeatures::band_blocks},
     Field{"block_fill", &MatrixFeatures::block_fill},
+    Field{"most_of_four", &MatrixFeatures::most_of_four},
 };
 
 }  // namespace
@@ -133,6 +150,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
       std::tuple_cat(windows.gathered_share);
   std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
   estimate_blocks(matrix, sampled, out);
+  out.most_of_four = most_of_four(matrix, sampled);
   return out;
 }
 

@@ -92,6 +92,9 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
   return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
 }
 
+// It takes 2:4 structured sparsity alone. Asking it would read the whole matrix.
+constexpr std::string_view kTwoFour = "two_four";
+
 // The members of Terms or PrepareTerms, in the order of the table's columns.
 template <class T>
 std::array<double, sizeof(T) / sizeof(double)> in_order(const T& terms) {
@@ -121,6 +124,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const double block_bytes =
       std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * value_bytes;
   const double bitmap_bytes = entries / 8 + f.nnz * value_bytes;
+  const double packed_bytes = entries * (value_bytes / 2 + 1.0 / 8);  // an index takes two bits
   const double groups = n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
   const double passes = std::ceil(columns / (8 * groups));
   const double slots = slots_of(f) * passes;
@@ -161,6 +165,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.slots = per_sm(slots, device) / 1000;
   t.slot_groups = t.slots * groups;
   t.slot_passes = passes;
+  t.packed = packed_bytes / memory;
+  t.packed_spill = spill(packed_bytes);
   return t;
 }
 
@@ -184,6 +190,7 @@ std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, P
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {
     if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
+    if (row.candidate == kTwoFour && features.most_of_four > 2) continue;
     Prediction one;
     one.us = std::inner_product(us_terms.begin(), us_terms.end(), row.us.begin(), 0.0);
     one.prepare_ms =

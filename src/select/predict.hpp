@@ -46,8 +46,10 @@ struct Terms {
   double positions = 0;      // millions of entries of A times tiles of columns, per multiprocessor
   double bitmap_spill = 0;   // bits and values that the L2 cache cannot hold, from memory
   double slots = 0;  // slots that gather_mma reads in all its passes, 100,000 per multiprocessor
-  double slot_groups = 0;  // the same for each group of 8 columns
-  double slot_passes = 0;  // how often gather_mma reads A
+  double slot_groups = 0;   // the same for each group of 8 columns
+  double slot_passes = 0;   // how often gather_mma reads A
+  double packed = 0;        // two of every four entries with their indices, from memory
+  double packed_spill = 0;  // the part of these that the L2 cache cannot hold
 };
 
 Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "matrices.hpp"
 #include "select/cache.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
@@ -210,6 +211,15 @@ TEST(Features, AreTakenFromASample) {
     least_ms = std::min(least_ms, took.count());
   }
   EXPECT_LT(least_ms, 5);
+}
+
+TEST(Features, GroupsOfFourColumnsAreCountedWhereTheyAreAligned) {
+  const auto most = [](const std::vector<std::int32_t>& columns) {
+    return features_of(testing::from_rows(64, std::vector(256, columns))).most_of_four;
+  };
+  EXPECT_EQ(most({0, 3, 5, 6, 8, 12, 13}), 2);
+  EXPECT_EQ(most({2, 3, 4, 5}), 2);
+  EXPECT_EQ(most({0, 3, 5, 6, 7, 12, 13}), 3);
 }
 
 }  // namespace
