@@ -11,7 +11,7 @@ require python3-numpy python3-scipy python3-matplotlib python3-jsonschema python
 require chromium poppler-utils fonts-dejavu-core  # the report is opened, pointed at and printed
 export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above
 TIMEFORMAT="-- %R s, processor %U + %S s"
-settings=(-DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON -DSPMMBENCH_TEST_FLAGS=-O1)
+settings=(-DSPMMBENCH_TESTS=ON -DSPMMBENCH_SHARED_FMT=ON -DSPMMBENCH_UNITY=ON -DSPMMBENCH_TEST_FLAGS=-O1)
 if command -v ccache >/dev/null; then
   settings+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi

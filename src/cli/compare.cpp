@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct CompareArguments {
   std::string base, fresh, calibration, json, junit, calibrate;
   double resolve_case = 0;
   int repeat = 10;
@@ -73,7 +73,7 @@ std::vector<InputDocument> read_all(const std::string& list) {
   return documents;
 }
 
-ExitCode compare(Arguments in) {
+ExitCode compare(CompareArguments in) {
   if (!in.calibrate.empty()) {
     if (!in.fresh.empty())
       throw Error("--calibrate: expected one result document, whose cases are measured again");
@@ -113,7 +113,7 @@ ExitCode compare(Arguments in) {
 }  // namespace
 
 void add_compare(CLI::App& app, ExitCode& exit_code) {
-  auto in = std::make_shared<Arguments>();
+  auto in = std::make_shared<CompareArguments>();
   CLI::App* command = app.add_subcommand(
       "compare",
       "Is NEW slower, newly wrong or incomplete? A verdict per case, per kernel and over all");

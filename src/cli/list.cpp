@@ -111,12 +111,12 @@ void print_section(const std::string& title, const Json& entries) {
 }  // namespace
 
 void add_list(CLI::App& app, ExitCode&) {
-  struct Arguments {
+  struct ListArguments {
     std::string what;
     std::vector<std::string> plugins;
     bool json = false;
   };
-  auto in = std::make_shared<Arguments>();
+  auto in = std::make_shared<ListArguments>();
   CLI::App* list = app.add_subcommand(
       "list", "What this build offers: kernels, formats, reorderings, generators, devices");
   CLI::Option* what =

@@ -17,7 +17,7 @@
 namespace spmmbench {
 namespace {
 
-struct Arguments {
+struct MergeArguments {
   std::string out, csv;
   std::vector<std::string> in;
   bool force = false, overwrite = false;
@@ -37,7 +37,7 @@ struct Header {
 
 // The context of all the documents together: the first one's, over the whole time, with every host,
 // device and revision.
-Header joined_header(const Arguments& in) {
+Header joined_header(const MergeArguments& in) {
   Header joined;
   std::map<std::string, std::string> sha256_of;  // every matrix, by its source
   bool first = true;
@@ -72,7 +72,7 @@ Header joined_header(const Arguments& in) {
   return joined;
 }
 
-void merge(const Arguments& in) {
+void merge(const MergeArguments& in) {
   const Header header = joined_header(in);
   require_not_an_input(in.csv, in.in);  // OUT may be an input: it is replaced after all were read
   Journal journal({in.out, in.csv}, header.context, in.overwrite ? Earlier::give_up : Earlier::keep,
@@ -97,7 +97,7 @@ void merge(const Arguments& in) {
 }  // namespace
 
 void add_merge(CLI::App& app, ExitCode&) {
-  auto in = std::make_shared<Arguments>();
+  auto in = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand(
       "merge",
       "Join the result documents of shards; of a repeated case the last row that did not "

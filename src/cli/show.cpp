@@ -23,7 +23,7 @@
 namespace spmmbench {
 namespace {
 
-struct Arguments {
+struct ShowArguments {
   std::vector<std::string> paths, kernels, exclude, matrices;
   std::string ns, precisions, reorder, statuses, format = "table";
   TableOptions table;
@@ -50,7 +50,7 @@ std::set<std::string> set_of(const std::string& list) {
   return {items.begin(), items.end()};
 }
 
-Filter filter_of(const Arguments& in) {
+Filter filter_of(const ShowArguments& in) {
   Filter filter;
   for (const std::string& kernel : in.kernels) filter.kernels.push_back(Spec::parse(kernel));
   filter.exclude = in.exclude;
@@ -158,7 +158,7 @@ void print_csv(const std::vector<ResultDocument>& documents, const Filter& filte
       if (shown(filter, row)) print("{}\n", csv_line(row));
 }
 
-void show(const Arguments& in) {
+void show(const ShowArguments& in) {
   const Filter filter = filter_of(in);
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
@@ -180,7 +180,7 @@ void show(const Arguments& in) {
 }  // namespace
 
 void add_show(CLI::App& app, ExitCode&) {
-  auto in = std::make_shared<Arguments>();
+  auto in = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Print recorded runs, also one that is at work (OUT.json.journal), as run's table");
   command->add_option("RUN", in->paths, "Result document or journal")->required();

@@ -56,7 +56,7 @@ TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
   const std::int64_t blocks = panel_blocks(matrix.cols), panel_count = panels(matrix.rows);
   out.blocks.resize(panel_count * blocks * kBlockHalves);
   if (first_row_beyond_two_of_four(matrix))
-    throw Error("two_four: a group of four columns has more than two nonzeros");
+    throw Unsupported("two_four: a group of four columns has more than two nonzeros");
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t panel = 0; panel < panel_count; ++panel) {
     Halves* const first = out.blocks.data() + panel * blocks * kBlockHalves;

@@ -32,7 +32,7 @@ std::string clip(const std::string& text, std::size_t width) {
 }
 
 // A long name of a matrix is cut before that of the kernel.
-std::string label_of(const ResultRow& row) {
+std::string case_label(const ResultRow& row) {
   std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, row.kernel);
   if (row.reorder != "none") rest += fmt::format(" [{}]", row.reorder);
   if (row.c_type != "fp32") rest += fmt::format(" C {}", row.c_type);
@@ -49,7 +49,7 @@ std::string percent_seen(double resolution) {
 }
 
 std::string line_of(const ComparedCase& one) {
-  std::string line = fmt::format("{:<{}} ", label_of(one.row), kLabelWidth);
+  std::string line = fmt::format("{:<{}} ", case_label(one.row), kLabelWidth);
   if (const auto& times = one.times)
     line += fmt::format("{:>10.2f} {:>10.2f} {:>8.3f} {:>6} ", times->base_us, times->new_us,
                         times->shift.ratio(), percent_seen(times->decision.resolution));

@@ -103,7 +103,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   };
   for (int pass = 0; pass < 2; ++pass) {
     hold_stream(device);
-    device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
+    poison(operands.c, info, device);
     launch();
     device.synchronize();
     if (!verify()) break;
@@ -132,7 +132,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     if (verify()) row.status = Status::ok;
     return;
   }
-  if (input.repeat_check) row.bit_identical = launches_repeat(device, operands.c, launch);
+  if (input.repeat_check) row.bit_identical = launches_repeat(device, info, operands.c, launch);
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
   // recording, just before the first timed launch.
   const NoiseLimit rule(limits);
@@ -140,7 +140,7 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   bool poisoned = false;
   const auto poll = [&] {
     poll_interrupt();
-    if (!poisoned) device.fill_bytes(operands.c.data, kPoison, operands.c.bytes());
+    if (!poisoned) poison(operands.c, info, device);
     poisoned = true;
   };
   const Timing hot = sample_hot(device, launch, rule, sampler, poll);

@@ -64,9 +64,10 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     // The first launch has zeros in the same memory. A kernel that keeps a result, or a part of B,
     // from one launch to the next then gives a wrong result.
     device.fill_bytes(made.b.data, 0, made.b.bytes());
+    poison(c, kernel.info(), device);
     plan->launch(made.b, c, device.stream());
     operands.fill(made.b, problem.precision, device);
-    device.fill_bytes(c.data, kPoison, c.bytes());
+    poison(c, kernel.info(), device);
     plan->launch(made.b, c, device.stream());
     device.synchronize();
     const Verdict verdict = made.reference->check_equal(c);

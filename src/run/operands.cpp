@@ -9,9 +9,11 @@
 
 namespace spmmbench {
 
+constexpr unsigned char kNan = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
+
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device) {
-  std::vector<unsigned char> image(view.bytes(), kPoison);
+  std::vector<unsigned char> image(view.bytes(), kNan);
   const std::size_t pitch = static_cast<std::size_t>(view.ld) * bytes_of(view.type);
 #pragma omp parallel for schedule(static)
   for (std::int64_t line = 0; line < view.lines(); ++line)
@@ -38,6 +40,11 @@ void mend_guards(const Operands& operands, Device& device) {
 }
 
 }  // namespace
+
+void poison(const DenseView& c, const KernelInfo& kernel, Device& device) {
+  device.fill_bytes(c.data, kNan, c.bytes());
+  if (kernel.ignores_stream) device.synchronize();
+}
 
 std::string damage_around_c(const Operands& operands, Device& device) {
   std::vector<unsigned char> before(kGuardBytes), after(kGuardBytes);

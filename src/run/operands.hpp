@@ -5,12 +5,11 @@
 #include <string>
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
 
 namespace spmmbench {
-
-inline constexpr unsigned char kPoison = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
 
 // B and C for one device, K, M, N, precision, layout and type of C. The cases of a group share
 // them. C lies between two guards, to which no kernel may write.
@@ -20,6 +19,10 @@ struct Operands {
 };
 
 inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
+
+// Fills C with NaN, before a launch of the kernel. Where that ignores the stream, C is filled when
+// this returns.
+void poison(const DenseView& c, const KernelInfo& kernel, Device& device);
 
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the
 // guards.

@@ -4,16 +4,17 @@
 #include <vector>
 
 #include "process/interrupt.hpp"
+#include "run/operands.hpp"
 
 namespace spmmbench {
 namespace {
 
 constexpr int kLaunches = 10;
-constexpr unsigned char kPoison = 0xFF;  // a NaN in every element type
 
-std::vector<unsigned char> result_of_launch(Device& device, const DenseView& c,
+std::vector<unsigned char> result_of_launch(Device& device, const KernelInfo& kernel,
+                                            const DenseView& c,
                                             const std::function<void()>& launch) {
-  device.fill_bytes(c.data, kPoison, c.bytes());
+  poison(c, kernel, device);
   launch();
   device.synchronize();
   std::vector<unsigned char> image(c.bytes());
@@ -23,13 +24,14 @@ std::vector<unsigned char> result_of_launch(Device& device, const DenseView& c,
 
 }  // namespace
 
-bool launches_repeat(Device& device, const DenseView& c, const std::function<void()>& launch) {
-  const std::vector<unsigned char> first = result_of_launch(device, c, launch);
+bool launches_repeat(Device& device, const KernelInfo& kernel, const DenseView& c,
+                     const std::function<void()>& launch) {
+  const std::vector<unsigned char> first = result_of_launch(device, kernel, c, launch);
   const std::size_t pitch = static_cast<std::size_t>(c.ld) * bytes_of(c.type);
   const std::size_t used = static_cast<std::size_t>(c.line_length()) * bytes_of(c.type);
   for (int i = 1; i < kLaunches; ++i) {
     poll_interrupt();
-    const std::vector<unsigned char> again = result_of_launch(device, c, launch);
+    const std::vector<unsigned char> again = result_of_launch(device, kernel, c, launch);
     for (std::int64_t line = 0; line < c.lines(); ++line)  // without the padding between lines
       if (std::memcmp(first.data() + line * pitch, again.data() + line * pitch, used) != 0)
         return false;
