@@ -66,8 +66,6 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, Layout::col_major, 64>(type));
   out.push_back(variant<T, Layout::row_major, 128>(type));
   out.push_back(variant<T, Layout::col_major, 128>(type));
-  out.push_back(variant<T, Layout::row_major, 256>(type));
-  out.push_back(variant<T, Layout::col_major, 256>(type));
 }
 
 // The narrowest tile that covers N, or the widest.

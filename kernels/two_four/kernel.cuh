@@ -39,8 +39,8 @@ struct Shape {
   static constexpr Layout kLayoutB = kLayout;
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kTileN = kTileColumns;
-  static constexpr int kWarpgroups = 2;                  // that multiply
-  static constexpr int kPanels = kTileN == 256 ? 1 : 2;  // of one warpgroup: 128 sums a thread
+  static constexpr int kWarpgroups = 2;  // that multiply
+  static constexpr int kPanels = 2;      // of one warpgroup: at most 128 sums a thread
   static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
   static constexpr int kWarps = 4 * kWarpgroups;
   static constexpr int kWarpRows = 16 * kPanels;
