@@ -69,6 +69,7 @@ std::vector<InputDocument> read_all(const std::string& list) {
   const std::vector<std::string> paths = split_paths(list);
   require_distinct(paths);
   std::vector<InputDocument> documents;
+  documents.reserve(paths.size());
   for (const std::string& path : paths) documents.push_back({path, read_document(path)});
   return documents;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -218,7 +219,7 @@ RshNeighbors find_neighbors(const WeightedJaccard& jaccard, std::vector<std::int
       for (std::size_t i = 0; i < kept; ++i) {
         out.row[r * options.k + i] = best[i].second;
         out.similarity[r * options.k + i] =
-            static_cast<std::uint16_t>(-best[i].first * RshNeighbors::kScale + 0.5F);
+            static_cast<std::uint16_t>(std::lround(-best[i].first * RshNeighbors::kScale));
       }
     }
   }

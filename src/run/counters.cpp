@@ -63,6 +63,7 @@ double parse_number(std::string text, const std::string& name) {
 
 std::vector<std::string> ncu_arguments() {
   std::vector<std::string_view> names;
+  names.reserve(kCounters.size());
   for (const Counter& counter : kCounters) names.push_back(counter.name);
   return {"--profile-from-start",
           "off",

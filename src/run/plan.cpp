@@ -76,6 +76,7 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
     }
     if (!matched) {
       std::vector<std::string> names;
+      names.reserve(among.size());
       for (const Kernel* kernel : among) names.push_back(kernel->info().name);
       throw Error(fmt::format("no kernel matches '{}'{}; there are: {}", spec.name,
                               did_you_mean(spec.name, names), fmt::join(names, ", ")));

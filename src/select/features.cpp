@@ -156,6 +156,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
 
 std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features) {
   std::vector<std::pair<std::string, double>> out;
+  out.reserve(kFields.size());
   for (const Field& field : kFields) out.emplace_back(field.name, features.*field.value);
   return out;
 }

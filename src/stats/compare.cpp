@@ -127,6 +127,7 @@ Chances chances_of(const std::vector<const Shift*>& unchanged) {
   Chances out;
   if (unchanged.empty()) return out;
   std::vector<double> moved;
+  moved.reserve(unchanged.size());
   for (const Shift* shift : unchanged) moved.push_back(shift->log_ratio);
   out.together = quantile(moved, 0.5);
   for (const Shift* shift : unchanged) {
