@@ -90,7 +90,7 @@ Calibration Calibration::read(const std::string& path, std::istream& file) try {
     }
   return calibration;
 } catch (const nlohmann::json::exception& error) {
-  throw Error(fmt::format("{}: {}", path, error.what()));
+  throw Error(fmt::format("{}: {}", path, describe_json_error(error)));
 } catch (const Error& error) {
   throw Error(fmt::format("{}: {}", path, error.what()), error.code());
 }

@@ -23,6 +23,20 @@ std::optional<ResultRow> row_from_line(const std::string& line) {
   return row_from_json(json);
 }
 
+// The library writes "[json.exception.NAME.NUMBER] " first, and for text that is no JSON "parse
+// error at line L, column C: syntax error while parsing WHAT - " before what it met and expected.
+std::string describe_json_error(const std::exception& error) {
+  std::string text = error.what();
+  if (const auto tag = text.find("] "); tag != std::string::npos) text.erase(0, tag + 2);
+  const std::string place = "parse error at ";
+  if (!text.starts_with(place)) return text;
+  text.erase(0, place.size());
+  const auto begin = text.find(": syntax error"), end = text.find(" - ");
+  if (begin != std::string::npos && end != std::string::npos && begin < end)
+    text.replace(begin, end + 3 - begin, ": ");
+  return "no JSON: " + text;
+}
+
 ResultDocument scan_document(const std::string& path, const std::function<void(ResultRow)>& visit) {
   const std::unique_ptr<std::istream> file = open_text(path);
   const auto parsed_from = [&path](const auto& parse, const Json& json) {
@@ -56,7 +70,7 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
     document.complete = json.at("complete");
     return document;
   } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{}: {}", path, error.what()));
+    throw Error(fmt::format("{}: {}", path, describe_json_error(error)));
   }
 }
 

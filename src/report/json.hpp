@@ -3,6 +3,7 @@
 // values are null; an infinite break-even is the string "never"; other non-finite numbers are the
 // strings "inf" and "nan".
 
+#include <exception>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -17,6 +18,9 @@ namespace spmmbench {
 std::string dump_line(const nlohmann::ordered_json& json);
 // The row that dump_line made a line of; empty for any other line.
 std::optional<ResultRow> row_from_line(const std::string& line);
+
+// What the JSON library found wrong in a file, in words for somebody who did not write the reader.
+std::string describe_json_error(const std::exception& error);
 
 // Reads a document as written by Journal. Throws Error for a file that is not one, or of another
 // schema version.

@@ -102,7 +102,9 @@ class MergeTest(CliCase):
         first = self.shard("a.json", INPUTS[0])
         self.assert_one_line(self.spmmbench("merge", self.out, first, "absent.json"), 1, "cannot be")
         bad = self.folder / "bad.json"
-        for text, expected in (("{}", "expected a result document"), ("[", "parse error"),
+        for text, expected in (("{}", "expected a result document"),
+                               ("[", "bad.json: no JSON: line 1, column 2: unexpected end of input; expected"),
+                               ("", "bad.json: no JSON: line 1, column 1: unexpected end of input"),
                                ('{"schema_version": 9, "rows": []}', "schema version 9, expected 1"),
                                (first.read_text()[:1500], "bad.json")):
             bad.write_text(text)
