@@ -25,4 +25,13 @@ time ctest --preset "$preset" --parallel 2
 echo "== preset asan, host tests"
 cmake --preset asan "${settings[@]}" -DSPMMBENCH_TEST_FLAGS=-O0
 time cmake --build --preset asan --target spmmbench_host_tests
-time build/asan/tests/spmmbench_host_tests --gtest_brief=1
+sanitized() {  # both halves at a time
+  local pids=() failed=0
+  for shard in 0 1; do
+    GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$shard OMP_WAIT_POLICY=passive build/asan/tests/spmmbench_host_tests --gtest_brief=1 &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  return "$failed"
+}
+time sanitized
