@@ -1,6 +1,5 @@
 #include "cusparselt/library.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <glob.h>
 
@@ -8,6 +7,8 @@
 #include <cstdlib>
 #include <optional>
 #include <vector>
+
+#include "gpu/shared_library.hpp"
 
 namespace spmmbench {
 namespace {
@@ -39,16 +40,14 @@ std::vector<std::string> files_of_wheels() {
   return files;
 }
 
-void* open_library() {
+SharedLibrary open_library() {
   // One that is in the process already, such as PyTorch's, is found by its name.
   const std::string named = environment("SPMMBENCH_CUSPARSELT");
-  void* handle = dlopen(named.empty() ? kName : named.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr || !named.empty()) return handle;
-  for (const std::string& file : files_of_wheels()) {
-    handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle != nullptr) break;
-  }
-  return handle;
+  SharedLibrary library(named.empty() ? kName : named);
+  if (library.error().empty() || !named.empty()) return library;
+  for (const std::string& file : files_of_wheels())
+    if (SharedLibrary of_wheel(file); of_wheel.error().empty()) return of_wheel;
+  return library;
 }
 
 }  // namespace
@@ -62,12 +61,12 @@ std::string CusparseLt::version() const {
 CusparseLtLookup find_cusparselt() {
   static std::optional<CusparseLt> loaded;
   if (loaded) return {&*loaded, {}};
-  void* const handle = open_library();
-  if (handle == nullptr) return {nullptr, fmt::format("cuSPARSELt not found: no {}", kName)};
+  const SharedLibrary file = open_library();
+  if (!file.error().empty()) return {nullptr, fmt::format("cuSPARSELt not found: no {}", kName)};
   CusparseLt library;
   const char* missing = nullptr;
-#define SPMMBENCH_LOAD(name)                                                                  \
-  library.name = reinterpret_cast<decltype(library.name)>(dlsym(handle, "cusparseLt" #name)); \
+#define SPMMBENCH_LOAD(name)                                                              \
+  library.name = reinterpret_cast<decltype(library.name)>(file.find("cusparseLt" #name)); \
   if (library.name == nullptr) missing = "cusparseLt" #name;
   SPMMBENCH_CUSPARSELT_FUNCTIONS(SPMMBENCH_LOAD)
 #undef SPMMBENCH_LOAD
