@@ -12,8 +12,8 @@ namespace spmmbench {
 namespace {
 
 template <class T>
-std::string entry_name(const T& entry) {
-  if constexpr (std::is_same_v<T, Kernel>) return entry.info().name;
+decltype(auto) entry_name(const T& entry) {
+  if constexpr (std::is_same_v<T, Kernel>) return (entry.info().name);  // not copied
   else return entry.name();
 }
 

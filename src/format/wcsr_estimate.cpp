@@ -14,10 +14,10 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-// Of one group, or less where the caller wants few in all.
-constexpr std::int64_t kMostRead = 1 << 12;  // where columns are full
-constexpr std::int64_t kMostCounted = 512;   // of these
-constexpr std::int64_t kMostSized = 4096;    // groups of an ordered matrix
+constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
+constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
+constexpr std::int64_t kMostCounted = 128;      // of these
+constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -26,42 +26,44 @@ std::uint32_t hash(std::int32_t column) {
   return static_cast<std::uint32_t>(static_cast<std::uint32_t>(column) * kMultiplier >> 32);
 }
 
-// For each column of a group the last of the group's four lowest windows that had it. Open
-// addressing; columns beyond what was expected are not kept once three quarters are taken, which
+// For each column of a group which of the group's four lowest windows have had it, one bit each. Open
+// addressing; columns beyond what was expected are not kept once three eighths are taken, which
 // counts them too often.
-class LastWindow {
+class WindowsOfColumns {
  public:
   void reset(std::int64_t columns) {
-    const std::size_t slots = std::bit_ceil(static_cast<std::size_t>(2 * columns + 32));
+    const std::size_t slots = std::bit_ceil(static_cast<std::size_t>(4 * columns + 64));
     column_.assign(slots, -1);
-    window_.resize(slots);
+    windows_.resize(slots);
     mask_ = slots - 1;
-    free_ = slots / 4 * 3;
+    free_ = slots / 8 * 3;
   }
-  // The window at the last call with this column, -1 at the first; from now on `window`.
-  int exchange(std::int32_t column, int window) {
+  // The windows that had this column before; from now on also those in `windows`.
+  unsigned add(std::int32_t column, unsigned windows) {
     std::size_t at = hash(column) & mask_;
     while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;
-    const int before = column_[at] < 0 ? -1 : window_[at];
-    if (before < 0 && free_ == 0) return -1;
-    free_ -= before < 0 ? 1 : 0;
+    // Without a branch, since whether a column is new is random.
+    const bool is_new = column_[at] < 0;
+    if (free_ == 0 && is_new) return 0;
+    free_ -= is_new ? 1 : 0;
+    const unsigned before = is_new ? 0U : windows_[at];
     column_[at] = column;
-    window_[at] = static_cast<std::int8_t>(window);
+    windows_[at] = static_cast<std::uint8_t>(before | windows);
     return before;
   }
 
  private:
   std::vector<std::int32_t> column_;
-  std::vector<std::int8_t> window_;
+  std::vector<std::uint8_t> windows_;
   std::size_t mask_ = 0;
   std::size_t free_ = 0;
 };
 
 // Where rows have many nonzeros some columns stand for all: visit(column) for the entries of `row`
-// in one of `parts` even ranges of the columns. Looked for from where even rows have them, since
+// in one of `parts` even ranges of the columns. Returns their number. Looked for from where even rows have them, since
 // every new place of a row that is read costs more than counting there.
 template <class Visit>
-void for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
+std::int64_t for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
                      std::int64_t part, Visit visit) {
   const auto* const begin = matrix.col_idx.data() + matrix.row_ptr[row];
   const auto* const end = matrix.col_idx.data() + matrix.row_ptr[row + 1];
@@ -76,7 +78,9 @@ void for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t par
       low = high, high += std::min(way, end - high);
     entry = std::lower_bound(low, high, first);
   }
+  const auto* const from = entry;
   for (; entry < end && *entry < last; ++entry) visit(*entry);
+  return entry - from;
 }
 
 constexpr WcsrEstimate kNothingShared = {{1, 1, 1}, {1, 1, 1}};
@@ -85,34 +89,49 @@ struct Group {
   std::int64_t first, last, nnz;  // places [first, last)
 };
 
+// Memory that all groups use in turn.
+struct Scratch {
+  WindowsOfColumns windows;
+  std::vector<std::int32_t> columns;  // of one window, those that are counted
+};
+
 // Of one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of 16. Of a
 // group with many entries only every step-th column is counted, those of the lowest hashes, and
 // where most columns have an entry only one part of them is looked at, another one of every sample.
 WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
-                     std::int64_t sample, std::int64_t most_entries, LastWindow& last_window) {
-  const std::int64_t most_read = std::min(kMostRead, most_entries / 4);
-  const std::int64_t most_counted = std::min(kMostCounted, most_entries / 32);
-  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + most_read - 1) / most_read;
-  const std::int64_t step = (group.nnz / parts + most_counted - 1) / most_counted;
+                     std::int64_t sample, Scratch& scratch) {
+  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
+  const std::int64_t part = (parts / 2 + sample) % parts;
+  const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
   std::int64_t nnz = 0;
-  last_window.reset(group.nnz / parts / step);
-  std::vector<std::int32_t> counted;  // columns of one row
-  for (std::int64_t place = group.first; place < group.last; ++place) {
-    const std::int64_t row = row_order.empty() ? place : row_order[place];
-    const auto window = static_cast<int>((place - group.first) / kWcsrHeights[0]);
-    if (std::ssize(counted) < matrix.row_length(row)) counted.resize(matrix.row_length(row));
+  scratch.windows.reset(group.nnz / parts / step);
+  if (std::ssize(scratch.columns) < group.nnz) scratch.columns.resize(group.nnz);
+  std::int32_t* const counted = scratch.columns.data();
+  for (int window = 0; group.first + window * kWcsrHeights[0] < group.last; ++window) {
+    const std::int64_t first = group.first + window * kWcsrHeights[0];
+    const std::int64_t last = std::min(first + kWcsrHeights[0], group.last);
     std::size_t kept = 0;  // written without a branch, which would be taken at random
-    for_part_of_row(matrix, row, parts, (parts / 2 + sample) % parts, [&](std::int32_t column) {
-      ++nnz;
+    const auto visit = [&](std::int32_t column) {
       counted[kept] = column;
       kept += hash(column) <= highest ? 1 : 0;
-    });
+    };
+    if (row_order.empty() && parts == 1) {
+      for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e)
+        visit(matrix.col_idx[e]);
+      nnz += matrix.row_ptr[last] - matrix.row_ptr[first];
+    } else {
+      for (std::int64_t place = first; place < last; ++place)
+        nnz += for_part_of_row(matrix, row_order.empty() ? place : row_order[place], parts, part,
+                               visit);
+    }
+    const unsigned of_8 = 1U << window, of_16 = 3U << (window & 2);
     for (std::size_t i = 0; i < kept; ++i) {
-      const int before = last_window.exchange(counted[i], window);
-      for (std::size_t h = 0; h < kHeights; ++h)
-        distinct[h][window >> h] += before < 0 || before >> h != window >> h;
+      const unsigned before = scratch.windows.add(counted[i], of_8);
+      distinct[0][window] += (before & of_8) == 0;
+      distinct[1][window / 2] += (before & of_16) == 0;
+      distinct[2][0] += before == 0;
     }
   }
   if (nnz == 0) return kNothingShared;
@@ -128,38 +147,88 @@ WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, cons
   return out;
 }
 
+Group group_at(const CsrMatrix& matrix, std::int64_t place) {
+  const std::int64_t first = place / kGroupRows * kGroupRows;
+  return {first, std::min(first + kGroupRows, matrix.rows), 0};
+}
+
 // In proportion to their nonzeros: a group with many of them is drawn more than once, and counts
-// so. Of an ordered matrix, whose row pointers nobody has, at most kMostSized groups take part.
-std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_order) {
+// so.
+std::vector<Group> draw_groups(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows) {
   std::vector<Group> drawn;
-  const auto places = [&](std::int64_t group) {
-    const std::int64_t first = group * kGroupRows;
-    return Group{first, std::min(first + kGroupRows, matrix.rows), 0};
-  };
-  if (row_order.empty()) {
-    for (const std::int64_t row : rows_at_nonzeros(matrix)) {
-      Group group = places(row / kGroupRows);
-      group.nnz = matrix.row_ptr[group.last] - matrix.row_ptr[group.first];
-      drawn.push_back(group);
-    }
-    return drawn;
+  drawn.reserve(rows.size());
+  for (const std::int64_t row : rows) {
+    Group group = group_at(matrix, row);
+    group.nnz = matrix.row_ptr[group.last] - matrix.row_ptr[group.first];
+    drawn.push_back(group);
   }
+  return drawn;
+}
+
+// Of an ordered matrix, whose row pointers nobody has, at most kMostSized groups take part.
+std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_order) {
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sized = std::min(groups, kMostSized);
   std::vector<Group> all(sized);
   std::int64_t nnz = 0;
   for (std::int64_t i = 0; i < sized; ++i) {
-    all[i] = places(groups * i / sized);
+    all[i] = group_at(matrix, groups * i / sized * kGroupRows);
     for (std::int64_t place = all[i].first; place < all[i].last; ++place)
       all[i].nnz += matrix.row_length(row_order[place]);
     nnz += all[i].nnz;
   }
+  std::vector<Group> drawn;
+  drawn.reserve(kSamples);
   std::int64_t end = 0, s = 0;
   for (const Group& group : all) {
     end += group.nnz;
     for (; nnz * (2 * s + 1) < end * 2 * kSamples; ++s) drawn.push_back(group);
   }
   return drawn;
+}
+
+// Begins to read the rows of a group that is measured later.
+void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group& group) {
+  constexpr std::int64_t kLineEntries = 16, kMostLines = 4;
+  for (std::int64_t place = group.first; place < group.last; ++place) {
+    const std::int64_t row = row_order.empty() ? place : row_order[place];
+    const std::int64_t begin = matrix.row_ptr[row];
+    const std::int64_t lines = std::min(kMostLines, matrix.row_length(row) / kLineEntries + 1);
+    for (std::int64_t line = 0; line < lines; ++line)
+      __builtin_prefetch(matrix.col_idx.data() + begin + line * kLineEntries);
+  }
+}
+
+WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
+                      const std::vector<Group>& drawn) {
+  WcsrEstimate mean;
+  std::int64_t entries = 0;
+  for (const Group& group : drawn) entries += group.nnz;
+  std::int64_t every = 1;
+  while (kSamples / every > kLeastSamples && entries / every > kMostEntries) every *= 2;
+  Scratch scratch;
+  WcsrEstimate sampled;
+  std::int64_t measured = -1;
+  double samples = 0;
+  for (std::size_t s = every / 2; s < drawn.size(); s += every) {
+    if (drawn[s].first != measured) {
+      if (s + every < drawn.size()) prefetch(matrix, row_order, drawn[s + every]);
+      sampled = measure(matrix, row_order, drawn[s], static_cast<std::int64_t>(s) / every,
+                        scratch);
+    }
+    measured = drawn[s].first;
+    samples += 1;
+    for (std::size_t h = 0; h < kHeights; ++h) {
+      mean.gathered_share[h] += sampled.gathered_share[h];
+      mean.stored_share[h] += sampled.stored_share[h];
+    }
+  }
+  if (samples == 0) return kNothingShared;
+  for (std::size_t h = 0; h < kHeights; ++h) {
+    mean.gathered_share[h] /= samples;
+    mean.stored_share[h] /= samples;
+  }
+  return mean;
 }
 
 }  // namespace
@@ -212,58 +281,41 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
 }
 
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {
-  std::vector<std::int64_t> rows;
-  auto row = matrix.row_ptr.begin();  // of the sample before; one further at most doubles the way
-  for (std::int64_t s = 0; s < kSamples && matrix.nnz() > 0; ++s) {
-    const auto entry =
+  if (matrix.nnz() == 0) return {};
+  std::vector<std::int64_t> rows(kSamples, 0), entries(kSamples);
+  for (std::int64_t s = 0; s < kSamples; ++s)
+    entries[s] =
         static_cast<std::int64_t>((static_cast<double>(s) + 0.5) / static_cast<double>(kSamples) *
                                   static_cast<double>(matrix.nnz()));
-    std::int64_t way = 1;
-    while (matrix.row_ptr.end() - row > way && row[way] <= entry) way *= 2;
-    row = std::upper_bound(row, matrix.row_ptr.end() - row > way ? row + way : matrix.row_ptr.end(),
-                           entry) -
-          1;
-    rows.push_back(row - matrix.row_ptr.begin());
-  }
+  // All samples look for their row at once, so that they wait for memory at the same time.
+  for (auto way = static_cast<std::int64_t>(std::bit_floor(static_cast<std::size_t>(matrix.rows)));
+       way > 0; way /= 2)
+    for (std::int64_t s = 0; s < kSamples; ++s) {
+      const std::int64_t row = std::min(rows[s] + way, matrix.rows);
+      rows[s] = matrix.row_ptr[row] <= entries[s] ? row : rows[s];
+    }
   return rows;
 }
 
-WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order,
-                           std::int64_t most_entries) {
-  WcsrEstimate mean;
-  if (matrix.nnz() == 0) return mean;
-  const std::vector<Group> drawn = draw_groups(matrix, row_order);
-  std::int64_t entries = 0;
-  for (const Group& group : drawn) entries += group.nnz;
-  std::int64_t every = 1;
-  while (kSamples / every > kLeastSamples && entries / every > most_entries) every *= 2;
-  LastWindow last_window;
-  WcsrEstimate sampled;
-  std::int64_t measured = -1;
-  double samples = 0;
-  for (std::size_t s = every / 2; s < drawn.size(); s += every) {
-    if (drawn[s].first != measured)
-      sampled = measure(matrix, row_order, drawn[s], s / every, most_entries, last_window);
-    measured = drawn[s].first;
-    samples += 1;
-    for (std::size_t h = 0; h < kHeights; ++h) {
-      mean.gathered_share[h] += sampled.gathered_share[h];
-      mean.stored_share[h] += sampled.stored_share[h];
-    }
-  }
-  if (samples == 0) return kNothingShared;
-  for (std::size_t h = 0; h < kHeights; ++h) {
-    mean.gathered_share[h] /= samples;
-    mean.stored_share[h] /= samples;
-  }
-  return mean;
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order) {
+  if (matrix.nnz() == 0) return {};
+  if (row_order.empty()) return estimate_wcsr_at(matrix, rows_at_nonzeros(matrix));
+  return estimate(matrix, row_order, draw_groups(matrix, row_order));
+}
+
+WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
+  return estimate(matrix, {}, draw_groups(matrix, sampled));
 }
 
 double row_length_variation(const CsrMatrix& matrix) {
-  if (matrix.nnz() == 0) return 0;
+  return row_length_variation(matrix, rows_at_nonzeros(matrix));
+}
+
+double row_length_variation(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
+  if (sampled.empty()) return 0;
   // The mean square of the lengths is their mean times the mean length of a nonzero's row.
   double length = 0;
-  for (const std::int64_t row : rows_at_nonzeros(matrix))
+  for (const std::int64_t row : sampled)
     length += static_cast<double>(matrix.row_length(row)) / kSamples;
   const double mean = static_cast<double>(matrix.nnz()) / static_cast<double>(matrix.rows);
   return std::sqrt(std::max(0.0, length / mean - 1));

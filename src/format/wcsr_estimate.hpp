@@ -21,10 +21,11 @@ struct WcsrEstimate {
 };
 
 // Samples groups of 32 places, drawn in proportion to their nonzeros: 64 groups, or as few as 16
-// where 64 have more than `most_entries` nonzeros. In a group with many nonzeros only some columns
-// are counted. `row_order` as in Wcsr: empty is natural. Deterministic.
-WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order,
-                           std::int64_t most_entries = 1 << 15);
+// where 64 have more than 4096 nonzeros. In a group with many nonzeros only some columns are
+// counted. `row_order` as in Wcsr: empty is natural. Deterministic.
+WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
+// The same in natural order, where rows_at_nonzeros are known; there must be some.
+WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);
 
 // Share of the nonzeros whose column is not among the last `kept` distinct ones, first uses
 // included. These rows of B come from memory where a cache keeps `kept` rows of B. Sampled on four
@@ -37,5 +38,6 @@ std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);
 
 // Standard deviation of the row lengths / their mean, from rows_at_nonzeros; 0 without nonzeros.
 double row_length_variation(const CsrMatrix& matrix);
+double row_length_variation(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);
 
 }  // namespace spmmbench

@@ -140,12 +140,11 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   out.nnz = static_cast<double>(matrix.nnz());
   if (matrix.nnz() == 0) return out;
   out.mean_row = out.nnz / out.rows;
-  out.cv_row = row_length_variation(matrix);
   const std::vector<std::int64_t> sampled = rows_at_nonzeros(matrix);
+  out.cv_row = row_length_variation(matrix, sampled);
   out.max_row = longest_row(matrix, sampled);
   out.empty_rows = share_of_empty_rows(matrix);
-  constexpr std::int64_t kMostEntries = 1 << 12;  // of the sampled windows, that are counted
-  const WcsrEstimate windows = estimate_wcsr(matrix, {}, kMostEntries);
+  const WcsrEstimate windows = estimate_wcsr_at(matrix, sampled);
   std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =
       std::tuple_cat(windows.gathered_share);
   std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
