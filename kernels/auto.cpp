@@ -37,29 +37,28 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
-// Best first.
-std::vector<Choice> ranked(const MatrixFeatures& features, const SparseOperand& a,
-                           const Shape& shape, const DeviceModel& model, std::int64_t calls) {
-  std::vector<Choice> out;
-  for (const auto& [name, prediction] : predict(features, shape.n, a.precision, model)) {
-    Spec spec = Spec::parse(std::string(name));
-    const Kernel* const kernel = Registry<Kernel>::instance().find(spec.name);
-    if (kernel != nullptr) out.push_back({kernel, std::move(spec), prediction});
-  }
-  const auto cost = [calls](const Choice& choice) {
-    return cost_us(choice.prediction.rank_us, choice.prediction.prepare_ms, calls);
+// Best first. Some may name kernels that this program was built without.
+std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperand& a,
+                              const Shape& shape, const DeviceModel& model, std::int64_t calls) {
+  std::vector<Candidate> out = predict(features, shape.n, a.precision, model);
+  const auto cost = [calls](const Candidate& candidate) {
+    return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };
   std::stable_sort(out.begin(), out.end(),
-                   [&](const Choice& x, const Choice& y) { return cost(x) < cost(y); });
+                   [&](const Candidate& x, const Candidate& y) { return cost(x) < cost(y); });
   return out;
 }
 
 // The first `most` candidates that support the problem. `refusal` is the reason of the last one
 // that does not.
-std::vector<Choice> supported(std::vector<Choice> all, const SparseOperand& a, const Shape& shape,
-                              const DeviceInfo& device, std::size_t most, std::string& refusal) {
+std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOperand& a,
+                              const Shape& shape, const DeviceInfo& device, std::size_t most,
+                              std::string& refusal) {
   std::vector<Choice> out;
-  for (Choice& choice : all) {
+  for (const auto& [name, prediction] : all) {
+    Choice choice{nullptr, Spec::parse(name), prediction};
+    choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
+    if (choice.kernel == nullptr) continue;
     const Support support =
         check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
     if (!support.ok) {
@@ -72,11 +71,38 @@ std::vector<Choice> supported(std::vector<Choice> all, const SparseOperand& a, c
   return out;
 }
 
+// What was chosen from, for the report: choosing itself has to be fast.
+struct Why {
+  MatrixFeatures features;
+  std::vector<Candidate> ranked;
+  std::int64_t calls = 0;
+  std::string refusal;
+
+  // The features that decide most, and the best predictions in the order of their ranks: each with
+  // the margin that it is multiplied by.
+  std::string text() const {
+    constexpr std::size_t kNamed = 4;
+    std::vector<std::string> expected;
+    for (const auto& [name, p] : ranked) {
+      const Spec spec = Spec::parse(name);
+      if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
+      expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), p.us));
+      if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
+      if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
+      if (expected.size() == kNamed) break;
+    }
+    return fmt::format(
+        "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per "
+        "nonzero, 128x64 blocks {:.0f}% full: expected {}{}",
+        features.mean_row, features.cv_row, features.gathered_8, 100 * features.block_fill,
+        fmt::join(expected, ", "), refusal.empty() ? "" : "; refused: " + refusal);
+  }
+};
+
 class AutoPlan final : public Plan {
  public:
-  AutoPlan(std::unique_ptr<Plan> plan, std::map<std::string, std::string> params,
-           const MatrixFeatures& features)
-      : plan_(std::move(plan)), params_(std::move(params)), features_(features) {}
+  AutoPlan(std::unique_ptr<Plan> plan, std::map<std::string, std::string> params, Why why)
+      : plan_(std::move(plan)), params_(std::move(params)), why_(std::move(why)) {}
 
   void inspect_b(const DenseView& b, StageTimer& stages) override { plan_->inspect_b(b, stages); }
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -85,7 +111,8 @@ class AutoPlan final : public Plan {
   PlanReport report() const override {
     PlanReport report = plan_->report();
     report.params.insert(params_.begin(), params_.end());
-    for (const auto& [name, value] : named_features(features_))
+    report.params["why"] = why_.text();
+    for (const auto& [name, value] : named_features(why_.features))
       report.metrics["feature_" + name] = value;
     return report;
   }
@@ -93,7 +120,7 @@ class AutoPlan final : public Plan {
  private:
   std::unique_ptr<Plan> plan_;
   std::map<std::string, std::string> params_;
-  MatrixFeatures features_;
+  Why why_;
 };
 
 const auto kCalls =
@@ -121,15 +148,13 @@ class AutoPrepared final : public Prepared {
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     std::vector<Choice> best;
     std::map<std::string, std::string> params;
+    Why why{features_, {}, calls_, {}};
     {
       const auto timed = stages.scope("choose");
-      std::string refusal;
-      std::vector<Choice> all = ranked(features_, a_, shape, model_, calls_);
-      params["why"] = explain(all);
-      best = supported(std::move(all), a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
-                       refusal);
-      if (best.empty()) throw Error(fmt::format("auto: {}", refusal));
-      if (!refusal.empty()) params["why"] += fmt::format("; refused: {}", refusal);
+      why.ranked = ranked(features_, a_, shape, model_, calls_);
+      best = supported(why.ranked, a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
+                       why.refusal);
+      if (best.empty()) throw Error(fmt::format("auto: {}", why.refusal));
     }
     std::unique_ptr<Plan> plan;
     if (tune_ > 1) {
@@ -138,7 +163,7 @@ class AutoPrepared final : public Prepared {
       params["picked"] = best[0].spec.to_string();
       plan = bind_one(best[0], shape, stages);
     }
-    return std::make_unique<AutoPlan>(std::move(plan), std::move(params), features_);
+    return std::make_unique<AutoPlan>(std::move(plan), std::move(params), std::move(why));
   }
 
  private:
@@ -220,24 +245,6 @@ class AutoPrepared final : public Prepared {
             {"device", device.name},
             {"cusparse", device.cusparse_version},
             {"cublas", device.cublas_version}};
-  }
-
-  // The features that decide most, and the best predictions in the order of their ranks: each with
-  // the margin that it is multiplied by.
-  std::string explain(const std::vector<Choice>& all) const {
-    constexpr std::size_t kNamed = 4;
-    std::vector<std::string> expected;
-    for (std::size_t i = 0; i < std::min(all.size(), kNamed); ++i) {
-      const Prediction& p = all[i].prediction;
-      expected.push_back(fmt::format("{} {:.1f} us", all[i].spec.to_string(), p.us));
-      if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
-      if (calls_ > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
-    }
-    return fmt::format(
-        "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per "
-        "nonzero, 128x64 blocks {:.0f}% full: expected {}",
-        features_.mean_row, features_.cv_row, features_.gathered_8, 100 * features_.block_fill,
-        fmt::join(expected, ", "));
   }
 
   SparseOperand a_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace spmmbench {
@@ -18,6 +19,7 @@ constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it the
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 128;      // of these
 constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
+constexpr std::int64_t kStretches = 4;          // of new_column_share
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -26,9 +28,9 @@ std::uint32_t hash(std::int32_t column) {
   return static_cast<std::uint32_t>(static_cast<std::uint32_t>(column) * kMultiplier >> 32);
 }
 
-// For each column of a group which of the group's four lowest windows have had it, one bit each. Open
-// addressing; columns beyond what was expected are not kept once three eighths are taken, which
-// counts them too often.
+// For each column of a group which of the group's four lowest windows have had it, one bit each.
+// Open addressing; columns beyond what was expected are not kept once three eighths are taken,
+// which counts them too often.
 class WindowsOfColumns {
  public:
   void reset(std::int64_t columns) {
@@ -60,11 +62,11 @@ class WindowsOfColumns {
 };
 
 // Where rows have many nonzeros some columns stand for all: visit(column) for the entries of `row`
-// in one of `parts` even ranges of the columns. Returns their number. Looked for from where even rows have them, since
-// every new place of a row that is read costs more than counting there.
+// in one of `parts` even ranges of the columns. Returns their number. Looked for from where even
+// rows have them, since every new place of a row that is read costs more than counting there.
 template <class Visit>
 std::int64_t for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
-                     std::int64_t part, Visit visit) {
+                             std::int64_t part, Visit visit) {
   const auto* const begin = matrix.col_idx.data() + matrix.row_ptr[row];
   const auto* const end = matrix.col_idx.data() + matrix.row_ptr[row + 1];
   const std::int64_t first = matrix.cols * part / parts, last = matrix.cols * (part + 1) / parts;
@@ -213,8 +215,7 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   for (std::size_t s = every / 2; s < drawn.size(); s += every) {
     if (drawn[s].first != measured) {
       if (s + every < drawn.size()) prefetch(matrix, row_order, drawn[s + every]);
-      sampled = measure(matrix, row_order, drawn[s], static_cast<std::int64_t>(s) / every,
-                        scratch);
+      sampled = measure(matrix, row_order, drawn[s], static_cast<std::int64_t>(s) / every, scratch);
     }
     measured = drawn[s].first;
     samples += 1;
@@ -231,51 +232,84 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   return mean;
 }
 
+// The places where each of kStretches equal parts of the entries begins.
+std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
+                                                       const Permutation& row_order) {
+  std::array<std::int64_t, kStretches> places{};
+  std::int64_t place = 0, before = 0;  // entries before `place`
+  for (std::int64_t stretch = 1; stretch < kStretches; ++stretch) {
+    const std::int64_t start = matrix.nnz() * stretch / kStretches;
+    if (row_order.empty())
+      place = std::lower_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), start) -
+              matrix.row_ptr.begin();
+    else
+      for (; place < matrix.rows && before < start; ++place)
+        before += matrix.row_length(row_order[place]);
+    places[stretch] = place;
+  }
+  return places;
+}
+
 }  // namespace
 
 double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept) {
-  constexpr std::int64_t kStretches = 4;
   constexpr std::int64_t kMostEntries = 1 << 18;  // of a stretch
-  const auto row_at = [&](std::int64_t place) {
-    return row_order.empty() ? place : std::int64_t{row_order[place]};
-  };
+  constexpr std::int64_t kBatch = 1 << 10;        // entries that are read together
+  constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
+  if (matrix.nnz() == 0) return 0;
+  // One column of so many stands for all of them.
+  const std::int64_t step = std::clamp<std::int64_t>(kept / kCounted, 1, kMostStep);
+  const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   struct Seen {
     std::int64_t entries, distinct;
   };
-  std::array<std::int64_t, kStretches> first{};  // place where a stretch begins
-  std::int64_t place = 0, before = 0;            // entries before `place`
-  for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
-    const std::int64_t start = matrix.nnz() * stretch / kStretches;
-    for (; place < matrix.rows && before < start; ++place)
-      before += matrix.row_length(row_at(place));
-    first[stretch] = place;
-  }
+  const auto first = places_at_entries(matrix, row_order);
   std::array<double, kStretches> share{};
 #pragma omp parallel for schedule(static, 1)
   for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
     std::vector<bool> seen(matrix.cols, false);
-    std::vector<Seen> after = {{0, 0}};  // each row
-    for (std::int64_t at = first[stretch];
-         at < matrix.rows && after.back().distinct < kept && after.back().entries < kMostEntries;
-         ++at) {
-      Seen now = after.back();
-      const std::int64_t row = row_at(at);
-      for (std::int64_t entry = matrix.row_ptr[row]; entry < matrix.row_ptr[row + 1]; ++entry) {
-        const std::int32_t column = matrix.col_idx[entry];
-        now.distinct += seen[column] ? 0 : 1;
-        seen[column] = true;
+    std::vector<std::int32_t> counted;  // columns of some rows
+    Seen now = {0, 0};
+    std::vector<Seen> points = {now};
+    for (std::int64_t place = first[stretch];
+         place < matrix.rows && now.distinct * step < kept && now.entries < kMostEntries;) {
+      // The entries of the next places, as few ranges as they make. Rows of another order lie far
+      // apart, so they are all asked for before the first is read.
+      std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
+      std::size_t count = 0;
+      std::int64_t entries = 0;
+      for (; place < matrix.rows && count < ranges.size() && entries < kBatch; ++place) {
+        const std::int64_t row = row_order.empty() ? place : row_order[place];
+        const std::int64_t begin = matrix.row_ptr[row], end = matrix.row_ptr[row + 1];
+        entries += end - begin;
+        if (count > 0 && ranges[count - 1].second == begin) {
+          ranges[count - 1].second = end;
+        } else {
+          ranges[count++] = {begin, end};
+          __builtin_prefetch(matrix.col_idx.data() + begin);
+        }
       }
-      now.entries += matrix.row_length(row);
-      after.push_back(now);
+      if (std::ssize(counted) < entries) counted.resize(entries);
+      std::size_t kept_columns = 0;  // written without a branch, which would be taken at random
+      for (std::size_t i = 0; i < count; ++i)
+        for (std::int64_t e = ranges[i].first; e < ranges[i].second; ++e) {
+          counted[kept_columns] = matrix.col_idx[e];
+          kept_columns += hash(matrix.col_idx[e]) <= highest ? 1 : 0;
+        }
+      for (std::size_t i = 0; i < kept_columns; ++i) {
+        now.distinct += seen[counted[i]] ? 0 : 1;
+        seen[counted[i]] = true;
+      }
+      now.entries += entries;
+      points.push_back(now);
     }
     // The first half fills the cache.
-    const Seen all = after.back();
-    const auto half = std::lower_bound(after.begin(), after.end(), all.entries / 2,
+    const auto half = std::lower_bound(points.begin(), points.end(), now.entries / 2,
                                        [](const Seen& seen_so_far, std::int64_t entries) {
                                          return seen_so_far.entries < entries;
                                        });
-    share[stretch] = static_cast<double>(all.distinct - half->distinct) /
-                     static_cast<double>(std::max<std::int64_t>(all.entries - half->entries, 1));
+    share[stretch] = static_cast<double>((now.distinct - half->distinct) * step) /
+                     static_cast<double>(std::max<std::int64_t>(now.entries - half->entries, 1));
   }
   return std::accumulate(share.begin(), share.end(), 0.0) / kStretches;
 }

@@ -75,19 +75,24 @@ double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sa
 }
 
 // The nonzeros of the longest row. Reads one row pointer in 64, and all of them only where 64 rows
-// hold more than 1.5 times the usual number of nonzeros. So a row of 96 times the mean length is
-// always found; a shorter one is found where it was sampled or has long neighbours.
+// hold more than 1.5 times the usual number of nonzeros and not as many as the last 64 rows that
+// were read. So a row of 96 times the mean length is found unless it makes its 64 rows just as
+// many; a shorter one is found where it was sampled or has long neighbours.
 double longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kRows = 64;
   constexpr double kUnusual = 1.5;
+  constexpr std::int64_t kAlike = 16;
   std::int64_t longest = 0;
   for (const std::int64_t row : sampled) longest = std::max(longest, matrix.row_length(row));
   const auto unusual = static_cast<std::int64_t>(kUnusual * static_cast<double>(matrix.nnz()) *
                                                  kRows / static_cast<double>(matrix.rows));
+  std::int64_t like = 0;  // nonzeros of the last 64 rows that were read
   for (std::int64_t first = 0; first < matrix.rows; first += kRows) {
     const std::int64_t last = std::min(first + kRows, matrix.rows);
     const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
-    if (nnz <= longest || nnz <= unusual) continue;
+    const bool alike = nnz <= like && nnz > like - like / kAlike;
+    if (nnz <= longest || nnz <= unusual || alike) continue;
+    like = nnz;
     for (std::int64_t row = first; row < last; ++row)
       longest = std::max(longest, matrix.row_length(row));
   }
