@@ -253,8 +253,9 @@ std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
 }  // namespace
 
 double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept) {
-  constexpr std::int64_t kMostEntries = 1 << 18;  // of a stretch
-  constexpr std::int64_t kBatch = 1 << 10;        // entries that are read together
+  // Of a stretch. The second half of a stretch counts, with a cache that the first half has filled.
+  const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 2);
+  constexpr std::int64_t kBatch = 1 << 10;  // entries that are read together
   constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
   if (matrix.nnz() == 0) return 0;
   // One column of so many stands for all of them.
@@ -272,7 +273,7 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
     Seen now = {0, 0};
     std::vector<Seen> points = {now};
     for (std::int64_t place = first[stretch];
-         place < matrix.rows && now.distinct * step < kept && now.entries < kMostEntries;) {
+         place < matrix.rows && now.distinct * step < kept && now.entries < most_entries;) {
       // The entries of the next places, as few ranges as they make. Rows of another order lie far
       // apart, so they are all asked for before the first is read.
       std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
@@ -287,6 +288,7 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
         } else {
           ranges[count++] = {begin, end};
           __builtin_prefetch(matrix.col_idx.data() + begin);
+          __builtin_prefetch(matrix.col_idx.data() + end);
         }
       }
       if (std::ssize(counted) < entries) counted.resize(entries);
@@ -303,7 +305,6 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
       now.entries += entries;
       points.push_back(now);
     }
-    // The first half fills the cache.
     const auto half = std::lower_bound(points.begin(), points.end(), now.entries / 2,
                                        [](const Seen& seen_so_far, std::int64_t entries) {
                                          return seen_so_far.entries < entries;
