@@ -3,6 +3,7 @@
 // that share a column are found in the column's list of rows not yet taken.
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -43,6 +44,92 @@ CsrMatrix shared_pattern(const CsrMatrix& matrix, std::span<const std::int32_t> 
   return out;
 }
 
+// The rows that share columns with the window. They lie one after another, so that the best is
+// found fast; a row knows its place.
+class Candidates {
+ public:
+  // Of a row in a Candidates: none, or taken for good.
+  static constexpr std::int32_t kNone = -1, kTaken = -2;
+  struct Row {
+    std::int32_t place = kNone;
+    float scale;  // 1 / length^2
+  };
+
+  explicit Candidates(std::size_t rows)
+      : rows_(rows), row_(rows + 1), shared_(rows + 1), scale_(rows + 1) {}
+
+  Row& operator[](std::int32_t row) { return rows_[row]; }
+  bool empty() const { return count_ == 0; }
+
+  // One more column, of this weight, is shared by the first rows of `list` that are not taken: all,
+  // or as many as fit in `found`, where they are written. Returns how many these are, and how many
+  // of the list were read.
+  std::pair<std::int64_t, std::int64_t> share(std::span<const std::int32_t> list, float weight,
+                                              std::span<std::int32_t> found) {
+    const auto length = std::ssize(list), most = std::ssize(found);
+    std::int64_t count = 0, at = 0;
+    std::int32_t candidates = count_;
+    for (; at < length && count < most; ++at) {
+      __builtin_prefetch(&rows_[list[std::min(at + kAhead, length - 1)]]);
+      const std::int32_t row = list[at];
+      Row& one = rows_[row];
+      if (one.place == kTaken) continue;
+      found[count++] = row;
+      // Without a branch: whether a row is new is random.
+      const bool is_new = one.place == kNone;
+      const std::int32_t place = is_new ? candidates : one.place;
+      one.place = place;
+      row_[place] = row;
+      scale_[place] = one.scale;
+      shared_[place] += weight;
+      candidates += is_new ? 1 : 0;
+    }
+    count_ = candidates;
+    return {count, at};
+  }
+
+  void clear() {
+    for (std::int32_t i = 0; i < count_; ++i) rows_[row_[i]].place = kNone;
+    std::fill_n(shared_.begin(), count_, 0.0F);
+    count_ = 0;
+  }
+
+  // Takes the row with the largest shared^1.5 / length; of equal ones, the first. This lies between
+  // the count, which favours long rows, and the ratio, which favours short ones.
+  std::int32_t take_best() {
+    // As integers, positive numbers are in the same order, and the compiler makes vector code.
+    const auto value = [this](std::int32_t i) {
+      return std::bit_cast<std::int32_t>(shared_[i] * shared_[i] * shared_[i] * scale_[i]);
+    };
+    constexpr std::int32_t kBlock = 256;
+    std::int32_t largest = -1, block = 0;
+    for (std::int32_t first = 0; first < count_; first += kBlock) {
+      std::int32_t here = -1;
+      for (std::int32_t i = first; i < std::min(first + kBlock, count_); ++i)
+        here = std::max(here, value(i));
+      if (here > largest) largest = here, block = first;
+    }
+    std::int32_t best = block;
+    while (value(best) != largest) ++best;
+    const std::int32_t row = row_[best], last = --count_;
+    row_[best] = row_[last];
+    scale_[best] = scale_[last];
+    shared_[best] = shared_[last];
+    shared_[last] = 0;
+    rows_[row_[best]].place = best;
+    return row;
+  }
+
+ private:
+  static constexpr std::int64_t kAhead = 8;  // rows of a list lie far apart
+
+  std::vector<Row> rows_;
+  std::int32_t count_ = 0;
+  std::vector<std::int32_t> row_;  // by place; so are the next two
+  std::vector<float> shared_;      // weighted number of columns; 0 from place count_ on
+  std::vector<float> scale_;
+};
+
 // Packs the given rows of a matrix.
 class Packing {
  public:
@@ -54,10 +141,11 @@ class Packing {
         lists_(transpose_pattern(pattern_)),
         first_(lists_.ptr.begin(), lists_.ptr.end() - 1),
         window_of_(pattern_.cols, -1),
-        rows_(pattern_.rows) {
+        candidates_(pattern_.rows),
+        found_(most) {
     for (std::int64_t row = 0; row < pattern_.rows; ++row) {
       const auto length = static_cast<float>(matrix.row_length(rows[row]));
-      rows_[row].scale = 1 / (length * length);
+      candidates_[static_cast<std::int32_t>(row)].scale = 1 / (length * length);
     }
   }
 
@@ -71,15 +159,15 @@ class Packing {
     order.reserve(pattern_.rows);
     std::int32_t next = 0;
     for (std::int64_t place = 0; place < pattern_.rows; ++place) {
-      if (place % group_rows == 0) clear();
+      if (place % group_rows == 0) candidates_.clear();
       std::int32_t row;
       if (candidates_.empty()) {
-        while (rows_[next].candidate == kTaken) ++next;
+        while (candidates_[next].place == Candidates::kTaken) ++next;
         row = next;
       } else {
-        row = take_best();
+        row = candidates_.take_best();
       }
-      if (place % window_rows_ == 0) clear();
+      if (place % window_rows_ == 0) candidates_.clear();
       order.push_back(row);
       add(row, static_cast<std::int32_t>(place / window_rows_));
     }
@@ -87,37 +175,8 @@ class Packing {
   }
 
  private:
-  static constexpr std::int32_t kNone = -1, kTaken = -2;
-  struct Row {
-    std::int32_t candidate = kNone;  // its place among the candidates
-    float scale;                     // 1 / length^2
-  };
-  struct Candidate {
-    std::int32_t row;
-    float shared;  // weighted number of columns that the window has too
-    float value;   // shared^3 / length^2
-  };
-
-  void clear() {
-    for (const Candidate& candidate : candidates_) rows_[candidate.row].candidate = kNone;
-    candidates_.clear();
-  }
-
-  // Takes the row with the largest shared^1.5 / length; of equal ones, the first found. This lies
-  // between the count, which favours long rows, and the ratio, which favours short ones.
-  std::int32_t take_best() {
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < candidates_.size(); ++i)
-      if (candidates_[i].value > candidates_[best].value) best = i;
-    const std::int32_t row = candidates_[best].row;
-    candidates_[best] = candidates_.back();
-    rows_[candidates_[best].row].candidate = static_cast<std::int32_t>(best);
-    candidates_.pop_back();
-    return row;
-  }
-
   void add(std::int32_t row, std::int32_t window) {
-    rows_[row].candidate = kTaken;
+    candidates_[row].place = Candidates::kTaken;
     for (std::int64_t e = pattern_.row_ptr[row]; e < pattern_.row_ptr[row + 1]; ++e) {
       const std::int32_t column = pattern_.col_idx[e];
       if (window_of_[column] == window) continue;
@@ -129,30 +188,14 @@ class Packing {
   // Counts a column for the first `most_` rows of its list that are not taken. Taken rows leave the
   // list when they are passed, so each is passed once.
   void share(std::int32_t column) {
-    constexpr std::int64_t kAhead = 8;  // the rows lie far apart
     std::int32_t* const list = lists_.adjacent.data();
     const std::int64_t begin = first_[column], end = lists_.ptr[column + 1];
-    found_.clear();
     // A long list is not read to its end. A row that is left out here may be found through other
     // columns, and then lacks this one; half the weight limits the difference.
     const float weight = end - begin > most_ ? 0.5F : 1;
-    std::int64_t at = begin;
-    for (; at < end && static_cast<int>(found_.size()) < most_; ++at) {
-      __builtin_prefetch(&rows_[list[std::min(at + kAhead, end - 1)]]);
-      const std::int32_t other = list[at];
-      Row& row = rows_[other];
-      if (row.candidate == kTaken) continue;
-      found_.push_back(other);
-      if (row.candidate == kNone) {
-        row.candidate = static_cast<std::int32_t>(candidates_.size());
-        candidates_.push_back({other, 0, 0});
-      }
-      Candidate& candidate = candidates_[row.candidate];
-      candidate.shared += weight;
-      candidate.value = candidate.shared * candidate.shared * candidate.shared * row.scale;
-    }
-    first_[column] = at - static_cast<std::int64_t>(found_.size());
-    if (first_[column] != begin) std::copy(found_.begin(), found_.end(), list + first_[column]);
+    const auto [count, read] = candidates_.share({list + begin, list + end}, weight, found_);
+    first_[column] = begin + read - count;
+    if (first_[column] != begin) std::copy_n(found_.begin(), count, list + first_[column]);
   }
 
   CsrMatrix pattern_;
@@ -161,9 +204,8 @@ class Packing {
   Graph lists_;                          // each column's rows, ascending
   std::vector<std::int64_t> first_;      // where a column's list begins
   std::vector<std::int32_t> window_of_;  // per column: the last window that has it
-  std::vector<Row> rows_;
-  std::vector<Candidate> candidates_;
-  std::vector<std::int32_t> found_;
+  Candidates candidates_;
+  std::vector<std::int32_t> found_;  // rows of one list
 };
 
 Permutation pack(const CsrMatrix& matrix, int window_rows, int most) {
