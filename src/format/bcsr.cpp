@@ -82,7 +82,7 @@ BcsrPattern BcsrPattern::build(const CsrMatrix& matrix, int bm, int bk) {
 #pragma omp parallel
   {
     ColumnBlocks columns(matrix.cols, bk);
-#pragma omp for schedule(dynamic, 64)
+#pragma omp for schedule(dynamic, 4)
     for (std::int64_t i = 0; i < block_rows; ++i) {
       columns.collect(matrix, i * bm, end_row(i));
       out.block_row_ptr[i + 1] = columns.count();
@@ -93,7 +93,7 @@ BcsrPattern BcsrPattern::build(const CsrMatrix& matrix, int bm, int bk) {
 #pragma omp parallel
   {
     ColumnBlocks columns(matrix.cols, bk);
-#pragma omp for schedule(dynamic, 64)
+#pragma omp for schedule(dynamic, 4)
     for (std::int64_t i = 0; i < block_rows; ++i) {
       columns.collect(matrix, i * bm, end_row(i));
       columns.write_sorted(out.block_col.data() + out.block_row_ptr[i]);

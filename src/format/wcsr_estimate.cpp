@@ -254,7 +254,7 @@ std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
 
 double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept) {
   // Of a stretch. The second half of a stretch counts, with a cache that the first half has filled.
-  const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 2);
+  const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 3);
   constexpr std::int64_t kBatch = 1 << 10;  // entries that are read together
   constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
   if (matrix.nnz() == 0) return 0;
