@@ -149,22 +149,31 @@ TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
   EXPECT_EQ(tuned({}, 0).picked, 0U) << "the best prediction is always measured";
 }
 
-TEST(Features, TheLongestRowIsExactWhereItIsFarAboveTheMean) {
+// Rows of these lengths, whose columns do not matter.
+template <class Length>
+CsrMatrix of_lengths(std::int64_t rows, std::int64_t cols, const Length& length) {
   CsrMatrix a;
-  a.rows = 1000;
-  a.cols = 5000;
-  a.row_ptr = {0};
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t length = row == 777 ? 1200 : 3;
-    for (std::int64_t j = 0; j < length; ++j)
-      a.col_idx.push_back(static_cast<std::int32_t>((row + j) % (a.cols - length) + j) %
-                          static_cast<std::int32_t>(a.cols));
+  a.rows = rows;
+  a.cols = cols;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int32_t column = 0; column < length(row); ++column) a.col_idx.push_back(column);
     a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
   }
-  for (std::int64_t row = 0; row < a.rows; ++row)
-    std::sort(a.col_idx.begin() + a.row_ptr[row], a.col_idx.begin() + a.row_ptr[row + 1]);
   a.values.assign(a.col_idx.size(), 1);
-  EXPECT_EQ(features_of(a).max_row, 1200);
+  return a;
+}
+
+TEST(Features, TheLongestRowIsExactWhereItIsFarAboveTheMean) {
+  EXPECT_EQ(
+      features_of(of_lengths(1000, 5000, [](auto row) { return row == 777 ? 1200 : 3; })).max_row,
+      1200);
+}
+
+TEST(Features, ALongRowIsFoundAmongLongRowsThatAreAllAlike) {
+  const CsrMatrix a = of_lengths(20'000, 5000, [](auto row) {
+    return row == 15'000 ? 800 : row < 10'000 ? 2 : 8;
+  });
+  EXPECT_EQ(features_of(a).max_row, 800);
 }
 
 // Row r has every `step`-th column of [first(r), first(r) + length).
