@@ -17,300 +17,31 @@ Exit status: 0 all there, 1 no network or bad arguments, 4 some failed.
 """
 
 import argparse
-import base64
-import csv
-import fnmatch
 import gzip
-import hashlib
-import http.client
 import io
 import json
-import os
 import pathlib
-import re
-import socket
 import sys
 import tarfile
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 import zipfile
 import zlib
-from dataclasses import dataclass
+
+from suitesparse.choice import (
+    COLLECTION,
+    Elsewhere,
+    Entry,
+    parse_index,
+    read_manifest,
+    read_recorded,
+    select,
+)
+from suitesparse.download import CHUNK, Downloader, FetchError, NoNetwork, create, digest, replace
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 MANIFEST = DATA / "manifest.csv"
 RECORDED = DATA / "lists" / "recorded.csv"
-COLLECTION = "https://sparse.tamu.edu"
-CHUNK = 1 << 20
 
-
-class NoNetwork(Exception):
-    """The server cannot be reached at all."""
-
-
-class FetchError(Exception):
-    """One file cannot be had; the message says why."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    name: str
-    group: str
-    url: str
-    source: str = "suitesparse"
-    rows: int = 0  # 0: unknown
-    cols: int = 0
-    nnz: int = 0
-
-    def __post_init__(self):
-        for part in (self.group, self.name):
-            if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", part):
-                raise FetchError(f"{part!r}: expected a group or a matrix name, such as HB or cant")
-
-    @property
-    def key(self):
-        return f"{self.group}/{self.name}"
-
-
-def collection_entry(group, name, *sizes):
-    path = urllib.parse.quote(f"/MM/{group}/{name}.tar.gz")
-    return Entry(name, group, COLLECTION + path, "suitesparse", *sizes)
-
-
-# ---------------------------------------------------------------- which matrices
-
-
-def read_manifest(path):
-    """The named entries, and the minima (rows, cols, nnz) of the selection rule."""
-    entries, rule = [], (0, 0, 0)
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if not row["name"]:
-                continue
-            sizes = int(row["rows"]), int(row["cols"]), int(row["nnz"])
-            if row["name"] == "*":
-                rule = sizes
-            else:
-                entries.append(Entry(row["name"], row["group"], row["url"], row["source"], *sizes))
-    return entries, rule
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """A matrix of a recorded run that this script does not download."""
-
-    name: str
-    where: str
-    line: str | None  # of a list for spmmbench; None: it has to be fetched by hand
-
-
-def read_recorded(path, name, least_nnz):
-    """What the recorded runs call the list `name`: Entry or Elsewhere each."""
-    chosen, lists = [], set()
-    with open(path, newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            lists.update(row["lists"].split())
-            if name not in row["lists"].split() or int(row["nnz"]) < least_nnz:
-                continue
-            sizes = int(row["rows"]), int(row["cols"]), int(row["nnz"])
-            if row["collection"] == "suitesparse":
-                chosen.append(collection_entry(*row["where"].split("/", 1), *sizes))
-            elif row["collection"] in ("tu", "ogb"):
-                chosen.append(Entry(row["name"], row["collection"], row["where"], row["collection"], *sizes))
-            elif row["collection"] == "generator":
-                chosen.append(Elsewhere(row["name"], row["where"], row["where"]))
-            else:
-                where = f"{row['where']}{' (' + row['note'] + ')' if row['note'] else ''}"
-                chosen.append(Elsewhere(row["name"], where, None))
-    if name not in lists:
-        raise FetchError(f"no recorded list {name}; there are: {', '.join(sorted(lists))}")
-    return chosen
-
-
-def parse_index(text):
-    """ssstats.csv: the number of matrices, a date, then group,name,rows,cols,nonzeros,... each."""
-    lines = text.splitlines()
-    if len(lines) < 2 or not lines[0].strip().isdigit():
-        raise FetchError("the index is not ssstats.csv: expected the number of matrices on line 1")
-    entries = []
-    for number, row in enumerate(csv.reader(lines[2:]), start=3):
-        if not row:
-            continue
-        try:
-            entries.append(collection_entry(row[0], row[1], *map(int, row[2:5])))
-        except (IndexError, ValueError, TypeError):
-            raise FetchError(
-                f"index line {number}: expected group,name,rows,cols,nonzeros,..."
-            ) from None
-        except FetchError as error:
-            raise FetchError(f"index line {number}: {error}") from None
-    return entries
-
-
-def select(args, manifest, rule, load_index):
-    """Entries to fetch, in order and without repeats."""
-    chosen = list(manifest) if args.papers else []
-    patterns = []
-    for name in args.names:
-        known = [e for e in manifest if name in (e.name, e.key)]
-        if known:
-            chosen += known
-        elif "/" in name and not re.search(r"[*?\[]", name):
-            chosen.append(collection_entry(*name.split("/", 1)))
-        else:
-            patterns.append(name)
-    if patterns or args.group or args.rule:
-        index = load_index()
-        for pattern in patterns:
-            found = [
-                e
-                for e in index
-                if fnmatch.fnmatchcase(e.key if "/" in pattern else e.name, pattern)
-            ]
-            if not found:
-                raise FetchError(f"no matrix is called {pattern}")
-            chosen += found
-        if args.group or args.rule:
-            minima = [
-                max(given, of_rule if args.rule else 0)
-                for given, of_rule in zip((args.min_rows, args.min_cols, args.min_nnz), rule)
-            ]
-            found = [
-                e
-                for e in index
-                if (not args.group or fnmatch.fnmatchcase(e.group, args.group))
-                and e.rows >= minima[0]
-                and e.cols >= minima[1]
-                and e.nnz >= minima[2]
-                and (not args.max_nnz or e.nnz <= args.max_nnz)
-            ]
-            chosen += sorted(found, key=lambda e: (e.nnz, e.key))
-    unique = list(dict.fromkeys(chosen))
-    return unique[: args.limit] if args.limit else unique
-
-
-# ---------------------------------------------------------------- one download
-
-
-def published_md5(headers):
-    """MD5 of the whole file where the server tells it: Content-MD5, or an ETag that is one."""
-    if headers.get("Content-MD5"):
-        return base64.b64decode(headers["Content-MD5"]).hex()
-    tag = (headers.get("ETag") or "").strip('"')
-    return tag.lower() if re.fullmatch(r"[0-9a-fA-F]{32}", tag) else None
-
-
-def is_offline(error):
-    reason = getattr(error, "reason", error)
-    return isinstance(reason, (socket.gaierror, ConnectionRefusedError, TimeoutError)) or (
-        isinstance(reason, OSError) and reason.errno in (101, 113)
-    )  # network or host unreachable
-
-
-class Downloader:
-    def __init__(self, base_url, timeout, retries, pause=1.0):
-        self.base_url = base_url.rstrip("/") if base_url else None
-        self.timeout, self.retries, self.pause = timeout, retries, pause
-        self.reached = False  # some server has answered
-
-    def open(self, url, headers=None):
-        if self.base_url:
-            parts = urllib.parse.urlsplit(url)
-            url = self.base_url + parts.path
-        request = urllib.request.Request(
-            url, headers={"User-Agent": "spmmbench", **(headers or {})}
-        )
-        try:
-            response = urllib.request.urlopen(request, timeout=self.timeout)
-        except urllib.error.HTTPError:
-            self.reached = True
-            raise
-        except (urllib.error.URLError, OSError) as error:
-            if is_offline(error) and not self.reached:
-                host = urllib.parse.urlsplit(url).netloc
-                raise NoNetwork(
-                    f"no network: cannot reach {host} ({getattr(error, 'reason', error)})"
-                ) from None
-            raise
-        self.reached = True
-        return response
-
-    def text(self, url):
-        try:
-            with self.open(url) as response:
-                return response.read().decode("utf-8")
-        except urllib.error.HTTPError as error:
-            raise FetchError(f"{url}: HTTP {error.code} {error.reason}") from None
-        except (OSError, http.client.HTTPException, UnicodeDecodeError) as error:
-            raise FetchError(f"{url}: {error}") from None
-
-    def fetch(self, url, part):
-        """Brings `part` to its full length, resuming what is there. Returns the published MD5."""
-        problem = None
-        for attempt in range(self.retries + 1):
-            if attempt:
-                time.sleep(self.pause * 2 ** (attempt - 1))
-            try:
-                return self._attempt(url, part)
-            except urllib.error.HTTPError as error:
-                if error.code == 416:  # the part is as long as the file, or the file has changed
-                    part.unlink(missing_ok=True)
-                elif error.code < 500 and error.code not in (408, 429):
-                    raise FetchError(f"HTTP {error.code} {error.reason}") from None
-                problem = f"HTTP {error.code} {error.reason}"
-            except (OSError, http.client.HTTPException) as error:
-                problem = str(getattr(error, "reason", error)) or type(error).__name__
-        raise FetchError(f"{problem} (after {self.retries + 1} attempts; run again to resume)")
-
-    def _attempt(self, url, part):
-        tag_file = part.with_name(part.name + ".etag")
-        have = part.stat().st_size if part.exists() else 0
-        headers = {}
-        if have:
-            headers["Range"] = f"bytes={have}-"
-            if tag_file.exists():  # a changed file is then sent whole
-                headers["If-Range"] = tag_file.read_text(encoding="utf-8")
-        with self.open(url, headers) as response:
-            resumed = response.status == 206
-            if resumed:
-                match = re.match(
-                    r"bytes (\d+)-\d+/(\d+)", response.headers.get("Content-Range", "")
-                )
-                if not match or int(match[1]) != have:
-                    part.unlink()
-                    raise OSError("the server resumed at another place")
-                total = int(match[2])
-            else:
-                length = response.headers.get("Content-Length")
-                total = int(length) if length else None
-            if response.headers.get("ETag"):
-                with create(tag_file) as file:
-                    file.write(response.headers["ETag"].encode())
-            with create(part, append=resumed) as file:
-                while chunk := response.read(CHUNK):
-                    file.write(chunk)
-            size = part.stat().st_size
-            if total is not None and size != total:
-                raise OSError(f"connection cut at {size} of {total} bytes")
-            tag_file.unlink(missing_ok=True)
-            return published_md5(response.headers)
-
-
-def create(path, append=False):
-    """Opens a file for writing: never through a symlink, never one that others share by name."""
-    if path.is_symlink() or (path.exists() and path.stat().st_nlink > 1):
-        path.unlink()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_APPEND if append else os.O_TRUNC)
-    return os.fdopen(os.open(path, flags, 0o666), "ab" if append else "wb")
-
-
-def replace(temporary, path):
-    """The file is on the disk before it has its name."""
-    with open(temporary, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+# ---------------------------------------------------------------- archives
 
 
 def check_archive(entry, path):
@@ -332,17 +63,6 @@ def check_archive(entry, path):
         raise FetchError(f"the archive has no {entry.name}/{entry.name}.mtx")
     if entry.rows and sizes != [entry.rows, entry.cols]:
         raise FetchError(f"the matrix is {sizes}, the index says {[entry.rows, entry.cols]}")
-
-
-def digest(path, algorithm):
-    state = hashlib.new(algorithm)
-    with open(path, "rb") as file:
-        while chunk := file.read(CHUNK):
-            state.update(chunk)
-    return state.hexdigest()
-
-
-# ---------------------------------------------------------------- other collections
 
 
 def edges_of_archive(entry, path):

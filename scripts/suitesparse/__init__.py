@@ -1,0 +1,1 @@
+"""What fetch_suitesparse.py fetches, and how."""
