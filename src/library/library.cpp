@@ -3,20 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "gpu/backend.hpp"
+#include "library/arguments.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
@@ -69,30 +67,6 @@ spmmbench_status guarded(const Function& function) noexcept {
   }
 }
 
-template <class Struct>
-const Struct& checked(const Struct* given, const char* name) {
-  if (given == nullptr) throw Error(fmt::format("{}: expected one, got NULL", name));
-  if (given->size < sizeof(Struct))
-    throw Error(fmt::format("{}.size is {}: expected sizeof({}), {}", name, given->size, name,
-                            sizeof(Struct)));
-  return *given;
-}
-
-template <class Enum, class Known>
-Enum checked_enum(std::int32_t value, const Known& known, const char* what) {
-  for (const Enum entry : known)
-    if (static_cast<std::int32_t>(entry) == value) return entry;
-  throw Error(fmt::format("{} {}: not one of plugin.h", what, value));
-}
-
-Layout checked_layout(std::int32_t value) {
-  return checked_enum<Layout>(value, std::array{Layout::row_major, Layout::col_major}, "layout");
-}
-
-ElementType checked_element_type(std::int32_t value, const char* what) {
-  return checked_enum<ElementType>(value, kElementTypes, what);
-}
-
 // A device that preparation runs on, made when it is first needed and never destroyed, since what
 // was prepared may live until the program ends. One preparation at a time.
 struct SharedDevice {
@@ -116,116 +90,6 @@ SharedDevice& shared_device(DeviceKind kind) {
     shared.device = open_cuda_device(index);
   }
   return shared;
-}
-
-// Reads an array that lies on the host or on the device.
-class Reader {
- public:
-  Reader(std::int32_t memory, Device& device) : memory_(memory), device_(device) {}
-
-  template <class From>
-  std::vector<From> read(const void* from, std::int64_t count) const {
-    std::vector<From> out(count);
-    const std::size_t bytes = out.size() * sizeof(From);
-    if (count == 0) return out;
-    if (from == nullptr) throw Error("spmmbench_csr: an array is NULL");
-    if (memory_ == SPMMBENCH_CUDA) device_.download(out.data(), from, bytes);
-    else std::memcpy(out.data(), from, bytes);
-    return out;
-  }
-
-  // Indices of either width, as To. `limit`: the largest that is allowed.
-  template <class To>
-  std::vector<To> read_indices(const void* from, std::int64_t count, std::int32_t type,
-                               std::int64_t limit) const {
-    const auto narrow = [&](const auto& wide) {
-      std::vector<To> out(wide.size());
-      for (std::size_t i = 0; i < wide.size(); ++i) {
-        if (wide[i] < 0 || wide[i] > limit)
-          throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]", wide[i], limit));
-        out[i] = static_cast<To>(wide[i]);
-      }
-      return out;
-    };
-    if (type == SPMMBENCH_I32) return narrow(read<std::int32_t>(from, count));
-    if (type == SPMMBENCH_I64) return narrow(read<std::int64_t>(from, count));
-    throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", type));
-  }
-
-  std::vector<float> read_values(const void* from, std::int64_t count, ElementType type) const {
-    return visit_element(type, [&](auto element) {
-      const auto bits = read<typename decltype(element)::Bits>(from, count);
-      std::vector<float> out(bits.size());
-      std::transform(bits.begin(), bits.end(), out.begin(),
-                     [&](auto each) { return element.decode(each); });
-      return out;
-    });
-  }
-
- private:
-  std::int32_t memory_;
-  Device& device_;
-};
-
-void sort_rows(CsrMatrix& a) {
-  std::vector<std::int64_t> order;
-  std::vector<std::int32_t> columns;
-  std::vector<float> values;
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t begin = a.row_ptr[row], end = a.row_ptr[row + 1];
-    if (begin > end || std::is_sorted(a.col_idx.begin() + begin, a.col_idx.begin() + end)) continue;
-    order.resize(end - begin);
-    std::iota(order.begin(), order.end(), begin);
-    std::sort(order.begin(), order.end(),
-              [&](auto x, auto y) { return a.col_idx[x] < a.col_idx[y]; });
-    columns.clear();
-    values.clear();
-    for (const std::int64_t entry : order) {
-      columns.push_back(a.col_idx[entry]);
-      values.push_back(a.values[entry]);
-    }
-    std::copy(columns.begin(), columns.end(), a.col_idx.begin() + begin);
-    std::copy(values.begin(), values.end(), a.values.begin() + begin);
-  }
-}
-
-CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, const Reader& reader) {
-  if (given.rows < 0 || given.nnz < 0 || given.cols < 0 || given.cols > INT32_MAX)
-    throw Error("spmmbench_csr: expected sizes from 0, and cols below 2^31");
-  CsrMatrix a{given.rows, given.cols, {}, {}, {}};
-  a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
-                                                given.nnz);
-  if (a.row_ptr.back() != given.nnz)
-    throw Error(
-        fmt::format("spmmbench_csr: row_ptr ends with {}, nnz is {}", a.row_ptr.back(), given.nnz));
-  a.col_idx = reader.read_indices<std::int32_t>(given.col_idx, given.nnz, given.col_idx_type,
-                                                given.cols - 1);
-  if (given.values == nullptr) {
-    a.values.assign(given.nnz, 1.0F);
-  } else {
-    a.values = reader.read_values(given.values, given.nnz,
-                                  checked_element_type(given.value_type, "value_type"));
-    for (float& value : a.values) value = round_to(precision, value);
-  }
-  sort_rows(a);
-  validate(a);
-  return a;
-}
-
-Options read_options(const char* const* given, const Kernel& kernel) {
-  Options options;
-  for (; given != nullptr && given[0] != nullptr; given += 2) {
-    if (given[1] == nullptr) throw Error(fmt::format("option {} has no value", given[0]));
-    options.set(given[0], given[1]);
-  }
-  check_options(kernel, options);
-  return options;
-}
-
-Shape read_shape(const spmmbench_shape* given) {
-  const spmmbench_shape& shape = checked(given, "spmmbench_shape");
-  if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));
-  return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
 }
 
 void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
@@ -279,7 +143,7 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   const Kernel& kernel = kernel_of(c_kernel);
   const spmmbench_problem& problem = checked(given, "spmmbench_problem");
   const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr");
-  const auto precision = checked_enum<Precision>(problem.precision, kPrecisions, "precision");
+  const auto precision = read_precision(problem.precision);
   if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
     throw Error(fmt::format("spmmbench_csr: memory {}: expected HOST or CUDA", csr.memory));
   if (csr.values == nullptr && csr.nnz > 0 && !kernel.info().binary)
@@ -289,12 +153,8 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   out->shared = &shared_device(kernel.info().device);
   Device& memory =
       csr.memory == SPMMBENCH_CUDA ? *shared_device(DeviceKind::cuda).device : *out->shared->device;
-  const Reader reader(csr.memory, memory);
-  out->a = read_csr(csr, precision, reader);
-  if (csr.row_ids != nullptr) {
-    out->row_ids = reader.read<std::int32_t>(csr.row_ids, csr.rows);
-    validate_permutation(out->row_ids, csr.rows);
-  }
+  out->a = read_csr(csr, precision, memory);
+  out->row_ids = read_row_ids(csr, memory);
   out->orders = make_row_orders(out->a, Spec{"none", {}});
   out->problem.a = &out->a;
   out->problem.row_ids = out->row_ids;
@@ -309,7 +169,7 @@ Problem with_shape(const spmmbench_prepared& prepared, const Shape& shape) {
 }
 
 Support require_support(const spmmbench_prepared& prepared, const Shape& shape) {
-  const Support support =
+  Support support =
       check_support(*prepared.kernel, with_shape(prepared, shape), prepared.shared->device->info());
   if (!support.ok) throw Unsupported(support.reason);
   return support;
@@ -354,37 +214,6 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     pass_on(measured, stages);
     *plan = out.release();
   });
-}
-
-// What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,
-// cp.async, bulk copies, and the addresses and strides of tensor maps.
-constexpr std::size_t kVectorBytes = 16;
-
-// `expected`, with data and ld of `given`.
-DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
-                     DeviceKind kind) {
-  const spmmbench_dense& given = checked(dense, "spmmbench_dense");
-  DenseView view = expected;
-  view.data = given.data;
-  view.ld = given.ld;
-  if (given.rows != view.rows || given.cols != view.cols ||
-      given.layout != static_cast<std::int32_t>(view.layout) ||
-      given.type != static_cast<std::int32_t>(view.type))
-    throw Error(fmt::format("{} is {} x {}, layout {}, type {}: the plan expects {} x {}, {}, {}",
-                            name, given.rows, given.cols, given.layout, given.type, view.rows,
-                            view.cols, static_cast<int>(view.layout), static_cast<int>(view.type)));
-  if (view.ld < view.line_length())
-    throw Error(
-        fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
-  if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
-  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVectorBytes : bytes_of(view.type);
-  if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
-    throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
-  if (kind == DeviceKind::cuda && view.lines() > 1 &&
-      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVectorBytes != 0)
-    throw Error(
-        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVectorBytes));
-  return view;
 }
 
 spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,

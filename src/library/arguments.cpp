@@ -1,0 +1,176 @@
+#include "library/arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+namespace spmmbench {
+namespace {
+
+template <class Enum, class Known>
+Enum checked_enum(std::int32_t value, const Known& known, const char* what) {
+  for (const Enum entry : known)
+    if (static_cast<std::int32_t>(entry) == value) return entry;
+  throw Error(fmt::format("{} {}: not one of plugin.h", what, value));
+}
+
+Layout checked_layout(std::int32_t value) {
+  return checked_enum<Layout>(value, std::array{Layout::row_major, Layout::col_major}, "layout");
+}
+
+ElementType checked_element_type(std::int32_t value, const char* what) {
+  return checked_enum<ElementType>(value, kElementTypes, what);
+}
+
+// Reads an array that lies on the host or on the device.
+class Reader {
+ public:
+  Reader(std::int32_t memory, Device& device) : memory_(memory), device_(device) {}
+
+  template <class From>
+  std::vector<From> read(const void* from, std::int64_t count) const {
+    std::vector<From> out(count);
+    const std::size_t bytes = out.size() * sizeof(From);
+    if (count == 0) return out;
+    if (from == nullptr) throw Error("spmmbench_csr: an array is NULL");
+    if (memory_ == SPMMBENCH_CUDA) device_.download(out.data(), from, bytes);
+    else std::memcpy(out.data(), from, bytes);
+    return out;
+  }
+
+  // Indices of either width, as To. `limit`: the largest that is allowed.
+  template <class To>
+  std::vector<To> read_indices(const void* from, std::int64_t count, std::int32_t type,
+                               std::int64_t limit) const {
+    const auto narrow = [&](const auto& wide) {
+      std::vector<To> out(wide.size());
+      for (std::size_t i = 0; i < wide.size(); ++i) {
+        if (wide[i] < 0 || wide[i] > limit)
+          throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]", wide[i], limit));
+        out[i] = static_cast<To>(wide[i]);
+      }
+      return out;
+    };
+    if (type == SPMMBENCH_I32) return narrow(read<std::int32_t>(from, count));
+    if (type == SPMMBENCH_I64) return narrow(read<std::int64_t>(from, count));
+    throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", type));
+  }
+
+  std::vector<float> read_values(const void* from, std::int64_t count, ElementType type) const {
+    return visit_element(type, [&](auto element) {
+      const auto bits = read<typename decltype(element)::Bits>(from, count);
+      std::vector<float> out(bits.size());
+      std::transform(bits.begin(), bits.end(), out.begin(),
+                     [&](auto each) { return element.decode(each); });
+      return out;
+    });
+  }
+
+ private:
+  std::int32_t memory_;
+  Device& device_;
+};
+
+void sort_rows(CsrMatrix& a) {
+  std::vector<std::int64_t> order;
+  std::vector<std::int32_t> columns;
+  std::vector<float> values;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t begin = a.row_ptr[row], end = a.row_ptr[row + 1];
+    if (begin > end || std::is_sorted(a.col_idx.begin() + begin, a.col_idx.begin() + end)) continue;
+    order.resize(end - begin);
+    std::iota(order.begin(), order.end(), begin);
+    std::sort(order.begin(), order.end(),
+              [&](auto x, auto y) { return a.col_idx[x] < a.col_idx[y]; });
+    columns.clear();
+    values.clear();
+    for (const std::int64_t entry : order) {
+      columns.push_back(a.col_idx[entry]);
+      values.push_back(a.values[entry]);
+    }
+    std::copy(columns.begin(), columns.end(), a.col_idx.begin() + begin);
+    std::copy(values.begin(), values.end(), a.values.begin() + begin);
+  }
+}
+
+}  // namespace
+
+CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory) {
+  if (given.rows < 0 || given.nnz < 0 || given.cols < 0 || given.cols > INT32_MAX)
+    throw Error("spmmbench_csr: expected sizes from 0, and cols below 2^31");
+  const Reader reader(given.memory, memory);
+  CsrMatrix a{given.rows, given.cols, {}, {}, {}};
+  a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
+                                                given.nnz);
+  if (a.row_ptr.back() != given.nnz)
+    throw Error(
+        fmt::format("spmmbench_csr: row_ptr ends with {}, nnz is {}", a.row_ptr.back(), given.nnz));
+  a.col_idx = reader.read_indices<std::int32_t>(given.col_idx, given.nnz, given.col_idx_type,
+                                                given.cols - 1);
+  if (given.values == nullptr) {
+    a.values.assign(given.nnz, 1.0F);
+  } else {
+    a.values = reader.read_values(given.values, given.nnz,
+                                  checked_element_type(given.value_type, "value_type"));
+    for (float& value : a.values) value = round_to(precision, value);
+  }
+  sort_rows(a);
+  validate(a);
+  return a;
+}
+
+std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memory) {
+  if (given.row_ids == nullptr) return {};
+  auto row_ids = Reader(given.memory, memory).read<std::int32_t>(given.row_ids, given.rows);
+  validate_permutation(row_ids, given.rows);
+  return row_ids;
+}
+
+Precision read_precision(std::int32_t precision) {
+  return checked_enum<Precision>(precision, kPrecisions, "precision");
+}
+
+Shape read_shape(const spmmbench_shape* given) {
+  const spmmbench_shape& shape = checked(given, "spmmbench_shape");
+  if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));
+  return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
+}
+
+Options read_options(const char* const* given, const Kernel& kernel) {
+  Options options;
+  for (; given != nullptr && given[0] != nullptr; given += 2) {
+    if (given[1] == nullptr) throw Error(fmt::format("option {} has no value", given[0]));
+    options.set(given[0], given[1]);
+  }
+  check_options(kernel, options);
+  return options;
+}
+
+DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
+                     DeviceKind kind) {
+  const spmmbench_dense& given = checked(dense, "spmmbench_dense");
+  DenseView view = expected;
+  view.data = given.data;
+  view.ld = given.ld;
+  if (given.rows != view.rows || given.cols != view.cols ||
+      given.layout != static_cast<std::int32_t>(view.layout) ||
+      given.type != static_cast<std::int32_t>(view.type))
+    throw Error(fmt::format("{} is {} x {}, layout {}, type {}: the plan expects {} x {}, {}, {}",
+                            name, given.rows, given.cols, given.layout, given.type, view.rows,
+                            view.cols, static_cast<int>(view.layout), static_cast<int>(view.type)));
+  if (view.ld < view.line_length())
+    throw Error(
+        fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
+  if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
+  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVectorBytes : bytes_of(view.type);
+  if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
+    throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
+  if (kind == DeviceKind::cuda && view.lines() > 1 &&
+      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVectorBytes != 0)
+    throw Error(
+        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVectorBytes));
+  return view;
+}
+
+}  // namespace spmmbench

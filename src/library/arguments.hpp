@@ -1,0 +1,45 @@
+#pragma once
+// What callers of the C interface pass, checked and in the types of the library. A function throws
+// Error, which says what was expected, for what plugin.h does not allow.
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/plugin.h"
+
+namespace spmmbench {
+
+template <class Struct>
+const Struct& checked(const Struct* given, const char* name) {
+  if (given == nullptr) throw Error(fmt::format("{}: expected one, got NULL", name));
+  if (given->size < sizeof(Struct))
+    throw Error(fmt::format("{}.size is {}: expected sizeof({}), {}", name, given->size, name,
+                            sizeof(Struct)));
+  return *given;
+}
+
+Precision read_precision(std::int32_t precision);
+Shape read_shape(const spmmbench_shape* given);
+// Name and value in turn, ended by a null.
+Options read_options(const char* const* given, const Kernel& kernel);
+
+// Arrays of SPMMBENCH_CUDA are read through `memory`. The columns of a row are sorted, and values
+// are rounded to `precision`.
+CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory);
+// None where none are given.
+std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memory);
+
+// What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,
+// cp.async, bulk copies, and the addresses and strides of tensor maps.
+constexpr std::size_t kVectorBytes = 16;
+
+// `expected`, with data and ld of what is given.
+DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
+                     DeviceKind kind);
+
+}  // namespace spmmbench
