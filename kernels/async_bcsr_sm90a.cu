@@ -3,18 +3,17 @@
 // moved from the producer to them. B's tile is fetched once for two unit rows of 64; C leaves by
 // TMA.
 //
-// The device side is in async_bcsr/kernel.cuh; here are the variants, the choice among them and the
-// plan. The paper's ablations are options: producer, specialise, stages, grid, cluster.
+// The device side is in async_bcsr/kernel.cuh, the variants, the options and the choice among them
+// in async_bcsr/choice.cuh; here is the plan. The paper's ablations are options: producer,
+// specialise, stages, grid, cluster.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <optional>
-#include <string_view>
 
+#include "async_bcsr/choice.cuh"
 #include "async_bcsr/kernel.cuh"
 #include "async_bcsr/work.hpp"
 #include "common/upload_values.hpp"
@@ -29,166 +28,11 @@ namespace spmmbench {
 namespace {
 
 namespace bcsr = async_bcsr;
-using bcsr::Loader;
 
-constexpr std::int64_t kManyTiles = 16;  // tiles of N from which on one more matters little
-// Below this share of nonzeros, pairs of CTAs share too few tiles of A to gain by it, and narrower
-// bands of B gain more.
-constexpr double kFewNonzeros = 0.125;
 // A band of B that stays in L2 beside the streams of A and C, and the widest that gained.
 constexpr std::int64_t kBandBytes = std::int64_t{10} << 20;
 constexpr std::int64_t kBandColumns = 1024;
 constexpr std::int64_t kSmallStored = std::int64_t{1} << 26;  // entries; never refused for fill
-
-// ---- Variants ----------------------------------------------------------------------------------
-
-struct Variant {
-  Precision precision;
-  Layout layout_b;
-  int tile_n;
-  Loader loader;
-  bool specialised;
-  int cluster;
-  void (*kernel)(CUtensorMap, CUtensorMap, CUtensorMap, bcsr::Arguments);
-  int threads, stage_bytes, staging_bytes, blocks_per_sm;
-
-  int max_stages(std::size_t shared_per_block) const {
-    constexpr int kReserved = 1024;  // by the system, per CTA
-    const int block = (static_cast<int>(shared_per_block) + kReserved) / blocks_per_sm - kReserved;
-    return std::min((block - bcsr::Ring::bytes(0, staging_bytes, 0)) / stage_bytes,
-                    bcsr::kMaxStages);
-  }
-};
-
-constexpr Precision precision_of(__half) { return Precision::fp16; }
-constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
-constexpr Precision precision_of(ptx::Tf32) { return Precision::tf32; }
-
-template <class S>
-Variant variant() {
-  return {precision_of(typename S::Input{}),
-          S::kLayoutB,
-          S::kTileN,
-          S::kLoader,
-          S::kSpecialised,
-          S::kCluster,
-          bcsr::kernel<S>,
-          S::kThreads,
-          S::kStageBytes,
-          S::kStagingBytes,
-          S::kBlocksPerSm};
-}
-
-template <class Input, Layout kLayoutB>
-void add_shapes(std::vector<Variant>& out) {
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 64>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 128>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 256>>());
-  out.push_back(variant<bcsr::Shape<Input, kLayoutB, 256, 2>>());
-}
-
-const std::vector<Variant>& variants() {
-  static const std::vector<Variant> all = [] {
-    std::vector<Variant> out;
-    add_shapes<__half, Layout::row_major>(out);
-    add_shapes<__half, Layout::col_major>(out);
-    add_shapes<__nv_bfloat16, Layout::row_major>(out);
-    add_shapes<__nv_bfloat16, Layout::col_major>(out);
-    add_shapes<ptx::Tf32, Layout::col_major>(out);
-    constexpr Layout kRow = Layout::row_major;
-    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());
-    out.push_back(variant<bcsr::Shape<__half, kRow, 256, 1, Loader::tma, false>>());
-    return out;
-  }();
-  return all;
-}
-
-// ---- Options -----------------------------------------------------------------------------------
-
-struct Block {
-  int rows, cols;
-};
-
-constexpr int kMostBlock = 1024;  // rows and columns
-
-// "64" or "128x64"; none for anything else.
-std::optional<Block> parse_block(const std::string& text) {
-  const auto size = [](std::string_view digits) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-    return whole && value <= kMostBlock ? value : 0;
-  };
-  const std::size_t cross = text.find('x');
-  const std::string_view all = text;
-  const Block block{size(all.substr(0, cross)),
-                    size(cross == std::string::npos ? all : all.substr(cross + 1))};
-  if (block.rows < 1 || block.cols < 1) return std::nullopt;
-  return block;
-}
-
-const auto kBlock =
-    text_option("block", "64x64",
-                {fmt::format("ROWSxCOLUMNS, each from 1 to {}", kMostBlock),
-                 [](const std::string& text) { return parse_block(text).has_value(); },
-                 {"64", "128x64", "1024x1024"}},
-                "stored blocks: multiples of 64x64 (tf32: of 64x32)");
-const auto kTileN = auto_choice_option<int>("tile_n", {"64", "128", "256"}, "columns of C per CTA");
-const auto kGroup =
-    choice_option("group", "overlap", {"overlap", "consecutive"},
-                  "unit rows that share A's steps; overlap: those with most common columns");
-const auto kStages = auto_integer_option("stages", 1, bcsr::kMaxStages, "stages of the ring");
-constexpr int kUsualStages = 4;
-const auto kGrid =
-    choice_option("grid", "persistent", {"persistent", "static"}, "static: one CTA per block of C");
-const auto kSwath = auto_integer_option<std::int64_t>(
-    "swath", 1, INT32_MAX, "width of the bands of C taken in turn, in cluster * tile_n columns");
-const auto kProducer =
-    choice_option("producer", "tma", {"tma", "cp_async"}, "instruction that fills the ring");
-const auto kSpecialise = flag_option("specialise", true, "0: consumers issue the loads themselves");
-const auto kCluster =
-    auto_integer_option("cluster", 1, 2, "2: pairs of CTAs share A's tiles by multicast; 1: none");
-const auto kMinFill =
-    real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large blocked matrices");
-
-int step_columns(Precision precision) {
-  return bcsr::kLineBytes / static_cast<int>(bytes_of(storage_type(precision)));
-}
-
-// B as the kernel reads it: wgmma wants 32-bit operands K-major.
-Layout kernel_layout(const Problem& problem) {
-  return problem.precision == Precision::tf32 ? Layout::col_major : problem.layout;
-}
-
-// Null when there is none.
-const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
-  const Options& o = problem.options;
-  const Loader loader = kProducer(o) == "tma" ? Loader::tma : Loader::cp_async;
-  const bool specialised = kSpecialise(o);
-  for (const Variant& v : variants())
-    if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
-        v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
-        v.cluster == cluster)
-      return &v;
-  return nullptr;
-}
-
-// The shape asked for, else by N. Null when no variant has the requested combination.
-const Variant* choose_variant(const Problem& problem) {
-  const Options& o = problem.options;
-  const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
-  const int tile_n = kTileN(o).value_or(wide);
-  if (const auto cluster = kCluster(o)) return find_variant(problem, tile_n, *cluster);
-  // A second tile that lies outside of C costs more than the multicast saves.
-  const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
-  const bool few =
-      static_cast<double>(problem.nnz()) <
-      kFewNonzeros * static_cast<double>(problem.m()) * static_cast<double>(problem.k());
-  const Variant* const pairs =
-      !few && (tiles % 2 == 0 || tiles >= kManyTiles) ? find_variant(problem, tile_n, 2) : nullptr;
-  return pairs != nullptr ? pairs : find_variant(problem, tile_n, 1);
-}
 
 // ---- Plan --------------------------------------------------------------------------------------
 
@@ -213,26 +57,26 @@ __global__ void transpose(DenseView b, DenseView out) {
 // A in blocks, on the device. It is the same for every shape of B and C.
 struct BlockedA {
   BlockedA(const SparseOperand& operand, const Options& o, Device& device, StageTimer& stages)
-      : a(operand), options(o), block(*parse_block(kBlock(o))) {
+      : a(operand), options(o), block(*bcsr::parse_block(bcsr::kBlock(o))) {
     const ElementType type = storage_type(a.precision);
-    Bcsr bcsr;
+    Bcsr blocks;
     {
       const auto timed = stages.scope("build");
-      bcsr = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block.rows, block.cols));
+      blocks = Bcsr::build(*a.a, BcsrPattern::build(*a.a, block.rows, block.cols));
       groups = BcsrGroups::build(
-          bcsr.pattern, step_columns(a.precision),
-          kGroup(o) == "overlap" ? BcsrGrouping::overlap : BcsrGrouping::consecutive);
-      stats = bcsr.pattern.stats(static_cast<int>(bytes_of(type)));
+          blocks.pattern, bcsr::step_columns(a.precision),
+          bcsr::kGroup(o) == "overlap" ? BcsrGrouping::overlap : BcsrGrouping::consecutive);
+      stats = blocks.pattern.stats(static_cast<int>(bytes_of(type)));
     }
     const auto timed = stages.scope("upload");
-    if (bcsr.values.empty()) bcsr.values.resize(block.rows * block.cols);  // for the tensor map
-    values = upload_values(device, bcsr.values, type);
+    if (blocks.values.empty()) blocks.values.resize(block.rows * block.cols);  // for the tensor map
+    values = upload_values(device, blocks.values, type);
     steps = device.upload(bcsr::both_ways(groups.steps));
     const std::array<std::uint64_t, 2> extents{static_cast<std::uint64_t>(block.cols),
-                                               bcsr.values.size() / block.cols};
+                                               blocks.values.size() / block.cols};
     const std::array<std::uint64_t, 1> strides{block.cols * bytes_of(type)};
-    const std::array<std::uint32_t, 2> box{static_cast<std::uint32_t>(step_columns(a.precision)),
-                                           bcsr::kUnitRows};
+    const std::array<std::uint32_t, 2> box{
+        static_cast<std::uint32_t>(bcsr::step_columns(a.precision)), bcsr::kUnitRows};
     map = make_tensor_map(values.data(), type, extents, strides, box,
                           {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     device.synchronize();
@@ -240,7 +84,7 @@ struct BlockedA {
 
   SparseOperand a;
   Options options;
-  Block block;
+  bcsr::Block block;
   BcsrGroups groups;
   FormatStats stats;
   Buffer values, steps;
@@ -250,13 +94,13 @@ struct BlockedA {
 class AsyncBcsrPlan final : public Plan {
  public:
   AsyncBcsrPlan(const BlockedA& a, const Problem& problem, Device& device, StageTimer& stages)
-      : a_(a), variant_(*choose_variant(problem)) {
+      : a_(a), variant_(*bcsr::choose_variant(problem)) {
     const Options& o = problem.options;
     const ElementType type = storage_type(problem.precision);
     const std::int64_t n_tiles =
         (problem.n + variant_.tile_n * variant_.cluster - 1) / (variant_.tile_n * variant_.cluster);
-    stages_ = kStages(o).value_or(
-        std::min(kUsualStages, variant_.max_stages(device.info().shared_per_block)));
+    stages_ = bcsr::kStages(o).value_or(
+        std::min(bcsr::kUsualStages, variant_.max_stages(device.info().shared_per_block)));
 
     shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
@@ -267,10 +111,10 @@ class AsyncBcsrPlan final : public Plan {
     std::vector<std::int32_t> work_ptr;
     {
       const auto timed = stages.scope("build");
-      const std::int64_t swath = kSwath(o).value_or(default_swath(problem.k(), type));
+      const std::int64_t swath = bcsr::kSwath(o).value_or(default_swath(problem.k(), type));
       work = bcsr::launch_order(a.groups, n_tiles, swath);
       clusters_ = static_cast<int>(work.size());
-      if (kGrid(o) == "persistent") {
+      if (bcsr::kGrid(o) == "persistent") {
         clusters_ = std::min(resident_clusters(), clusters_);
         bcsr::Schedule schedule = bcsr::make_schedule(a.groups, work, variant_.tile_n, clusters_);
         work.swap(schedule.work);
@@ -370,7 +214,8 @@ class AsyncBcsrPlan final : public Plan {
     std::int64_t blocks = 0;
     for (std::int64_t g = 0; g < groups.groups(); ++g) blocks += groups.blocks(g);
     const auto columns = static_cast<double>(n_tiles * variant_.cluster * variant_.tile_n);
-    const double tile_flops = 2.0 * bcsr::kUnitRows * step_columns(problem.precision) * columns;
+    const double tile_flops =
+        2.0 * bcsr::kUnitRows * bcsr::step_columns(problem.precision) * columns;
     report_.issued_flops = static_cast<double>(blocks) * tile_flops;
     report_.metrics["steps"] = static_cast<double>(groups.steps.size());
     report_.metrics["unit_blocks_per_step"] =
@@ -411,7 +256,7 @@ class AsyncBcsrPlan final : public Plan {
   }
 
   const BlockedA& a_;
-  const Variant& variant_;
+  const bcsr::Variant& variant_;
   int stages_ = 0;
   int clusters_ = 0;
   int shared_bytes_ = 0;
@@ -452,32 +297,33 @@ class AsyncBcsr final : public Kernel {
     info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.accumulation = Accumulation::fp32_tensor_core;
-    info_.options = {kBlock, kTileN,    kGroup,      kStages,  kGrid,
-                     kSwath, kProducer, kSpecialise, kCluster, kMinFill};
+    info_.options = {bcsr::kBlock,   bcsr::kTileN,  bcsr::kGroup,    bcsr::kStages,
+                     bcsr::kGrid,    bcsr::kSwath,  bcsr::kProducer, bcsr::kSpecialise,
+                     bcsr::kCluster, bcsr::kMinFill};
   }
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Options& o = problem.options;
-    const Block block = *parse_block(kBlock(o));
-    const int unit_k = step_columns(problem.precision);
+    const bcsr::Block block = *bcsr::parse_block(bcsr::kBlock(o));
+    const int unit_k = bcsr::step_columns(problem.precision);
     if (block.rows % bcsr::kUnitRows != 0 || block.cols % unit_k != 0)
       return Support::no(fmt::format(
           "wgmma takes 64 rows and 128 bytes of k: blocks of {}x{} are packed in block={}x{}",
           block.rows, block.cols, (block.rows + 63) / 64 * 64,
           (block.cols + unit_k - 1) / unit_k * unit_k));
-    const Variant* const variant = choose_variant(problem);
+    const bcsr::Variant* const variant = bcsr::choose_variant(problem);
     if (variant == nullptr)
       return Support::no("no variant with this tile_n, producer, specialise and cluster");
     const int max_stages = variant->max_stages(device.shared_per_block);
-    if (kStages(o).value_or(1) > max_stages)
+    if (bcsr::kStages(o).value_or(1) > max_stages)
       return Support::no(fmt::format("shared memory holds {} stages of {} bytes", max_stages,
                                      variant->stage_bytes));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block.rows, block.cols);
     const double fill = pattern.blocks() == 0 ? 1
                                               : static_cast<double>(pattern.nnz) /
                                                     static_cast<double>(pattern.stored());
-    if (pattern.stored() > kSmallStored && fill < kMinFill(o))
+    if (pattern.stored() > kSmallStored && fill < bcsr::kMinFill(o))
       return Support::no(fmt::format("{}x{} blocks would be {:.2g} % full (min_fill)", block.rows,
                                      block.cols, 100 * fill));
     if (pattern.blocks() * block.rows > INT32_MAX)
@@ -487,7 +333,7 @@ class AsyncBcsr final : public Kernel {
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
     // 16 bytes a step, both ways.
     std::int64_t bytes = pattern.stored() * type_bytes + 32 * steps + 32 * work;
-    if (kernel_layout(problem) != problem.layout)
+    if (bcsr::kernel_layout(problem) != problem.layout)
       bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
     return Support::yes(static_cast<std::size_t>(bytes));
   }

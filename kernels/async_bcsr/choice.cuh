@@ -1,0 +1,174 @@
+#pragma once
+// The variants of async_bcsr's kernel, its options and the choice among the variants.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async_bcsr/kernel.cuh"
+#include "spmmbench/option.hpp"
+#include "spmmbench/problem.hpp"
+
+namespace spmmbench::async_bcsr {
+
+constexpr std::int64_t kManyTiles = 16;  // tiles of N from which on one more matters little
+// Below this share of nonzeros, pairs of CTAs share too few tiles of A to gain by it, and narrower
+// bands of B gain more.
+constexpr double kFewNonzeros = 0.125;
+
+// ---- Variants ----------------------------------------------------------------------------------
+
+struct Variant {
+  Precision precision;
+  Layout layout_b;
+  int tile_n;
+  Loader loader;
+  bool specialised;
+  int cluster;
+  void (*kernel)(CUtensorMap, CUtensorMap, CUtensorMap, Arguments);
+  int threads, stage_bytes, staging_bytes, blocks_per_sm;
+
+  int max_stages(std::size_t shared_per_block) const {
+    constexpr int kReserved = 1024;  // by the system, per CTA
+    const int block = (static_cast<int>(shared_per_block) + kReserved) / blocks_per_sm - kReserved;
+    return std::min((block - Ring::bytes(0, staging_bytes, 0)) / stage_bytes, kMaxStages);
+  }
+};
+
+constexpr Precision precision_of(__half) { return Precision::fp16; }
+constexpr Precision precision_of(__nv_bfloat16) { return Precision::bf16; }
+constexpr Precision precision_of(ptx::Tf32) { return Precision::tf32; }
+
+template <class S>
+Variant variant() {
+  return {precision_of(typename S::Input{}),
+          S::kLayoutB,
+          S::kTileN,
+          S::kLoader,
+          S::kSpecialised,
+          S::kCluster,
+          kernel<S>,
+          S::kThreads,
+          S::kStageBytes,
+          S::kStagingBytes,
+          S::kBlocksPerSm};
+}
+
+template <class Input, Layout kLayoutB>
+void add_shapes(std::vector<Variant>& out) {
+  out.push_back(variant<Shape<Input, kLayoutB, 64>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 128>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 256>>());
+  out.push_back(variant<Shape<Input, kLayoutB, 256, 2>>());
+}
+
+inline const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = [] {
+    std::vector<Variant> out;
+    add_shapes<__half, Layout::row_major>(out);
+    add_shapes<__half, Layout::col_major>(out);
+    add_shapes<__nv_bfloat16, Layout::row_major>(out);
+    add_shapes<__nv_bfloat16, Layout::col_major>(out);
+    add_shapes<ptx::Tf32, Layout::col_major>(out);
+    constexpr Layout kRow = Layout::row_major;
+    out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, true>>());
+    out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::cp_async, false>>());
+    out.push_back(variant<Shape<__half, kRow, 256, 1, Loader::tma, false>>());
+    return out;
+  }();
+  return all;
+}
+
+// ---- Options -----------------------------------------------------------------------------------
+
+struct Block {
+  int rows, cols;
+};
+
+constexpr int kMostBlock = 1024;  // rows and columns
+
+// "64" or "128x64"; none for anything else.
+inline std::optional<Block> parse_block(const std::string& text) {
+  const auto size = [](std::string_view digits) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+    return whole && value <= kMostBlock ? value : 0;
+  };
+  const std::size_t cross = text.find('x');
+  const std::string_view all = text;
+  const Block block{size(all.substr(0, cross)),
+                    size(cross == std::string::npos ? all : all.substr(cross + 1))};
+  if (block.rows < 1 || block.cols < 1) return std::nullopt;
+  return block;
+}
+
+const auto kBlock =
+    text_option("block", "64x64",
+                {fmt::format("ROWSxCOLUMNS, each from 1 to {}", kMostBlock),
+                 [](const std::string& text) { return parse_block(text).has_value(); },
+                 {"64", "128x64", "1024x1024"}},
+                "stored blocks: multiples of 64x64 (tf32: of 64x32)");
+const auto kTileN = auto_choice_option<int>("tile_n", {"64", "128", "256"}, "columns of C per CTA");
+const auto kGroup =
+    choice_option("group", "overlap", {"overlap", "consecutive"},
+                  "unit rows that share A's steps; overlap: those with most common columns");
+const auto kStages = auto_integer_option("stages", 1, kMaxStages, "stages of the ring");
+constexpr int kUsualStages = 4;
+const auto kGrid =
+    choice_option("grid", "persistent", {"persistent", "static"}, "static: one CTA per block of C");
+const auto kSwath = auto_integer_option<std::int64_t>(
+    "swath", 1, INT32_MAX, "width of the bands of C taken in turn, in cluster * tile_n columns");
+const auto kProducer =
+    choice_option("producer", "tma", {"tma", "cp_async"}, "instruction that fills the ring");
+const auto kSpecialise = flag_option("specialise", true, "0: consumers issue the loads themselves");
+const auto kCluster =
+    auto_integer_option("cluster", 1, 2, "2: pairs of CTAs share A's tiles by multicast; 1: none");
+const auto kMinFill =
+    real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large blocked matrices");
+
+inline int step_columns(Precision precision) {
+  return kLineBytes / static_cast<int>(bytes_of(storage_type(precision)));
+}
+
+// B as the kernel reads it: wgmma wants 32-bit operands K-major.
+inline Layout kernel_layout(const Problem& problem) {
+  return problem.precision == Precision::tf32 ? Layout::col_major : problem.layout;
+}
+
+// Null when there is none.
+inline const Variant* find_variant(const Problem& problem, int tile_n, int cluster) {
+  const Options& o = problem.options;
+  const Loader loader = kProducer(o) == "tma" ? Loader::tma : Loader::cp_async;
+  const bool specialised = kSpecialise(o);
+  for (const Variant& v : variants())
+    if (v.precision == problem.precision && v.layout_b == kernel_layout(problem) &&
+        v.tile_n == tile_n && v.loader == loader && v.specialised == specialised &&
+        v.cluster == cluster)
+      return &v;
+  return nullptr;
+}
+
+// The shape asked for, else by N. Null when no variant has the requested combination.
+inline const Variant* choose_variant(const Problem& problem) {
+  const Options& o = problem.options;
+  const int wide = problem.n > 128 ? 256 : problem.n > 64 ? 128 : 64;
+  const int tile_n = kTileN(o).value_or(wide);
+  if (const auto cluster = kCluster(o)) return find_variant(problem, tile_n, *cluster);
+  // A second tile that lies outside of C costs more than the multicast saves.
+  const std::int64_t tiles = (problem.n + tile_n - 1) / tile_n;
+  const bool few =
+      static_cast<double>(problem.nnz()) <
+      kFewNonzeros * static_cast<double>(problem.m()) * static_cast<double>(problem.k());
+  const Variant* const pairs =
+      !few && (tiles % 2 == 0 || tiles >= kManyTiles) ? find_variant(problem, tile_n, 2) : nullptr;
+  return pairs != nullptr ? pairs : find_variant(problem, tile_n, 1);
+}
+
+}  // namespace spmmbench::async_bcsr
