@@ -1,37 +1,23 @@
 // The rates of a device that predictions divide by: given, kept or measured.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "cache_fixture.hpp"
 #include "fake_device.hpp"
-#include "select/cache.hpp"
 #include "select/device_model.hpp"
 #include "select/device_rates.hpp"
 
 namespace spmmbench {
 namespace {
 
-class Rates : public ::testing::Test {
+class Rates : public test::CacheTest {
  protected:
   void SetUp() override {
-    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("spmmbench_rates_" + std::to_string(getpid()) + "_" + name);
     device_.device_info.kind = DeviceKind::cuda;
-    device_.device_info.name = name;
+    // A name of its own, since the process keeps the rates of every device.
+    device_.device_info.name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     device_.device_info.sm_count = 66;
     device_.device_info.driver_version = "1";
-  }
-  void TearDown() override {
-    set_cache_folder("");
-    std::filesystem::remove_all(folder_);
   }
 
   DeviceRates rates() {
@@ -41,16 +27,8 @@ class Rates : public ::testing::Test {
   }
   // As in another process.
   void forget() { set_rates(device_.device_info, {}); }
-  std::filesystem::path only_file() const {
-    std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_))
-      found.push_back(entry.path());
-    EXPECT_EQ(found.size(), 1U);
-    return found.at(0);
-  }
 
   FakeDevice device_;
-  std::filesystem::path folder_;
   int measured_ = 0;
 };
 
@@ -74,7 +52,7 @@ TEST_F(Rates, OfTheParentProcessAreNotMeasuredAgain) {
 }
 
 TEST_F(Rates, WithoutCublasAreKnownButForTheDenseOne) {
-  set_cache_folder(folder_);
+  set_cache_folder(folder());
   int gathers = 0;
   const auto none = [](Device&) { return 0.0; };
   for (int i = 0; i < 2; ++i) {
@@ -84,7 +62,7 @@ TEST_F(Rates, WithoutCublasAreKnownButForTheDenseOne) {
     EXPECT_EQ(known.dense_flops_per_second, 0);
   }
   EXPECT_EQ(gathers, 1);
-  EXPECT_FALSE(std::filesystem::exists(folder_)) << "half of an entry is not kept";
+  EXPECT_TRUE(files().empty()) << "half of an entry is not kept";
 }
 
 TEST_F(Rates, OfTheHostAreItsCopyAlone) {
@@ -95,7 +73,7 @@ TEST_F(Rates, OfTheHostAreItsCopyAlone) {
 }
 
 TEST_F(Rates, AreReadFromTheCacheInAnotherProcess) {
-  set_cache_folder(folder_);
+  set_cache_folder(folder());
   rates();
   forget();
   EXPECT_EQ(rates().gather_bytes_per_second, 3e12);
@@ -107,44 +85,21 @@ TEST_F(Rates, AreReadFromTheCacheInAnotherProcess) {
 }
 
 TEST_F(Rates, AFileThatCannotBeUsedCostsOneWarningAndIsReplaced) {
-  set_cache_folder(folder_);
+  set_cache_folder(folder());
   rates();
-  const std::filesystem::path name = only_file().filename();
-  std::string good;
-  std::getline(std::ifstream(folder_ / name), good, '\0');
-  const auto with = [&](const std::string& old, const std::string& fresh) {
-    std::string text = good;
-    const std::size_t at = text.find(old);
-    EXPECT_NE(at, std::string::npos) << old;
-    return text.replace(at, old.size(), fresh);
-  };
-  const std::vector<std::string> bad = {
-      "",
-      "{",
-      good.substr(0, good.size() / 2),
-      with("\"sms\": \"66\"", "\"sms\": \"67\""),  // of another device
-      with("gather_bytes_per_second", "gather"),
-      with("3000000000000", "-3"),
-      with("3000000000000", "nan"),
-      with("3000000000000", "3e12 "),
-  };
-  for (const std::string& text : bad) {
-    const auto place = folder_ / std::to_string(&text - bad.data());
-    std::filesystem::create_directories(place);
-    std::ofstream(place / name) << text;
-    set_cache_folder(place);
+  const auto measured_by_rates = [this](int expected) {
     measured_ = 0;
-    ::testing::internal::CaptureStderr();
     forget();
     EXPECT_EQ(rates().gather_bytes_per_second, 3e12);
-    EXPECT_EQ(measured_, 2) << text;
-    const std::string said = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << text << said;
-    EXPECT_NE(said.find(name.string()), std::string::npos) << said;
-    forget();
-    rates();
-    EXPECT_EQ(measured_, 2) << "the file was replaced";
-  }
+    EXPECT_EQ(measured_, expected);
+  };
+  expect_replaced(
+      {{"\"sms\": \"66\"", "\"sms\": \"67\""},  // of another device
+       {"gather_bytes_per_second", "gather"},
+       {"3000000000000", "-3"},
+       {"3000000000000", "nan"},
+       {"3000000000000", "3e12 "}},
+      [&] { measured_by_rates(2); }, [&] { measured_by_rates(0); });
 }
 
 TEST_F(Rates, ModelFollowsWhatWasMeasuredAndElseAnH200) {

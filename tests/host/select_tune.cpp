@@ -1,38 +1,25 @@
 // What `auto?tune` remembers, and the features of a matrix.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <fstream>
-#include <functional>
 #include <limits>
-#include <string>
 #include <vector>
 
+#include "cache_fixture.hpp"
 #include "matrices.hpp"
-#include "select/cache.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
 
 namespace spmmbench {
 namespace {
 
-class Remembering : public ::testing::Test {
+class Remembering : public test::CacheTest {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("spmmbench_cache_" + std::to_string(getpid()) + "_" +
-               ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    set_cache_folder((folder_ / "made").string());
-  }
-  void TearDown() override {
-    set_cache_folder("");
-    std::filesystem::remove_all(folder_);
-  }
+  void SetUp() override { set_cache_folder(folder()); }
 
   // The times of "a", "b" and "c"; counts what is measured.
   Tuned tuned(const CacheEntry& key, double budget_ms = 1e6) {
@@ -44,21 +31,8 @@ class Remembering : public ::testing::Test {
         },
         budget_ms, key);
   }
-  std::vector<std::filesystem::path> files() const {
-    std::vector<std::filesystem::path> found;
-    if (std::filesystem::exists(folder_ / "made"))
-      for (const auto& entry : std::filesystem::directory_iterator(folder_ / "made"))
-        found.push_back(entry.path());
-    return found;
-  }
-  static std::string warnings(const std::function<void()>& work) {
-    ::testing::internal::CaptureStderr();
-    work();
-    return ::testing::internal::GetCapturedStderr();
-  }
 
   const CacheEntry key_ = {{"n", "128"}, {"device", "H"}};
-  std::filesystem::path folder_;
   std::vector<double> us_ = {3, 1, 2};
   int measured_ = 0;
 };
@@ -96,44 +70,23 @@ TEST_F(Remembering, NothingIsKeptWithoutAFolder) {
 
 TEST_F(Remembering, AFileThatCannotBeUsedCostsOneWarningAndIsReplaced) {
   tuned(key_);
-  ASSERT_EQ(files().size(), 1U);
-  const std::filesystem::path file = files()[0];
-  std::string good;
-  std::getline(std::ifstream(file), good, '\0');
-  const auto with = [&](const std::string& old, const std::string& fresh) {
-    std::string text = good;
-    const std::size_t at = text.find(old);
-    EXPECT_NE(at, std::string::npos) << old;
-    return text.replace(at, old.size(), fresh);
-  };
-  const std::vector<std::string> bad = {
-      "",
-      "{",
-      "[1]",
-      good.substr(0, good.size() / 2),
-      with("\"version\": 1", "\"version\": 2"),
-      with("\"128\"", "\"129\""),                      // of another key
-      with("\"picked\": \"b\"", "\"picked\": \"z\""),  // of no candidate
-      with("\"b\": \"1\"", "\"b\": \"-1\""),
-      with("\"b\": \"1\"", "\"b\": 1"),
-  };
-  for (const std::string& text : bad) {
-    set_cache_folder(folder_ / std::to_string(&text - bad.data()));
-    std::filesystem::create_directories(folder_ / std::to_string(&text - bad.data()));
-    std::ofstream(folder_ / std::to_string(&text - bad.data()) / file.filename()) << text;
-    measured_ = 0;
-    const std::string said = warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); });
-    EXPECT_EQ(measured_, 3) << text;
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << text << said;
-    EXPECT_NE(said.find(file.filename().string()), std::string::npos) << said;
-    EXPECT_EQ(warnings([&] { EXPECT_TRUE(tuned(key_).remembered); }), "");
-  }
+  expect_replaced(
+      {{"\"version\": 1", "\"version\": 2"},
+       {"\"128\"", "\"129\""},                      // of another key
+       {"\"picked\": \"b\"", "\"picked\": \"z\""},  // of no candidate
+       {"\"b\": \"1\"", "\"b\": \"-1\""},
+       {"\"b\": \"1\"", "\"b\": 1"}},
+      [this] {
+        measured_ = 0;
+        EXPECT_EQ(tuned(key_).picked, 1U);
+        EXPECT_EQ(measured_, 3);
+      },
+      [this] { EXPECT_TRUE(tuned(key_).remembered); });
 }
 
 TEST_F(Remembering, AFolderThatCannotBeWrittenCostsAWarningAndNoMore) {
-  std::ofstream(folder_) << "a file";
-  const std::string said = warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); });
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  std::ofstream(folder()) << "a file";
+  expect_one_line(warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); }));
 }
 
 TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
