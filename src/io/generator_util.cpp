@@ -180,7 +180,7 @@ std::vector<std::int32_t> breadth_first_positions(const CsrMatrix& graph) {
 
 void draw_values(CsrMatrix& matrix, std::uint64_t seed) {
   const std::uint64_t stream = stream_seed(seed, kStreamA);
-#pragma omp parallel for schedule(static, 1024)
+#pragma omp parallel for schedule(dynamic, 1024)
   for (std::int64_t r = 0; r < matrix.rows; ++r)
     for (std::int64_t e = matrix.row_ptr[r]; e < matrix.row_ptr[r + 1]; ++e)
       matrix.values[e] = uniform_at(stream, r, matrix.col_idx[e]);

@@ -14,6 +14,7 @@
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
 #include "io/file.hpp"
+#include "io/generator_util.hpp"
 #include "io/matrix_market.hpp"
 #include "io/npz.hpp"
 #include "io/prune.hpp"
@@ -23,7 +24,6 @@
 #include "io/tensor_path.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
-#include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -101,15 +101,6 @@ void expand(const std::string& argument, int depth, std::vector<std::string>& ou
   } else {
     throw Error(fmt::format("{}: no such file", argument));
   }
-}
-
-void draw_values(CsrMatrix& csr, std::uint64_t seed) {
-  csr.values.resize(csr.nnz());
-  const std::uint64_t stream = stream_seed(seed, kStreamA);
-#pragma omp parallel for schedule(dynamic, 4096)
-  for (std::int64_t row = 0; row < csr.rows; ++row)
-    for (std::int64_t e = csr.row_ptr[row]; e < csr.row_ptr[row + 1]; ++e)
-      csr.values[e] = uniform_at(stream, row, csr.col_idx[e]);
 }
 
 LoadedInput generate(const std::string& text) {
@@ -245,7 +236,10 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
     out.a = read_whole(path_or_spec, [&] { return load_file(path_or_spec, options); });
   }
   out.a.source = to_printable(path_or_spec);
-  if (out.a.pattern) draw_values(out.a.csr, options.seed);
+  if (out.a.pattern) {
+    out.a.csr.values.resize(out.a.csr.nnz());
+    draw_values(out.a.csr, options.seed);
+  }
   out.a.load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);

@@ -13,7 +13,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr std::size_t kPreamble = 8;  // magic, major and minor version
 
 // The text after `key': ` in the header's dictionary, a Python literal.
@@ -56,7 +56,7 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
 }  // namespace
 
 NpyArray parse_npy(std::string_view file, const std::string& name) {
-  if (file.size() < kPreamble + 4 || !file.starts_with(kMagic)) {
+  if (file.size() < kPreamble + 4 || !file.starts_with(kNpyMagic)) {
     const std::string foreign = describe_foreign_content(file.substr(0, 256));
     throw Error(fmt::format("{}: expected a NumPy .npy file, got {}", name,
                             foreign.empty() ? quote(file.substr(0, 8)) : foreign));

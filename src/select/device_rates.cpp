@@ -11,7 +11,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr const char* kKind = "rates";
+constexpr const char* kRatesKind = "rates";
 constexpr const char* kGather = "gather_bytes_per_second";
 constexpr const char* kDense = "dense_flops_per_second";
 
@@ -24,7 +24,7 @@ CacheEntry key_of(const DeviceInfo& device) {
           {"cublas", device.cublas_version}};
 }
 
-std::mutex mutex;  // of what follows
+std::mutex rates_mutex;  // of what follows
 std::map<CacheEntry, DeviceRates>& all_known() {
   static std::map<CacheEntry, DeviceRates> rates;
   return rates;
@@ -32,7 +32,7 @@ std::map<CacheEntry, DeviceRates>& all_known() {
 
 // Whether both were there.
 bool read_kept(const CacheEntry& key, DeviceRates& rates) {
-  const auto entry = read_cache(kKind, key);
+  const auto entry = read_cache(kRatesKind, key);
   if (!entry) return false;
   const auto rate = [&](const char* name) -> std::optional<double> {
     const auto found = entry->find(name);
@@ -40,7 +40,7 @@ bool read_kept(const CacheEntry& key, DeviceRates& rates) {
   };
   const auto gather = rate(kGather), dense = rate(kDense);
   if (!gather || !dense) {
-    reject_cache(kKind, key, "expected a gather and a dense rate, both positive");
+    reject_cache(kRatesKind, key, "expected a gather and a dense rate, both positive");
     return false;
   }
   rates.gather_bytes_per_second = *gather;
@@ -51,19 +51,19 @@ bool read_kept(const CacheEntry& key, DeviceRates& rates) {
 }  // namespace
 
 void set_rates(const DeviceInfo& device, const DeviceRates& rates) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(rates_mutex);
   all_known()[key_of(device)] = rates;
 }
 
 DeviceRates known_rates(const DeviceInfo& device) {
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(rates_mutex);
   const auto found = all_known().find(key_of(device));
   return found == all_known().end() ? DeviceRates{} : found->second;
 }
 
 DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRate& dense) {
   const CacheEntry key = key_of(device.info());
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(rates_mutex);
   DeviceRates& known = all_known()[key];
   DeviceRates rates = known;
   if (rates.copy_bytes_per_second == 0)
@@ -76,7 +76,7 @@ DeviceRates rates_of(Device& device, const MeasureRate& gather, const MeasureRat
     if (rates.gather_bytes_per_second == 0) rates.gather_bytes_per_second = gather(device);
     if (rates.dense_flops_per_second == 0) rates.dense_flops_per_second = dense(device);
     if (all())
-      write_cache(kKind, key,
+      write_cache(kRatesKind, key,
                   {{kGather, fmt::format("{}", rates.gather_bytes_per_second)},
                    {kDense, fmt::format("{}", rates.dense_flops_per_second)}});
   }

@@ -9,7 +9,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr const char* kKind = "tuned";
+constexpr const char* kTunedKind = "tuned";
 constexpr const char* kPicked = "picked";
 
 std::optional<std::size_t> index_of(const std::vector<Trial>& trials, const std::string& name) {
@@ -20,7 +20,7 @@ std::optional<std::size_t> index_of(const std::vector<Trial>& trials, const std:
 }
 
 std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEntry& key) {
-  const auto entry = read_cache(kKind, key);
+  const auto entry = read_cache(kTunedKind, key);
   if (!entry) return std::nullopt;
   Tuned out;
   out.remembered = true;
@@ -41,7 +41,7 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
     std::sort(out.measured_us.begin(), out.measured_us.end());
     return out;
   }
-  reject_cache(kKind, key, "expected the kernel that was picked and the microseconds of each");
+  reject_cache(kTunedKind, key, "expected the kernel that was picked and the microseconds of each");
   return std::nullopt;
 }
 
@@ -68,7 +68,7 @@ Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::siz
     out.picked = i;
   }
   entry[kPicked] = trials[out.picked].name;
-  write_cache(kKind, key, entry);
+  write_cache(kTunedKind, key, entry);
   return out;
 }
 

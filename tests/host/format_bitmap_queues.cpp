@@ -16,14 +16,6 @@ namespace {
 using Queues = BitmapQueues;
 constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
 
-CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
-  for (float& value : matrix.values) {
-    value = round_to(precision, value);
-    if (value == 0) value = 1;
-  }
-  return matrix;
-}
-
 // Every panel cut into runs of `groups` groups of steps.
 std::vector<Queues::Range> cut(const CsrMatrix& matrix, int panel_fragments, int groups) {
   std::vector<Queues::Range> out;
@@ -62,7 +54,7 @@ std::vector<std::pair<std::string, CsrMatrix>> matrices() {
 TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
   for (const auto& [name, drawn] : matrices())
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-      const CsrMatrix matrix = rounded(drawn, precision);
+      const CsrMatrix matrix = testing::rounded(drawn, precision);
       for (const int fragments : {1, 2, 4})
         for (const int groups : {1, 3, 1000}) {
           const Queues queues = Queues::build(matrix, storage_type(precision), fragments,
@@ -76,7 +68,7 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
 // once a step was flagged as the last that needs it.
 TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
   for (const auto& [name, drawn] : matrices()) {
-    const CsrMatrix matrix = rounded(drawn, Precision::fp16);
+    const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
     const Queues queues = Queues::build(matrix, ElementType::f16, 4, cut(matrix, 4, 1000));
     for (const Queues::Segment& segment : queues.segments) {
       std::array<std::array<int, 32>, 2> level{};
@@ -124,7 +116,7 @@ TEST(BitmapQueues, EvenlyDrawnZerosAreStoredWithUnderTwoPercentOfPadding) {
   for (int row = 0; row < 64; ++row)
     for (int col = 0; col < 4096; ++col)
       if (hash_position(5, row, col) % 10 < 3) rows[row].push_back(col);
-  const CsrMatrix matrix = rounded(testing::from_rows(4096, rows), Precision::fp16);
+  const CsrMatrix matrix = testing::rounded(testing::from_rows(4096, rows), Precision::fp16);
   const Queues queues =
       Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 4096, 4));
   EXPECT_LT(queues.values.size(), 1.02 * static_cast<double>(matrix.nnz()));
@@ -155,8 +147,8 @@ TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
 TEST(BitmapQueues, InspectCountsWhatIsBuilt) {
   const CsrMatrix matrix = testing::random_matrix(300, 500, 100, 0, 3);
   const FormatStats shown = Registry<Format>::instance().at("bitmap_queues").analyze(matrix, {});
-  EXPECT_EQ(shown.bytes, Queues::build(rounded(matrix, Precision::fp16), ElementType::f16, 4,
-                                       Queues::whole_panels(300, 500, 4))
+  EXPECT_EQ(shown.bytes, Queues::build(testing::rounded(matrix, Precision::fp16), ElementType::f16,
+                                       4, Queues::whole_panels(300, 500, 4))
                              .stats()
                              .bytes);
 }

@@ -11,15 +11,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
-
-CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
-  for (float& value : matrix.values) {
-    value = round_to(precision, value);
-    if (value == 0) value = 1;
-  }
-  return matrix;
-}
+constexpr std::int64_t kMostElements = 1 << 24;  // larger shapes take seconds each
 
 // `percent` of the positions, drawn at random.
 CsrMatrix drawn(int rows, int cols, unsigned percent) {
@@ -27,7 +19,7 @@ CsrMatrix drawn(int rows, int cols, unsigned percent) {
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < cols; ++col)
       if (hash_position(3, row, col) % 100 < percent) lists[row].push_back(col);
-  return rounded(testing::from_rows(cols, lists), Precision::fp16);
+  return testing::rounded(testing::from_rows(cols, lists), Precision::fp16);
 }
 
 TEST(SlotStreams, UnpackGivesBackTheMatrix) {
@@ -35,9 +27,9 @@ TEST(SlotStreams, UnpackGivesBackTheMatrix) {
   matrices.emplace_back("two chunks of columns", drawn(70, 5000, 10));
   matrices.emplace_back("full", drawn(65, 130, 100));
   for (const auto& [name, raw] : matrices) {
-    if (raw.rows * raw.cols > kMostPositions) continue;
+    if (raw.rows * raw.cols > kMostElements) continue;
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-      const CsrMatrix matrix = rounded(raw, precision);
+      const CsrMatrix matrix = testing::rounded(raw, precision);
       for (const int blocks : {1, 7})
         EXPECT_TRUE(SlotStreams::build(matrix, storage_type(precision), blocks, 4).unpack() ==
                     matrix)
@@ -83,7 +75,8 @@ TEST(SlotStreams, NinetyPercentZerosNeedFewZerosBetweenAndFewTurnsOfTheBanks) {
 }
 
 TEST(SlotStreams, TheThreadCountDoesNotChangeTheResult) {
-  const CsrMatrix matrix = rounded(testing::random_matrix(700, 5700, 300, 1, 11), Precision::bf16);
+  const CsrMatrix matrix =
+      testing::rounded(testing::random_matrix(700, 5700, 300, 1, 11), Precision::bf16);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   const SlotStreams one = SlotStreams::build(matrix, ElementType::bf16, 3, 2);

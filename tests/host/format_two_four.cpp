@@ -25,15 +25,7 @@ CsrMatrix pruned(std::int64_t rows, std::int64_t cols) {
   return testing::from_rows(cols, lists);
 }
 
-CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
-  for (float& value : matrix.values) {
-    value = round_to(precision, value);
-    if (value == 0) value = 1;
-  }
-  return matrix;
-}
-
-std::vector<std::pair<std::string, CsrMatrix>> matrices() {
+std::vector<std::pair<std::string, CsrMatrix>> pruned_matrices() {
   std::vector<std::pair<std::string, CsrMatrix>> out;
   for (auto& named : testing::adversarial_matrices())
     if (!first_row_beyond_two_of_four(named.second) &&
@@ -45,9 +37,9 @@ std::vector<std::pair<std::string, CsrMatrix>> matrices() {
 }
 
 TEST(TwoFour, UnpackGivesBackTheMatrix) {
-  for (const auto& [name, drawn] : matrices())
+  for (const auto& [name, drawn] : pruned_matrices())
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-      const CsrMatrix matrix = rounded(drawn, precision);
+      const CsrMatrix matrix = testing::rounded(drawn, precision);
       EXPECT_TRUE(TwoFour::build(matrix, storage_type(precision)).unpack() == matrix) << name;
     }
 }
@@ -87,7 +79,7 @@ TEST(TwoFour, APositionLiesWhereTheInstructionReadsIt) {
 }
 
 TEST(TwoFour, TheLesserIndexOfAGroupIsFirst) {
-  const CsrMatrix matrix = rounded(pruned(130, 260), Precision::fp16);
+  const CsrMatrix matrix = testing::rounded(pruned(130, 260), Precision::fp16);
   const TwoFour format = TwoFour::build(matrix, ElementType::f16);
   for (std::size_t at = 0; at < format.blocks.size(); at += TwoFour::kBlockHalves)
     for (int i = TwoFour::kValueHalves; i < TwoFour::kBlockHalves; ++i)
@@ -111,7 +103,7 @@ TEST(TwoFour, AnEntryOfValueZeroTakesNoSlot) {
 }
 
 TEST(TwoFour, TheThreadCountDoesNotChangeTheResult) {
-  const CsrMatrix matrix = rounded(pruned(500, 300), Precision::fp16);
+  const CsrMatrix matrix = testing::rounded(pruned(500, 300), Precision::fp16);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
   const TwoFour one = TwoFour::build(matrix, ElementType::f16);
@@ -123,7 +115,7 @@ TEST(TwoFour, TheThreadCountDoesNotChangeTheResult) {
 
 TEST(TwoFour, StatsCountFourAndAHalfBytesPerGroup) {
   const FormatStats stats =
-      TwoFour::build(rounded(pruned(100, 200), Precision::fp16), ElementType::f16).stats();
+      TwoFour::build(testing::rounded(pruned(100, 200), Precision::fp16), ElementType::f16).stats();
   EXPECT_EQ(stats.windows, 2);
   EXPECT_EQ(stats.tiles, 2 * 4);
   EXPECT_EQ(stats.stored, 128 * 256 / 2);

@@ -17,11 +17,6 @@ std::vector<WcsrShape> shapes(ElementType type) {
   return {{8, 16, type}, {16, 16, type}, {32, 16, type}, {64, 64, type}};
 }
 
-CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
-  for (float& value : matrix.values) value = round_to(precision, value);
-  return matrix;
-}
-
 Permutation order_of(const CsrMatrix& matrix, const std::string& name) {
   StageTimer stages;
   return make_row_orders(matrix, {"none", {}})->get(name, stages);
@@ -31,7 +26,7 @@ TEST(Wcsr, UnpackGivesBackTheMatrix) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const Precision precision : {Precision::tf32, Precision::fp16, Precision::bf16})
       for (const WcsrShape& shape : shapes(storage_type(precision))) {
-        const CsrMatrix a = rounded(matrix, precision);
+        const CsrMatrix a = testing::rounded(matrix, precision);
         for (const char* order : {"natural", "degree", "random"})
           EXPECT_TRUE(Wcsr::build(a, shape, order_of(a, order)).unpack() == a)
               << name << " window " << shape.window_rows << " " << to_string(precision) << " "

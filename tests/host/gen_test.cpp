@@ -13,14 +13,14 @@
 namespace spmmbench {
 namespace {
 
-struct Case {
+struct GeneratorCase {
   std::string spec;
   std::int64_t rows, cols;  // 0: whatever the generator makes
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.spec; }
+std::ostream& operator<<(std::ostream& out, const GeneratorCase& c) { return out << c.spec; }
 
-const std::vector<Case> kCases = {
+const std::vector<GeneratorCase> kCases = {
     {"uniform?rows=700&cols=300&density=0.02", 700, 300},
     {"uniform?rows=3000&cols=90&nnz_per_row=60", 3000, 90},
     {"uniform?rows=40&cols=50&density=1", 40, 50},
@@ -65,10 +65,10 @@ const std::vector<Case> kCases = {
 };
 
 // Those above, and with its defaults every generator that is not among them.
-std::vector<Case> all_cases() {
-  std::vector<Case> cases = kCases;
+std::vector<GeneratorCase> all_cases() {
+  std::vector<GeneratorCase> cases = kCases;
   std::set<std::string> named;
-  for (const Case& c : cases) named.insert(Spec::parse(c.spec).name);
+  for (const GeneratorCase& c : cases) named.insert(Spec::parse(c.spec).name);
   for (const Generator* generator : Registry<Generator>::instance().sorted())
     if (!named.contains(generator->name())) cases.push_back({generator->name(), 0, 0});
   return cases;
@@ -81,17 +81,17 @@ bool takes_a_seed(const std::string& spec) {
                      [](const OptionSpec& option) { return option.name == "seed"; });
 }
 
-Generated generate(const std::string& text) {
+Generated generate_checked(const std::string& text) {
   const Spec spec = Spec::parse(text);
   const Generator& generator = Registry<Generator>::instance().at(spec.name);
   check_options(generator, spec.options);
   return generator.generate(spec.options);
 }
 
-class EveryGenerator : public testing::TestWithParam<Case> {};
+class EveryGenerator : public ::testing::TestWithParam<GeneratorCase> {};
 
 TEST_P(EveryGenerator, MakesAValidMatrixOfTheDeclaredShape) {
-  const Generated made = generate(GetParam().spec);
+  const Generated made = generate_checked(GetParam().spec);
   EXPECT_NO_THROW(validate(made.csr));
   if (GetParam().rows > 0) {
     EXPECT_EQ(made.csr.rows, GetParam().rows);
@@ -106,9 +106,9 @@ TEST_P(EveryGenerator, MakesAValidMatrixOfTheDeclaredShape) {
 TEST_P(EveryGenerator, DependsOnTheSeedButNotOnTheThreadCount) {
   const int threads = omp_get_max_threads();
   omp_set_num_threads(1);
-  const Generated one = generate(GetParam().spec);
+  const Generated one = generate_checked(GetParam().spec);
   omp_set_num_threads(3);
-  const Generated three = generate(GetParam().spec);
+  const Generated three = generate_checked(GetParam().spec);
   omp_set_num_threads(threads);
   EXPECT_EQ(one.csr, three.csr);
   EXPECT_EQ(one.b, three.b);
@@ -116,10 +116,10 @@ TEST_P(EveryGenerator, DependsOnTheSeedButNotOnTheThreadCount) {
   if (one.csr.nnz() == 0 || one.csr.nnz() == one.csr.rows * one.csr.cols) return;
   Spec other = Spec::parse(GetParam().spec);
   other.options.set("seed", "2");
-  EXPECT_NE(one.csr, generate(other.to_string()).csr);
+  EXPECT_NE(one.csr, generate_checked(other.to_string()).csr);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, EveryGenerator, testing::ValuesIn(all_cases()));
+INSTANTIATE_TEST_SUITE_P(Specs, EveryGenerator, ::testing::ValuesIn(all_cases()));
 
 TEST(Generators, RefuseImpossibleOptions) {
   for (const char* spec : {"uniform?rows=0",
@@ -150,7 +150,7 @@ TEST(Generators, RefuseImpossibleOptions) {
                            "fem3d?vertices=3",
                            "fem3d?numbering=best",
                            "no_such_generator"})
-    EXPECT_THROW(generate(spec), Error) << spec;
+    EXPECT_THROW(generate_checked(spec), Error) << spec;
 }
 
 }  // namespace

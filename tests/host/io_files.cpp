@@ -21,10 +21,6 @@
 namespace spmmbench::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::string sha256(const std::string& text, std::size_t piece, bool allow_instructions) {
   Sha256 hash(allow_instructions);
   for (std::size_t at = 0; at < text.size(); at += piece)

@@ -51,6 +51,10 @@ inline std::string read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 // What `body` throws as spmmbench::Error; fails the test when it throws nothing.
 template <class Body>
 std::string error_of(Body body) {

@@ -15,10 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(OutputFile, AppearsWhenItIsCompleteAndItsFoldersWithIt) {
   const ScratchFolder folder;
   const std::string path = folder.file("new/deep/out");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench::testing {
@@ -44,6 +45,15 @@ inline CsrMatrix random_matrix(std::int64_t rows, std::int64_t cols, int max_len
     lists[r].assign(chosen.begin(), chosen.end());
   }
   return from_rows(cols, lists);
+}
+
+// With values that `precision` has, none of them zero.
+inline CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
+  for (float& value : matrix.values) {
+    value = round_to(precision, value);
+    if (value == 0) value = 1;
+  }
+  return matrix;
 }
 
 // Shapes that break formats and orderings: named so that a failure says which.

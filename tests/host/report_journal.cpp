@@ -15,7 +15,8 @@
 namespace spmmbench {
 namespace {
 
-ResultRow row_of(const std::string& kernel, double hot_us, const std::string& sha256 = "00ff") {
+ResultRow measured_row(const std::string& kernel, double hot_us,
+                       const std::string& sha256 = "00ff") {
   ResultRow row;
   row.matrix = {"m", "m.mtx", sha256, 10, 20, 30, 3, 0.5, 9};
   row.n = 128;
@@ -57,12 +58,12 @@ class JournalTest : public ::testing::Test {
 using Names = std::vector<std::string>;
 
 TEST_F(JournalTest, BecomesADocumentAndACsv) {
-  ResultRow baseline = row_of("cusparse_csr_default", 100);
+  ResultRow baseline = measured_row("cusparse_csr_default", 100);
   baseline.precision = "fp32";
   baseline.baseline = true;
   Journal both({json(), folder_.file("new/out.csv")}, context_, Earlier::keep);
   both.append(baseline);
-  both.append(row_of("rsh", 20));
+  both.append(measured_row("rsh", 20));
   EXPECT_TRUE(both.finish({}, true));
   const ResultDocument document = read_document(json());
   EXPECT_EQ(kernels_of(document), (Names{"cusparse_csr_default", "rsh"}));
@@ -74,16 +75,16 @@ TEST_F(JournalTest, BecomesADocumentAndACsv) {
 }
 
 TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
-  ResultRow failed = row_of("b", 2);
+  ResultRow failed = measured_row("b", 2);
   failed.status = Status::failed;
-  leave({row_of("a", 1), failed});
+  leave({measured_row("a", 1), failed});
   std::ofstream(journal(), std::ios::app) << "{\"matrix\": {\"na";
   Journal again = open(Earlier::take_over);
   EXPECT_TRUE(again.damaged().empty());
-  EXPECT_EQ(again.find(case_key(row_of("a", 1)))->status, Status::ok);
-  EXPECT_EQ(again.find(case_key(row_of("b", 1)))->status, Status::failed);
-  EXPECT_FALSE(again.find(case_key(row_of("c", 1))));
-  again.append(row_of("b", 3));
+  EXPECT_EQ(again.find(case_key(measured_row("a", 1)))->status, Status::ok);
+  EXPECT_EQ(again.find(case_key(measured_row("b", 1)))->status, Status::failed);
+  EXPECT_FALSE(again.find(case_key(measured_row("c", 1))));
+  again.append(measured_row("b", 3));
   EXPECT_TRUE(again.finish({}, true));
   const ResultDocument document = read_document(json());
   ASSERT_EQ(kernels_of(document), (Names{"a", "b"}));
@@ -92,14 +93,14 @@ TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
 
 TEST_F(JournalTest, OfAnInterruptedRunStaysBesideAValidDocument) {
   Journal interrupted = open(Earlier::keep);
-  interrupted.append(row_of("a", 1));
+  interrupted.append(measured_row("a", 1));
   EXPECT_FALSE(interrupted.finish({}, false));
   EXPECT_FALSE(read_document(json()).complete);
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }
 
 TEST_F(JournalTest, WithRowsIsGivenUpOnlyWhenThatIsAskedFor) {
-  leave({row_of("a", 1)});
+  leave({measured_row("a", 1)});
   EXPECT_NE(test::error_of([&] { open(Earlier::keep); }).find("--overwrite"), std::string::npos);
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
   open(Earlier::give_up);
@@ -109,7 +110,7 @@ TEST_F(JournalTest, WithRowsIsGivenUpOnlyWhenThatIsAskedFor) {
 
 TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   context_.protocol["noise_limit"] = "0.01";
-  leave({row_of("a", 1)});
+  leave({measured_row("a", 1)});
   const RunContext own = context_;
   const std::function<void()> changes[] = {
       [&] { context_.device.name = "another"; }, [&] { context_.git_revision = "4567"; },
@@ -129,17 +130,17 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
 }
 
 TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
-  leave({row_of("a", 1), row_of("b", 1)});
+  leave({measured_row("a", 1), measured_row("b", 1)});
   Journal again = open(Earlier::take_over);
-  EXPECT_EQ(again.append(row_of("c", 1, "11aa")), 2U);
-  EXPECT_FALSE(again.find(case_key(row_of("a", 1))));
-  EXPECT_EQ(again.append(row_of("b", 1, "11aa")), 0U);
+  EXPECT_EQ(again.append(measured_row("c", 1, "11aa")), 2U);
+  EXPECT_FALSE(again.find(case_key(measured_row("a", 1))));
+  EXPECT_EQ(again.append(measured_row("b", 1, "11aa")), 0U);
   EXPECT_TRUE(again.finish({}, true));
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
 }
 
 TEST_F(JournalTest, LosesOnlyTheLineThatIsDamagedAndNamesIt) {
-  leave({row_of("a", 1), row_of("b", 2), row_of("c", 3)});
+  leave({measured_row("a", 1), measured_row("b", 2), measured_row("c", 3)});
   const std::string whole = test::read_bytes(journal());
   std::mt19937_64 random(5);
   for (int repetition = 0; repetition < 200; ++repetition) {
@@ -167,8 +168,8 @@ TEST_F(JournalTest, LosesOnlyTheLineThatIsDamagedAndNamesIt) {
 
 TEST_F(JournalTest, ThatCannotBeReadBackLeavesNoCompleteDocument) {
   Journal run = open(Earlier::keep);
-  run.append(row_of("a", 1));
-  run.append(row_of("b", 2));
+  run.append(measured_row("a", 1));
+  run.append(measured_row("b", 2));
   std::string bytes = test::read_bytes(journal());
   bytes[bytes.size() - 100] ^= 1;
   {
@@ -192,7 +193,7 @@ TEST_F(JournalTest, OfACsvAloneStaysSoThatTheCsvCanBeGoneOnWith) {
   const std::string csv = folder_.file("out.csv");
   for (const char* kernel : {"a", "b"}) {
     Journal run({"", csv}, context_, Earlier::take_over);
-    run.append(row_of(kernel, 1));
+    run.append(measured_row(kernel, 1));
     EXPECT_TRUE(run.finish({}, true));
   }
   const std::string text = test::read_bytes(csv);

@@ -18,7 +18,7 @@
 namespace spmmbench {
 namespace {
 
-struct Case {
+struct RecordedCase {
   std::string name;
   std::int64_t n = 0;
   Precision precision = Precision::fp16;
@@ -30,7 +30,7 @@ struct Recorded {
   double mean_regret = 0;
   std::map<std::int64_t, double> mean_total;  // by number of calls
   DeviceModel device;
-  std::vector<Case> cases;
+  std::vector<RecordedCase> cases;
 };
 
 const Recorded& recorded() {
@@ -45,7 +45,7 @@ const Recorded& recorded() {
     out.device = {device.at("memory"), device.at("gather"), device.at("flops"), device.at("l2"),
                   device.at("sms")};
     for (const auto& entry : document.at("cases")) {
-      Case one;
+      RecordedCase one;
       one.name = entry.at("matrix");
       one.n = entry.at("n");
       one.precision = parse_precision(entry.at("precision").get<std::string>());
@@ -61,7 +61,7 @@ const Recorded& recorded() {
   return all;
 }
 
-std::vector<Candidate> predicted(const Case& one) {
+std::vector<Candidate> predicted(const RecordedCase& one) {
   return predict(one.features, one.n, one.precision, recorded().device);
 }
 
@@ -72,7 +72,7 @@ template <class Pick>
 double mean_regret(std::int64_t calls, const Pick& pick) {
   double sum = 0;
   int count = 0;
-  for (const Case& one : recorded().cases) {
+  for (const RecordedCase& one : recorded().cases) {
     const auto cost = [&](const std::string& kernel) {
       const double us = one.times_us.at(kernel);
       return calls == 0 ? us : one.prepare_ms.at(kernel) * 1e3 + static_cast<double>(calls) * us;
@@ -88,7 +88,7 @@ double mean_regret(std::int64_t calls, const Pick& pick) {
 }
 
 // Of the kernels that ran.
-std::string pick_by_prediction(const Case& one, std::int64_t calls) {
+std::string pick_by_prediction(const RecordedCase& one, std::int64_t calls) {
   std::string best;
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [kernel, prediction] : predicted(one)) {
@@ -104,14 +104,14 @@ std::string pick_by_prediction(const Case& one, std::int64_t calls) {
 
 std::set<std::string> all_candidates() {
   std::set<std::string> out;
-  for (const Case& one : recorded().cases)
+  for (const RecordedCase& one : recorded().cases)
     for (const Candidate& candidate : predicted(one)) out.emplace(candidate.name);
   return out;
 }
 
 TEST(Selection, PredictsWhatTheFitPredicted) {
   constexpr double kRounding = 1e-3;  // of the coefficients as written, five digits
-  for (const Case& one : recorded().cases) {
+  for (const RecordedCase& one : recorded().cases) {
     std::map<std::string, double> us;
     for (const auto& [kernel, prediction] : predicted(one)) us[std::string(kernel)] = prediction.us;
     for (const auto& [kernel, expected] : one.predicted_us) {
@@ -133,19 +133,20 @@ TEST(Selection, HasACandidateForEveryNAndPrecision) {
 
 TEST(Selection, LosesNoMoreOnTheRecordedCasesThanWhenItWasFitted) {
   constexpr double kRounding = 0.002;
-  EXPECT_LE(mean_regret(0, [](const Case& one) { return pick_by_prediction(one, 0); }),
+  EXPECT_LE(mean_regret(0, [](const RecordedCase& one) { return pick_by_prediction(one, 0); }),
             recorded().mean_regret + kRounding);
   for (const auto& [calls, total] : recorded().mean_total)
-    EXPECT_LE(mean_regret(calls, [&](const Case& one) { return pick_by_prediction(one, calls); }),
-              total + kRounding)
+    EXPECT_LE(
+        mean_regret(calls, [&](const RecordedCase& one) { return pick_by_prediction(one, calls); }),
+        total + kRounding)
         << calls;
 }
 
 TEST(Selection, BeatsAlwaysTakingOneKernel) {
   // Over the cases where that kernel ran.
   for (const std::string& kernel : all_candidates()) {
-    const double always = mean_regret(0, [&](const Case&) { return kernel; });
-    const double selected = mean_regret(0, [&](const Case& one) {
+    const double always = mean_regret(0, [&](const RecordedCase&) { return kernel; });
+    const double selected = mean_regret(0, [&](const RecordedCase& one) {
       return one.times_us.contains(kernel) ? pick_by_prediction(one, 0) : std::string();
     });
     EXPECT_GT(always, selected) << kernel;
@@ -154,8 +155,8 @@ TEST(Selection, BeatsAlwaysTakingOneKernel) {
 
 TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
   // What the choice for many calls would take in all when it is made for ten.
-  const auto many = [](const Case& one) { return pick_by_prediction(one, 1'000'000'000); };
-  const auto few = [](const Case& one) { return pick_by_prediction(one, 10); };
+  const auto many = [](const RecordedCase& one) { return pick_by_prediction(one, 1'000'000'000); };
+  const auto few = [](const RecordedCase& one) { return pick_by_prediction(one, 10); };
   EXPECT_LT(2 * mean_regret(10, few), mean_regret(10, many));
 }
 
