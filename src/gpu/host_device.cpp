@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -15,6 +17,7 @@
 #include <thread>
 
 #include "gpu/backend.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {
@@ -36,9 +39,17 @@ std::size_t page_count_bytes(int name) {
   return static_cast<std::size_t>(sysconf(name)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Virtual machines may hide the cache sizes; the fallback is larger than most last-level caches per
-// socket, so that a flush still flushes.
+// SPMMBENCH_CACHE_MIB, where it is set. Virtual machines may hide the cache sizes; the fallback is
+// larger than most last-level caches per socket, so that a flush still flushes.
 std::size_t last_level_cache_bytes() {
+  if (const char* const given = std::getenv("SPMMBENCH_CACHE_MIB"); given != nullptr) {
+    std::uint32_t mib = 0;
+    const char* const end = given + std::strlen(given);
+    if (const auto read = std::from_chars(given, end, mib);
+        read.ec != std::errc{} || read.ptr != end || mib == 0)
+      throw Error(fmt::format("SPMMBENCH_CACHE_MIB={}: expected a number from 1", given));
+    return std::size_t{mib} << 20;
+  }
   for (const int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
     if (const long bytes = sysconf(name); bytes > 0) return static_cast<std::size_t>(bytes);
   return std::size_t{64} << 20;

@@ -186,6 +186,14 @@ class RunTest(CliCase):
             for name in ("got", "want"):
                 self.assertTrue((folders[0] / f"{name}.npy").read_bytes().startswith(b"\x93NUMPY"))
 
+    def test_the_size_of_the_cache_can_be_given(self):
+        out = self.folder / "out.json"
+        self.run_cpu(SMALL, "--json", out, env={**ENVIRONMENT, "SPMMBENCH_CACHE_MIB": "3"})
+        self.assertEqual(read(out)["context"]["device"]["l2_bytes"], 3 << 20)
+        for bad in ("", "0", "-1", "4x", "99999999999"):
+            result = self.run_cpu(SMALL, "-q", env={**ENVIRONMENT, "SPMMBENCH_CACHE_MIB": bad})
+            self.assert_one_line(result, 1, f"SPMMBENCH_CACHE_MIB={bad}: expected a number from 1")
+
     def test_warnings_say_what_to_do(self):
         result = self.run_cpu(SMALL, "--noise", "0.0000001", "-n", "8")
         self.assertRegex(result.stderr, r"warning: 1 of 1 rows are noisier than 1e-05 % .*--max-seconds")
