@@ -73,9 +73,13 @@ def measure(entry):
     return {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
 
 
+def nvcc_of(entry):
+    """The CUDA compiler of an entry of compile_commands.json; None for another compiler's."""
+    return next((word for word in shlex.split(entry["command"]) if Path(word).name == "nvcc"), None)
+
+
 def cuda_release(entry):
-    compiler = next(word for word in shlex.split(entry["command"]) if Path(word).name == "nvcc")
-    text = subprocess.run([compiler, "--version"], text=True, check=True,
+    text = subprocess.run([nvcc_of(entry), "--version"], text=True, check=True,
                           stdout=subprocess.PIPE).stdout
     return re.search(r"release ([\d.]+)", text)[1]
 
@@ -123,7 +127,7 @@ def main():
         sys.exit(f"{database}: not found; configure the build first")
     entries = {Path(entry["file"]).relative_to(root).as_posix(): entry
                for entry in json.loads(database.read_text())
-               if entry["file"].endswith(".cu") and Path(entry["file"]).is_relative_to(root / "kernels")}
+               if Path(entry["file"]).is_relative_to(root / "kernels") and nvcc_of(entry)}
     if not entries:
         print(f"{options.build}: built without CUDA, nothing to compare")
         return SKIPPED

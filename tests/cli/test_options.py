@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A bad option costs one clear line and exit code 1, before anything is measured or written, whichever command is given
-it: one option of each type here. tests/host/options_test.cpp tries every option of anything that `list` names."""
+it: one option of each type here. tests/kernels/options_test.cpp tries every option of anything that `list` names."""
 
 import json
 import sys

@@ -1,14 +1,15 @@
 // A run over two workers, which a machine without GPUs has no option for: `spmmbench_spread OUT
 // INPUT...` measures the inputs on the CPU twice at a time; as a child it is the program itself.
+// Linked with --wrap=main, which gives these two names to this main and to the program's.
 
-#define main spmmbench_main
-#include "../../src/cli/main.cpp"
-#undef main
+#include <string_view>
 
 #include "run/runner.hpp"
 
-int main(int argc, char** argv) {
-  if (argc > 1 && std::string(argv[1]) == "worker") return spmmbench_main(argc, argv);
+extern "C" int __real_main(int argc, char** argv);
+
+extern "C" int __wrap_main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return __real_main(argc, argv);
   spmmbench::RunOptions options;
   options.devices = {-1, -1};
   options.json = argv[1];

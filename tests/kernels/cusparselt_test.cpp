@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "matrices.hpp"
+#include "../host/matrices.hpp"
 #include "spmmbench/registry.hpp"
 
 #ifdef SPMMBENCH_FAKE_CUSPARSELT

@@ -5,8 +5,8 @@
 
 #include <functional>
 
+#include "../host/matrices.hpp"
 #include "../option_values.hpp"
-#include "matrices.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
