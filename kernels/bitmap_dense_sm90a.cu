@@ -3,15 +3,14 @@
 // EuroSys 2025). The format and the decoder are our own (format/bitmap_queues.hpp): values wait in
 // one queue per shared-memory bank, so that a warp decodes into its A fragments without conflicts.
 //
-// Up to 32 columns mma.m16n8k16 multiplies (bitmap_dense/narrow.cuh), above wgmma with A in
-// registers and B by TMA (bitmap_dense/wide.cuh). docs/kernels/bitmap_dense.md has the pictures.
+// docs/kernels/bitmap_dense.md has the pictures.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
 #include <vector>
 
-#include "bitmap_dense/wide.cuh"
+#include "bitmap_dense/multiply.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
@@ -30,74 +29,38 @@ constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refuse
 
 // ---- Variants ----------------------------------------------------------------------------------
 
-constexpr int kNarrowWarps = 4;
-// As many CTAs per SM as the rings and the registers leave room for.
-constexpr int narrow_blocks_per_sm(int tiles_n) { return tiles_n == 1 ? 4 : 3; }
-
 struct Variant {
   ElementType type;
-  Layout layout_b;  // of the wide ones; the narrow ones read a packed copy
-  bool narrow;
+  Layout layout_b;
   int panel_fragments;  // a panel has 16 times as many rows
   PanelTiling tiling;
-  int threads, shared_bytes, blocks_per_sm;
+  int threads, shared_bytes;
   int partial_vectors;  // of 16 bytes, a lane's sums
-  void (*narrow_kernel)(bitmap::Arguments, const char*, DenseView);
-  void (*wide_kernel)(bitmap::Arguments, CUtensorMap, DenseView);
-  void (*pack)(DenseView, std::int64_t, int, std::uint32_t*);
-
-  const void* kernel() const {
-    return narrow ? reinterpret_cast<const void*>(narrow_kernel)
-                  : reinterpret_cast<const void*>(wide_kernel);
-  }
+  void (*multiply)(bitmap::Arguments, CUtensorMap, DenseView);
 };
 
-template <class T, int kTilesN>
-Variant narrow_variant(ElementType type) {
-  using Shape = bitmap::NarrowShape<kTilesN, kNarrowWarps>;
-  constexpr int kBlocksPerSm = narrow_blocks_per_sm(kTilesN);
-  return {type,
-          Layout::row_major,
-          true,
-          BitmapQueues::kStepFragments,
-          {kNarrowWarps, 8 * kTilesN, BitmapQueues::kGroupSteps},
-          Shape::kThreads,
-          Shape::kSharedBytes,
-          kBlocksPerSm,
-          bitmap::kFragments * kTilesN,
-          bitmap::narrow_kernel<T, kTilesN, kNarrowWarps, kBlocksPerSm>,
-          nullptr,
-          bitmap::pack_b<T>};
-}
 template <class T, Layout kLayout, int kTileN>
-Variant wide_variant(ElementType type) {
-  using Shape = bitmap::WideShape<T, kLayout, kTileN>;
+Variant variant(ElementType type) {
+  using Shape = bitmap::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          false,
           Shape::kSlices,
           {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps},
           Shape::kThreads,
           Shape::kSharedBytes,
-          1,
           Shape::kSlices * Shape::kAccumulators / 4,
-          nullptr,
-          bitmap::wide_kernel<Shape>,
-          nullptr};
+          bitmap::multiply_panels<Shape>};
 }
 
 // Narrowest first.
 template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  out.push_back(narrow_variant<T, 1>(type));
-  out.push_back(narrow_variant<T, 2>(type));
-  out.push_back(narrow_variant<T, 4>(type));
-  out.push_back(wide_variant<T, Layout::row_major, 64>(type));
-  out.push_back(wide_variant<T, Layout::col_major, 64>(type));
-  out.push_back(wide_variant<T, Layout::row_major, 128>(type));
-  out.push_back(wide_variant<T, Layout::col_major, 128>(type));
-  out.push_back(wide_variant<T, Layout::row_major, 256>(type));
-  out.push_back(wide_variant<T, Layout::col_major, 256>(type));
+  out.push_back(variant<T, Layout::row_major, 64>(type));
+  out.push_back(variant<T, Layout::col_major, 64>(type));
+  out.push_back(variant<T, Layout::row_major, 128>(type));
+  out.push_back(variant<T, Layout::col_major, 128>(type));
+  out.push_back(variant<T, Layout::row_major, 256>(type));
+  out.push_back(variant<T, Layout::col_major, 256>(type));
 }
 
 // The narrowest tile that covers N, or the widest.
@@ -111,7 +74,7 @@ const Variant& choose_variant(const Problem& problem) {
   const Variant* widest = nullptr;
   for (const Variant& v : all) {
     if (v.type != storage_type(problem.precision)) continue;
-    if (!v.narrow && v.layout_b != problem.layout) continue;
+    if (v.layout_b != problem.layout) continue;
     widest = &v;
     if (problem.n <= v.tiling.tile_columns) break;
   }
@@ -125,7 +88,7 @@ class BitmapDensePlan final : public Plan {
   BitmapDensePlan(const Problem& problem, Device& device, StageTimer& stages)
       : variant_(choose_variant(problem)) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
-        variant_.kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
+        variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
     const PanelTiling& tiling = variant_.tiling;
     const int fragments = variant_.panel_fragments;
     const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), fragments);
@@ -134,8 +97,7 @@ class BitmapDensePlan final : public Plan {
     {
       const auto timed = stages.scope("build");
       schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m(), fragments), steps,
-                                     problem.n,
-                                     std::int64_t{variant_.blocks_per_sm} * device.info().sm_count);
+                                     problem.n, device.info().sm_count);
       std::vector<BitmapQueues::Range> ranges;
       for (const auto& range : schedule.ranges)
         ranges.push_back({range.panel, range.first_step, range.steps});
@@ -153,11 +115,6 @@ class BitmapDensePlan final : public Plan {
                                sizeof(float4));
     arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
-    if (variant_.narrow) {
-      steps_ = steps;
-      packed_words_ = steps_ * tiling.tile_columns * (BitmapQueues::kFragment / 2);
-      packed_ = device.allocate(packed_words_ * sizeof(std::uint32_t));
-    }
     device.synchronize();
     arguments_ = {.pieces = pieces_.as<PanelPiece>(),
                   .piece_ptr = piece_ptr_.as<std::int32_t>(),
@@ -175,26 +132,15 @@ class BitmapDensePlan final : public Plan {
           cudaMemsetAsync(c.data, 0, c.bytes(), static_cast<cudaStream_t>(stream.handle)));
       return;
     }
-    const dim3 grid(static_cast<unsigned>(blocks_)), block(static_cast<unsigned>(variant_.threads));
-    if (variant_.narrow) {
-      constexpr std::int64_t kPackThreads = 256;
-      launch_dependent(
-          variant_.pack,
-          dim3(static_cast<unsigned>((packed_words_ + kPackThreads - 1) / kPackThreads)),
-          dim3(kPackThreads), 0, stream, true, b, steps_, variant_.tiling.tile_columns / 8,
-          packed_.as<std::uint32_t>());
-      launch_dependent(variant_.narrow_kernel, grid, block, variant_.shared_bytes, stream, true,
-                       arguments_, packed_.as<char>(), c);
-      return;
-    }
     if (b.data != b_.data || b.ld != b_.ld) {
       const auto lines = static_cast<std::uint32_t>(
           b.layout == Layout::col_major ? variant_.tiling.tile_columns : bitmap::kStageK);
       map_b_ = make_tensor_map(b, lines, bitmap::kStageK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
       b_ = b;
     }
-    launch_dependent(variant_.wide_kernel, grid, block, variant_.shared_bytes, stream, true,
-                     arguments_, map_b_, c);
+    launch_dependent(variant_.multiply, dim3(static_cast<unsigned>(blocks_)),
+                     dim3(static_cast<unsigned>(variant_.threads)), variant_.shared_bytes, stream,
+                     true, arguments_, map_b_, c);
   }
 
   PlanReport report() const override { return report_; }
@@ -202,24 +148,21 @@ class BitmapDensePlan final : public Plan {
  private:
   void describe(const Problem& problem, const BitmapQueues& queues, const PanelSchedule& schedule) {
     report_.format = queues.stats();
-    report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)},
-                      {"multiply", variant_.narrow ? "mma" : "wgmma"}};
+    report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)}};
     const std::int64_t column_tiles =
         (problem.n + variant_.tiling.tile_columns - 1) / variant_.tiling.tile_columns;
     report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) * BitmapQueues::kLanes *
                            32 * static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
-    for (const Buffer* buffer : {&pieces_, &piece_ptr_, &segments_, &bits_, &hand_over_, &values_,
-                                 &partial_, &arrivals_, &packed_})
+    for (const Buffer* buffer :
+         {&pieces_, &piece_ptr_, &segments_, &bits_, &hand_over_, &values_, &partial_, &arrivals_})
       report_.device_bytes += buffer->bytes();
   }
 
   const Variant& variant_;
   int blocks_ = 0;
-  std::int64_t steps_ = 0;         // of a panel
-  std::int64_t packed_words_ = 0;  // of B
   PlanReport report_;
-  Buffer pieces_, piece_ptr_, segments_, bits_, hand_over_, values_, partial_, arrivals_, packed_;
+  Buffer pieces_, piece_ptr_, segments_, bits_, hand_over_, values_, partial_, arrivals_;
   DenseView b_;  // of map_b_
   CUtensorMap map_b_{};
   bitmap::Arguments arguments_{};
@@ -248,14 +191,12 @@ class BitmapDense final : public Kernel {
     // Padding for queues that lag: at most every position is stored, a tenth more where rows are
     // alike. Sums: every block ends at most two shared panels; tiles of columns at most 8 parts.
     const std::int64_t values = std::min(positions, problem.nnz() + positions / 8);
-    const std::int64_t warps =
-        std::int64_t{2} * variant.blocks_per_sm * device.sm_count * tiling.warps;
+    const std::int64_t warps = std::int64_t{2} * device.sm_count * tiling.warps;
     const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
     const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
     const std::int64_t bytes =
         positions / 8 + 2 * values +
-        sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4)) +
-        (variant.narrow ? steps * tiling.tile_columns * 32 : 0);
+        sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4));
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 

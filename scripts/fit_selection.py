@@ -41,6 +41,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_odd"},
+    "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
@@ -187,7 +188,7 @@ def terms_of(case):
     odd = cols % 8 != 0 or n % 8 != 0
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
     bitmap_bytes = entries / 8 + nnz * value_bytes
-    width = next((w for w in (8, 16, 32, 64, 128) if n <= w), 256)
+    width = next((w for w in (64, 128) if n <= w), 256)
     slots = nnz * (1 + min(0.001 / (nnz / entries) ** 1.5, 8))
     packed = entries * (value_bytes / 2 + 1 / 8)
     groups = 1 if n <= 8 else 2

@@ -68,7 +68,7 @@ double slots_of(const MatrixFeatures& f) {
 
 // Columns of B that bitmap_dense multiplies at once.
 double bitmap_width(double columns) {
-  for (const double width : {8, 16, 32, 64, 128})
+  for (const double width : {64, 128})
     if (columns <= width) return width;
   return 256;
 }

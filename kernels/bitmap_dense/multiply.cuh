@@ -1,5 +1,7 @@
 #pragma once
-// Many columns: two or three warpgroups multiply with wgmma, A decoded into registers, B by TMA.
+// Two or three warpgroups multiply with wgmma, A decoded into registers, B by TMA. Where several
+// CTAs share a panel, their sums wait in a workspace; the last CTA to arrive adds the parts in
+// their order, so the result does not depend on which CTA is last.
 //
 //   producer warp                 ring of stages            warp w of every warpgroup but the last
 //   B tile, 64 of k x kTileN  ->  [B][B][B]...              own ring of queues: decode a step
@@ -11,7 +13,8 @@
 
 #include <cuda.h>
 
-#include "bitmap_dense/narrow.cuh"
+#include "bitmap_dense/queue_reader.cuh"
+#include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
@@ -26,7 +29,7 @@ inline constexpr int kLineBytes = 128;
 inline constexpr int kProducerRegisters = 24;
 
 template <class T, Layout kLayout, int kTileColumns>
-struct WideShape {
+struct Shape {
   using Element = T;
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
@@ -147,8 +150,9 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
 
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, 1)
-    wide_kernel(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_b,
-                const __grid_constant__ DenseView c) {
+    multiply_panels(const __grid_constant__ Arguments args,
+                    const __grid_constant__ CUtensorMap map_b,
+                    const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
   auto* const full = reinterpret_cast<std::uint64_t*>(shared);
   std::uint64_t* const empty = full + S::kStages;
