@@ -61,7 +61,17 @@ const auto kSteps =
 // With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
 // exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/log/narrow.md).
-JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector,
+//
+// Products with a vector end when the longest row does. From `kLongRow` nonzeros on it is cut into
+// parts half as long; others lose by that.
+constexpr std::int64_t kLongRow = 4096;
+bool has_long_row(const SparseOperand& a) {
+  const std::vector<std::int64_t>& ptr = a.a->row_ptr;
+  for (std::int64_t row = 0; row < a.m(); ++row)
+    if (ptr[row + 1] - ptr[row] >= kLongRow) return true;
+  return false;
+}
+JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
                          const Options& options) {
   const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
   const std::int64_t many = is_vector ? 2'000'000 : 450'000;
@@ -69,7 +79,8 @@ JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector,
   JaggedShape shape;
   shape.places = places;
   shape.most_steps = kSteps(options).value_or(steps);
-  shape.whole_steps = std::max(a.nnz() > 1'200'000 ? 32 : 16, shape.most_steps);
+  const int whole = a.nnz() > 1'200'000 ? 32 : is_vector && long_row ? 8 : 16;
+  shape.whole_steps = std::max(whole, shape.most_steps);
   return shape;
 }
 
@@ -229,8 +240,10 @@ class JaggedSlicesPrepared final : public Prepared {
     const int places = kWarpLanes / tiling.lanes;
     const bool packs = packs_entries(shape.n, a_.precision);
     const auto& matrix = matrices_.get({places, packs}, [&](StageTimer& cost) {
-      return std::make_unique<Matrix>(a_, choose_shape(a_, places, tiling.columns == 1, options_),
-                                      packs, device_, cost);
+      const bool vector = tiling.columns == 1;
+      return std::make_unique<Matrix>(
+          a_, choose_shape(a_, places, vector, vector && has_long_row(a_), options_), packs,
+          device_, cost);
     });
     stages.add(matrix.cost);
     return std::make_unique<JaggedSlicesPlan>(
@@ -255,7 +268,9 @@ class JaggedSlicesKernel final : public Kernel {
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
     const int places = kWarpLanes / tiling.lanes;
-    const JaggedShape shape = choose_shape(problem, places, tiling.columns == 1, problem.options);
+    // As if there were a long row: looking for one would read all row pointers.
+    const JaggedShape shape =
+        choose_shape(problem, places, tiling.columns == 1, true, problem.options);
     // The worst case: every row has a slice of its own, and its entries are
     // held packed and not packed.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
