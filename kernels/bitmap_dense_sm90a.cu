@@ -63,7 +63,6 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, Layout::col_major, 256>(type));
 }
 
-// The narrowest tile that covers N, or the widest.
 const Variant& choose_variant(const Problem& problem) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
@@ -71,14 +70,9 @@ const Variant& choose_variant(const Problem& problem) {
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
     return out;
   }();
-  const Variant* widest = nullptr;
-  for (const Variant& v : all) {
-    if (v.type != storage_type(problem.precision)) continue;
-    if (v.layout_b != problem.layout) continue;
-    widest = &v;
-    if (problem.n <= v.tiling.tile_columns) break;
-  }
-  return *widest;
+  return narrowest_tile(all, problem.n, [&](const Variant& v) {
+    return v.type == storage_type(problem.precision) && v.layout_b == problem.layout;
+  });
 }
 
 // ---- Plan --------------------------------------------------------------------------------------

@@ -53,7 +53,6 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, 4>(type));
 }
 
-// The narrowest tile that covers N, or the widest.
 const Variant& choose_variant(const Problem& problem) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
@@ -61,13 +60,8 @@ const Variant& choose_variant(const Problem& problem) {
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
     return out;
   }();
-  const Variant* widest = nullptr;
-  for (const Variant& v : all) {
-    if (v.type != storage_type(problem.precision)) continue;
-    widest = &v;
-    if (problem.n <= v.tiling.tile_columns) break;
-  }
-  return *widest;
+  return narrowest_tile(
+      all, problem.n, [&](const Variant& v) { return v.type == storage_type(problem.precision); });
 }
 
 std::int64_t column_tiles(const Problem& problem, const Variant& variant) {

@@ -143,6 +143,19 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
   return out;
 }
 
+// Of the variants of a kernel that fit, which are sorted by their tiles of columns, the first whose
+// tile covers N, or else the widest.
+template <class Variant, class Fits>
+const Variant& narrowest_tile(const std::vector<Variant>& variants, std::int64_t n, Fits fits) {
+  const Variant* widest = nullptr;
+  for (const Variant& v : variants) {
+    if (!fits(v)) continue;
+    widest = &v;
+    if (n <= v.tiling.tile_columns) break;
+  }
+  return *widest;
+}
+
 // `steps` of each panel: a multiple of the unit.
 inline PanelSchedule make_panel_schedule(const PanelTiling& tiling, std::int64_t panels,
                                          std::int64_t steps, std::int64_t n, std::int64_t blocks) {

@@ -26,8 +26,8 @@ inline constexpr int kSlotSteps = GapStreams::kSlotCols / kFragment;  // of k
 template <int kTilesN>
 struct Shape {
   static constexpr int kSlotBBytes = kSlotSteps * kTilesN * 32 * 8;  // B of a slot
-  static constexpr int kChunkSpace = 32768 / kBlocksPerSm;  // what the rings leave, for all chunks
-  static constexpr int kChunkSlots = 4;
+  static constexpr int kChunkSpace = 16384;  // what the rings leave, for all chunks
+  static constexpr int kChunkSlots = 4;      // fewer come too late (docs/log/bitmap-dense.md)
   static constexpr int kStages = kChunkSpace / (kChunkSlots * kSlotBBytes);
   static constexpr int kBarrierBytes = 512;
   static constexpr int kRingsAt = kBarrierBytes + kChunkSpace;

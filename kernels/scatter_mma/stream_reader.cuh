@@ -23,6 +23,7 @@ namespace spmmbench::scatter_mma {
 inline constexpr int kLineBytes = 128;  // a word of every lane
 inline constexpr int kSlotBytes = GapStreams::kSlotWords * kLineBytes;
 inline constexpr int kRingBytes = GapStreams::kRingSlots * kSlotBytes;
+
 class StreamReader {
  public:
   // `ring`: the address of kRingBytes of zeros.

@@ -7,6 +7,7 @@
 #include <bit>
 #include <numeric>
 
+#include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -252,11 +253,7 @@ BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type, int 
 }
 
 CsrMatrix BitmapQueues::unpack() const {
-  struct Entry {
-    std::int32_t row, col;
-    float value;
-  };
-  std::vector<std::vector<Entry>> found(segments.size());
+  std::vector<std::vector<Nonzero>> found(segments.size());
   const auto segment_count = static_cast<std::int64_t>(segments.size());
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segment_count; ++i) {
@@ -294,19 +291,9 @@ CsrMatrix BitmapQueues::unpack() const {
       }
     }
   }
-  std::vector<Entry> all;
+  std::vector<Nonzero> all;
   for (const auto& entries : found) all.insert(all.end(), entries.begin(), entries.end());
-  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
-    return a.row != b.row ? a.row < b.row : a.col < b.col;
-  });
-  CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
-  for (const Entry& entry : all) {
-    ++out.row_ptr[entry.row + 1];
-    out.col_idx.push_back(entry.col);
-    out.values.push_back(entry.value);
-  }
-  std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
-  return out;
+  return csr_of(rows, cols, std::move(all));
 }
 
 FormatStats BitmapQueues::stats() const {

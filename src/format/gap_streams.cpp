@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 
+#include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -196,11 +196,7 @@ GapStreams GapStreams::build(const CsrMatrix& matrix, ElementType type,
 }
 
 CsrMatrix GapStreams::unpack() const {
-  struct Element {
-    std::int32_t row, col;
-    float value;
-  };
-  std::vector<Element> all;
+  std::vector<Nonzero> all;
   for (const Segment& segment : segments)
     for (int s = 0; s < kStreams; ++s) {
       // As the kernel does: every entry is written to its word, whatever was there.
@@ -224,17 +220,7 @@ CsrMatrix GapStreams::unpack() const {
                        (segment.first_slot + slot) * kSlotCols + p.col, value});
       }
     }
-  std::sort(all.begin(), all.end(), [](const Element& a, const Element& b) {
-    return a.row != b.row ? a.row < b.row : a.col < b.col;
-  });
-  CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
-  for (const Element& element : all) {
-    ++out.row_ptr[element.row + 1];
-    out.col_idx.push_back(element.col);
-    out.values.push_back(element.value);
-  }
-  std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
-  return out;
+  return csr_of(rows, cols, std::move(all));
 }
 
 FormatStats GapStreams::stats() const {

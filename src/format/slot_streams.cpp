@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -375,11 +376,7 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
 }
 
 CsrMatrix SlotStreams::unpack() const {
-  struct Found {
-    std::int32_t row, col;
-    float value;
-  };
-  std::vector<Found> all;
+  std::vector<Nonzero> all;
   const std::uint32_t* quad = words.data();
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     const Slice& slice = slices[pieces[p].slice];
@@ -398,17 +395,7 @@ CsrMatrix SlotStreams::unpack() const {
                            value});
         }
   }
-  std::sort(all.begin(), all.end(), [](const Found& a, const Found& b) {
-    return a.row != b.row ? a.row < b.row : a.col < b.col;
-  });
-  CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1, 0), {}, {}};
-  for (const Found& entry : all) {
-    ++out.row_ptr[entry.row + 1];
-    out.col_idx.push_back(entry.col);
-    out.values.push_back(entry.value);
-  }
-  std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
-  return out;
+  return csr_of(rows, cols, std::move(all));
 }
 
 FormatStats SlotStreams::stats() const {

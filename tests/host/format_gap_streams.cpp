@@ -12,16 +12,6 @@ namespace spmmbench {
 namespace {
 
 using Gaps = GapStreams;
-constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
-
-CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
-  for (float& value : matrix.values) {
-    value = round_to(precision, value);
-    if (value == 0) value = 1;
-  }
-  return matrix;
-}
-
 // Every panel cut into runs of `slots` slots.
 std::vector<Gaps::Range> cut(const CsrMatrix& matrix, int slots) {
   std::vector<Gaps::Range> out;
@@ -37,10 +27,10 @@ CsrMatrix one_in(int kept) {
   for (int row = 0; row < 64; ++row)
     for (int col = 0; col < 4096; ++col)
       if (hash_position(5, row, col) % kept == 0) rows[row].push_back(col);
-  return rounded(testing::from_rows(4096, rows), Precision::fp16);
+  return testing::rounded(testing::from_rows(4096, rows), Precision::fp16);
 }
 
-std::vector<std::pair<std::string, CsrMatrix>> matrices() {
+std::vector<std::pair<std::string, CsrMatrix>> spread_matrices() {
   auto out = testing::adversarial_matrices();
   out.emplace_back("half full", one_in(2));
   std::vector<std::vector<std::int32_t>> full(65), column(130);
@@ -50,15 +40,16 @@ std::vector<std::pair<std::string, CsrMatrix>> matrices() {
   out.emplace_back("full", testing::from_rows(130, full));
   out.emplace_back("two full columns", testing::from_rows(1000, column));
   std::erase_if(out, [](const auto& named) {
+    constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
     return named.second.rows * named.second.cols > kMostPositions;
   });
   return out;
 }
 
 TEST(GapStreams, UnpackGivesBackTheMatrix) {
-  for (const auto& [name, drawn] : matrices())
+  for (const auto& [name, drawn] : spread_matrices())
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-      const CsrMatrix matrix = rounded(drawn, precision);
+      const CsrMatrix matrix = testing::rounded(drawn, precision);
       for (const int slots : {1, 3, 100000}) {
         const Gaps streams = Gaps::build(matrix, storage_type(precision), cut(matrix, slots));
         EXPECT_TRUE(streams.unpack() == matrix) << name << " " << slots;
@@ -69,8 +60,8 @@ TEST(GapStreams, UnpackGivesBackTheMatrix) {
 // Walks every segment as the kernel does, whose ring has room for the slot that is multiplied next
 // and two more.
 TEST(GapStreams, EveryEntryGoesToAnOpenSlot) {
-  for (const auto& [name, drawn] : matrices()) {
-    const CsrMatrix matrix = rounded(drawn, Precision::fp16);
+  for (const auto& [name, drawn] : spread_matrices()) {
+    const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
     const Gaps streams = Gaps::build(matrix, ElementType::f16, cut(matrix, 40));
     for (const Gaps::Segment& segment : streams.segments) {
       std::vector<int> word(Gaps::kLanes * Gaps::kHalves);
@@ -124,14 +115,14 @@ TEST(GapStreams, TheThreadCountDoesNotChangeTheResult) {
 TEST(GapStreams, InspectCountsWhatIsBuilt) {
   const CsrMatrix matrix = testing::random_matrix(300, 500, 100, 0, 3);
   const FormatStats shown = Registry<Format>::instance().at("gap_streams").analyze(matrix, {});
-  EXPECT_EQ(shown.bytes, Gaps::build(rounded(matrix, Precision::fp16), ElementType::f16,
+  EXPECT_EQ(shown.bytes, Gaps::build(testing::rounded(matrix, Precision::fp16), ElementType::f16,
                                      Gaps::whole_panels(300, 500))
                              .stats()
                              .bytes);
 }
 
 TEST(GapStreams, StatsCountGroups) {
-  const CsrMatrix matrix = rounded(testing::from_rows(32, {{0}}), Precision::fp16);
+  const CsrMatrix matrix = testing::rounded(testing::from_rows(32, {{0}}), Precision::fp16);
   const Gaps streams = Gaps::build(matrix, ElementType::f16, Gaps::whole_panels(1, 32));
   const FormatStats stats = streams.stats();
   EXPECT_EQ(stats.tiles, Gaps::kUnitSlots);
