@@ -242,16 +242,22 @@ class GapStreamsFormat final : public Format {
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
     const auto ranges = Gaps::whole_panels(matrix.rows, matrix.cols);
-    const std::int64_t slots =
-        static_cast<std::int64_t>(ranges.size()) * Gaps::panel_slots(matrix.cols);
-    if (slots <= kMostSlots) return Gaps::build(matrix, ElementType::f16, ranges).stats();
-    // Hypersparse: as if every stream had nothing but the zeros that bridge gaps.
+    const auto panels = static_cast<std::int64_t>(ranges.size());
+    const std::int64_t slots = panels * Gaps::panel_slots(matrix.cols);
     GapStreams sizes;
     sizes.rows = matrix.rows;
     sizes.nnz = matrix.nnz();
-    const std::int64_t words = slots * kStreams * Gaps::kSlotWords;
-    return count_stats(sizes, static_cast<std::int64_t>(ranges.size()),
-                       words / Gaps::kMostGap / kGroupValues, slots);
+    std::int64_t groups = 0;
+    if (slots <= kMostSlots) {
+#pragma omp parallel for schedule(dynamic, 1) reduction(+ : groups)
+      for (std::int64_t i = 0; i < panels; ++i) {
+        const Streams streams = gather(matrix, ElementType::f16, ranges[i]);
+        groups += static_cast<std::int64_t>(pack(streams, ranges[i].slots).groups.size());
+      }
+    } else {  // hypersparse: as if streams had nothing but the zeros that bridge gaps
+      groups = slots * kStreams * Gaps::kSlotWords / Gaps::kMostGap / kGroupValues;
+    }
+    return count_stats(sizes, panels, groups, slots);
   }
 
  private:
