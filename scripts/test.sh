@@ -21,7 +21,7 @@ echo "== preset $preset"
 # One architecture: the portable code is the same for 8.0, and half of the time of a build is the compilation for it.
 cmake --preset "$preset" "${settings[@]}" -DSPMMBENCH_HOST_TESTS=OFF -DSPMMBENCH_TEST_FLAGS=-O1 -DCMAKE_CUDA_ARCHITECTURES=90a-real
 time cmake --build --preset "$preset"
-time ctest --preset "$preset" --parallel 2
+time ctest --preset "$preset" --parallel 3  # some wait more than they compute
 echo "== preset asan, host tests"
 cmake --preset asan "${settings[@]}" -DSPMMBENCH_TEST_FLAGS=-O0
 time cmake --build --preset asan --target spmmbench_host_tests spmmbench_kernel_tests
