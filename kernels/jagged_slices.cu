@@ -24,6 +24,7 @@
 
 #include "common/dependent_launch.hpp"
 #include "common/upload_values.hpp"
+#include "core/row_lengths.hpp"
 #include "format/jagged_slices.hpp"
 #include "gpu/cuda_check.hpp"
 #include "jagged_slices/device.cuh"
@@ -58,19 +59,13 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
+// A row of so many nonzeros is cut into smaller parts in products with a vector, which end when the
+// longest row does. Shorter rows lose by that. Measured (docs/log/narrow.md).
+constexpr std::int64_t kLongRow = 4096;
+
 // With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
 // exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/log/narrow.md).
-//
-// Products with a vector end when the longest row does. From `kLongRow` nonzeros on it is cut into
-// parts half as long; others lose by that.
-constexpr std::int64_t kLongRow = 4096;
-bool has_long_row(const SparseOperand& a) {
-  const std::vector<std::int64_t>& ptr = a.a->row_ptr;
-  for (std::int64_t row = 0; row < a.m(); ++row)
-    if (ptr[row + 1] - ptr[row] >= kLongRow) return true;
-  return false;
-}
 JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
                          const Options& options) {
   const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);
@@ -242,8 +237,10 @@ class JaggedSlicesPrepared final : public Prepared {
     const auto& matrix = matrices_.get({places, packs}, [&](StageTimer& cost) {
       const bool vector = tiling.columns == 1;
       return std::make_unique<Matrix>(
-          a_, choose_shape(a_, places, vector, vector && has_long_row(a_), options_), packs,
-          device_, cost);
+          a_,
+          choose_shape(a_, places, vector, vector && row_lengths(*a_.a).longest >= kLongRow,
+                       options_),
+          packs, device_, cost);
     });
     stages.add(matrix.cost);
     return std::make_unique<JaggedSlicesPlan>(

@@ -32,8 +32,12 @@ struct Shape {
   static constexpr int kBarrierBytes = 512;
   static constexpr int kRingsAt = kBarrierBytes + kChunkSpace;
   static constexpr int kSharedBytes = kRingsAt + kWarps * kRingBytes;
-  static_assert(kStages >= 2 && kStages * 20 <= kBarrierBytes);
-  static_assert(kBlocksPerSm * (kSharedBytes + 1024) <= 233472, "228 KB, 1 of them for each CTA");
+  static constexpr int kStageBytes = 2 * sizeof(std::uint64_t) + sizeof(unsigned);  // of ChunkRing
+  static_assert(kStages >= 2 && kStages * kStageBytes <= kBarrierBytes);
+  // Of a multiprocessor of compute capability 9.0, and what the system takes of it for a CTA (CUDA
+  // C Programming Guide, compute capabilities).
+  static constexpr int kSharedPerSm = 228 * 1024, kReserved = 1024;
+  static_assert(kBlocksPerSm * (kSharedBytes + kReserved) <= kSharedPerSm);
 };
 
 // B in the order of the fragments, zeros past its edges: of column tile T, step s and tile j of 8
