@@ -13,6 +13,7 @@
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
 #include "scatter_mma/chunk_ring.cuh"
+#include "scatter_mma/pack.cuh"
 #include "scatter_mma/stream_reader.cuh"
 
 namespace spmmbench::scatter_mma {
@@ -39,37 +40,6 @@ struct Shape {
   static constexpr int kSharedPerSm = 228 * 1024, kReserved = 1024;
   static_assert(kBlocksPerSm * (kSharedBytes + kReserved) <= kSharedPerSm);
 };
-
-// B in the order of the fragments, zeros past its edges: of column tile T, step s and tile j of 8
-// columns at [T][s][j][lane], two words. One word per thread, K's pairs side by side where B's
-// columns are.
-__global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, int tiles,
-                       std::uint32_t* to) {
-  constexpr int kPairs = kFragment / 2;  // of k in a step
-  ptx::griddepcontrol_launch_dependents();
-  const auto* const from = static_cast<const std::uint16_t*>(b.data);
-  const std::int64_t pairs = steps * kPairs, columns = tiles * std::int64_t{8};
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= pairs * columns) return;
-  const bool by_column = b.layout == Layout::col_major;
-  const std::int64_t column = by_column ? i / pairs : i % columns;  // of the tile
-  const std::int64_t pair = by_column ? i % pairs : i / columns;
-  const std::int64_t n = blockIdx.y * columns + column, k = pair * 2;
-  ptx::griddepcontrol_wait();
-  std::uint32_t word = 0;
-  if (n < b.cols && k < b.rows) {
-    if (by_column) {
-      word = *reinterpret_cast<const std::uint32_t*>(from + n * b.ld + k);
-      if (k + 1 == b.rows) word &= 0xFFFFU;
-    } else {
-      word = from[k * b.ld + n];
-      if (k + 1 < b.rows) word |= static_cast<std::uint32_t>(from[(k + 1) * b.ld + n]) << 16;
-    }
-  }
-  const std::int64_t step = blockIdx.y * steps + pair / kPairs;
-  const auto t = pair % 4, half = pair % kPairs / 4;
-  to[((step * tiles + column / 8) * 32 + column % 8 * 4 + t) * 2 + half] = word;
-}
 
 // A slot of A times its rows of B.
 template <class T, int kTilesN>
@@ -130,7 +100,7 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   ChunkRing<kWarps, S::kStages, S::kChunkSlots, S::kSlotBBytes> chunks(
       shared + S::kBarrierBytes, full, empty, done, args.pieces, first_piece, last_piece, b,
       tile_bytes);
-  StreamReader reader(ring);
+  StreamReader<1> reader(ring);
   int ring_slot = 0;
   for (int p = first_piece; p < last_piece; ++p) {
     const PanelPiece piece = args.pieces[p];

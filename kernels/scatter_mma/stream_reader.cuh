@@ -24,9 +24,11 @@ inline constexpr int kLineBytes = 128;  // a word of every lane
 inline constexpr int kSlotBytes = GapStreams::kSlotWords * kLineBytes;
 inline constexpr int kRingBytes = GapStreams::kRingSlots * kSlotBytes;
 
+// kApart: from one slot of the ring to the next, in slots. At 2, two rings lie in turn.
+template <int kApart>
 class StreamReader {
  public:
-  // `ring`: the address of kRingBytes of zeros.
+  // `ring`: the address of the first slot. All slots are zeros.
   __device__ explicit StreamReader(std::uint32_t ring)
       : lane_(threadIdx.x % 32), bank_(ring + lane_ * 4) {}
 
@@ -36,17 +38,16 @@ class StreamReader {
     ends_ = args.ends + segment.first_group;
     even_ = odd_ = static_cast<std::uint32_t>(ring_slot) * kSlotStep;
     load(first_);
-    load(second_);
   }
 
   // Scatters the segment of `slots` slots, and calls slot_done() when one is complete, in order.
   template <class SlotDone>
   __device__ void run(int slots, SlotDone slot_done) {
     while (true) {
+      load_after(first_, second_);
       if (scatter_group(first_, slots, slot_done)) return;
-      load(first_);
+      load_after(second_, first_);
       if (scatter_group(second_, slots, slot_done)) return;
-      load(second_);
     }
   }
 
@@ -57,7 +58,10 @@ class StreamReader {
   static constexpr std::uint32_t kSlotStep = GapStreams::kSlotWords * kEveryByte;
   static constexpr std::uint32_t kRingMask =
       (GapStreams::kRingSlots * GapStreams::kSlotWords - 1) * kEveryByte;
+  static constexpr std::uint32_t kSlotMask =  // which slot of the ring
+      kRingMask & ~((GapStreams::kSlotWords - 1) * kEveryByte);
   static constexpr std::uint32_t kGapMask = GapStreams::kMostGap * kEveryByte;
+  static_assert(kApart == 1 || kApart == 2);
   static_assert(kRingMask == 0x7F7F7F7FU && kLineBytes == 0x80);
   static_assert(GapStreams::kHalves * GapStreams::kBatch * 2 == kLaneBytes);
   static_assert(GapStreams::kBatch == 4 && GapStreams::kGroupBatches * 4 == kLaneBytes);
@@ -81,6 +85,13 @@ class StreamReader {
     ++ends_;
   }
 
+  // Loads the next group when this one has arrived. The loads of both count together, so a use of
+  // this one would wait for the next one too if that were on its way already. The condition always
+  // holds, as batches that no slot ends after have zeros in `ends`; it makes the loads wait.
+  __device__ void load_after(const Group& arrived, Group& next) {
+    if (arrived.ends != ~0U) load(next);
+  }
+
   // Returns whether the last slot was completed.
   template <class SlotDone>
   __device__ bool scatter_group(const Group& group, int& slots, SlotDone slot_done) {
@@ -97,14 +108,14 @@ class StreamReader {
     }
     return false;
   }
-  // Four entries of each stream. `last`: the word of the entry before, in every byte.
-  __device__ static std::uint32_t words_of(std::uint32_t gaps, std::uint32_t& last) {
+  // The lines in which four entries lie. `last`: the word of the entry before, in every byte.
+  __device__ static std::uint32_t lines_of(std::uint32_t gaps, std::uint32_t& last) {
     const std::uint32_t words = ((gaps & kGapMask) * kEveryByte + last) & kRingMask;
     last = __byte_perm(words, 0, 0x3333);
-    return words;
+    return kApart == 1 ? words : words + (words & kSlotMask);
   }
   __device__ void scatter(const uint4& values, std::uint32_t gaps) {
-    const std::uint32_t even = words_of(gaps, even_), odd = words_of(gaps >> 4, odd_);
+    const std::uint32_t even = lines_of(gaps, even_), odd = lines_of(gaps >> 4, odd_);
     const std::uint32_t high = bank_ + 2;
     ptx::st_shared_low_half(__dp4a(even, 0x80U, bank_), values.x);
     ptx::st_shared_high_half(__dp4a(even, 0x8000U, bank_), values.x);
