@@ -42,6 +42,12 @@ struct Variant {
   }
 };
 
+constexpr CUtensorMapSwizzle swizzle(int line_bytes) {
+  return line_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+         : line_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                            : CU_TENSOR_MAP_SWIZZLE_32B;
+}
+
 template <class T, Layout kLayout, int kTileN>
 Variant variant(ElementType type) {
   using Shape = two_four::Shape<T, kLayout, kTileN>;
@@ -53,7 +59,7 @@ Variant variant(ElementType type) {
           Shape::kWarpRows,
           Shape::kPanels * Shape::kRegisters,
           Shape::kBoxColumns,
-          Shape::kLineBytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_32B,
+          swizzle(Shape::kLineBytes),
           two_four::kernel<Shape>};
 }
 
@@ -62,6 +68,8 @@ template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, Layout::row_major, 16>(type));
   out.push_back(variant<T, Layout::col_major, 16>(type));
+  out.push_back(variant<T, Layout::row_major, 32>(type));
+  out.push_back(variant<T, Layout::col_major, 32>(type));
   out.push_back(variant<T, Layout::row_major, 64>(type));
   out.push_back(variant<T, Layout::col_major, 64>(type));
   out.push_back(variant<T, Layout::row_major, 128>(type));

@@ -3,8 +3,6 @@
 // warp, a group the panels of all warps of a CTA, a unit the least number of steps of k that a
 // piece may have.
 
-#include <vector_types.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -17,16 +15,22 @@ struct PanelPiece {
   std::int32_t steps;
   std::int32_t first_step;
   std::int32_t part, parts;  // of the panels' sums
+  std::int32_t bundle;       // parts that are added together
   std::int32_t tile;  // of the first panel's part 0 in the workspace; panels are `parts` apart
   std::int32_t first_panel;
-  std::int32_t column;   // first of C's tile
-  std::int32_t arrival;  // the first panel's counter of parts
+  std::int32_t column;  // first of C's tile
 };
 
-// Where the parts of sums wait.
+// Where the parts of sums wait. Parts are added in levels, `bundle` neighbours at a time:
+//
+//   parts of a panel   0 1 2 3   4 5 6 7   8 9        bundle = 4
+//   level 0            0         4         8          sums of bundles, each by its last warp
+//   level 1            0                              sum of all, by the last of those warps
 struct PanelWorkspace {
-  float* partial;      // [tile][fragment of rows][column tile of 8][lane][4]
-  unsigned* arrivals;  // of a panel and tile of columns; all zero between launches
+  float* partial;  // [tile][fragment of rows][column tile of 8][lane][4]
+  // Of a panel's bundles, level after level, from its first tile on: there are fewer than parts.
+  // All zero between launches.
+  unsigned* arrivals;
 };
 
 struct PanelTiling {
@@ -43,10 +47,26 @@ struct PanelSchedule {
   std::vector<PanelPiece> pieces;
   std::vector<std::int32_t> piece_ptr = {0};  // of a CTA
   std::int32_t tiles = 0;                     // panels of partial sums in the workspace
-  std::int32_t arrivals = 0;                  // counters
+  std::int32_t arrivals = 0;                  // counters: one for every tile
 
   int blocks() const { return static_cast<int>(piece_ptr.size()) - 1; }
 };
+
+// The size of bundles with which the last warp is done soonest.
+inline std::int32_t choose_bundle(std::int32_t parts) {
+  constexpr int kArrivalCost = 3;  // a level's store, fence and count, in parts that are added
+  std::int32_t best = parts;
+  int least = parts + kArrivalCost;
+  for (std::int32_t bundle = 2; bundle < parts; ++bundle) {
+    int cost = 0;
+    for (int left = parts; left > 1; left = (left + bundle - 1) / bundle)
+      cost += std::min(left, bundle) + kArrivalCost;
+    if (cost >= least) continue;
+    least = cost;
+    best = bundle;
+  }
+  return best;
+}
 
 // A piece without its part and its places, and its ranges.
 inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::int64_t group,
@@ -80,18 +100,19 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
     }
     out.piece_ptr.push_back(static_cast<std::int32_t>(out.pieces.size()));
   }
-  std::vector<std::int32_t> tile(groups);
+  std::vector<std::int32_t> tile(groups), bundle(groups);
   for (std::int64_t group = 0; group < groups; ++group) {
+    bundle[group] = choose_bundle(parts[group]);
     tile[group] = out.tiles;
     if (parts[group] > 1) out.tiles += parts[group] * tiling.warps;
   }
   for (PanelPiece& piece : out.pieces) {
     const std::int64_t group = piece.first_panel / tiling.warps;
     piece.parts = parts[group];
+    piece.bundle = bundle[group];
     piece.tile = tile[group];
-    piece.arrival = piece.first_panel;
   }
-  out.arrivals = static_cast<std::int32_t>(groups) * tiling.warps;
+  out.arrivals = out.tiles;
   return out;
 }
 
@@ -124,10 +145,10 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
       PanelPiece piece = add_range(out, tiling, group, first, count);
       piece.part = static_cast<std::int32_t>(part);
       piece.parts = static_cast<std::int32_t>(parts);
+      piece.bundle = choose_bundle(piece.parts);
       for (std::int64_t column = 0; column < column_tiles; ++column) {
         const std::int64_t place = (group * column_tiles + column) * tiling.warps;
         piece.column = static_cast<std::int32_t>(column * tiling.tile_columns);
-        piece.arrival = static_cast<std::int32_t>(place);
         piece.tile = static_cast<std::int32_t>(place * parts);
         items.push_back(piece);
       }
@@ -138,8 +159,9 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
     for (std::int64_t i = block; i < count; i += blocks) out.pieces.push_back(items[i]);
     out.piece_ptr.push_back(static_cast<std::int32_t>(out.pieces.size()));
   }
-  out.arrivals = static_cast<std::int32_t>(groups * column_tiles * tiling.warps);
-  if (parts > 1) out.tiles = static_cast<std::int32_t>(out.arrivals * parts);
+  if (parts > 1)
+    out.tiles = static_cast<std::int32_t>(groups * column_tiles * tiling.warps * parts);
+  out.arrivals = out.tiles;
   return out;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Sums of panels (common/panel_schedule.hpp), as mma and wgmma leave them in registers: to C, or to
-// a workspace where several CTAs share a panel. The warp that comes last adds the parts in their
-// order, so the result does not depend on which one is last.
+// a workspace where several CTAs share a panel. Parts are added in their order, whichever warp
+// comes last, so every launch gives the same bits.
 
 #include <cstdint>
 
@@ -56,22 +56,77 @@ __device__ void store_panel(const DenseView& c, const PanelPiece& piece, int war
                acc[f]);
 }
 
-// Adds up the parts of the panel's sums. True in the warp that comes last, which then has the sums
-// of all parts.
+// Adds up `left` parts from `next` on, in their order. A lane's sums lie four at a time 128 floats
+// apart, parts `distance` floats.
+template <int kSums>
+__device__ void add_parts(const float* next, int left, int distance, float (&sums)[kSums]) {
+  // Of several parts all loads are in flight, if registers allow.
+  constexpr int kRegisters = 112;  // for sums and loads
+  constexpr int kTogether = kRegisters / kSums > 1 ? kRegisters / kSums - 1 : 1;  // parts
+  constexpr int kRun = kSums < 64 ? kSums : 64;  // of a part's sums
+  static_assert(kSums % kRun == 0);
+#pragma unroll
+  for (float& sum : sums) sum = 0;
+  for (; left > 0; left -= kTogether, next += kTogether * distance) {
+#pragma unroll
+    for (int run = 0; run < kSums; run += kRun) {
+      float4 x[kTogether][kRun / 4];
+#pragma unroll
+      for (int p = 0; p < kTogether; ++p) {
+        const float* const from = next + min(p, left - 1) * distance + run * 32;
+#pragma unroll
+        for (int i = 0; i < kRun / 4; ++i)
+          x[p][i] = __ldcg(reinterpret_cast<const float4*>(from + i * 128));
+      }
+#pragma unroll
+      for (int p = 0; p < kTogether; ++p) {
+        const bool counts = p < left;  // no branch: loads would wait behind it
+#pragma unroll
+        for (int i = 0; i < kRun; i += 4) {
+          const float4 four = x[p][i / 4];
+          sums[run + i] += counts ? four.x : 0;
+          sums[run + i + 1] += counts ? four.y : 0;
+          sums[run + i + 2] += counts ? four.z : 0;
+          sums[run + i + 3] += counts ? four.w : 0;
+        }
+      }
+    }
+  }
+}
+
+// Adds up the parts of the panel's sums, level by level (PanelWorkspace): the warp that comes last
+// in a bundle adds its parts and takes the sum to the next level, in the place of the first part.
+// True in the warp that is last of all, which then has the sums of all parts. No warp waits.
 template <int kFragmentRows, int kCount>
 __device__ bool join_parts(const PanelWorkspace& workspace, const PanelPiece& piece, int warp,
                            float (&acc)[kFragmentRows][kCount]) {
   constexpr int kSums = kFragmentRows * kCount;  // of a lane
+  constexpr int kTileFloats = kSums * 32;
+  auto& sums = reinterpret_cast<float(&)[kSums]>(acc);
   const int lane = threadIdx.x % 32;
-  float* const first =
-      workspace.partial + (std::int64_t{piece.tile} + warp * piece.parts) * kSums * 32 + lane * 4;
-  const PartialSums partial = {.own = first + std::int64_t{piece.part} * kSums * 32,
-                               .arrivals = workspace.arrivals + piece.arrival + warp,
-                               .parts = piece.parts,
-                               .ordered = true,
-                               .first = first,
-                               .slot_floats = kSums * 32};
-  return arrive_and_sum<128>(partial, lane, reinterpret_cast<float(&)[kSums]>(acc));
+  const unsigned bundle = piece.bundle;
+  const int tile = piece.tile + warp * piece.parts;
+  int counter = tile, tiles = 1;  // of the level: the first counter; from part to part
+  for (unsigned part = piece.part, parts = piece.parts; parts > 1;) {
+    const auto at = [&](unsigned p) {
+      return workspace.partial + std::int64_t{tile + static_cast<int>(p) * tiles} * kTileFloats +
+             lane * 4;
+    };
+    float* const own = at(part);
+#pragma unroll
+    for (int i = 0; i < kSums; i += 4)
+      __stcg(reinterpret_cast<float4*>(own + i * 32),
+             make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
+    const unsigned first = part - part % bundle;
+    const int count = static_cast<int>(min(bundle, parts - first));
+    part /= bundle;
+    if (!arrives_last(workspace.arrivals + counter + part, count, lane)) return false;
+    add_parts(at(first), count, tiles * kTileFloats, sums);
+    parts = (parts + bundle - 1) / bundle;
+    counter += static_cast<int>(parts);
+    tiles *= static_cast<int>(bundle);
+  }
+  return true;
 }
 
 }  // namespace spmmbench

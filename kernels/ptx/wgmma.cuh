@@ -60,12 +60,14 @@ __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint32_t a0, std:
 
 // d += a * b with A in 2:4 structured sparsity, K = 64 bytes of B: a's descriptor is of the 16
 // values that are left of every 32, `indices` are as in format/two_four.hpp. kSelector 0: those of
-// the lanes 4g and 4g + 1 count, 1: those of 4g + 2 and 4g + 3. kColumns: 16, 64 or 128.
+// the lanes 4g and 4g + 1 count, 1: those of 4g + 2 and 4g + 3. kColumns: 16, 32, 64, 128.
 template <class Input, Major kMajorB, int kColumns, int kSelector>
 __device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,
                                    std::uint32_t indices) = delete;
 
 #define SPMMBENCH_REGS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define SPMMBENCH_REGS_16 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define SPMMBENCH_REGS_32                                                  \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -151,6 +153,7 @@ SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")
   SPMMBENCH_WGMMA_SP_S(kColumns, 0, n, kCount, A, B, I, "0")                                          \
   SPMMBENCH_WGMMA_SP_S(kColumns, 1, n, kCount, A, B, I, "1")
 SPMMBENCH_WGMMA_SP_N(16, "n16", 8, "%8", "%9", "%10")
+SPMMBENCH_WGMMA_SP_N(32, "n32", 16, "%16", "%17", "%18")
 SPMMBENCH_WGMMA_SP_N(64, "n64", 32, "%32", "%33", "%34")
 SPMMBENCH_WGMMA_SP_N(128, "n128", 64, "%64", "%65", "%66")
 // clang-format on
@@ -171,6 +174,7 @@ SPMMBENCH_WGMMA_SP_N(128, "n128", 64, "%64", "%65", "%66")
 #undef SPMMBENCH_REGS_128
 #undef SPMMBENCH_REGS_64
 #undef SPMMBENCH_REGS_32
+#undef SPMMBENCH_REGS_16
 #undef SPMMBENCH_REGS_8
 
 }  // namespace spmmbench::ptx

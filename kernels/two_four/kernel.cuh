@@ -1,11 +1,11 @@
 #pragma once
 // The device side of two_four: a warp that copies, two warpgroups that multiply with wgmma.sp.
 //
-//   producer thread                ring of stages                     consumer warpgroup w = 0, 1
-//   blocks of A: one bulk      ->  +---------------------+-------+    for each block and panel of
-//   w: copy a panel                   | A: blocks by panel  |   B   |      a word of indices per
-//   thread, B: TMA, 64 of k x 64 (16)      | values and indices  | boxes |      two wgmma.sp
-//   columns a box                  +---------------------+-------+    sums to C or to the workspace
+//   producer thread                ring of stages                    consumer warpgroup w = 0, 1
+//   A: one bulk copy a panel   ->  +--------------------+-------+    for each block and panel of
+//   B: TMA, boxes of 64 of k       | A: blocks by panel |   B   |      w: a word of indices per
+//   x 16, 32 or 64 columns         | values and indices | boxes |      thread, two wgmma.sp
+//                                  +--------------------+-------+    sums to C or to the workspace
 
 #include <cuda.h>
 
@@ -50,7 +50,7 @@ struct Shape {
   static constexpr int kUnitStages = TwoFour::kUnitBlocks / kStageBlocks;
   static constexpr int kPanelBytes = kStageBlocks * TwoFour::kBlockBytes;
   static constexpr int kBytesA = kWarpgroups * kPanels * kPanelBytes;
-  // A box of B is 64 of k by 64 or 16 columns; lines along k or along the columns.
+  // A box of B is 64 of k by 16, 32 or 64 columns; lines along k or along the columns.
   static constexpr int kBoxColumns = kTileN < 64 ? kTileN : 64;
   static constexpr int kBoxBytes = kBoxColumns * TwoFour::kCols * 2;
   static constexpr int kLineBytes = kMajor == ptx::Major::k ? 128 : 2 * kBoxColumns;

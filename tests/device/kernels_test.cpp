@@ -263,7 +263,7 @@ TEST_P(KernelTest, MatchesTheFp64ReferenceOnEveryShape) {
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
     const std::vector<std::int32_t> row_ids = random_permutation(a.rows);
-    for (const std::int64_t n : {1, 7, 8, 33, 64, 128, 200}) {
+    for (const std::int64_t n : {1, 7, 8, 15, 31, 33, 64, 128, 200}) {
       SCOPED_TRACE(shape.name + ", N = " + std::to_string(n));
       verified += verify(device, a, {}, n);
       if (info.writes_row_ids) {

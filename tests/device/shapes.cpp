@@ -89,6 +89,9 @@ std::vector<NamedShape> all_shapes() {
       {"two_of_four", sample(160, 272, two_of_four)},
       {"two_of_four_ragged", sample(333, 1100, two_of_four)},
       {"two_of_four_small", sample(70, 45, two_of_four)},
+      // Few rows, so that kernels which divide k among blocks have many parts of each.
+      {"two_of_four_flat",
+       sample(17, 5000, [](Index r, Index c) { return c / 4 % 8 == 0 ? two_of_four(r, c) : 0.0; })},
       {"power_law", scatter(3000, 3000, [](Index r) { return 2 + 3000 / (r + 1); })},
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };

@@ -1,0 +1,114 @@
+// How kernels for pruned weights divide their work, without a device.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "../../kernels/common/panel_schedule.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr PanelTiling kTiling = {.warps = 6, .tile_columns = 32, .unit_steps = 4};
+
+struct Case {
+  std::int64_t panels, units, columns, blocks;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const std::int64_t panels : {1, 6, 13, 56, 450})
+    for (const std::int64_t units : {1, 2, 9, 148, 700})
+      for (const std::int64_t columns : {1, 32, 33, 300})
+        for (const std::int64_t blocks : {1, 7, 132, 264})
+          out.push_back({panels, units, columns, blocks});
+  return out;
+}
+
+PanelSchedule schedule_of(const Case& c) {
+  return make_panel_schedule(kTiling, c.panels, c.units * kTiling.unit_steps, c.columns, c.blocks);
+}
+
+std::int64_t groups_of(const Case& c) { return (c.panels + kTiling.warps - 1) / kTiling.warps; }
+
+// As the device joins the parts of a panel (join_parts): for each counter the parts of its bundle,
+// as places in the workspace.
+std::vector<std::vector<int>> bundles_of(int parts, int bundle) {
+  std::vector<std::vector<int>> out;
+  for (int left = parts, tiles = 1; left > 1; left = (left + bundle - 1) / bundle, tiles *= bundle)
+    for (int first = 0; first < left; first += bundle) {
+      out.emplace_back();
+      for (int part = first; part < std::min(first + bundle, left); ++part)
+        out.back().push_back(part * tiles);
+    }
+  return out;
+}
+
+TEST(PanelSchedule, EveryStepOfEveryPanelAndTileOfColumnsIsInOnePiece) {
+  for (const Case& c : cases()) {
+    const PanelSchedule schedule = schedule_of(c);
+    std::map<std::pair<int, int>, std::vector<int>> seen;  // of a group and first column: steps
+    for (const PanelPiece& piece : schedule.pieces) {
+      auto& steps = seen[{piece.first_panel, piece.column}];
+      steps.resize(c.units * kTiling.unit_steps);
+      for (int i = 0; i < piece.steps; ++i) ++steps.at(piece.first_step + i);
+      for (int warp = 0; warp < kTiling.warps; ++warp) {
+        const PanelSchedule::Range& range = schedule.ranges.at(piece.first_segment + warp);
+        EXPECT_EQ(range.panel, piece.first_panel + warp);
+        EXPECT_EQ(range.first_step, piece.first_step);
+        EXPECT_EQ(range.steps, piece.steps);
+      }
+    }
+    const std::int64_t column_tiles = (c.columns + kTiling.tile_columns - 1) / kTiling.tile_columns;
+    EXPECT_EQ(std::ssize(seen), groups_of(c) * column_tiles);
+    for (const auto& [place, steps] : seen)
+      EXPECT_EQ(std::count(steps.begin(), steps.end(), 1), std::ssize(steps));
+    EXPECT_LE(schedule.blocks(), c.blocks);
+    EXPECT_EQ(schedule.piece_ptr.back(), std::ssize(schedule.pieces));
+  }
+}
+
+TEST(PanelSchedule, EveryPartHasAPlaceInTheWorkspaceAndACounterOfItsOwn) {
+  for (const Case& c : cases()) {
+    const PanelSchedule schedule = schedule_of(c);
+    std::vector<int> used(schedule.tiles);
+    for (const PanelPiece& piece : schedule.pieces)
+      for (int warp = 0; piece.parts > 1 && warp < kTiling.warps; ++warp)
+        ++used.at(piece.tile + warp * piece.parts + piece.part);
+    EXPECT_EQ(std::count(used.begin(), used.end(), 1), schedule.tiles);
+    EXPECT_EQ(schedule.arrivals, schedule.tiles);
+  }
+}
+
+TEST(ChooseBundle, LevelsOfBundlesAddEveryPartOnceAndFitInTheCounters) {
+  for (int parts = 2; parts <= 1000; ++parts) {
+    const auto bundles = bundles_of(parts, choose_bundle(parts));
+    ASSERT_LT(std::ssize(bundles), parts) << parts;
+    std::vector<std::set<int>> sums(parts);  // the parts in the sum at each place
+    for (int part = 0; part < parts; ++part) sums[part] = {part};
+    for (const auto& places : bundles)
+      for (const int place : places) {
+        if (place == places.front()) continue;
+        EXPECT_GT(place, places.front());
+        sums[places.front()].merge(sums[place]);
+        EXPECT_TRUE(sums[place].empty()) << parts << ": a part was added twice";
+      }
+    EXPECT_EQ(std::ssize(sums[0]), parts);
+  }
+}
+
+TEST(ChooseBundle, FewPartsAreAddedAtOnceAndManyInTwoLevels) {
+  for (int parts = 1; parts <= 10; ++parts) EXPECT_EQ(choose_bundle(parts), parts);
+  for (int parts = 11; parts <= 36; ++parts) {
+    const int of = choose_bundle(parts);
+    EXPECT_LT(of, parts);
+    EXPECT_GE(of * of, parts) << "more than two levels";
+  }
+}
+
+}  // namespace
+}  // namespace spmmbench
