@@ -66,8 +66,7 @@ __device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, st
                                    std::uint32_t indices) = delete;
 
 #define SPMMBENCH_REGS_8 "%0, %1, %2, %3, %4, %5, %6, %7"
-#define SPMMBENCH_REGS_16 \
-  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define SPMMBENCH_REGS_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define SPMMBENCH_REGS_32                                                  \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
   "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
