@@ -54,7 +54,9 @@ struct PanelSchedule {
 
 // The size of bundles with which the last warp is done soonest.
 inline std::int32_t choose_bundle(std::int32_t parts) {
-  constexpr int kArrivalCost = 3;  // a level's store, fence and count, in parts that are added
+  // A level's store, fence and count, in parts that are added: on an H200 12 parts of 64 x 8 sums
+  // take 1.5 us more in two levels (docs/log/bitmap-dense.md).
+  constexpr int kArrivalCost = 8;
   std::int32_t best = parts;
   int least = parts + kArrivalCost;
   for (std::int32_t bundle = 2; bundle < parts; ++bundle) {

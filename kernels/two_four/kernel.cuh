@@ -206,6 +206,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, const char* s
       // wgmma.sp reads the indices while the thread goes on, so the next ones must wait. The other
       // warpgroup keeps the tensor cores busy.
       ptx::wgmma_wait_group<0>();
+      __syncwarp();  // all lanes have read their indices
 #pragma unroll
       for (int i = 0; i < S::kUnitStages; ++i)
         if (lane == 0) ptx::mbarrier_arrive(ring.empty + read[i]);
