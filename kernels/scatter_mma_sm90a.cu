@@ -34,9 +34,7 @@ struct Variant {
   int parts_of_k;    // of a piece, each a segment of every panel
   int slot_b_bytes;  // of packed B
   int shared_bytes;
-  int partial_vectors;   // of 16 bytes, a lane's sums of a panel
-  int arrivals;          // counters of a panel
-  std::int64_t b_tiles;  // that are `tile_bytes` apart, in a tile of C
+  int partial_vectors;  // of 16 bytes, a lane's sums of a panel
   void (*pack)(DenseView, std::int64_t, int, std::uint32_t*);
   void (*multiply)(scatter_mma::Arguments, const char*, std::int64_t, DenseView);
 };
@@ -52,26 +50,22 @@ Variant variant(ElementType type) {
           .slot_b_bytes = Shape::kSlotBBytes,
           .shared_bytes = Shape::kSharedBytes,
           .partial_vectors = scatter_mma::kRowFragments * kTilesN,
-          .arrivals = 1,
-          .b_tiles = 1,
           .pack = scatter_mma::pack_b,
           .multiply = scatter_mma::multiply<T, kTilesN>};
 }
-template <class T, int kColumnTiles>
+template <class T>
 Variant wide_variant(ElementType type) {
-  using Shape = scatter_mma::WideShape<kColumnTiles>;
+  using Shape = scatter_mma::WideShape;
   return {.type = type,
-          .tiling = {Shape::kPanels, kColumnTiles * scatter_mma::kWideColumns, Shape::kUnitSlots},
+          .tiling = {Shape::kPanels, scatter_mma::kWideColumns, Shape::kUnitSlots},
           .blocks_per_sm = 1,
           .threads = Shape::kThreads,
           .parts_of_k = Shape::kParts,
-          .slot_b_bytes = kColumnTiles * scatter_mma::kWideTileBytes,
+          .slot_b_bytes = scatter_mma::kWideTileBytes,
           .shared_bytes = Shape::kSharedBytes,
-          .partial_vectors = 32 * kColumnTiles,
-          .arrivals = kColumnTiles,
-          .b_tiles = kColumnTiles,
+          .partial_vectors = 32,
           .pack = scatter_mma::pack_wide_b,
-          .multiply = scatter_mma::multiply_wide<T, kColumnTiles>};
+          .multiply = scatter_mma::multiply_wide<T>};
 }
 // Narrowest first.
 template <class T>
@@ -79,8 +73,7 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, 1>(type));
   out.push_back(variant<T, 2>(type));
   out.push_back(variant<T, 4>(type));
-  out.push_back(wide_variant<T, 1>(type));
-  out.push_back(wide_variant<T, 2>(type));
+  out.push_back(wide_variant<T>(type));
 }
 // Each range of the schedule in as many parts as the variant decodes side by side.
 std::vector<GapStreams::Range> segments_of(const PanelSchedule& schedule, int parts) {
@@ -141,7 +134,7 @@ class ScatterMmaPlan final : public Plan {
     ends_ = device.upload(streams.ends);
     partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
                                sizeof(float4));
-    arrivals_ = device.allocate(schedule.arrivals * variant_.arrivals * sizeof(unsigned));
+    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     packed_ = device.allocate(column_tiles_ * tile_bytes());
     device.synchronize();
@@ -169,7 +162,7 @@ class ScatterMmaPlan final : public Plan {
                      variant_.tiling.tile_columns / 8, packed_.as<std::uint32_t>());
     launch_dependent(variant_.multiply, dim3(static_cast<unsigned>(blocks_)),
                      dim3(variant_.threads), variant_.shared_bytes, stream, true, arguments_,
-                     packed_.as<char>(), tile_bytes() / variant_.b_tiles, c);
+                     packed_.as<char>(), tile_bytes(), c);
   }
 
   PlanReport report() const override { return report_; }
@@ -244,7 +237,7 @@ class ScatterMma final : public Kernel {
  private:
   KernelInfo info_ = {
       .name = "scatter_mma",
-      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 32",
+      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 64",
       .source = "spmmbench, after Flash-LLM",
       .min_compute_capability = 90,
       .exact_architecture = true,

@@ -1,19 +1,18 @@
 #pragma once
-// A CTA multiplies 256 rows of A by 64 or 128 columns of B with wgmma. The product is transposed,
+// A CTA multiplies 256 rows of A by 64 columns of B with wgmma. The product is transposed,
 // C^T = B^T * A^T: wgmma's 64 rows are columns of B, so that a dense tile of A is read from shared
 // memory once for 64 of them.
 //
-//   decoding warps, one per panel of 64 rows and part of k        a warpgroup per 64 columns of B
+//   decoding warps, one per panel of 64 rows and part of k        a warpgroup
 //
 //     streams of panel 0, part 0 --scatter--> ring of slots --+
 //     streams of panel 1, part 0 --scatter--> ring of slots --+-- full --> m64n128k16, two panels
 //     ...                                                     +-- read <-- at a time, all parts
-//     streams of panel 3, last part                           |   of k into the same sums
-//                                                             |
-//   B in tiles of 64 columns x a slot of k, bulk copies ----------------> ring of the warpgroup
+//     streams of panel 3, part 1 --scatter--> ring of slots --+            of k into the same sums
+//     B in tiles of 64 columns x a slot of k, bulk copies ----+
 //
-// A warp clears a slot when all warpgroups have read it, which they do while the next one is
-// decoded. The parts of k are there so that enough warps decode. Everything comes in blocks of as
+// A warp clears a slot when it has been read, which happens while the next one is decoded. The
+// parts of k are there so that enough warps decode. Everything comes in blocks of as
 // many slots as a ring has, so that the products' addresses are constants.
 
 #include "common/mbarrier.cuh"
@@ -28,34 +27,31 @@
 
 namespace spmmbench::scatter_mma {
 
-// kColumnTiles of 64 columns.
-template <int kColumnTiles>
 struct WideShape {
-  static constexpr int kPanels = 4;
+  static constexpr int kPanels = 4;                   // of a CTA
   static constexpr int kPairs = kPanels / 2;          // panels side by side in shared memory
   static constexpr int kParts = 2;                    // of k
   static constexpr int kDecoders = kPanels * kParts;  // warps
   static constexpr int kStages = GapStreams::kRingSlots;
-  static constexpr int kUnitSlots = kParts * kStages;      // the least that work is divided into
-  static constexpr int kMultipliers = kColumnTiles * 128;  // threads
+  static constexpr int kUnitSlots = kParts * kStages;  // the least that work is divided into
+  static constexpr int kMultipliers = 128;             // threads
   static constexpr int kThreads = kMultipliers + kDecoders * 32;
   static constexpr int kPairBytes = 2 * kSlotBytes;
-  static constexpr int kTiles = kParts * kStages;  // of B in a ring
+  static constexpr int kTiles = kParts * kStages;  // of B in its ring
   static constexpr int kBarrierBytes = 1024;
-  static constexpr int kSlotsAt = kBarrierBytes + kColumnTiles * kTiles * kWideTileBytes;
+  static constexpr int kSlotsAt = kBarrierBytes + kTiles * kWideTileBytes;
   static constexpr int kSharedBytes = kSlotsAt + kParts * kPairs * kStages * kPairBytes;
-  static constexpr int kMultiplierRegisters = kColumnTiles == 1 ? 208 : 160;
-  static constexpr int kDecoderRegisters = kColumnTiles == 1 ? 144 : 96;
+  static constexpr int kMultiplierRegisters = 208, kDecoderRegisters = 144;
   static constexpr int kRegisters = 65536 / kThreads / 8 * 8;  // of a thread when it starts
   static_assert(kMultipliers * kMultiplierRegisters + kDecoders * 32 * kDecoderRegisters <=
                 kThreads * kRegisters);
   static_assert(kSharedBytes <= 232448, "227 KB a block");
 };
 
-// The barriers and rings of a CTA. A stage is a slot of all panels, of one part of k.
-template <int kColumnTiles>
+// The barriers and rings of a CTA. A stage is a slot of all panels, of one part of k; stage s of
+// part p goes with tile s * kParts + p of B.
 struct WideRings {
-  using S = WideShape<kColumnTiles>;
+  using S = WideShape;
 
   char* shared;
 
@@ -63,30 +59,25 @@ struct WideRings {
     return reinterpret_cast<std::uint64_t*>(shared) + part * S::kStages;
   }
   __device__ std::uint64_t* read(int part) const { return full(S::kParts + part); }
-  // Of tiles of B: stage s of part p is tile s * kParts + p.
-  __device__ std::uint64_t* b_full(int group) const {
-    return full(2 * S::kParts) + group * 2 * S::kTiles;
-  }
-  __device__ std::uint64_t* b_empty(int group) const { return b_full(group) + S::kTiles; }
-  __device__ char* b_tile(int group, int tile) const {
-    return shared + S::kBarrierBytes + (group * S::kTiles + tile) * kWideTileBytes;
+  __device__ std::uint64_t* b_full() const { return full(2 * S::kParts); }
+  __device__ std::uint64_t* b_empty() const { return b_full() + S::kTiles; }
+  __device__ char* b_tile(int tile) const {
+    return shared + S::kBarrierBytes + tile * kWideTileBytes;
   }
   __device__ char* slot(int part, int pair, int stage) const {
     return shared + S::kSlotsAt + ((part * S::kPairs + pair) * S::kStages + stage) * S::kPairBytes;
   }
   __device__ void init() const {
+    constexpr int kWarps = S::kMultipliers / 32;
     for (int part = 0; part < S::kParts; ++part)
-      mbarrier::init(full(part), read(part), S::kStages, S::kPanels, S::kMultipliers / 32);
-    for (int group = 0; group < kColumnTiles; ++group)
-      mbarrier::init(b_full(group), b_empty(group), S::kTiles, 1, 4);
+      mbarrier::init(full(part), read(part), S::kStages, S::kPanels, kWarps);
+    mbarrier::init(b_full(), b_empty(), S::kTiles, 1, kWarps);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
 };
 
-template <int kColumnTiles>
-__device__ void decode_panels(const Arguments& args, const WideRings<kColumnTiles>& rings,
-                              int decoder) {
-  using S = WideShape<kColumnTiles>;
+__device__ inline void decode_panels(const Arguments& args, const WideRings& rings, int decoder) {
+  using S = WideShape;
   const int part = decoder / S::kPanels, panel = decoder % S::kPanels;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   std::uint64_t *const full = rings.full(part), *const read = rings.read(part);
@@ -126,18 +117,16 @@ __device__ inline DenseView transposed(const DenseView& c) {
   return out;
 }
 
-template <class T, int kColumnTiles>
-__device__ void multiply_slots(const Arguments& args, const WideRings<kColumnTiles>& rings,
-                               const char* b, std::int64_t tile_bytes, const DenseView& c) {
-  using S = WideShape<kColumnTiles>;
+template <class T>
+__device__ void multiply_slots(const Arguments& args, const WideRings& rings, const char* b,
+                               std::int64_t tile_bytes, const DenseView& c) {
+  using S = WideShape;
   constexpr int kSteps = GapStreams::kSlotCols / 16, kStepBytes = 16 * sizeof(T);  // of wgmma
   constexpr std::uint32_t kEightRows = 8 * GapStreams::kSlotCols * sizeof(T);
-  const int group = static_cast<int>(threadIdx.x) / 128;
-  const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
-  const bool arrives = threadIdx.x % 32 == 0, copies = threadIdx.x % 128 == 0;
-  std::uint64_t *const b_full = rings.b_full(group), *const b_empty = rings.b_empty(group);
-  const std::uint64_t first_columns =
-      ptx::wgmma_descriptor<64>(rings.b_tile(group, 0), 0, kEightRows);
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const bool arrives = threadIdx.x % 32 == 0, copies = threadIdx.x == 0;
+  std::uint64_t *const b_full = rings.b_full(), *const b_empty = rings.b_empty();
+  const std::uint64_t first_columns = ptx::wgmma_descriptor<64>(rings.b_tile(0), 0, kEightRows);
   const std::uint64_t first_rows = ptx::wgmma_descriptor<64>(rings.slot(0, 0, 0), 0, kEightRows);
   // The tiles of B of a block: of part 0, and how far those of part 1 lie beyond them.
   struct Tiles {
@@ -145,14 +134,14 @@ __device__ void multiply_slots(const Arguments& args, const WideRings<kColumnTil
     std::int64_t part;
   };
   const auto tiles_of = [&](const PanelPiece& piece) {
-    return Tiles{b + (piece.column / kWideColumns + group) * tile_bytes +
+    return Tiles{b + piece.column / kWideColumns * tile_bytes +
                      std::int64_t{piece.first_step} * kWideTileBytes,
                  std::int64_t{piece.steps / S::kParts} * kWideTileBytes};
   };
   const auto copy_tile = [&](const Tiles& from, int tile) {
     mbarrier::arrive_expect(b_full + tile, kWideTileBytes);
     ptx::cp_async_bulk(
-        ptx::space_cluster, ptx::space_global, rings.b_tile(group, tile),
+        ptx::space_cluster, ptx::space_global, rings.b_tile(tile),
         from.first + tile % S::kParts * from.part + tile / S::kParts * kWideTileBytes,
         kWideTileBytes, b_full + tile);
   };
@@ -208,37 +197,32 @@ __device__ void multiply_slots(const Arguments& args, const WideRings<kColumnTil
 #pragma unroll
     for (int q = 0; q < S::kPairs; ++q) ptx::keep_in_registers(acc[q]);
 
-    PanelPiece own = piece;  // every panel and warpgroup has sums of its own
-    own.tile *= kColumnTiles;
-    own.arrival *= kColumnTiles;
-    if (piece.parts == 1 || join_parts(args.workspace, own, group * 4 + warp, acc)) {
-      const DenseView ct = transposed(c);
+    if (piece.parts > 1 && !join_parts(args.workspace, piece, warp, acc)) continue;
+    const DenseView ct = transposed(c);
 #pragma unroll
-      for (int q = 0; q < S::kPairs; ++q)
-        store_rows(ct, piece.column + group * kWideColumns + warp * 16,
-                   (std::int64_t{piece.first_panel} + 2 * q) * GapStreams::kPanelRows, acc[q]);
-    }
+    for (int q = 0; q < S::kPairs; ++q)
+      store_rows(ct, piece.column + warp * 16,
+                 (std::int64_t{piece.first_panel} + 2 * q) * GapStreams::kPanelRows, acc[q]);
   }
 }
 
 // `b`: packed by pack_wide_b, `tile_bytes` for 64 columns.
-template <class T, int kColumnTiles>
-__global__ void __launch_bounds__(WideShape<kColumnTiles>::kThreads, 1)
+template <class T>
+__global__ void __launch_bounds__(WideShape::kThreads, 1)
     multiply_wide(const __grid_constant__ Arguments args, const char* b, std::int64_t tile_bytes,
                   const __grid_constant__ DenseView c) {
-  using S = WideShape<kColumnTiles>;
+  using S = WideShape;
   extern __shared__ __align__(1024) char shared[];
-  const WideRings<kColumnTiles> rings{shared};
+  const WideRings rings{shared};
   if (threadIdx.x == 0) rings.init();
   __syncthreads();
   ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x < S::kMultipliers) {
     ptx::setmaxnreg_inc<S::kMultiplierRegisters>();
-    multiply_slots<T, kColumnTiles>(args, rings, b, tile_bytes, c);
+    multiply_slots<T>(args, rings, b, tile_bytes, c);
   } else {
-    if constexpr (S::kDecoderRegisters > S::kRegisters) ptx::setmaxnreg_inc<S::kDecoderRegisters>();
-    else ptx::setmaxnreg_dec<S::kDecoderRegisters>();
-    decode_panels<kColumnTiles>(args, rings, static_cast<int>(threadIdx.x - S::kMultipliers) / 32);
+    ptx::setmaxnreg_dec<S::kDecoderRegisters>();
+    decode_panels(args, rings, static_cast<int>(threadIdx.x - S::kMultipliers) / 32);
   }
 }
 
