@@ -19,6 +19,7 @@
 
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
+#include "async_wcsr/empty_rows.cuh"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
@@ -35,12 +36,15 @@ constexpr int kStages = 3;
 template <class Boxes, class C, int kRowBytes>
 __global__ void __launch_bounds__(window::kMaxThreads,
                                   window::kMinCtasPerSm<Boxes::kWindowRows, kRowBytes>)
-    wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes) {
+    wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
+                const wcsr::EmptyRows empty) {
   extern __shared__ __align__(128) unsigned char shared[];
-  window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
+  if (blockIdx.x < empty.first_cta)
+    window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
+  else wcsr::clear_rows<C>(in, empty);
 }
 
-using Variant = window::Variant<window::Arguments, const void*>;
+using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>;
 
 struct MakeVariant {
   template <class Input, class C, int kWindowRows, int kRowBytes>
@@ -57,7 +61,10 @@ struct Windows {
   WcsrShape shape;
   window::Choice choice;
   DeviceWcsr matrix;
+  std::int32_t places = 0;
+  std::int64_t order_bytes = 0;  // of the row order in the format
   Buffer row_ids;
+  Buffer empty_rows;  // of C; the windows have no place for them
 };
 
 using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
@@ -69,7 +76,13 @@ class AsyncWcsrPlan final : public Plan {
       : windows_(built.part) {
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(view(a.m()), a.precision, options, shape, device.info(), MakeVariant{});
+      bound_.emplace(view(), a.precision, options, shape, device.info(), MakeVariant{});
+      const auto empty =
+          static_cast<std::int32_t>(windows_.empty_rows.bytes() / sizeof(std::int32_t));
+      const std::int64_t c_row_bytes = shape.n * static_cast<std::int64_t>(bytes_of(shape.c_type));
+      empty_ = {windows_.empty_rows.as<std::int32_t>(), empty,
+                wcsr::empty_rows_per_warp(c_row_bytes), bound_->ctas()};
+      empty_ctas_ = wcsr::ctas_of(empty_, bound_->launch_shape());
     }
     if (windows_.matrix.input.data() != nullptr) {  // built just now: it may still be running
       const auto timed = built.cost.scope("build");
@@ -84,30 +97,30 @@ class AsyncWcsrPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    bound_->launch(b, c, stream, 0, static_cast<const void*>(windows_.matrix.values));
+    bound_->launch(b, c, stream, empty_ctas_, static_cast<const void*>(windows_.matrix.values),
+                   empty_);
   }
 
   PlanReport report() const override { return report_; }
 
  private:
-  window::MatrixView view(std::int64_t rows) const {
+  window::MatrixView view() const {
     return {.window_ptr_host = &windows_.matrix.window_ptr_host,
             .window_rows = windows_.shape.window_rows,
             .window_ptr = windows_.matrix.window_ptr,
             .col_idx = windows_.matrix.col_idx,
             .row_ids = windows_.row_ids.as<std::int32_t>(),
-            .places = static_cast<std::int32_t>(rows)};
+            .places = windows_.places};
   }
 
   void describe(std::int64_t nnz) {
     const DeviceWcsr& matrix = windows_.matrix;
-    const window::Choice& choice = windows_.choice;
-    report_.device_bytes = matrix.memory.bytes() + windows_.row_ids.bytes();
-    report_.format =
-        wcsr_stats(windows_.shape, nnz, matrix.window_ptr_host, matrix.gathered,
-                   static_cast<std::int64_t>(choice.row_order->size() * sizeof(std::int32_t)));
-    report_.params["order"] = choice.order;
-    bound_->describe(0, report_);
+    report_.device_bytes =
+        matrix.memory.bytes() + windows_.row_ids.bytes() + windows_.empty_rows.bytes();
+    report_.format = wcsr_stats(windows_.shape, nnz, matrix.window_ptr_host, matrix.gathered,
+                                windows_.order_bytes);
+    report_.params["order"] = windows_.choice.order;
+    bound_->describe(empty_ctas_, report_);
     const int mma_rows = std::max(16, windows_.shape.window_rows);
     report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * window::kTileColumns *
                            mma_rows * static_cast<double>(bound_->features());
@@ -115,6 +128,8 @@ class AsyncWcsrPlan final : public Plan {
 
   Windows& windows_;
   std::optional<window::Bound<Variant>> bound_;
+  wcsr::EmptyRows empty_{};
+  unsigned empty_ctas_ = 0;
   PlanReport report_;
 };
 
@@ -147,10 +162,20 @@ class AsyncWcsrPrepared final : public Prepared {
     out.shape = {kWcsrHeights[choice.height_index], window::kTileColumns,
                  storage_type(a_.precision)};
     out.choice = choice;
-    out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost)
-                            : upload_wcsr(*a_.a, out.shape, *choice.row_order, device_, cost);
+    std::optional<NonemptyRows> nonempty;
+    {
+      const auto timed = cost.scope("build");
+      nonempty = leave_out_empty_rows(*a_.a, *choice.row_order);
+    }
+    const Permutation& order = nonempty ? nonempty->row_order : *choice.row_order;
+    out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, order, device_, cost)
+                            : upload_wcsr(*a_.a, out.shape, order, device_, cost);
     const auto timed = cost.scope("upload");
-    out.row_ids = device_.upload(window::rows_of_c(*choice.row_order, a_.row_ids));
+    out.places = static_cast<std::int32_t>(order.empty() ? a_.m() : std::ssize(order));
+    out.order_bytes = static_cast<std::int64_t>(order.size() * sizeof(std::int32_t));
+    out.row_ids = device_.upload(window::rows_of_c(order, a_.row_ids));
+    if (nonempty) out.empty_rows = device_.upload(window::rows_of_c(nonempty->empty, a_.row_ids));
+    out.order_bytes += static_cast<std::int64_t>(out.empty_rows.bytes());
     return out;
   }
 

@@ -243,7 +243,9 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages) {
-  const std::int64_t windows = (matrix.rows + shape.window_rows - 1) / shape.window_rows;
+  const std::int64_t places =
+      row_order.empty() ? matrix.rows : static_cast<std::int64_t>(row_order.size());
+  const std::int64_t windows = (places + shape.window_rows - 1) / shape.window_rows;
   if (matrix.nnz() > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", matrix.nnz()));
   // The window pointers, and after them the distinct columns summed over the windows.
@@ -272,7 +274,7 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   const auto timed = stages.scope("build");
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
   const Csr a{array_at<std::int64_t>(input, row_ptr), array_at<std::int32_t>(input, col_idx),
-              row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), matrix.rows,
+              row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), places,
               shape.window_rows};
   const auto ctas = static_cast<unsigned>(windows);
   const int sm_count = device.info().sm_count;

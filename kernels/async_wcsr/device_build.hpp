@@ -23,9 +23,9 @@ struct DeviceWcsr {
   std::int64_t tiles() const { return window_ptr_host.back(); }
 };
 
-// `row_order` as in Wcsr: empty is natural. The last kernel may still run when this returns, so
-// that the caller can work meanwhile. Stages: "upload" for the CSR matrix, "build". Throws Error
-// beyond 2^31 - 1 nonzeros, DeviceError otherwise.
+// `row_order` as in Wcsr: empty is natural, and empty rows may lack. The last kernel may still run
+// when this returns, so that the caller can work meanwhile. Stages: "upload" for the CSR matrix,
+// "build". Throws Error beyond 2^31 - 1 nonzeros, DeviceError otherwise.
 DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
                       Device& device, StageTimer& stages);
 

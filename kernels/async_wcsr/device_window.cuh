@@ -26,7 +26,7 @@ struct Csr {
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
   const std::int32_t* row_of;  // by place; null: the places are the rows
-  std::int64_t rows;
+  std::int64_t places;
   int window_rows;
 };
 
@@ -66,7 +66,7 @@ __device__ inline void read_window(const Csr& a, Window& window) {
   const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
   const int row = static_cast<int>(threadIdx.x);
   if (row == 0) {
-    window.rows = static_cast<int>(min(a.rows - first_place, std::int64_t{a.window_rows}));
+    window.rows = static_cast<int>(min(a.places - first_place, std::int64_t{a.window_rows}));
     window.start[0] = 0;
     window.first_column = std::numeric_limits<std::int32_t>::max();
     window.last_column = -1;

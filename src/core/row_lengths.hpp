@@ -17,4 +17,7 @@ struct RowLengths {
 // Reads every row pointer.
 RowLengths row_lengths(const CsrMatrix& matrix);
 
+// From a sample of at most 1024 rows; the matrix has a row at least.
+double share_of_empty_rows(const CsrMatrix& matrix);
+
 }  // namespace spmmbench

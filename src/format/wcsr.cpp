@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/row_lengths.hpp"
 #include "format/window_columns.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -53,9 +54,9 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
   out.shape = shape;
   out.row_order = std::move(row_order);
   const int height = shape.window_rows, width = shape.tile_columns;
-  const std::int64_t windows = (matrix.rows + height - 1) / height;
+  const std::int64_t windows = (out.places() + height - 1) / height;
   const auto places = [&](std::int64_t w) {
-    return std::pair{w * height, std::min(matrix.rows, (w + 1) * height)};
+    return std::pair{w * height, std::min(out.places(), (w + 1) * height)};
   };
 
   std::vector<std::int64_t> tile_end(windows + 1, 0);
@@ -137,6 +138,20 @@ CsrMatrix Wcsr::unpack() const {
     out.col_idx[cursor[row]] = col;
     out.values[cursor[row]++] = value;
   });
+  return out;
+}
+
+std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
+                                                 const Permutation& row_order) {
+  constexpr double kLeastShare = 1.0 / 8;
+  if (matrix.nnz() == 0 || share_of_empty_rows(matrix) < kLeastShare) return std::nullopt;
+  NonemptyRows out;
+  out.row_order.reserve(std::min(matrix.rows, matrix.nnz()));
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    if (matrix.row_length(row) == 0) out.empty.push_back(static_cast<std::int32_t>(row));
+    else if (row_order.empty()) out.row_order.push_back(static_cast<std::int32_t>(row));
+  for (const std::int32_t row : row_order)
+    if (matrix.row_length(row) > 0) out.row_order.push_back(row);
   return out;
 }
 

@@ -14,6 +14,7 @@
 // apart; the sign of a zero entry is the only thing not kept.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ struct Wcsr {
   std::int64_t cols = 0;
   std::int64_t nnz = 0;
   WcsrShape shape;
-  Permutation row_order;                 // place -> row; empty: the matrix's own order
+  // Place -> row; empty: the matrix's own order. Rows without nonzeros need no place.
+  Permutation row_order;
   std::vector<std::int32_t> window_ptr;  // windows + 1, in tiles; every window has at least one
   std::vector<std::int32_t> col_idx;     // tiles * tile_columns
   std::vector<std::uint16_t> values16;   // tiles * window_rows * tile_columns, f16 or bf16
@@ -47,6 +49,9 @@ struct Wcsr {
 
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr.size()) - 1; }
   std::int64_t tiles() const { return window_ptr.back(); }
+  std::int64_t places() const {
+    return row_order.empty() ? rows : static_cast<std::int64_t>(row_order.size());
+  }
   std::int64_t row(std::int64_t place) const {
     return row_order.empty() ? place : row_order[place];
   }
@@ -58,6 +63,16 @@ struct Wcsr {
   FormatStats stats() const;
   bool operator==(const Wcsr&) const = default;
 };
+
+struct NonemptyRows {
+  Permutation row_order;            // the rows with nonzeros
+  std::vector<std::int32_t> empty;  // the others, ascending
+};
+
+// `row_order` (empty: the matrix's own order) without the rows that have no nonzeros, so that
+// windows need not store them. Nothing where these are fewer than an eighth of a sample, or all.
+std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
+                                                 const Permutation& row_order);
 
 // Stats of a WCSR matrix that need not be on the host; `gathered` is the distinct columns, summed
 // over the windows, and `order_bytes` the size of its row order.

@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "core/row_lengths.hpp"
 #include "format/wcsr_estimate.hpp"
 
 namespace spmmbench {
@@ -97,19 +98,6 @@ double longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sam
       longest = std::max(longest, matrix.row_length(row));
   }
   return static_cast<double>(longest);
-}
-
-double share_of_empty_rows(const CsrMatrix& matrix) {
-  constexpr std::int64_t kPlaces = 128, kRows = 8;  // as many as share a cache line of row pointers
-  const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
-  std::int64_t empty = 0, rows = 0;
-  for (std::int64_t i = 0; i < places; ++i) {
-    const std::int64_t first = matrix.rows / places * i;
-    const std::int64_t last = std::min(first + kRows, matrix.rows);
-    for (std::int64_t row = first; row < last; ++row) empty += matrix.row_length(row) == 0;
-    rows += last - first;
-  }
-  return static_cast<double>(empty) / static_cast<double>(rows);
 }
 
 struct Field {

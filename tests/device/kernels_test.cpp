@@ -288,7 +288,7 @@ TEST_P(KernelTest, HoldsAboutAsMuchMemoryAsItPredicts) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const NamedShape& shape : all_shapes()) {
     if (shape.name != "power_law" && shape.name != "many_short_rows" && shape.name != "dense" &&
-        shape.name != "two_of_four")
+        shape.name != "two_of_four" && shape.name != "mostly_empty_rows")
       continue;
     SCOPED_TRACE(shape.name);
     CsrMatrix a = shape.matrix;

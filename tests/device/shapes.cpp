@@ -66,6 +66,8 @@ std::vector<NamedShape> all_shapes() {
       {"whole_tiles", sample(128, 128, [](Index, Index) { return 0.1; })},
       {"dense", sample(40, 70, [](Index, Index) { return 1.0; })},
       {"empty_rows", sample(203, 90, [](Index r, Index) { return r % 3 == 0 ? 0.15 : 0.0; })},
+      {"mostly_empty_rows",
+       scatter(20003, 9001, [](Index r) { return r % 5 < 3 ? 0 : 1 + r % 7; })},
       {"empty_windows",
        sample(300, 64, [](Index r, Index) { return r < 5 || r > 260 ? 0.2 : 0.0; })},
       {"no_nonzeros", sample(100, 50, [](Index, Index) { return 0.0; })},

@@ -34,6 +34,37 @@ TEST(Wcsr, UnpackGivesBackTheMatrix) {
       }
 }
 
+TEST(Wcsr, WindowsOfTheRowsThatAreNotEmptyGiveBackTheMatrix) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices())
+    for (const WcsrShape& shape : shapes(ElementType::f32))
+      for (const char* order : {"natural", "degree", "random"}) {
+        const auto nonempty = leave_out_empty_rows(matrix, order_of(matrix, order));
+        if (!nonempty) continue;
+        const Wcsr wcsr = Wcsr::build(matrix, shape, nonempty->row_order);
+        EXPECT_TRUE(wcsr.unpack() == matrix) << name << " " << order;
+        Permutation all = nonempty->row_order;
+        EXPECT_EQ(wcsr.windows(), (std::ssize(all) + shape.window_rows - 1) / shape.window_rows);
+        all.insert(all.end(), nonempty->empty.begin(), nonempty->empty.end());
+        EXPECT_NO_THROW(validate_permutation(all, matrix.rows)) << name << " " << order;
+      }
+}
+
+TEST(Wcsr, EmptyRowsAreLeftOutWhereTheyAreAtLeastAnEighth) {
+  const CsrMatrix many = testing::from_rows(9, {{}, {1}, {2}, {}, {0, 3}, {4}, {}});
+  const auto natural = leave_out_empty_rows(many, {});
+  ASSERT_TRUE(natural);
+  EXPECT_EQ(natural->row_order, (Permutation{1, 2, 4, 5}));
+  EXPECT_EQ(natural->empty, (std::vector<std::int32_t>{0, 3, 6}));
+  EXPECT_EQ(leave_out_empty_rows(many, {6, 5, 4, 3, 2, 1, 0})->row_order,
+            (Permutation{5, 4, 2, 1}));
+  std::vector<std::vector<std::int32_t>> rows(8, {0});
+  rows[3] = {};
+  EXPECT_TRUE(leave_out_empty_rows(testing::from_rows(9, rows), {}));
+  rows.push_back({1});
+  EXPECT_FALSE(leave_out_empty_rows(testing::from_rows(9, rows), {}));
+  EXPECT_FALSE(leave_out_empty_rows(testing::from_rows(9, {{}, {}}), {}));
+}
+
 TEST(Wcsr, ExplicitZerosStayEntries) {
   CsrMatrix a = testing::from_rows(40, {{0, 3, 17}, {}, {3, 39}});
   a.values = {0.0F, 1.0F, -0.0F, 2.0F, 0.0F};

@@ -17,6 +17,11 @@ TEST(RowLengths, AreThoseOfEveryRow) {
   EXPECT_DOUBLE_EQ(lengths.variation, std::sqrt(1.5));
 }
 
+TEST(RowLengths, TheShareOfEmptyRowsOfASmallMatrixIsExact) {
+  EXPECT_DOUBLE_EQ(share_of_empty_rows(testing::from_rows(9, {{1, 2, 3}, {}, {4}, {}})), 0.5);
+  EXPECT_EQ(share_of_empty_rows(testing::from_rows(9, {{1}})), 0);
+}
+
 TEST(RowLengths, OfAMatrixWithoutNonzerosAreZero) {
   const RowLengths lengths = row_lengths(testing::from_rows(9, {{}, {}}));
   EXPECT_EQ(lengths.longest, 0);
