@@ -33,26 +33,34 @@ namespace {
 
 constexpr int kStages = 3;
 
-template <class Boxes, class C, int kRowBytes>
+// kClears: CTAs after those of the windows write the empty rows of C.
+template <class Boxes, class C, int kRowBytes, bool kClears>
 __global__ void __launch_bounds__(window::kMaxThreads,
                                   window::kMinCtasPerSm<Boxes::kWindowRows, kRowBytes>)
     wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
                 const wcsr::EmptyRows empty) {
   extern __shared__ __align__(128) unsigned char shared[];
-  if (blockIdx.x < empty.first_cta)
-    window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
-  else wcsr::clear_rows<C>(in, empty);
+  if (kClears && blockIdx.x >= empty.first_cta) wcsr::clear_rows<C>(in, empty);
+  else window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
 }
 
 using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>;
 
+// Empty rows are left out of the lowest windows only, where they cost most, and only the kernels of
+// these are compiled twice.
+constexpr int kClearsHeight = 0;  // into kWcsrHeights
+
 struct MakeVariant {
+  bool clears;
+
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
     using Shape = window::Shape<Boxes, kRowBytes, kStages>;
-    return {wcsr_kernel<Boxes, C, kRowBytes>, kRowBytes, Shape::kFeatures, Shape::kRingBytes,
-            Shape::kSumVectors};
+    auto kernel = wcsr_kernel<Boxes, C, kRowBytes, false>;
+    if constexpr (kWindowRows == kWcsrHeights[kClearsHeight])
+      if (clears) kernel = wcsr_kernel<Boxes, C, kRowBytes, true>;
+    return {kernel, kRowBytes, Shape::kFeatures, Shape::kRingBytes, Shape::kSumVectors};
   }
 };
 
@@ -76,7 +84,8 @@ class AsyncWcsrPlan final : public Plan {
       : windows_(built.part) {
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(view(), a.precision, options, shape, device.info(), MakeVariant{});
+      bound_.emplace(view(), a.precision, options, shape, device.info(),
+                     MakeVariant{windows_.empty_rows.bytes() > 0});
       const auto empty =
           static_cast<std::int32_t>(windows_.empty_rows.bytes() / sizeof(std::int32_t));
       const std::int64_t c_row_bytes = shape.n * static_cast<std::int64_t>(bytes_of(shape.c_type));
@@ -165,7 +174,8 @@ class AsyncWcsrPrepared final : public Prepared {
     std::optional<NonemptyRows> nonempty;
     {
       const auto timed = cost.scope("build");
-      nonempty = leave_out_empty_rows(*a_.a, *choice.row_order);
+      if (choice.height_index == kClearsHeight)
+        nonempty = leave_out_empty_rows(*a_.a, *choice.row_order);
     }
     const Permutation& order = nonempty ? nonempty->row_order : *choice.row_order;
     out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, order, device_, cost)
