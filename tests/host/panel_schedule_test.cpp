@@ -102,8 +102,8 @@ TEST(ChooseBundle, LevelsOfBundlesAddEveryPartOnceAndFitInTheCounters) {
 }
 
 TEST(ChooseBundle, FewPartsAreAddedAtOnceAndManyInTwoLevels) {
-  for (int parts = 1; parts <= 16; ++parts) EXPECT_EQ(choose_bundle(parts), parts);
-  for (int parts = 11; parts <= 36; ++parts) {
+  for (int parts = 1; parts <= 17; ++parts) EXPECT_EQ(choose_bundle(parts), parts);
+  for (int parts = 18; parts <= 36; ++parts) {
     const int of = choose_bundle(parts);
     EXPECT_LT(of, parts);
     EXPECT_GE(of * of, parts) << "more than two levels";
