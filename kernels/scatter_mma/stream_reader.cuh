@@ -65,7 +65,7 @@ class StreamReader {
   static_assert(kRingMask == 0x7F7F7F7FU && kLineBytes == 0x80);
   static_assert(GapStreams::kHalves * GapStreams::kBatch * 2 == kLaneBytes);
   static_assert(GapStreams::kBatch == 4 && GapStreams::kGroupBatches * 4 == kLaneBytes);
-  static_assert(GapStreams::kGroupsAhead == 2);
+  static_assert(GapStreams::kGroupsAhead == 1);
 
   struct Group {  // what one lane has of it
     uint4 values[GapStreams::kGroupBatches];

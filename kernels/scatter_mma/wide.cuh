@@ -12,8 +12,8 @@
 //     B in tiles of 64 columns x a slot of k, bulk copies ----+
 //
 // A warp clears a slot when it has been read, which happens while the next one is decoded. The
-// parts of k are there so that enough warps decode. Everything comes in blocks of as
-// many slots as a ring has, so that the products' addresses are constants.
+// parts of k are there so that enough warps decode. Work comes in blocks of as many slots as a ring
+// has, so that the products' addresses are constants.
 
 #include "common/mbarrier.cuh"
 #include "common/panel_sums.cuh"
@@ -26,6 +26,9 @@
 #include "scatter_mma/stream_reader.cuh"
 
 namespace spmmbench::scatter_mma {
+
+// What a multiprocessor of compute capability 9.0 has for one CTA (CUDA C Programming Guide).
+inline constexpr int kMostRegisters = 65536, kMostSharedBytes = 227 * 1024;
 
 struct WideShape {
   static constexpr int kPanels = 4;                   // of a CTA
@@ -42,10 +45,10 @@ struct WideShape {
   static constexpr int kSlotsAt = kBarrierBytes + kTiles * kWideTileBytes;
   static constexpr int kSharedBytes = kSlotsAt + kParts * kPairs * kStages * kPairBytes;
   static constexpr int kMultiplierRegisters = 208, kDecoderRegisters = 144;
-  static constexpr int kRegisters = 65536 / kThreads / 8 * 8;  // of a thread when it starts
+  static constexpr int kRegisters = kMostRegisters / kThreads / 8 * 8;  // of a thread at first
   static_assert(kMultipliers * kMultiplierRegisters + kDecoders * 32 * kDecoderRegisters <=
                 kThreads * kRegisters);
-  static_assert(kSharedBytes <= 232448, "227 KB a block");
+  static_assert(kSharedBytes <= kMostSharedBytes);
 };
 
 // The barriers and rings of a CTA. A stage is a slot of all panels, of one part of k; stage s of

@@ -42,8 +42,8 @@ struct GapStreams {
   static constexpr int kBatch = 4;         // entries of a stream
   static constexpr int kGroupBatches = 4;  // batches that are loaded together
   static constexpr int kEndBatches = 2;    // slots end after every second batch only
-  // A reader loads so many groups beyond the end of a segment; they exist, and are not used.
-  static constexpr int kGroupsAhead = 2;
+  // A reader loads so many groups beyond the end of a segment. They exist, and are not used.
+  static constexpr int kGroupsAhead = 1;
 
   // A group, as it lies in memory.
   struct Group {
