@@ -44,19 +44,17 @@ Variant variant(ElementType type) {
   using Shape = bitmap::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          Shape::kSlices,
+          bitmap::kRowFragments,
           {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps},
           Shape::kThreads,
           Shape::kSharedBytes,
-          Shape::kSlices * Shape::kAccumulators / 4,
+          bitmap::kRowFragments * Shape::kAccumulators / 4,
           bitmap::multiply_panels<Shape>};
 }
 
 // Narrowest first.
 template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  out.push_back(variant<T, Layout::row_major, 64>(type));
-  out.push_back(variant<T, Layout::col_major, 64>(type));
   out.push_back(variant<T, Layout::row_major, 128>(type));
   out.push_back(variant<T, Layout::col_major, 128>(type));
   out.push_back(variant<T, Layout::row_major, 256>(type));

@@ -5,11 +5,11 @@
 //
 //   producer warp                 ring of stages            warp w of every warpgroup but the last
 //   B tile, 64 of k x kTileN  ->  [B][B][B]...              own ring of queues: decode a step
-//   in the 128-byte swizzle                                 (16R rows x 64/R of k) while the step
+//   in the 128-byte swizzle                                 (16 rows x 64 of k) while the step
 //                                                           before it is multiplied
 //
-// A warpgroup's R slices of 64 rows are four 16-row fragments each, one of every warp, so a warp
-// decodes and stores 16R consecutive rows, one panel.
+// A warpgroup's 64 rows are four 16-row fragments, one of every warp, so a warp decodes and stores
+// 16 consecutive rows, one panel.
 
 #include <cuda.h>
 
@@ -26,6 +26,7 @@ namespace spmmbench::bitmap_dense {
 inline constexpr int kWarpgroup = 128;
 inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
 inline constexpr int kLineBytes = 128;
+inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
 inline constexpr int kProducerRegisters = 24;
 
 template <class T, Layout kLayout, int kTileColumns>
@@ -34,15 +35,14 @@ struct Shape {
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
   // As many warps decode as the registers allow: 64 accumulators each, or 128 of the widest tile.
-  static constexpr int kSlices = kTileN == 64 ? 2 : 1;
   static constexpr int kWarpgroups = kTileN == 256 ? 2 : 3;
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
   static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
   static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : 160;
-  static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments / kSlices;
+  static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments;
   static constexpr int kStageSteps = kStageK / 16 / kStepFragmentsK;
   static constexpr int kStageBytes = kTileN * kLineBytes;
-  static constexpr int kStages = kTileN == 256 ? 4 : kTileN == 128 ? 5 : 8;
+  static constexpr int kStages = kTileN == 256 ? 4 : 5;
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
@@ -80,9 +80,9 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
   }
 }
 
-// One decoded step: every slice's rows times the columns of the tile.
+// One decoded step: the rows times the columns of the tile.
 template <class S>
-__device__ void multiply(float (&acc)[S::kSlices][S::kAccumulators], const std::uint32_t (&a)[16],
+__device__ void multiply(float (&acc)[S::kAccumulators], const std::uint32_t (&a)[16],
                          const char* tile, int k_fragment) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
@@ -90,13 +90,9 @@ __device__ void multiply(float (&acc)[S::kSlices][S::kAccumulators], const std::
   ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < S::kStepFragmentsK; ++k)
-#pragma unroll
-    for (int slice = 0; slice < S::kSlices; ++slice) {
-      const int f = 4 * (k * S::kSlices + slice);
-      ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
-          acc[slice], a[f], a[f + 1], a[f + 2], a[f + 3],
-          ptx::wgmma_descriptor_advance(b, (k_fragment + k) * kAdvance));
-    }
+    ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
+        acc, a[4 * k], a[4 * k + 1], a[4 * k + 2], a[4 * k + 3],
+        ptx::wgmma_descriptor_advance(b, (k_fragment + k) * kAdvance));
   ptx::wgmma_commit_group();
 }
 
@@ -111,11 +107,9 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
   for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
     const PanelPiece piece = args.pieces[p];
     reader.begin(args, args.segments[piece.first_segment + warp]);
-    float acc[S::kSlices][S::kAccumulators];
+    float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
-    for (int slice = 0; slice < S::kSlices; ++slice)
-#pragma unroll
-      for (float& x : acc[slice]) x = 0;
+    for (float& x : acc[0]) x = 0;
     std::uint32_t a[2][16];
     int finished = -1;  // the stage that the step before ended
     for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
@@ -128,7 +122,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         join_halves(values, a[s % 2]);
         reader.release();
         if (s % S::kStageSteps == 0) at.wait_full(full);
-        multiply<S>(acc, a[s % 2], stages + at.stage * S::kStageBytes,
+        multiply<S>(acc[0], a[s % 2], stages + at.stage * S::kStageBytes,
                     s % S::kStageSteps * S::kStepFragmentsK);
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
         if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
@@ -140,8 +134,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
       }
     }
     ptx::wgmma_wait_group<0>();
-#pragma unroll
-    for (int slice = 0; slice < S::kSlices; ++slice) ptx::keep_in_registers(acc[slice]);
+    ptx::keep_in_registers(acc[0]);
     if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
     if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
       store_panel(c, piece, warp, acc);
