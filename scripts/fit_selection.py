@@ -27,13 +27,13 @@ import numpy as np
 from scipy.optimize import nnls
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "gather_odd", "tiles", "window_steps", "nonzeros",
+TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "gather_odd", "tiles", "window_parts", "nonzeros",
          "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
          "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
          "packed", "packed_spill"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
-WINDOWS = COMMON | {"gather_window", "gather_odd", "gather_spill", "tiles", "window_steps"}
+WINDOWS = COMMON | {"gather_window", "gather_odd", "gather_spill", "tiles", "window_parts"}
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS,
@@ -66,9 +66,12 @@ WIDENED = {"async_wcsr?order=search"}
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
 PARTS = 6
 FEWEST_CASES = 6
-MARGINS = (0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
+MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
+# Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
+NEAR, FAR_WEIGHT = 2, 0.3
+LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 DIGITS = 6  # significant ones that are kept of what was recorded
 
 Case = collections.namedtuple("Case", "matrix n precision features device times prepare_ms")
@@ -76,6 +79,11 @@ Case = collections.namedtuple("Case", "matrix n precision features device times 
 
 def rounded(values):
     return {key: float(f"{value:.{DIGITS}g}") for key, value in values.items()}
+
+
+def considered(kernel, features):
+    """Whether the kernel is worth a prediction on the matrix."""
+    return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
 
 def device_of(context):
@@ -153,13 +161,18 @@ def spilled(footprint, device):
     return max(0.0, 1 - 0.6 * device["l2"] / max(footprint, 1.0))
 
 
-def best_windows(f, case, row_bytes, value_bytes):
-    """(cost, gather, tiles, height) of the height whose gathers and tiles cost least."""
+def best_windows(f, case, row_bytes):
+    """(cost, gather, tiles, parts) of the height whose gathers and tiles cost least."""
+    feature_tiles = math.ceil(row_bytes / 128)
+    team = max(1, 4 // math.ceil(feature_tiles / math.ceil(feature_tiles / 4)))
     windows = []
-    for height, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)):
+    for height, slowdown, warps in ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16)):
         gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / case.device["gather"]
-        tiles = per_sm(max(f[f"stored_{height}"] * f["nnz"] / 16, f["rows"] / height) * math.ceil(row_bytes / 128), case.device)
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, height))
+        count = f["rows"] / height
+        stored = max(f[f"stored_{height}"] * f["nnz"] / 16, count)
+        tiles = per_sm(stored * feature_tiles, case.device)
+        part = int(min(max(2 * stored * feature_tiles / (case.device["sms"] * warps), 8), 32))
+        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, math.ceil(stored / count / (team * part))))
     return min(windows)
 
 
@@ -179,13 +192,12 @@ def terms_of(case):
     b_bytes, c_bytes = cols * row_bytes, rows * n * 4
     gathered = nnz * math.ceil(row_bytes / 32) * 32
     pieces = math.ceil(row_bytes / 256)
-    _, gather_window, tiles, height = best_windows(f, case, row_bytes, value_bytes)
-    window_steps = min(f[f"stored_{height}"] * f["mean_row"] * height / 16, 24) / 10
+    _, gather_window, tiles, parts = best_windows(f, case, row_bytes)
     tiles_of_c = math.ceil(rows / 128) * math.ceil(n / 128)
     entries = rows * cols
     dense_a = entries * value_bytes / memory
     depth = dense_depth(f, tiles_of_c, device)
-    odd = cols % 8 != 0 or n % 8 != 0
+    odd = cols * value_bytes % 16 != 0 or n * value_bytes % 16 != 0
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
     bitmap_bytes = entries / 8 + nnz * value_bytes
     width = next((w for w in (64, 128) if n <= w), 256)
@@ -203,13 +215,13 @@ def terms_of(case):
         "gather_window": gather_window,
         "gather_odd": gather_window if row_bytes % 32 else 0.0,
         "tiles": tiles,
-        "window_steps": window_steps,
+        "window_parts": (parts - 1) / 10,
         "nonzeros": per_sm(nnz * pieces, device),
         "loads": per_sm(nnz * math.ceil(row_bytes / 16), device),
         "rows": per_sm(rows * pieces, device),
         "longest_row": min(f["max_row"], 4000.0) / 1000,
         "variation": min(f["cv_row"], 3.0),
-        "dense_flops": math.ceil(tiles_of_c / sms) * sms * 128 * 128 * 2 * cols / device["flops"],
+        "dense_flops": 2 * entries * n / device["flops"],
         "dense_a": dense_a,
         "dense_spill": dense_a * spilled(entries * value_bytes + b_bytes + c_bytes, device),
         "dense_depth": depth,
@@ -248,15 +260,15 @@ def band_of(case):
     return next(band for band in BANDS[case.precision] if band[0] <= case.n <= band[1])
 
 
-def relative_fit(matrix, wanted, least):
-    """Coefficients of at least so much whose logarithmic error is least, by reweighted relative errors."""
+def relative_fit(matrix, wanted, least, weight):
+    """Coefficients of at least so much whose weighted logarithmic error is least, by reweighted relative errors."""
     used = np.flatnonzero(matrix.any(axis=0))
     scaled = matrix[:, used] / wanted[:, None]
     rest = np.maximum(1 - scaled @ least[used], 0.1)
-    weights = np.ones(len(wanted))
+    weights = weight
     for _ in range(6):
         found, _ = nnls(scaled * weights[:, None], rest * weights)
-        weights = 1 / np.sqrt(np.maximum(scaled @ (found + least[used]), 0.2))
+        weights = weight / np.sqrt(np.maximum(scaled @ (found + least[used]), 0.2))
     coefficients = least.copy()
     coefficients[used] += found
     return coefficients
@@ -278,7 +290,8 @@ class Recorded:
         table, groups = {}, collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             for kernel in case.times:
-                groups[kernel, case.precision, band_of(case)].append(index)
+                if considered(kernel, case.features):
+                    groups[kernel, case.precision, band_of(case)].append(index)
         for key, members in groups.items():
             if len(members) < FEWEST_CASES:
                 continue
@@ -289,11 +302,13 @@ class Recorded:
                 for i, case in enumerate(self.cases):
                     if (case.precision, band_of(case)) == key[1:] and STANDS_IN[kernel] in case.times:
                         times.setdefault(i, case.times[STANDS_IN[kernel]])
+            weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
-                              allowed * np.array([t in IDEAL for t in TERMS], float))  # fmt: skip
+                              allowed * np.array([t in IDEAL for t in TERMS], float), weight)  # fmt: skip
             allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in PREPARE_TERMS])
             prepare = relative_fit(self.prepare_terms[members] * allowed,
-                                   np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01), np.zeros(len(PREPARE_TERMS)))  # fmt: skip
+                                   np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01),
+                                   np.zeros(len(PREPARE_TERMS)), np.ones(len(members)))  # fmt: skip
             table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
         self.set_margins(table)
         for kernel, precision, band in sorted(table):
@@ -304,7 +319,7 @@ class Recorded:
 
     def predictions(self, index, table):
         case = self.cases[index]
-        keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times}
+        keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times if considered(kernel, case.features)}
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
     def set_margins(self, table):

@@ -186,7 +186,9 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
   // A window that the team shares costs a barrier.
   const int whole = std::max(cut.span_tiles, 4);
   cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
-  cut.part_tiles = std::clamp(static_cast<int>(per_warp * 2), 8, TileCut::kMaxSpanTiles);
+  cut.part_tiles = part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles),
+                              static_cast<double>(sm_count * warps_per_sm));
+  static_assert(kMostPart == TileCut::kMaxSpanTiles);
   return cut;
 }
 

@@ -97,13 +97,24 @@ struct Scratch {
   std::vector<std::int32_t> columns;  // of one window, those that are counted
 };
 
+bool is_empty(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
+              std::int64_t parts, std::int64_t part) {
+  for (std::int64_t place = group.first; place < group.last; ++place)
+    if (for_part_of_row(matrix, row_order.empty() ? place : row_order[place], parts, part,
+                        [](std::int32_t) {}) > 0)
+      return false;
+  return true;
+}
+
 // Of one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of 16. Of a
 // group with many entries only every step-th column is counted, those of the lowest hashes, and
 // where most columns have an entry only one part of them is looked at, another one of every sample.
+// A part without entries, as matrices of blocks have them, is left for the next.
 WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
                      std::int64_t sample, Scratch& scratch) {
   const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
-  const std::int64_t part = (parts / 2 + sample) % parts;
+  std::int64_t part = (parts / 2 + sample) % parts;
+  while (parts > 1 && is_empty(matrix, row_order, group, parts, part)) part = (part + 1) % parts;
   const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window

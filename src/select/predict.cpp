@@ -30,8 +30,19 @@ WcsrEstimate windows_of(const MatrixFeatures& f) {
 // as a quarter of a microsecond.
 struct WindowCost {
   double gather = 0, tiles = 0;
-  double steps = 0;  // tiles in a window of mean length
+  double parts = 0;  // CTAs that share a window of mean length
 };
+// Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
+// (kernels/window) on windows of mean length, with the warps that an SM holds at each height.
+double parts_of_window(double tiles, double windows, std::size_t height, double feature_tiles,
+                       const DeviceModel& device) {
+  constexpr std::array<double, 3> kWarpsOfSm = {28, 20, 16};
+  constexpr double kTeam = 4;  // warps of a CTA
+  const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
+  const double team = std::max(1.0, std::floor(kTeam / side_by_side));
+  const int part = window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
+  return std::ceil(tiles / windows / (team * part));
+}
 WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
   constexpr double kTileUs = 0.25;
   const WcsrEstimate windows = windows_of(f);
@@ -42,12 +53,14 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
     const double gathered = windows.gathered_share[h], stored = windows.stored_share[h];
     const double penalty = window::kHeightPenalty[h];
     const double gather = gathered * f.nnz * row_bytes / device.gather_bytes_per_us;
-    const double tiles =
-        per_sm(std::max(stored * f.nnz / 16, f.rows / kWcsrHeights[h]) * feature_tiles, device);
+    const double count = f.rows / kWcsrHeights[h];
+    const double stored_tiles = std::max(stored * f.nnz / 16, count);
+    const double tiles = per_sm(stored_tiles * feature_tiles, device);
     const double cost = (gather + kTileUs * tiles) * penalty;
     if (cost >= least) continue;
     least = cost;
-    best = {gather, tiles * penalty, stored * f.mean_row * kWcsrHeights[h] / 16};
+    best = {gather, tiles * penalty,
+            parts_of_window(stored_tiles, count, h, feature_tiles, device)};
   }
   return best;
 }
@@ -92,8 +105,15 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
   return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
 }
 
-// It takes 2:4 structured sparsity alone. Asking it would read the whole matrix.
-constexpr std::string_view kTwoFour = "two_four";
+// Whether a kernel is worth a prediction. two_four takes 2:4 structured sparsity alone, and asking
+// it would read the whole matrix. Blocks that are emptier than this were never the fastest on 142
+// matrices (1.22 x the least time at best): the tensor cores multiply too many zeros.
+bool considered(std::string_view kernel, const MatrixFeatures& f) {
+  constexpr double kLeastBlockFill = 0.08;
+  if (kernel == "two_four") return f.most_of_four <= 2;
+  if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
+  return true;
+}
 
 // The members of Terms or PrepareTerms, in the order of the table's columns.
 template <class T>
@@ -108,9 +128,7 @@ static_assert(sizeof(PrepareTerms) == sizeof(Coefficients::prepare_ms));
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
                const DeviceModel& device) {
   constexpr double kSectorBytes = 32, kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
-  constexpr double kBlockColumns = 64, kMostSteps = 24;
-  // In elements. It is 16 bytes in fp16; with less alignment cuBLAS has narrower loads.
-  constexpr double kAligned = 8;
+  constexpr double kBlockColumns = 64;
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
   const double memory = device.memory_bytes_per_us;
@@ -119,7 +137,6 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const double gathered = f.nnz * std::ceil(row_bytes / kSectorBytes) * kSectorBytes;
   const double pieces = std::ceil(row_bytes / kPieceBytes);
   const double tiles_of_c = std::ceil(f.rows / kTile) * std::ceil(columns / kTile);
-  const double waves = std::ceil(tiles_of_c / device.sm_count);
   const double entries = f.rows * f.cols, dense_bytes = entries * value_bytes;
   const double block_bytes =
       std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * value_bytes;
@@ -128,7 +145,9 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const double groups = n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
   const double passes = std::ceil(columns / (8 * groups));
   const double slots = slots_of(f) * passes;
-  const bool odd = std::fmod(columns, kAligned) != 0 || std::fmod(f.cols, kAligned) != 0;
+  // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
+  const double aligned = kLoadBytes / value_bytes;
+  const bool odd = std::fmod(columns, aligned) != 0 || std::fmod(f.cols, aligned) != 0;
   const WindowCost windows = best_windows(f, row_bytes, device);
   // A in a format of so many bytes: the time for the part of it that every launch reads from
   // memory, because the L2 cache cannot hold A, B and C.
@@ -144,13 +163,13 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.gather_window = windows.gather;
   t.gather_odd = std::fmod(row_bytes, kSectorBytes) != 0 ? windows.gather : 0;
   t.tiles = windows.tiles;
-  t.window_steps = std::min(windows.steps, kMostSteps) / 10;
+  t.window_parts = (windows.parts - 1) / 10;
   t.nonzeros = per_sm(f.nnz * pieces, device);
   t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
   t.rows = per_sm(f.rows * pieces, device);
   t.longest_row = std::min(f.max_row, 4000.0) / 1000;
   t.variation = std::min(f.cv_row, 3.0);
-  t.dense_flops = waves * device.sm_count * kTile * kTile * 2 * f.cols / device.dense_flops_per_us;
+  t.dense_flops = 2 * entries * columns / device.dense_flops_per_us;
   t.dense_a = dense_bytes / memory;
   t.dense_spill = spill(dense_bytes);
   t.dense_depth = dense_depth(f, tiles_of_c, device);
@@ -190,7 +209,7 @@ std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, P
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {
     if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
-    if (row.candidate == kTwoFour && features.most_of_four > 2) continue;
+    if (!considered(row.candidate, features)) continue;
     Prediction one;
     one.us = std::inner_product(us_terms.begin(), us_terms.end(), row.us.begin(), 0.0);
     one.prepare_ms =

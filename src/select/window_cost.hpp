@@ -61,6 +61,14 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
   return best;
 }
 
+// The most tiles that a warp walks of a window that is cut: twice its share of all tiles, where the
+// device holds `warps` of them, so that few tiles are spread over all SMs.
+constexpr int kLeastPart = 8, kMostPart = 32;
+inline int part_tiles(double tiles, double feature_tiles, double warps) {
+  return static_cast<int>(
+      std::clamp<double>(2 * tiles * feature_tiles / warps, kLeastPart, kMostPart));
+}
+
 // Whether to search for an order that brings rows with the same columns together. It is worth it
 // where the gathers in natural order take longer than a certain share of the time of the compulsory
 // bytes.

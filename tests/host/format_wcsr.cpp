@@ -167,6 +167,16 @@ TEST(Wcsr, TheEstimateOfFullBlocksIsTheirShare) {
     EXPECT_NEAR(estimate.gathered_share[h], 1.0 / kWcsrHeights[h], 0.01);
 }
 
+// Rows of these blocks are long enough that only a quarter of the columns is looked at.
+TEST(Wcsr, TheEstimateOfLongBlocksLooksWhereTheyAre) {
+  std::vector<std::vector<std::int32_t>> rows(640);
+  for (std::int32_t row = 0; row < 640; ++row)
+    for (std::int32_t i = 0; i < 128; ++i) rows[row].push_back(row / 64 * 192 + i);
+  const WcsrEstimate estimate = estimate_wcsr(testing::from_rows(2048, rows), {});
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
+    EXPECT_NEAR(estimate.gathered_share[h], 1.0 / kWcsrHeights[h], 0.01);
+}
+
 TEST(Wcsr, ARowIsSampledAsOftenAsItHasNonzeros) {
   std::vector<std::vector<std::int32_t>> rows(100);
   for (std::int32_t i = 0; i < 48; ++i) rows[20].push_back(i);
