@@ -1,8 +1,8 @@
 // gather_mma: weights that are mostly zeros times few columns of B (N <= 16), on the tensor cores,
-// without ever making A dense. Every step takes 32 nonzeros and the 32 rows of B that they need.
-// Rows of B lie in shared memory, ldmatrix gathers them by address, and each column of the A
-// operand holds one nonzero, in the row that it belongs to. So the cost follows the nonzeros, not
-// the positions: 3 bytes and an eighth of a turn of shared memory for each nonzero.
+// without ever making A dense. Every step takes 32 nonzeros, 8 each of 4 rows, and the 32 rows of B
+// that they need. Rows of B lie in shared memory, ldmatrix gathers them by address, and each column
+// of the A operand holds one nonzero, in the row that it belongs to. So the cost follows the
+// nonzeros, not the positions: 3 bytes and an eighth of a turn of shared memory for each nonzero.
 //
 // docs/kernels/gather_mma.md has the pictures and what was measured.
 
@@ -24,7 +24,7 @@ namespace {
 
 using Streams = SlotStreams;
 
-// Below this share of nonzeros most moves do not fit a byte and need a stored zero on the way.
+// With a smaller share of nonzeros the eight slots of a row are filled too unevenly.
 const auto kMinFill =
     real_option("min_fill", "0.02", 0, 1, "least share of nonzeros in large matrices");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
@@ -54,11 +54,9 @@ struct Matrix {
     }
     const auto timed = stages.scope("upload");
     stats = host.stats();
-    stats.extra["bank_turns_per_load"] = 8.0 * static_cast<double>(host.bank_turns) /
-                                         std::max(1.0, static_cast<double>(stats.stored));
-    blocks = static_cast<int>(host.phase_ptr.size()) - 1;
-    phase_ptr = device.upload(host.phase_ptr);
-    phase_chunk = device.upload(host.phase_chunk);
+    blocks = static_cast<unsigned>(host.block_chunk.size());
+    sm_count = device.info().sm_count;
+    block_chunk = device.upload(host.block_chunk);
     ranges = device.upload(host.ranges);
     pieces = device.upload(host.pieces);
     starts = device.upload(host.starts);
@@ -66,11 +64,10 @@ struct Matrix {
     part_ptr = device.upload(part_ptr_host);
     parts = device.upload(parts_host);
     device.synchronize();
-    arguments = {.phase_ptr = phase_ptr.as<std::int32_t>(),
-                 .phase_chunk = phase_chunk.as<std::int32_t>(),
+    arguments = {.block_chunk = block_chunk.as<std::int32_t>(),
                  .ranges = ranges.as<Streams::Range>(),
                  .pieces = pieces.as<Streams::Piece>(),
-                 .starts = starts.as<std::uint16_t>(),
+                 .starts = starts.as<Streams::Start>(),
                  .words = words.as<std::uint32_t>(),
                  .piece_count = static_cast<std::int64_t>(host.pieces.size()),
                  .chunk_cols = host.chunk_cols,
@@ -96,15 +93,16 @@ struct Matrix {
   std::size_t bytes() const {
     std::size_t sum = 0;
     for (const Buffer* buffer :
-         {&phase_ptr, &phase_chunk, &ranges, &pieces, &starts, &words, &part_ptr, &parts})
+         {&block_chunk, &ranges, &pieces, &starts, &words, &part_ptr, &parts})
       sum += buffer->bytes();
     return sum;
   }
 
   ElementType type;
   FormatStats stats;
-  int blocks = 0;
-  Buffer phase_ptr, phase_chunk, ranges, pieces, starts, words, part_ptr, parts;
+  unsigned blocks = 0;
+  int sm_count = 0;
+  Buffer block_chunk, ranges, pieces, starts, words, part_ptr, parts;
   gather_mma::Arguments arguments{};
 };
 
@@ -122,18 +120,22 @@ class GatherMmaPlan final : public Plan {
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
     if (a_.arguments.piece_count > 0)
-      launch_dependent(multiply_,
-                       dim3(static_cast<unsigned>(a_.blocks), static_cast<unsigned>(tiles_of(n_))),
+      launch_dependent(multiply_, dim3(a_.blocks, static_cast<unsigned>(tiles_of(n_))),
                        dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream,
                        true, arguments_, b);
-    constexpr std::int64_t kAddThreads = 128;
-    const std::int64_t threads = c.rows * ((c.cols + 3) / 4);
+    // With one tile, blocks that find room beside those of `multiply` wait there for its end.
+    constexpr std::int64_t kAddBlocks = 1, kManyAddBlocks = 8;  // of a multiprocessor
+    const std::int64_t most =
+        (tiles_of(n_) == 1 ? kAddBlocks : kManyAddBlocks) * std::int64_t{a_.sm_count};
+    const std::int64_t items =
+        c.rows * ((c.cols + gather_mma::kPlaneColumns - 1) / gather_mma::kPlaneColumns);
+    const std::int64_t blocks =
+        std::min(most, (items + gather_mma::kAddThreads - 1) / gather_mma::kAddThreads);
     visit_element_type(c.type, [&](auto* tag) {
       launch_dependent(gather_mma::add_parts<std::remove_pointer_t<decltype(tag)>>,
-                       dim3(static_cast<unsigned>((threads + kAddThreads - 1) / kAddThreads)),
-                       dim3(kAddThreads), 0, stream, true, arguments_.partial,
-                       arguments_.piece_count, columns_of(n_), a_.part_ptr.as<std::int32_t>(),
-                       a_.parts.as<std::int32_t>(), c);
+                       dim3(static_cast<unsigned>(blocks)), dim3(gather_mma::kAddThreads), 0,
+                       stream, true, arguments_.partial, arguments_.piece_count, columns_of(n_),
+                       a_.part_ptr.as<std::int32_t>(), a_.parts.as<std::int32_t>(), c);
     });
   }
 
@@ -181,14 +183,11 @@ class GatherMma final : public Kernel {
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);
     if (positions > static_cast<double>(kSmallPositions) && fill < kMinFill(problem.options))
       return Support::no(
-          fmt::format("{:.2g} % nonzeros, less than min_fill: columns too far apart for moves of a "
-                      "byte",
+          fmt::format("{:.2g} % nonzeros, less than min_fill: too few to fill a row's slots evenly",
                       100 * fill));
-    // A row's run in a chunk is as long as the longest of its slice, and may need zeros on the way.
-    constexpr std::int64_t kRunSlots = 2 * (Streams::kMostChunk / 128 + Streams::kQuadSteps);
+    // At worst all nonzeros of a row want the same slot, and every one needs a zero on the way.
     const std::int64_t runs = std::min(problem.nnz(), problem.m() * chunks);
-    const std::int64_t slots = problem.nnz() + problem.nnz() / 10 +
-                               std::min(runs * kRunSlots, problem.nnz() * kRunSlots / 2);
+    const std::int64_t slots = Streams::kOctet * (problem.nnz() + 2 * runs);
     const std::int64_t warps = std::int64_t{device.sm_count + chunks} * gather_mma::kWarps;
     const std::int64_t pieces = runs / Streams::kRows + chunks + warps;
     return Support::yes(static_cast<std::size_t>(

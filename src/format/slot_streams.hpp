@@ -3,25 +3,24 @@
 // rows of B.
 //
 // mma.m16n8k16 sums over 16 columns of its A operand. Here those are 16 slots: each holds one
-// nonzero of A, and the B operand gets, for each slot, the row of B that its nonzero asks for. Rows
-// 2t and 8 + 2t of a slice own slots 2t, 2t + 1 and 8 + 2t, 8 + 2t + 1 of a first mma, the odd rows
-// those of a second one:
+// nonzero of A, and the B operand gets, for each slot, the row of B that its nonzero asks for.
+// Slots 0 to 7 belong to one row of A, slots 8 to 15 to another:
 //
-//   A operand, even rows   slots 0 1 2 3 4 5 6 7 | 8 ..          one step of a slice: 16 rows,
-//   row 0                        x x                             two nonzeros each = 32 slots;
-//   row 2                            x x                         slot s's nonzero is value s of
-//   row 4                                x x                     the step, and its column is lane
-//   row 6                                    x x                 s's last column + move s
-//   row 8                                          x x
+//   A operand   slots 0 1 2 3 4 5 6 7 | 8 ...      octet: the eight slots of a row, which load
+//   their row 1             x x x x x x x x              rows of B together. Slot s takes the
+//   columns row 9                               x ...      8 u + s, so that no two rows of B ever
+//   lie in the other rows        zeros                        same banks of shared memory
 //
-// A chunk is a run of columns whose rows of B fit into shared memory. In a chunk, rows are sorted
-// by length and cut into slices of 16, so that the rows of a slice end together. The nonzeros of a
-// row go to its two slots in turn. A slot takes them in an order in which the 8 slots of a load
-// never ask for two rows of B from the same banks, as far as possible. A move is at most 155
-// columns forward or 100 back.
+// A chunk is a run of columns whose rows of B fit into shared memory. The nonzeros of a row in a
+// chunk are dealt to its slots by their columns modulo 8, and each slot takes them from left to
+// right. Its move to the next one is a byte: by how much u grows. Where it would grow by more there
+// are zeros between them, and a slot that ends before the others gets zeros.
 //
-// All steps of all slices form one stream, cut evenly among `blocks` x `warps` warps; the part of a
-// slice that one warp takes is a piece.
+// In a chunk, rows are sorted by their longest slot and cut into slices of 16. A quad has one
+// nonzero for every slot of a slice, in four steps of four octets.
+//
+// The quads of a chunk form a stream, which is cut evenly among the warps of some blocks; the part
+// of a slice that one warp takes is a piece.
 
 #include <array>
 #include <cstdint>
@@ -34,23 +33,28 @@
 namespace spmmbench {
 
 struct SlotStreams {
-  static constexpr int kSlots = 32;     // a lane names the row of B of each
-  static constexpr int kRows = 16;      // of a slice, two slots each
-  static constexpr int kQuadSteps = 4;  // whose moves of one slot fill a word
-  static constexpr int kMoveWords = kSlots;
-  static constexpr int kValueWords = kQuadSteps * kSlots / 2;
+  static constexpr int kOctet = 8;      // slots of a row of A
+  static constexpr int kLanes = 32;     // of a warp; each names the row of B of one slot in a step
+  static constexpr int kRows = 16;      // of a slice
+  static constexpr int kQuadSteps = 4;  // whose moves of one lane fill a word
+  static constexpr int kMoveWords = kLanes;
+  static constexpr int kValueWords = kRows * kOctet / 2;
   static constexpr int kQuadWords = kMoveWords + kValueWords;
+  static constexpr int kQuadSlots = kRows * kOctet;
   static constexpr int kMostChunk = 4096;  // columns; 128 KB of shared memory for 16 columns of B
-  static constexpr int kBankGroups = 8;    // rows of B, 16 bytes each, that lie in different banks
+  static constexpr int kMostMove = 255;
 
-  // A move is stored as a byte, kMostBackward more than it is.
-  static constexpr int kMostBackward = 100;
+  // The turn of a slice's row: step, and place among the four octets of the step. The first two
+  // octets are the slots of one mma, which has row g in its first and row g + 8 in its second.
+  static constexpr int step_of(int row) { return row % 8 / 2; }
+  static constexpr int octet_of(int row) { return row % 2 * 2 + row / 8; }
+  static constexpr int row_of(int step, int octet) { return step * 2 + octet / 2 + octet % 2 * 8; }
   static constexpr int move_of(std::uint32_t moves, int step) {
-    return static_cast<int>(moves >> (8 * step) & 0xFFU) - kMostBackward;
+    return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }
-  // Of a quad: the word with the two values of a slice's row in a step.
-  static constexpr int value_word(int step, int row) {
-    return kMoveWords + (step / 2 * 8 + row % 8) * 4 + step % 2 * 2 + row / 8;
+  // Of a quad: the word with the values of a slice's row in two slots.
+  static constexpr int value_word(int row, int slot) {
+    return kMoveWords + (row % 8 * 4 + slot / 2) * 2 + row / 8;
   }
 
   struct Slice {
@@ -64,7 +68,7 @@ struct SlotStreams {
     std::int32_t quads = 0;
     bool operator==(const Piece&) const = default;
   };
-  // The work of one warp in one phase of its CTA.
+  // The work of one warp.
   struct Range {
     std::int64_t first_quad = 0;
     std::int32_t quads = 0;
@@ -72,25 +76,28 @@ struct SlotStreams {
     std::int32_t pieces = 0;
     bool operator==(const Range&) const = default;
   };
+  // Of a lane: u in each step, where a range begins in the middle of a slice.
+  struct alignas(8) Start {
+    std::uint16_t u[kQuadSteps] = {};
+    bool operator==(const Start&) const = default;
+  };
 
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t nnz = 0;
   ElementType type = ElementType::f16;
-  int warps = 1;
+  int warps = 1;                // of a block
   std::int32_t chunk_cols = 0;  // a multiple of 8
   std::vector<Slice> slices;
-  std::vector<Piece> pieces;            // in the order of the stream
-  std::vector<std::uint16_t> starts;    // [piece][slot]: column in the chunk before the first move
-  std::vector<std::int32_t> phase_ptr;  // of a block
-  std::vector<std::int32_t> phase_chunk;  // whose rows of B the block holds in a phase
-  std::vector<Range> ranges;              // [phase][warp]
-  // [quad]: 32 words of moves, byte s of word l = slot l in step s; then the values of its four
-  // steps, of step s and row g + 8h at word [s / 2][g][s % 2][h]: the row's first and second slot.
+  std::vector<Piece> pieces;              // in the order of the stream
+  std::vector<std::int32_t> block_chunk;  // whose rows of B the block holds
+  std::vector<Range> ranges;              // [block][warp]
+  std::vector<Start> starts;              // [range][lane]
+  // [quad]: 32 words of moves, byte s of word l = lane l in step s; then the values of its 16 rows.
   std::vector<std::uint32_t> words;
-  std::int64_t bank_turns = 0;  // of all loads of 8 rows of B; one each when no two ever collide
 
-  // The values must be exact in `type`.
+  // `blocks`: of a launch; there are more where there are more chunks. The values must be exact in
+  // `type`.
   static SlotStreams build(const CsrMatrix& matrix, ElementType type, int blocks, int warps);
   // The matrix without its entries of value zero, which cannot be told from padding.
   CsrMatrix unpack() const;
