@@ -6,9 +6,8 @@
 //                    per warp a ring of quads (format/slot_streams.hpp), copied in bulk
 //     warp, per step of 32 nonzeros, 8 each of 4 rows:
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
-//       ldmatrix: 32 rows of B -> the B operands of two mma
-//       A operands: the values of two rows each, zeros elsewhere
-//       2 mma
+//       ldmatrix: 32 rows of B -> the first operand of two mma, transposed
+//       2 mma, whose second operands have the values of two rows each, and zeros elsewhere
 //   piece of a slice: its 16 rows' sums go to the workspace; add_parts adds up each row's pieces
 
 #include <cstdint>
@@ -152,26 +151,33 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
   }
 }
 
-// One quad: of each lane the rows of B at `row_of_b`, and what it adds to the sums of rows g and
-// g + 8.
+// A slice's sums, transposed: of each plane, rows 2t and 2t + 1 in the first two of `low`, rows
+// 2t + 8 and 2t + 9 in the last two of `high`, column g. The other halves are products of one row's
+// values with another row's columns, and nobody reads them.
+template <int kPlanes>
+struct Sums {
+  float low[kPlanes][4] = {}, high[kPlanes][4] = {};
+};
+
+// One quad. Lane 4g + t has the values of rows g and g + 8 in slots 2t and 2t + 1.
 template <class T, int kPlanes>
-__device__ void multiply_quad(float (&even)[kPlanes][4], float (&odd)[kPlanes][4],
-                              std::uint32_t (&row_of_b)[Streams::kQuadSteps], const char* quad) {
+__device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Streams::kQuadSteps],
+                              const char* quad) {
   const int lane = threadIdx.x % 32, g = lane / 4;
   const std::uint32_t moves = reinterpret_cast<const std::uint32_t*>(quad)[lane];
   const uint2 values = reinterpret_cast<const uint2*>(quad + Streams::kMoveWords * 4)[lane];
 #pragma unroll
   for (int step = 0; step < Streams::kQuadSteps; ++step) {
     row_of_b[step] = __dp4a(moves, kMoveBytes << (8 * step), row_of_b[step]);
-    const bool is_even = g == 2 * step, is_odd = g == 2 * step + 1;
+    const bool first = g == 2 * step, second = g == 2 * step + 1;  // rows whose turn it is
 #pragma unroll
     for (int plane = 0; plane < kPlanes; ++plane) {
-      std::uint32_t b[4];
+      std::uint32_t b[4];  // of rows 2s, 2s + 8, 2s + 1, 2s + 9
       ptx::ldmatrix_x4_trans(b, row_of_b[step] + plane * kPlaneBytes);
-      ptx::mma_m16n8k16(T{}, even[plane], is_even ? values.x : 0, 0, 0, is_even ? values.y : 0,
-                        b[0], b[1]);
-      ptx::mma_m16n8k16(T{}, odd[plane], is_odd ? values.x : 0, 0, 0, is_odd ? values.y : 0, b[2],
-                        b[3]);
+      ptx::mma_m16n8k16(T{}, sums.low[plane], b[0], b[1], b[2], b[3], first ? values.x : 0,
+                        second ? values.x : 0);
+      ptx::mma_m16n8k16(T{}, sums.high[plane], b[0], b[1], b[2], b[3], first ? values.y : 0,
+                        second ? values.y : 0);
     }
   }
 }
@@ -186,15 +192,14 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Streams::Range range = args.ranges[range_at];
   const std::int64_t first = std::int64_t{args.block_chunk[blockIdx.x]} * args.chunk_cols;
   const Streams::Start start = args.starts[range_at * Streams::kLanes + lane];
-  auto* const barriers = reinterpret_cast<std::uint64_t*>(shared);
-  if (threadIdx.x == 0) {
-    mbarrier::init(barriers, kWarps * kRingUnits, 1);
+  ptx::griddepcontrol_launch_dependents();
+  auto* const barriers = reinterpret_cast<std::uint64_t*>(shared) + warp * kRingUnits;
+  if (lane == 0) {  // the ring is this warp's alone
+    mbarrier::init(barriers, kRingUnits, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
-  __syncthreads();
-  ptx::griddepcontrol_launch_dependents();
-  QuadReader reader(shared + kBarrierBytes + warp * kRingUnits * kUnitBytes,
-                    barriers + warp * kRingUnits);
+  __syncwarp();
+  QuadReader reader(shared + kBarrierBytes + warp * kRingUnits * kUnitBytes, barriers);
   reader.begin(args, range);
   std::int32_t next_quads = range.pieces > 0 ? args.pieces[range.first_piece].quads : 0;
   const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared + kBAt));
@@ -215,28 +220,33 @@ __global__ void __launch_bounds__(kThreads, 1)
     const std::int64_t piece = range.first_piece + p;
     int left = next_quads;
     if (p + 1 < range.pieces) next_quads = args.pieces[piece + 1].quads;
-    float even[kPlanes][4] = {}, odd[kPlanes][4] = {};
+    Sums<kPlanes> sums;
     while (left > 0) {
       int count = 0;
       const char* quad = reader.quads(count);
       count = min(count, left);
+      if (count == kUnitQuads) {
+#pragma unroll
+        for (int q = 0; q < kUnitQuads; ++q)
+          multiply_quad<T>(sums, row_of_b, quad + q * kQuadBytes);
+      } else {
 #pragma unroll 1
-      for (int q = 0; q < count; ++q, quad += kQuadBytes)
-        multiply_quad<T>(even, odd, row_of_b, quad);
+        for (int q = 0; q < count; ++q) multiply_quad<T>(sums, row_of_b, quad + q * kQuadBytes);
+      }
       left -= count;
       reader.release(count);
     }
     float* const to =
         args.partial +
-        ((blockIdx.y * args.piece_count + piece) * Streams::kRows + lane / 4) * kColumns +
-        2 * (lane % 4);
+        ((blockIdx.y * args.piece_count + piece) * Streams::kRows + 2 * (lane % 4)) * kColumns +
+        lane / 4;
 #pragma unroll
     for (int plane = 0; plane < kPlanes; ++plane)
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        *reinterpret_cast<float2*>(to + half * 8 * kColumns + plane * kPlaneColumns) =
-            make_float2(even[plane][2 * half] + odd[plane][2 * half],
-                        even[plane][2 * half + 1] + odd[plane][2 * half + 1]);
+      for (int i = 0; i < 2; ++i) {
+        to[i * kColumns + plane * kPlaneColumns] = sums.low[plane][i];
+        to[(i + 8) * kColumns + plane * kPlaneColumns] = sums.high[plane][2 + i];
+      }
 #pragma unroll
     for (int step = 0; step < Streams::kQuadSteps; ++step) row_of_b[step] = first_row;
   }
