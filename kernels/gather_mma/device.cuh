@@ -2,8 +2,8 @@
 // The device side of gather_mma.
 //
 //   block: 16 warps, one chunk of B's columns of k
-//     shared memory: the chunk's rows of B, 16 bytes (8 columns) each, one or two planes of them;
-//                    per warp a ring of quads (format/slot_streams.hpp), copied in bulk
+//     shared memory: the chunk's rows of B, 16 bytes (8 columns) each, one or two planes of them
+//     registers: groups of quads (format/slot_streams.hpp), loaded ahead
 //     warp, per step of 32 nonzeros, 8 each of 4 rows:
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
 //       ldmatrix: 32 rows of B -> the first operand of two mma, transposed
@@ -12,11 +12,10 @@
 
 #include <cstdint>
 
-#include "common/bulk_ring.cuh"
 #include "format/slot_streams.hpp"
 #include "gpu/element.cuh"
-#include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
+#include "ptx/ld_global.cuh"
 #include "ptx/ldmatrix.cuh"
 #include "ptx/mma.cuh"
 #include "ptx/stmatrix.cuh"
@@ -27,17 +26,15 @@ namespace spmmbench::gather_mma {
 using Streams = SlotStreams;
 inline constexpr int kWarps = 16;
 inline constexpr int kThreads = 32 * kWarps;
-inline constexpr int kQuadBytes = Streams::kQuadWords * 4;
-inline constexpr int kUnitQuads = 4;  // copied together
-inline constexpr int kUnitBytes = kUnitQuads * kQuadBytes;
-inline constexpr int kRingUnits = 4;
-inline constexpr int kBarrierBytes = 1024;
-inline constexpr int kBAt = kBarrierBytes + kWarps * kRingUnits * kUnitBytes;
+// Groups that a warp loads together: enough for the multiprocessor's share of the memory's rate at
+// its latency, 40 KB, as far as registers allow.
+template <int kPlanes>
+inline constexpr int kLoadedGroups = kPlanes == 1 ? 2 : 1;
 inline constexpr int kRowBytes = 16;  // of B and a plane
 inline constexpr int kPlaneColumns = 8;
 inline constexpr int kPlaneBytes = Streams::kMostChunk * kRowBytes;
 inline constexpr unsigned kMoveBytes = Streams::kOctet * kRowBytes;  // between rows of B of a slot
-constexpr int shared_bytes(int planes) { return kBAt + planes * kPlaneBytes; }
+constexpr int shared_bytes(int planes) { return planes * kPlaneBytes; }
 static_assert(shared_bytes(2) <= 232448, "227 KB a block");
 
 struct Arguments {
@@ -51,37 +48,41 @@ struct Arguments {
   float* partial;  // [tile of columns][piece][row][column]
 };
 
-// A warp's quads, in order.
-class QuadReader {
+// A warp's groups, in order, loaded into registers.
+template <int kGroups>
+class GroupReader {
  public:
-  __device__ QuadReader(char* ring, std::uint64_t* full) : ring_(ring, full) {}
+  struct Groups {  // what one lane has of some groups that are loaded together
+    uint4 moves[kGroups], values[kGroups][2];
+  };
 
-  __device__ void begin(const Arguments& args, const Streams::Range& range) {
-    ring_.begin(reinterpret_cast<const char*>(args.words) + range.first_quad * kQuadBytes,
-                range.quads * std::int64_t{kQuadBytes});
-    for (int unit = 0; unit < kRingUnits; ++unit) request();
+  __device__ GroupReader(const Arguments& args, const Streams::Range& range)
+      : next_(args.words + range.first_quad / Streams::kGroupQuads * Streams::kGroupWords +
+              threadIdx.x % 32 * Streams::kGroupQuads),
+        left_((range.quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads) {}
+
+  __device__ void load(Groups& to) {
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      if (left_ <= 0) return;
+      constexpr int kPart = Streams::kLanes * Streams::kGroupQuads;  // words
+      to.moves[i] = ptx::ld_global_nc_no_allocate_v4(next_);
+      to.values[i][0] = ptx::ld_global_nc_no_allocate_v4(next_ + kPart);
+      to.values[i][1] = ptx::ld_global_nc_no_allocate_v4(next_ + 2 * kPart);
+      next_ += Streams::kGroupWords;
+      --left_;
+    }
   }
-  // The next quads, as many as lie together.
-  __device__ const char* quads(int& count) {
-    if (in_unit_ == 0) unit_ = ring_.next();
-    count = kUnitQuads - in_unit_;
-    return unit_ + in_unit_ * kQuadBytes;
-  }
-  // That many quads were read.
-  __device__ void release(int count) {
-    in_unit_ += count;
-    if (in_unit_ < kUnitQuads) return;
-    in_unit_ = 0;
-    __syncwarp();
-    request();
+  // Loads the next groups when these have arrived. The loads of both count together, so a use of
+  // these would wait for the next ones too if those were on their way already. The condition always
+  // holds, since no word of moves has all bits set; it makes the loads wait.
+  __device__ void load_after(const Groups& arrived, Groups& next) {
+    if (arrived.moves[0].x != ~0U) load(next);
   }
 
  private:
-  __device__ void request() { ring_.request(threadIdx.x % 32 == 0); }
-
-  BulkRing<kRingUnits, kUnitBytes, std::int64_t> ring_;
-  const char* unit_ = nullptr;  // the one that is read
-  int in_unit_ = 0;             // its quads that were read
+  const std::uint32_t* next_;
+  int left_;
 };
 
 // Rows first .. first + count of B's columns column .. column + 8 * kPlanes, row-major B; zeros up
@@ -159,13 +160,11 @@ struct Sums {
   float low[kPlanes][4] = {}, high[kPlanes][4] = {};
 };
 
-// One quad. Lane 4g + t has the values of rows g and g + 8 in slots 2t and 2t + 1.
+// One quad. Lane 4g + t has the values of row g in slots 2t and 2t + 1, and those of row g + 8.
 template <class T, int kPlanes>
 __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Streams::kQuadSteps],
-                              const char* quad) {
-  const int lane = threadIdx.x % 32, g = lane / 4;
-  const std::uint32_t moves = reinterpret_cast<const std::uint32_t*>(quad)[lane];
-  const uint2 values = reinterpret_cast<const uint2*>(quad + Streams::kMoveWords * 4)[lane];
+                              std::uint32_t moves, std::uint32_t value, std::uint32_t value_8) {
+  const int g = threadIdx.x % 32 / 4;
 #pragma unroll
   for (int step = 0; step < Streams::kQuadSteps; ++step) {
     row_of_b[step] = __dp4a(moves, kMoveBytes << (8 * step), row_of_b[step]);
@@ -174,81 +173,111 @@ __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Str
     for (int plane = 0; plane < kPlanes; ++plane) {
       std::uint32_t b[4];  // of rows 2s, 2s + 8, 2s + 1, 2s + 9
       ptx::ldmatrix_x4_trans(b, row_of_b[step] + plane * kPlaneBytes);
-      ptx::mma_m16n8k16(T{}, sums.low[plane], b[0], b[1], b[2], b[3], first ? values.x : 0,
-                        second ? values.x : 0);
-      ptx::mma_m16n8k16(T{}, sums.high[plane], b[0], b[1], b[2], b[3], first ? values.y : 0,
-                        second ? values.y : 0);
+      ptx::mma_m16n8k16(T{}, sums.low[plane], b[0], b[1], b[2], b[3], first ? value : 0,
+                        second ? value : 0);
+      ptx::mma_m16n8k16(T{}, sums.high[plane], b[0], b[1], b[2], b[3], first ? value_8 : 0,
+                        second ? value_8 : 0);
     }
   }
 }
+
+// The pieces of a warp, one after another.
+template <class T, int kPlanes>
+class Pieces {
+ public:
+  __device__ Pieces(const Arguments& args, const Streams::Range& range, const Streams::Start& start,
+                    std::uint32_t rows)
+      : args_(args),
+        piece_(range.first_piece),
+        last_(range.first_piece + range.pieces),
+        first_row_(rows + threadIdx.x % Streams::kOctet * kRowBytes) {
+#pragma unroll
+    for (int step = 0; step < Streams::kQuadSteps; ++step)
+      row_of_b_[step] = first_row_ + start.u[step] * kMoveBytes;
+    quads_ = args.pieces[piece_].quads;
+    look_up();
+  }
+
+  // Multiplies the groups that were loaded. Returns whether the last piece has ended.
+  template <int kGroups>
+  __device__ bool multiply(const typename GroupReader<kGroups>::Groups& groups) {
+#pragma unroll
+    for (int i = 0; i < kGroups; ++i) {
+      const uint4 &moves = groups.moves[i], &low = groups.values[i][0], &high = groups.values[i][1];
+      if (quad(moves.x, low.x, low.y) || quad(moves.y, low.z, low.w) ||
+          quad(moves.z, high.x, high.y) || quad(moves.w, high.z, high.w))
+        return true;
+    }
+    return false;
+  }
+
+ private:
+  __device__ void look_up() {
+    if (piece_ + 1 < last_) next_quads_ = args_.pieces[piece_ + 1].quads;
+  }
+  __device__ bool quad(std::uint32_t moves, std::uint32_t value, std::uint32_t value_8) {
+    multiply_quad<T>(sums_, row_of_b_, moves, value, value_8);
+    if (--quads_ > 0) return false;
+    store();
+    if (++piece_ == last_) return true;
+    sums_ = {};
+#pragma unroll
+    for (std::uint32_t& row : row_of_b_) row = first_row_;
+    quads_ = next_quads_;
+    look_up();
+    return false;
+  }
+  __device__ void store() const {
+    constexpr int kColumns = kPlanes * kPlaneColumns;
+    const int lane = threadIdx.x % 32;
+    const std::int64_t row =
+        (blockIdx.y * args_.piece_count + piece_) * Streams::kRows + 2 * (lane % 4);
+    float* const to = args_.partial + row * kColumns + lane / 4;
+#pragma unroll
+    for (int plane = 0; plane < kPlanes; ++plane)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        to[i * kColumns + plane * kPlaneColumns] = sums_.low[plane][i];
+        to[(i + 8) * kColumns + plane * kPlaneColumns] = sums_.high[plane][2 + i];
+      }
+  }
+
+  const Arguments& args_;
+  std::int32_t piece_, last_;
+  std::uint32_t first_row_;  // of B, for this lane's slot
+  std::uint32_t row_of_b_[Streams::kQuadSteps];
+  std::int32_t quads_, next_quads_ = 0;  // left of the piece, of the next one
+  Sums<kPlanes> sums_;
+};
 
 template <class T, int kPlanes>
 __global__ void __launch_bounds__(kThreads, 1)
     multiply(const __grid_constant__ Arguments args, const __grid_constant__ DenseView b) {
   extern __shared__ __align__(128) char shared[];
-  constexpr int kColumns = kPlanes * kPlaneColumns;
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t range_at = std::int64_t{blockIdx.x} * kWarps + warp;
+  ptx::griddepcontrol_launch_dependents();
+  const std::int64_t range_at = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   const Streams::Range range = args.ranges[range_at];
   const std::int64_t first = std::int64_t{args.block_chunk[blockIdx.x]} * args.chunk_cols;
-  const Streams::Start start = args.starts[range_at * Streams::kLanes + lane];
-  ptx::griddepcontrol_launch_dependents();
-  auto* const barriers = reinterpret_cast<std::uint64_t*>(shared) + warp * kRingUnits;
-  if (lane == 0) {  // the ring is this warp's alone
-    mbarrier::init(barriers, kRingUnits, 1);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  __syncwarp();
-  QuadReader reader(shared + kBarrierBytes + warp * kRingUnits * kUnitBytes, barriers);
-  reader.begin(args, range);
-  std::int32_t next_quads = range.pieces > 0 ? args.pieces[range.first_piece].quads : 0;
-  const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared + kBAt));
+  const Streams::Start start =
+      args.starts[range_at * Streams::kLanes + threadIdx.x % Streams::kLanes];
+  using Reader = GroupReader<kLoadedGroups<kPlanes>>;
+  Reader reader(args, range);
+  typename Reader::Groups groups, next;
+  reader.load(groups);
+  const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
+  const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
+  const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
   ptx::griddepcontrol_wait();
-  {
-    const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
-    const std::int64_t column = std::int64_t{blockIdx.y} * kColumns;
-    if (b.layout == Layout::row_major) load_rows<kPlanes>(b, first, count, column, shared + kBAt);
-    else load_columns<kPlanes>(b, first, count, column, rows);
-  }
+  if (b.layout == Layout::row_major) load_rows<kPlanes>(b, first, count, column, shared);
+  else load_columns<kPlanes>(b, first, count, column, rows);
   __syncthreads();
-  const std::uint32_t first_row = rows + lane % Streams::kOctet * kRowBytes;
-  std::uint32_t row_of_b[Streams::kQuadSteps];
-#pragma unroll
-  for (int step = 0; step < Streams::kQuadSteps; ++step)
-    row_of_b[step] = first_row + start.u[step] * kMoveBytes;
-  for (int p = 0; p < range.pieces; ++p) {
-    const std::int64_t piece = range.first_piece + p;
-    int left = next_quads;
-    if (p + 1 < range.pieces) next_quads = args.pieces[piece + 1].quads;
-    Sums<kPlanes> sums;
-    while (left > 0) {
-      int count = 0;
-      const char* quad = reader.quads(count);
-      count = min(count, left);
-      if (count == kUnitQuads) {
-#pragma unroll
-        for (int q = 0; q < kUnitQuads; ++q)
-          multiply_quad<T>(sums, row_of_b, quad + q * kQuadBytes);
-      } else {
-#pragma unroll 1
-        for (int q = 0; q < count; ++q) multiply_quad<T>(sums, row_of_b, quad + q * kQuadBytes);
-      }
-      left -= count;
-      reader.release(count);
-    }
-    float* const to =
-        args.partial +
-        ((blockIdx.y * args.piece_count + piece) * Streams::kRows + 2 * (lane % 4)) * kColumns +
-        lane / 4;
-#pragma unroll
-    for (int plane = 0; plane < kPlanes; ++plane)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        to[i * kColumns + plane * kPlaneColumns] = sums.low[plane][i];
-        to[(i + 8) * kColumns + plane * kPlaneColumns] = sums.high[plane][2 + i];
-      }
-#pragma unroll
-    for (int step = 0; step < Streams::kQuadSteps; ++step) row_of_b[step] = first_row;
+  if (range.pieces == 0) return;
+  Pieces<T, kPlanes> pieces(args, range, start, rows);
+  while (true) {
+    reader.load_after(groups, next);
+    if (pieces.template multiply<kLoadedGroups<kPlanes>>(groups)) return;
+    reader.load_after(next, groups);
+    if (pieces.template multiply<kLoadedGroups<kPlanes>>(next)) return;
   }
 }
 

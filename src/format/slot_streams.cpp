@@ -99,9 +99,9 @@ Streams sort_rows(const CsrMatrix& matrix) {
   return out;
 }
 
-// Writes the quads of one slice to `words`, which are zero.
+// Writes the quads of one slice to `words`, which are zero, from quad `first_quad` on.
 void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::Slice& slice,
-                std::uint32_t* words) {
+                std::int64_t first_quad, std::vector<std::uint32_t>& words) {
   const std::int64_t first_col = first_col_of(format, slice.chunk);
   for (int r = 0; r < Streams::kRows; ++r) {
     const std::int32_t row = slice.rows[r];
@@ -112,12 +112,12 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
     Dealer dealer;
     for_chunk(matrix, row, at, first_col, first_col + format.chunk_cols,
               [&](int col, std::int64_t i) {
-                dealer.deal(col, [&](int slot, std::int32_t quad, int move, bool last) {
-                  std::uint32_t* const to = words + quad * std::int64_t{Streams::kQuadWords};
-                  to[Streams::octet_of(r) * kOctet + slot] |= static_cast<std::uint32_t>(move)
-                                                              << (8 * Streams::step_of(r));
+                dealer.deal(col, [&](int slot, std::int32_t at, int move, bool last) {
+                  const std::int64_t quad = first_quad + at;
+                  words[Streams::move_word(quad, Streams::octet_of(r) * kOctet + slot)] |=
+                      static_cast<std::uint32_t>(move) << (8 * Streams::step_of(r));
                   if (last)
-                    to[Streams::value_word(r, slot)] |=
+                    words[Streams::value_word(quad, r, slot)] |=
                         static_cast<std::uint32_t>(encode(format.type, matrix.values[i]))
                         << (16 * (slot % 2));
                 });
@@ -141,33 +141,39 @@ std::vector<int> share_blocks(const std::vector<std::int64_t>& quads, std::int64
   return shares;
 }
 
+std::int64_t groups_of(std::int64_t quads) {
+  return (quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads;
+}
+
 // Cuts the stream among the warps of the blocks.
 void share_out(Streams& out, std::int64_t most_blocks) {
   std::vector<std::int64_t> quads(Streams::chunks(out.cols));
   for (const Streams::Slice& slice : out.slices) quads[slice.chunk] += slice.quads;
   const std::int64_t total = out.quads();
   if (total == 0) return;
-  constexpr std::int64_t kLeastQuads = 4;  // of a warp: less than that costs more to add up
-  const std::vector<int> shares = share_blocks(
-      quads, std::clamp<std::int64_t>(total / (kLeastQuads * out.warps), 1, most_blocks));
-  std::int64_t at = 0, chunk_begin = 0, slice_end = 0;
+  const std::vector<int> shares =
+      share_blocks(quads, std::clamp<std::int64_t>(groups_of(total) / out.warps, 1, most_blocks));
+  std::int64_t chunk_begin = 0;
   std::int32_t slice = -1;
-  for (std::size_t chunk = 0; chunk < quads.size(); chunk_begin += quads[chunk++]) {
+  for (std::size_t chunk = 0; chunk < quads.size(); ++chunk) {
     const std::int64_t ranges = std::int64_t{shares[chunk]} * out.warps;
     out.block_chunk.insert(out.block_chunk.end(), shares[chunk], static_cast<std::int32_t>(chunk));
+    std::int64_t at = 0, slice_end = 0;  // in the chunk
     for (std::int64_t r = 0; r < ranges; ++r) {
-      const std::int64_t range_end = chunk_begin + quads[chunk] * (r + 1) / ranges;
-      Streams::Range range{at, static_cast<std::int32_t>(range_end - at),
+      const std::int64_t end =
+          std::min(quads[chunk], groups_of(quads[chunk]) * (r + 1) / ranges * Streams::kGroupQuads);
+      Streams::Range range{chunk_begin + at, static_cast<std::int32_t>(end - at),
                            static_cast<std::int32_t>(out.pieces.size()), 0};
-      while (at < range_end) {
+      while (at < end) {
         if (at == slice_end) slice_end += out.slices[++slice].quads;
-        const std::int64_t end = std::min(range_end, slice_end);
-        out.pieces.push_back({slice, static_cast<std::int32_t>(end - at)});
+        const std::int64_t piece_end = std::min(end, slice_end);
+        out.pieces.push_back({slice, static_cast<std::int32_t>(piece_end - at)});
         ++range.pieces;
-        at = end;
+        at = piece_end;
       }
       out.ranges.push_back(range);
     }
+    chunk_begin += groups_of(quads[chunk]) * Streams::kGroupQuads;
   }
 }
 
@@ -180,7 +186,7 @@ void find_starts(const Streams& format, std::int64_t begin, std::int64_t first_q
       for (int step = 0; step < Streams::kQuadSteps; ++step)
         starts[lane].u[step] = static_cast<std::uint16_t>(
             starts[lane].u[step] +
-            Streams::move_of(format.words[q * Streams::kQuadWords + lane], step));
+            Streams::move_of(format.words[Streams::move_word(q, lane)], step));
 }
 
 }  // namespace
@@ -199,13 +205,15 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
   std::vector<std::int64_t> first_quad(count);
   std::int64_t quad = 0;
   for (std::int64_t s = 0; s < count; ++s) {
+    if (s > 0 && out.slices[s].chunk != out.slices[s - 1].chunk)
+      quad = groups_of(quad) * kGroupQuads;
     first_quad[s] = quad;
     quad += out.slices[s].quads;
   }
-  out.words.resize(quad * kQuadWords);
+  out.words.resize(groups_of(quad) * kGroupWords);
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::int64_t s = 0; s < count; ++s)
-    fill_slice(matrix, out, out.slices[s], out.words.data() + first_quad[s] * kQuadWords);
+    fill_slice(matrix, out, out.slices[s], first_quad[s], out.words);
   out.starts.resize(out.ranges.size() * kLanes);
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::int64_t r = 0; r < static_cast<std::int64_t>(out.ranges.size()); ++r)
@@ -217,21 +225,21 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
 
 CsrMatrix SlotStreams::unpack() const {
   std::vector<Nonzero> all;
-  const std::uint32_t* quad = words.data();
-  for (std::size_t r = 0; r < ranges.size(); ++r)
+  for (std::size_t r = 0; r < ranges.size(); ++r) {
+    std::int64_t quad = ranges[r].first_quad;
     for (std::int32_t p = 0; p < ranges[r].pieces; ++p) {
       const Piece& piece = pieces[ranges[r].first_piece + p];
       const Slice& slice = slices[piece.slice];
       std::array<Start, kLanes> at{};
       if (p == 0) std::copy_n(starts.begin() + r * kLanes, kLanes, at.begin());
-      for (int q = 0; q < piece.quads; ++q, quad += kQuadWords)
+      for (const std::int64_t end = quad + piece.quads; quad < end; ++quad)
         for (int row = 0; row < kRows; ++row)
           for (int slot = 0; slot < kOctet; ++slot) {
             const int lane = octet_of(row) * kOctet + slot, step = step_of(row);
             std::uint16_t& u = at[lane].u[step];
-            u = static_cast<std::uint16_t>(u + move_of(quad[lane], step));
+            u = static_cast<std::uint16_t>(u + move_of(words[move_word(quad, lane)], step));
             const float value =
-                decode(type, quad[value_word(row, slot)] >> (16 * (slot % 2)) & 0xFFFFU);
+                decode(type, words[value_word(quad, row, slot)] >> (16 * (slot % 2)) & 0xFFFFU);
             if (value != 0)
               all.push_back(
                   {slice.rows[row],
@@ -239,15 +247,17 @@ CsrMatrix SlotStreams::unpack() const {
                    value});
           }
     }
+  }
   return csr_of(rows, cols, std::move(all));
 }
 
 FormatStats SlotStreams::stats() const {
   FormatStats out;
-  const std::int64_t count = quads(), entries = nnz;
+  const std::int64_t count = static_cast<std::int64_t>(words.size()) / kGroupWords * kGroupQuads;
+  const std::int64_t entries = nnz;
   out.name = "slot_streams";
   out.stored = count * kQuadSlots;
-  out.index_bytes = count * kMoveWords * std::int64_t{4};
+  out.index_bytes = out.stored;
   out.bytes = out.index_bytes + out.stored * 2;
   out.tiles = count;
   out.windows = static_cast<std::int64_t>(slices.size());

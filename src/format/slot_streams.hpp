@@ -19,8 +19,8 @@
 // In a chunk, rows are sorted by their longest slot and cut into slices of 16. A quad has one
 // nonzero for every slot of a slice, in four steps of four octets.
 //
-// The quads of a chunk form a stream, which is cut evenly among the warps of some blocks; the part
-// of a slice that one warp takes is a piece.
+// The quads of a chunk form a stream, in groups of four, which a warp loads at once. The stream is
+// cut evenly among the warps of some blocks; the part of a slice that one warp takes is a piece.
 
 #include <array>
 #include <cstdint>
@@ -37,12 +37,12 @@ struct SlotStreams {
   static constexpr int kLanes = 32;     // of a warp; each names the row of B of one slot in a step
   static constexpr int kRows = 16;      // of a slice
   static constexpr int kQuadSteps = 4;  // whose moves of one lane fill a word
-  static constexpr int kMoveWords = kLanes;
-  static constexpr int kValueWords = kRows * kOctet / 2;
-  static constexpr int kQuadWords = kMoveWords + kValueWords;
   static constexpr int kQuadSlots = kRows * kOctet;
+  static constexpr int kGroupQuads = 4;
   static constexpr int kMostChunk = 4096;  // columns; 128 KB of shared memory for 16 columns of B
-  static constexpr int kMostMove = 255;
+  // A word of moves never has all bits set. gather_mma relies on it.
+  static constexpr int kMostMove = 254;
+  static constexpr int kGroupWords = kGroupQuads * (kLanes + kQuadSlots / 2);
 
   // The turn of a slice's row: step, and place among the four octets of the step. The first two
   // octets are the slots of one mma, which has row g in its first and row g + 8 in its second.
@@ -52,9 +52,15 @@ struct SlotStreams {
   static constexpr int move_of(std::uint32_t moves, int step) {
     return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }
-  // Of a quad: the word with the values of a slice's row in two slots.
-  static constexpr int value_word(int row, int slot) {
-    return kMoveWords + (row % 8 * 4 + slot / 2) * 2 + row / 8;
+  // Of the stream: the word with a lane's moves in a quad, and the one with the values of a slice's
+  // row in two slots. A lane has the moves of a group in four words, and its values in twice four.
+  static constexpr std::int64_t move_word(std::int64_t quad, int lane) {
+    return quad / kGroupQuads * kGroupWords + lane * kGroupQuads + quad % kGroupQuads;
+  }
+  static constexpr std::int64_t value_word(std::int64_t quad, int row, int slot) {
+    const int lane = row % 8 * 4 + slot / 2, in_group = static_cast<int>(quad % kGroupQuads);
+    return quad / kGroupQuads * kGroupWords + (1 + in_group / 2) * kLanes * kGroupQuads +
+           lane * kGroupQuads + in_group % 2 * 2 + row / 8;
   }
 
   struct Slice {
@@ -68,7 +74,7 @@ struct SlotStreams {
     std::int32_t quads = 0;
     bool operator==(const Piece&) const = default;
   };
-  // The work of one warp.
+  // The work of one warp. The first quad is the first of a group.
   struct Range {
     std::int64_t first_quad = 0;
     std::int32_t quads = 0;
@@ -93,7 +99,7 @@ struct SlotStreams {
   std::vector<std::int32_t> block_chunk;  // whose rows of B the block holds
   std::vector<Range> ranges;              // [block][warp]
   std::vector<Start> starts;              // [range][lane]
-  // [quad]: 32 words of moves, byte s of word l = lane l in step s; then the values of its 16 rows.
+  // Of all groups, see above; byte s of a word of moves is for step s. A chunk begins with a group.
   std::vector<std::uint32_t> words;
 
   // `blocks`: of a launch; there are more where there are more chunks. The values must be exact in
@@ -101,7 +107,7 @@ struct SlotStreams {
   static SlotStreams build(const CsrMatrix& matrix, ElementType type, int blocks, int warps);
   // The matrix without its entries of value zero, which cannot be told from padding.
   CsrMatrix unpack() const;
-  std::int64_t quads() const;
+  std::int64_t quads() const;  // of all slices
   FormatStats stats() const;
 
   static std::int64_t chunks(std::int64_t cols) { return (cols + kMostChunk - 1) / kMostChunk; }
