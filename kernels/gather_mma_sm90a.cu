@@ -123,10 +123,9 @@ class GatherMmaPlan final : public Plan {
       launch_dependent(multiply_, dim3(a_.blocks, static_cast<unsigned>(tiles_of(n_))),
                        dim3(gather_mma::kThreads), gather_mma::shared_bytes(planes_of(n_)), stream,
                        true, arguments_, b);
-    // With one tile, blocks that find room beside those of `multiply` wait there for its end.
-    constexpr std::int64_t kAddBlocks = 1, kManyAddBlocks = 8;  // of a multiprocessor
+    // With one tile, a block on every multiprocessor finds room beside `multiply` and waits there.
     const std::int64_t most =
-        (tiles_of(n_) == 1 ? kAddBlocks : kManyAddBlocks) * std::int64_t{a_.sm_count};
+        (tiles_of(n_) == 1 ? 1 : gather_mma::kAddBlocks) * std::int64_t{a_.sm_count};
     const std::int64_t items =
         c.rows * ((c.cols + gather_mma::kPlaneColumns - 1) / gather_mma::kPlaneColumns);
     const std::int64_t blocks =

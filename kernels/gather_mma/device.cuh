@@ -26,10 +26,6 @@ namespace spmmbench::gather_mma {
 using Streams = SlotStreams;
 inline constexpr int kWarps = 16;
 inline constexpr int kThreads = 32 * kWarps;
-// Groups that a warp loads together: enough for the multiprocessor's share of the memory's rate at
-// its latency, 40 KB, as far as registers allow.
-template <int kPlanes>
-inline constexpr int kLoadedGroups = kPlanes == 1 ? 2 : 1;
 inline constexpr int kRowBytes = 16;  // of B and a plane
 inline constexpr int kPlaneColumns = 8;
 inline constexpr int kPlaneBytes = Streams::kMostChunk * kRowBytes;
@@ -48,36 +44,33 @@ struct Arguments {
   float* partial;  // [tile of columns][piece][row][column]
 };
 
-// A warp's groups, in order, loaded into registers.
-template <int kGroups>
+// A warp's groups, in order, loaded into registers. One is on its way while another is multiplied:
+// 24 KB for the 16 warps.
 class GroupReader {
  public:
-  struct Groups {  // what one lane has of some groups that are loaded together
-    uint4 moves[kGroups], values[kGroups][2];
+  struct Group {  // what one lane has of it
+    uint4 moves, values[2];
   };
 
   __device__ GroupReader(const Arguments& args, const Streams::Range& range)
-      : next_(args.words + range.first_quad / Streams::kGroupQuads * Streams::kGroupWords +
+      : next_(args.words + range.first_group * Streams::kGroupWords +
               threadIdx.x % 32 * Streams::kGroupQuads),
-        left_((range.quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads) {}
+        left_(range.groups) {}
 
-  __device__ void load(Groups& to) {
-#pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-      if (left_ <= 0) return;
-      constexpr int kPart = Streams::kLanes * Streams::kGroupQuads;  // words
-      to.moves[i] = ptx::ld_global_nc_no_allocate_v4(next_);
-      to.values[i][0] = ptx::ld_global_nc_no_allocate_v4(next_ + kPart);
-      to.values[i][1] = ptx::ld_global_nc_no_allocate_v4(next_ + 2 * kPart);
-      next_ += Streams::kGroupWords;
-      --left_;
-    }
+  __device__ void load(Group& to) {
+    if (left_ <= 0) return;
+    constexpr int kPart = Streams::kLanes * Streams::kGroupQuads;  // words
+    to.moves = ptx::ld_global_nc_no_allocate_v4(next_);
+    to.values[0] = ptx::ld_global_nc_no_allocate_v4(next_ + kPart);
+    to.values[1] = ptx::ld_global_nc_no_allocate_v4(next_ + 2 * kPart);
+    next_ += Streams::kGroupWords;
+    --left_;
   }
-  // Loads the next groups when these have arrived. The loads of both count together, so a use of
-  // these would wait for the next ones too if those were on their way already. The condition always
+  // Loads the next group when this one has arrived. The loads of both count together, so a use of
+  // this one would wait for the next one too if that were on its way already. The condition always
   // holds, since no word of moves has all bits set; it makes the loads wait.
-  __device__ void load_after(const Groups& arrived, Groups& next) {
-    if (arrived.moves[0].x != ~0U) load(next);
+  __device__ void load_after(const Group& arrived, Group& next) {
+    if (arrived.moves.x != ~0U) load(next);
   }
 
  private:
@@ -194,38 +187,31 @@ class Pieces {
 #pragma unroll
     for (int step = 0; step < Streams::kQuadSteps; ++step)
       row_of_b_[step] = first_row_ + start.u[step] * kMoveBytes;
-    quads_ = args.pieces[piece_].quads;
+    groups_ = args.pieces[piece_].groups;
     look_up();
   }
 
-  // Multiplies the groups that were loaded. Returns whether the last piece has ended.
-  template <int kGroups>
-  __device__ bool multiply(const typename GroupReader<kGroups>::Groups& groups) {
-#pragma unroll
-    for (int i = 0; i < kGroups; ++i) {
-      const uint4 &moves = groups.moves[i], &low = groups.values[i][0], &high = groups.values[i][1];
-      if (quad(moves.x, low.x, low.y) || quad(moves.y, low.z, low.w) ||
-          quad(moves.z, high.x, high.y) || quad(moves.w, high.z, high.w))
-        return true;
-    }
-    return false;
-  }
-
- private:
-  __device__ void look_up() {
-    if (piece_ + 1 < last_) next_quads_ = args_.pieces[piece_ + 1].quads;
-  }
-  __device__ bool quad(std::uint32_t moves, std::uint32_t value, std::uint32_t value_8) {
-    multiply_quad<T>(sums_, row_of_b_, moves, value, value_8);
-    if (--quads_ > 0) return false;
+  // Multiplies the next group. Returns whether the last piece has ended.
+  __device__ bool multiply(const GroupReader::Group& group) {
+    const uint4 &moves = group.moves, &low = group.values[0], &high = group.values[1];
+    multiply_quad<T>(sums_, row_of_b_, moves.x, low.x, low.y);
+    multiply_quad<T>(sums_, row_of_b_, moves.y, low.z, low.w);
+    multiply_quad<T>(sums_, row_of_b_, moves.z, high.x, high.y);
+    multiply_quad<T>(sums_, row_of_b_, moves.w, high.z, high.w);
+    if (--groups_ > 0) return false;
     store();
     if (++piece_ == last_) return true;
     sums_ = {};
 #pragma unroll
     for (std::uint32_t& row : row_of_b_) row = first_row_;
-    quads_ = next_quads_;
+    groups_ = next_groups_;
     look_up();
     return false;
+  }
+
+ private:
+  __device__ void look_up() {
+    if (piece_ + 1 < last_) next_groups_ = args_.pieces[piece_ + 1].groups;
   }
   __device__ void store() const {
     constexpr int kColumns = kPlanes * kPlaneColumns;
@@ -246,12 +232,15 @@ class Pieces {
   std::int32_t piece_, last_;
   std::uint32_t first_row_;  // of B, for this lane's slot
   std::uint32_t row_of_b_[Streams::kQuadSteps];
-  std::int32_t quads_, next_quads_ = 0;  // left of the piece, of the next one
+  std::int32_t groups_, next_groups_ = 0;  // left of the piece, of the next one
   Sums<kPlanes> sums_;
 };
 
+// Registers of a thread, so that a block of add_parts finds room beside one of `multiply`.
+constexpr int kMostRegisters = 104;
+
 template <class T, int kPlanes>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __maxnreg__(kMostRegisters)
     multiply(const __grid_constant__ Arguments args, const __grid_constant__ DenseView b) {
   extern __shared__ __align__(128) char shared[];
   ptx::griddepcontrol_launch_dependents();
@@ -260,10 +249,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   const std::int64_t first = std::int64_t{args.block_chunk[blockIdx.x]} * args.chunk_cols;
   const Streams::Start start =
       args.starts[range_at * Streams::kLanes + threadIdx.x % Streams::kLanes];
-  using Reader = GroupReader<kLoadedGroups<kPlanes>>;
-  Reader reader(args, range);
-  typename Reader::Groups groups, next;
-  reader.load(groups);
+  GroupReader reader(args, range);
+  GroupReader::Group first_group, second_group;
+  reader.load(first_group);
   const auto rows = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared));
   const auto count = static_cast<int>(min(b.rows - first, std::int64_t{args.chunk_cols}));
   const std::int64_t column = blockIdx.y * std::int64_t{kPlanes * kPlaneColumns};
@@ -274,14 +262,15 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (range.pieces == 0) return;
   Pieces<T, kPlanes> pieces(args, range, start, rows);
   while (true) {
-    reader.load_after(groups, next);
-    if (pieces.template multiply<kLoadedGroups<kPlanes>>(groups)) return;
-    reader.load_after(next, groups);
-    if (pieces.template multiply<kLoadedGroups<kPlanes>>(next)) return;
+    reader.load_after(first_group, second_group);
+    if (pieces.multiply(first_group)) return;
+    reader.load_after(second_group, first_group);
+    if (pieces.multiply(second_group)) return;
   }
 }
 
 inline constexpr int kAddThreads = 256;
+inline constexpr int kAddBlocks = 6;  // of a multiprocessor, with 40 registers a thread
 
 // C: each row's pieces in their order. A thread has eight columns of a row. The rows of a slice
 // have parts in different pieces, so no warp that arrives last (common/arrive_and_sum.cuh) has all

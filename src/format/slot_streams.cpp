@@ -28,8 +28,11 @@ class Dealer {
       visit(slot, used_[slot]++, Streams::kMostMove, false);
     visit(slot, used_[slot]++, left, true);
   }
-  // Entries of the longest slot.
-  std::int32_t quads() const { return *std::max_element(used_.begin(), used_.end()); }
+  // That hold the longest slot.
+  std::int32_t groups() const {
+    const std::int32_t quads = *std::max_element(used_.begin(), used_.end());
+    return (quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads;
+  }
 
  private:
   std::array<int, kOctet> u_{};
@@ -61,7 +64,7 @@ Streams sort_rows(const CsrMatrix& matrix) {
   out.chunk_cols =
       static_cast<std::int32_t>((matrix.cols + count * kOctet - 1) / (count * kOctet) * kOctet);
   struct Length {
-    std::int32_t row, quads;
+    std::int32_t row, groups;
   };
   // Threads take runs of rows, so that each chunk's rows stay in their order.
   const int threads = omp_get_max_threads();
@@ -77,7 +80,7 @@ Streams sort_rows(const CsrMatrix& matrix) {
         Dealer dealer;
         at = for_chunk(matrix, row, at, first_col, first_col + out.chunk_cols,
                        [&](int col, std::int64_t) { dealer.deal(col, [](auto...) {}); });
-        found[thread][chunk].push_back({static_cast<std::int32_t>(row), dealer.quads()});
+        found[thread][chunk].push_back({static_cast<std::int32_t>(row), dealer.groups()});
       }
   }
   for (std::int64_t chunk = 0; chunk < count; ++chunk) {
@@ -85,11 +88,11 @@ Streams sort_rows(const CsrMatrix& matrix) {
     for (const auto& of_thread : found)
       lengths.insert(lengths.end(), of_thread[chunk].begin(), of_thread[chunk].end());
     std::stable_sort(lengths.begin(), lengths.end(),
-                     [](const Length& a, const Length& b) { return a.quads > b.quads; });
+                     [](const Length& a, const Length& b) { return a.groups > b.groups; });
     for (std::size_t first = 0; first < lengths.size(); first += Streams::kRows) {
       Streams::Slice slice;
       slice.chunk = static_cast<std::int32_t>(chunk);
-      slice.quads = lengths[first].quads;
+      slice.groups = lengths[first].groups;
       slice.rows.fill(-1);
       for (std::size_t i = first; i < std::min(lengths.size(), first + Streams::kRows); ++i)
         slice.rows[i - first] = lengths[i].row;
@@ -99,9 +102,9 @@ Streams sort_rows(const CsrMatrix& matrix) {
   return out;
 }
 
-// Writes the quads of one slice to `words`, which are zero, from quad `first_quad` on.
+// Writes one slice to `words`, which are zero, from group `first_group` on.
 void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::Slice& slice,
-                std::int64_t first_quad, std::vector<std::uint32_t>& words) {
+                std::int64_t first_group, std::vector<std::uint32_t>& words) {
   const std::int64_t first_col = first_col_of(format, slice.chunk);
   for (int r = 0; r < Streams::kRows; ++r) {
     const std::int32_t row = slice.rows[r];
@@ -113,7 +116,7 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
     for_chunk(matrix, row, at, first_col, first_col + format.chunk_cols,
               [&](int col, std::int64_t i) {
                 dealer.deal(col, [&](int slot, std::int32_t at, int move, bool last) {
-                  const std::int64_t quad = first_quad + at;
+                  const std::int64_t quad = first_group * Streams::kGroupQuads + at;
                   words[Streams::move_word(quad, Streams::octet_of(r) * kOctet + slot)] |=
                       static_cast<std::uint32_t>(move) << (8 * Streams::step_of(r));
                   if (last)
@@ -127,61 +130,53 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
 
 // How many of the blocks each chunk gets: one at least, and the others where a block has most to
 // do.
-std::vector<int> share_blocks(const std::vector<std::int64_t>& quads, std::int64_t blocks) {
-  std::vector<int> shares(quads.size());
-  for (std::size_t chunk = 0; chunk < quads.size(); ++chunk) shares[chunk] = quads[chunk] > 0;
+std::vector<int> share_blocks(const std::vector<std::int64_t>& groups, std::int64_t blocks) {
+  std::vector<int> shares(groups.size());
+  for (std::size_t chunk = 0; chunk < groups.size(); ++chunk) shares[chunk] = groups[chunk] > 0;
   for (std::int64_t left = blocks - std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
        left > 0; --left) {
     std::size_t most = 0;
-    for (std::size_t chunk = 1; chunk < quads.size(); ++chunk)
-      if (quads[chunk] * std::max(shares[most], 1) > quads[most] * std::max(shares[chunk], 1))
+    for (std::size_t chunk = 1; chunk < groups.size(); ++chunk)
+      if (groups[chunk] * std::max(shares[most], 1) > groups[most] * std::max(shares[chunk], 1))
         most = chunk;
     ++shares[most];
   }
   return shares;
 }
 
-std::int64_t groups_of(std::int64_t quads) {
-  return (quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads;
-}
-
 // Cuts the stream among the warps of the blocks.
 void share_out(Streams& out, std::int64_t most_blocks) {
-  std::vector<std::int64_t> quads(Streams::chunks(out.cols));
-  for (const Streams::Slice& slice : out.slices) quads[slice.chunk] += slice.quads;
-  const std::int64_t total = out.quads();
+  const std::int64_t total = out.groups();
   if (total == 0) return;
+  std::vector<std::int64_t> groups(Streams::chunks(out.cols));
+  for (const Streams::Slice& slice : out.slices) groups[slice.chunk] += slice.groups;
   const std::vector<int> shares =
-      share_blocks(quads, std::clamp<std::int64_t>(groups_of(total) / out.warps, 1, most_blocks));
-  std::int64_t chunk_begin = 0;
+      share_blocks(groups, std::clamp<std::int64_t>(total / out.warps, 1, most_blocks));
+  std::int64_t at = 0, chunk_begin = 0, slice_end = 0;
   std::int32_t slice = -1;
-  for (std::size_t chunk = 0; chunk < quads.size(); ++chunk) {
+  for (std::size_t chunk = 0; chunk < groups.size(); chunk_begin += groups[chunk++]) {
     const std::int64_t ranges = std::int64_t{shares[chunk]} * out.warps;
     out.block_chunk.insert(out.block_chunk.end(), shares[chunk], static_cast<std::int32_t>(chunk));
-    std::int64_t at = 0, slice_end = 0;  // in the chunk
     for (std::int64_t r = 0; r < ranges; ++r) {
-      const std::int64_t end =
-          std::min(quads[chunk], groups_of(quads[chunk]) * (r + 1) / ranges * Streams::kGroupQuads);
-      Streams::Range range{chunk_begin + at, static_cast<std::int32_t>(end - at),
+      const std::int64_t range_end = chunk_begin + groups[chunk] * (r + 1) / ranges;
+      Streams::Range range{at, static_cast<std::int32_t>(range_end - at),
                            static_cast<std::int32_t>(out.pieces.size()), 0};
-      while (at < end) {
-        if (at == slice_end) slice_end += out.slices[++slice].quads;
-        const std::int64_t piece_end = std::min(end, slice_end);
-        out.pieces.push_back({slice, static_cast<std::int32_t>(piece_end - at)});
+      while (at < range_end) {
+        if (at == slice_end) slice_end += out.slices[++slice].groups;
+        const std::int64_t end = std::min(range_end, slice_end);
+        out.pieces.push_back({slice, static_cast<std::int32_t>(end - at)});
         ++range.pieces;
-        at = piece_end;
+        at = end;
       }
       out.ranges.push_back(range);
     }
-    chunk_begin += groups_of(quads[chunk]) * Streams::kGroupQuads;
   }
 }
 
-// Where the slots are when the quads before `first_quad` of the slice that begins at `begin` are
-// done.
-void find_starts(const Streams& format, std::int64_t begin, std::int64_t first_quad,
+// Where the slots are when the groups before `last` of the slice that begins at `first` are done.
+void find_starts(const Streams& format, std::int64_t first, std::int64_t last,
                  Streams::Start* starts) {
-  for (std::int64_t q = begin; q < first_quad; ++q)
+  for (std::int64_t q = first * Streams::kGroupQuads; q < last * Streams::kGroupQuads; ++q)
     for (int lane = 0; lane < Streams::kLanes; ++lane)
       for (int step = 0; step < Streams::kQuadSteps; ++step)
         starts[lane].u[step] = static_cast<std::uint16_t>(
@@ -191,9 +186,9 @@ void find_starts(const Streams& format, std::int64_t begin, std::int64_t first_q
 
 }  // namespace
 
-std::int64_t SlotStreams::quads() const {
+std::int64_t SlotStreams::groups() const {
   return std::accumulate(slices.begin(), slices.end(), std::int64_t{0},
-                         [](std::int64_t sum, const Slice& slice) { return sum + slice.quads; });
+                         [](std::int64_t sum, const Slice& slice) { return sum + slice.groups; });
 }
 
 SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int blocks, int warps) {
@@ -202,23 +197,18 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
   out.warps = warps;
   share_out(out, blocks);
   const auto count = static_cast<std::int64_t>(out.slices.size());
-  std::vector<std::int64_t> first_quad(count);
-  std::int64_t quad = 0;
-  for (std::int64_t s = 0; s < count; ++s) {
-    if (s > 0 && out.slices[s].chunk != out.slices[s - 1].chunk)
-      quad = groups_of(quad) * kGroupQuads;
-    first_quad[s] = quad;
-    quad += out.slices[s].quads;
-  }
-  out.words.resize(groups_of(quad) * kGroupWords);
+  std::vector<std::int64_t> first_group(count);
+  std::int64_t group = 0;
+  for (std::int64_t s = 0; s < count; group += out.slices[s++].groups) first_group[s] = group;
+  out.words.resize(group * kGroupWords);
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::int64_t s = 0; s < count; ++s)
-    fill_slice(matrix, out, out.slices[s], first_quad[s], out.words);
+    fill_slice(matrix, out, out.slices[s], first_group[s], out.words);
   out.starts.resize(out.ranges.size() * kLanes);
 #pragma omp parallel for schedule(dynamic, 4)
   for (std::int64_t r = 0; r < static_cast<std::int64_t>(out.ranges.size()); ++r)
     if (const Range& range = out.ranges[r]; range.pieces > 0)
-      find_starts(out, first_quad[out.pieces[range.first_piece].slice], range.first_quad,
+      find_starts(out, first_group[out.pieces[range.first_piece].slice], range.first_group,
                   out.starts.data() + r * kLanes);
   return out;
 }
@@ -226,13 +216,13 @@ SlotStreams SlotStreams::build(const CsrMatrix& matrix, ElementType type, int bl
 CsrMatrix SlotStreams::unpack() const {
   std::vector<Nonzero> all;
   for (std::size_t r = 0; r < ranges.size(); ++r) {
-    std::int64_t quad = ranges[r].first_quad;
+    std::int64_t quad = ranges[r].first_group * kGroupQuads;
     for (std::int32_t p = 0; p < ranges[r].pieces; ++p) {
       const Piece& piece = pieces[ranges[r].first_piece + p];
       const Slice& slice = slices[piece.slice];
       std::array<Start, kLanes> at{};
       if (p == 0) std::copy_n(starts.begin() + r * kLanes, kLanes, at.begin());
-      for (const std::int64_t end = quad + piece.quads; quad < end; ++quad)
+      for (const std::int64_t end = quad + piece.groups * kGroupQuads; quad < end; ++quad)
         for (int row = 0; row < kRows; ++row)
           for (int slot = 0; slot < kOctet; ++slot) {
             const int lane = octet_of(row) * kOctet + slot, step = step_of(row);
@@ -253,10 +243,9 @@ CsrMatrix SlotStreams::unpack() const {
 
 FormatStats SlotStreams::stats() const {
   FormatStats out;
-  const std::int64_t count = static_cast<std::int64_t>(words.size()) / kGroupWords * kGroupQuads;
-  const std::int64_t entries = nnz;
+  const std::int64_t count = groups(), entries = nnz;
   out.name = "slot_streams";
-  out.stored = count * kQuadSlots;
+  out.stored = count * kGroupQuads * kQuadSlots;
   out.index_bytes = out.stored;
   out.bytes = out.index_bytes + out.stored * 2;
   out.tiles = count;
@@ -266,7 +255,7 @@ FormatStats SlotStreams::stats() const {
   out.nnz_per_tile = static_cast<double>(entries) / static_cast<double>(out.tiles);
   out.nnz_per_window = static_cast<double>(entries) / static_cast<double>(out.windows);
   std::int32_t most = 0;
-  for (const Slice& slice : slices) most = std::max(most, slice.quads);
+  for (const Slice& slice : slices) most = std::max(most, slice.groups);
   out.window_imbalance =
       static_cast<double>(most) * static_cast<double>(out.windows) / static_cast<double>(count);
   return out;

@@ -17,10 +17,11 @@
 // are zeros between them, and a slot that ends before the others gets zeros.
 //
 // In a chunk, rows are sorted by their longest slot and cut into slices of 16. A quad has one
-// nonzero for every slot of a slice, in four steps of four octets.
+// nonzero for every slot of a slice, in four steps of four octets, and four quads are a group,
+// which a warp loads at once. A slice has whole groups.
 //
-// The quads of a chunk form a stream, in groups of four, which a warp loads at once. The stream is
-// cut evenly among the warps of some blocks; the part of a slice that one warp takes is a piece.
+// The groups of a chunk form a stream, which is cut evenly among the warps of some blocks; the part
+// of a slice that one warp takes is a piece.
 
 #include <array>
 #include <cstdint>
@@ -65,19 +66,19 @@ struct SlotStreams {
 
   struct Slice {
     std::int32_t chunk = 0;
-    std::int32_t quads = 0;
+    std::int32_t groups = 0;
     std::array<std::int32_t, kRows> rows{};  // -1: none
     bool operator==(const Slice&) const = default;
   };
   struct Piece {
     std::int32_t slice = 0;
-    std::int32_t quads = 0;
+    std::int32_t groups = 0;
     bool operator==(const Piece&) const = default;
   };
-  // The work of one warp. The first quad is the first of a group.
+  // The work of one warp.
   struct Range {
-    std::int64_t first_quad = 0;
-    std::int32_t quads = 0;
+    std::int64_t first_group = 0;
+    std::int32_t groups = 0;
     std::int32_t first_piece = 0;
     std::int32_t pieces = 0;
     bool operator==(const Range&) const = default;
@@ -99,7 +100,7 @@ struct SlotStreams {
   std::vector<std::int32_t> block_chunk;  // whose rows of B the block holds
   std::vector<Range> ranges;              // [block][warp]
   std::vector<Start> starts;              // [range][lane]
-  // Of all groups, see above; byte s of a word of moves is for step s. A chunk begins with a group.
+  // Of all groups, see above; byte s of a word of moves is for step s.
   std::vector<std::uint32_t> words;
 
   // `blocks`: of a launch; there are more where there are more chunks. The values must be exact in
@@ -107,7 +108,7 @@ struct SlotStreams {
   static SlotStreams build(const CsrMatrix& matrix, ElementType type, int blocks, int warps);
   // The matrix without its entries of value zero, which cannot be told from padding.
   CsrMatrix unpack() const;
-  std::int64_t quads() const;  // of all slices
+  std::int64_t groups() const;
   FormatStats stats() const;
 
   static std::int64_t chunks(std::int64_t cols) { return (cols + kMostChunk - 1) / kMostChunk; }
