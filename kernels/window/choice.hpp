@@ -66,14 +66,15 @@ inline bool is_order(const std::string& text) {
   if (reordering) check_options(*reordering, spec.options);
   return reordering;
 }
-// `searched`: what order=search considers beside natural and degree.
+// `searched`: what order=search considers beside natural. By count `degree` is never the best where
+// `pack` is considered.
 inline Option<std::string> order_option(const std::string& value,
                                         const std::vector<std::string>& searched) {
   return text_option("order", value,
                      {"natural, auto, search or a reordering", is_order, {"natural", "degree"}},
                      fmt::format("row order inside the format; auto: natural or degree; search: "
-                                 "also {}, where gathers dominate",
-                                 fmt::join(searched, " and ")));
+                                 "natural or {}, where gathers dominate",
+                                 fmt::join(searched, " or ")));
 }
 
 inline std::vector<OptionSpec> options_with(const OptionSpec& order,
@@ -117,9 +118,8 @@ class WindowChooser {
     const bool worth_it = worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                                       static_cast<double>(a_.a->nnz()), best.cost, n, value_bytes_);
     std::vector<std::string> others;
-    if (worth_it && lengths_vary(*a_.a)) others.emplace_back("degree");
-    if (worth_it && order_ == "search")
-      others.insert(others.end(), searched_.begin(), searched_.end());
+    if (worth_it && order_ == "search") others = searched_;
+    else if (worth_it && lengths_vary(*a_.a)) others = {"degree"};
     if (!others.empty()) best.cost += memory_cost(*best.choice.row_order, n, stages);
     for (const std::string& other : others) consider(other, n, best, stages);
     return best.choice;

@@ -15,6 +15,7 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
+constexpr std::int64_t kLeastFull = 8, kAlike = 2;  // where groups are full and alike
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 128;      // of these
@@ -91,6 +92,17 @@ struct Group {
   std::int64_t first, last, nnz;  // places [first, last)
 };
 
+// Even ranges of the columns of which one is looked at.
+struct Parts {
+  std::int64_t count, looked_at;
+};
+
+// Another part for every sample, where most columns have an entry in the group.
+Parts parts_of(const CsrMatrix& matrix, const Group& group, std::int64_t sample) {
+  const std::int64_t count = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
+  return {count, (count / 2 + sample) % count};
+}
+
 // Memory that all groups use in turn.
 struct Scratch {
   WindowsOfColumns windows;
@@ -112,8 +124,7 @@ bool is_empty(const CsrMatrix& matrix, const Permutation& row_order, const Group
 // A part without entries, as matrices of blocks have them, is left for the next.
 WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
                      std::int64_t sample, Scratch& scratch) {
-  const std::int64_t parts = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
-  std::int64_t part = (parts / 2 + sample) % parts;
+  auto [parts, part] = parts_of(matrix, group, sample);
   while (parts > 1 && is_empty(matrix, row_order, group, parts, part)) part = (part + 1) % parts;
   const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
@@ -201,12 +212,15 @@ std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_o
 }
 
 // Begins to read the rows of a group that is measured later.
-void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group& group) {
+void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
+              std::int64_t sample) {
   constexpr std::int64_t kLineEntries = 16, kMostLines = 4;
+  const Parts parts = parts_of(matrix, group, sample);
   for (std::int64_t place = group.first; place < group.last; ++place) {
     const std::int64_t row = row_order.empty() ? place : row_order[place];
-    const std::int64_t begin = matrix.row_ptr[row];
-    const std::int64_t lines = std::min(kMostLines, matrix.row_length(row) / kLineEntries + 1);
+    const std::int64_t length = matrix.row_length(row);
+    const std::int64_t begin = matrix.row_ptr[row] + length * parts.looked_at / parts.count;
+    const std::int64_t lines = std::min(kMostLines, length / parts.count / kLineEntries + 1);
     for (std::int64_t line = 0; line < lines; ++line)
       __builtin_prefetch(matrix.col_idx.data() + begin + line * kLineEntries);
   }
@@ -215,18 +229,25 @@ void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group
 WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
                       const std::vector<Group>& drawn) {
   WcsrEstimate mean;
-  std::int64_t entries = 0;
-  for (const Group& group : drawn) entries += group.nnz;
+  std::int64_t entries = 0, fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
+  for (const Group& group : drawn) {
+    entries += group.nnz;
+    fewest = std::min(fewest, group.nnz);
+    most = std::max(most, group.nnz);
+  }
+  const bool full_and_alike = fewest >= matrix.cols && most <= kAlike * fewest;
+  const std::int64_t least = full_and_alike ? kLeastFull : kLeastSamples;
   std::int64_t every = 1;
-  while (kSamples / every > kLeastSamples && entries / every > kMostEntries) every *= 2;
+  while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
   Scratch scratch;
   WcsrEstimate sampled;
   std::int64_t measured = -1;
   double samples = 0;
   for (std::size_t s = every / 2; s < drawn.size(); s += every) {
     if (drawn[s].first != measured) {
-      if (s + every < drawn.size()) prefetch(matrix, row_order, drawn[s + every]);
-      sampled = measure(matrix, row_order, drawn[s], static_cast<std::int64_t>(s) / every, scratch);
+      const auto sample = static_cast<std::int64_t>(s) / every;
+      if (s + every < drawn.size()) prefetch(matrix, row_order, drawn[s + every], sample + 1);
+      sampled = measure(matrix, row_order, drawn[s], sample, scratch);
     }
     measured = drawn[s].first;
     samples += 1;
@@ -247,15 +268,28 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
 std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
                                                        const Permutation& row_order) {
   std::array<std::int64_t, kStretches> places{};
-  std::int64_t place = 0, before = 0;  // entries before `place`
+  const auto start = [&](std::int64_t stretch) { return matrix.nnz() * stretch / kStretches; };
+  if (row_order.empty()) {
+    for (std::int64_t stretch = 1; stretch < kStretches; ++stretch)
+      places[stretch] =
+          std::lower_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), start(stretch)) -
+          matrix.row_ptr.begin();
+    return places;
+  }
+  // Rows of another order lie far apart, so all threads count the entries of some places each.
+  constexpr std::int64_t kChunk = 1 << 12;
+  const std::int64_t chunks = (matrix.rows + kChunk - 1) / kChunk;
+  std::vector<std::int64_t> entries(chunks);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+    for (std::int64_t i = chunk * kChunk; i < std::min((chunk + 1) * kChunk, matrix.rows); ++i)
+      entries[chunk] += matrix.row_length(row_order[i]);
+  std::int64_t chunk = 0, before = 0;  // entries before `chunk`
   for (std::int64_t stretch = 1; stretch < kStretches; ++stretch) {
-    const std::int64_t start = matrix.nnz() * stretch / kStretches;
-    if (row_order.empty())
-      place = std::lower_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), start) -
-              matrix.row_ptr.begin();
-    else
-      for (; place < matrix.rows && before < start; ++place)
-        before += matrix.row_length(row_order[place]);
+    while (before + entries[chunk] < start(stretch)) before += entries[chunk++];
+    std::int64_t place = chunk * kChunk;
+    for (std::int64_t at = before; at < start(stretch); ++place)
+      at += matrix.row_length(row_order[place]);
     places[stretch] = place;
   }
   return places;

@@ -18,10 +18,12 @@ constexpr std::int64_t kBandRows = 128, kBlockColumns = 64;
 // blocks.
 void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& rows,
                      MatrixFeatures& out) {
-  constexpr std::size_t kFew = 4;
+  constexpr std::int64_t kFew = 4;
   constexpr double kWorthFill = 0.15;
-  constexpr std::int64_t kMostEntries = 1 << 13, kMostOfBand = 1 << 11;
+  constexpr std::int64_t kMostOfBand = 1 << 11, kOfBlock = 16;
   constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
+  // Entries of a band: where it is narrow, fewer meet every block that is not nearly empty.
+  const std::int64_t most = std::min(kMostOfBand, (matrix.cols / kBlockColumns + 1) * kOfBlock);
   // For each block, the last band that has a nonzero there.
   std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);
   double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
@@ -31,7 +33,7 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
     const std::int64_t last = std::min(first + kBandRows, matrix.rows);
     if (first != sampled) {
       const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
-      const std::int64_t step = (nnz + kMostOfBand - 1) / kMostOfBand;
+      const std::int64_t step = (nnz + most - 1) / most;
       std::int64_t blocks = 0;
       // One entry of every `step`. Its place among them varies, so that it cannot keep in step with
       // the lengths of the rows.
@@ -52,9 +54,9 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
     out.band_blocks += distinct;
     slots_per_nonzero += slots;
   };
-  for (std::size_t i = 0; i < kFew; ++i) sample(rows[(2 * i + 1) * rows.size() / (2 * kFew)]);
+  for (std::int64_t i = 0; i < kFew; ++i) sample(rows[(2 * i + 1) * std::ssize(rows) / (2 * kFew)]);
   if (samples / slots_per_nonzero > kWorthFill)
-    for (std::size_t i = 0; i < rows.size() && entries < kMostEntries; ++i) sample(rows[i]);
+    for (std::size_t i = 0; i < rows.size() && entries < kFew * most; ++i) sample(rows[i]);
   out.band_blocks /= samples;
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
