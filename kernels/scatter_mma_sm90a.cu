@@ -43,7 +43,7 @@ template <class T, int kTilesN>
 Variant variant(ElementType type) {
   using Shape = scatter_mma::Shape<kTilesN>;
   return {.type = type,
-          .tiling = {scatter_mma::kWarps, 8 * kTilesN, GapStreams::kUnitSlots},
+          .tiling = {scatter_mma::kWarps, 8 * kTilesN, 1, scatter_mma::kPieceSlots},
           .blocks_per_sm = scatter_mma::kBlocksPerSm,
           .threads = 32 * scatter_mma::kWarps,
           .parts_of_k = 1,

@@ -37,6 +37,7 @@ struct PanelTiling {
   int warps;         // of a CTA, each with a panel of its own
   int tile_columns;  // of C
   int unit_steps;
+  int piece_units = 0;  // what it costs to begin and to end a piece, in units
 };
 
 struct PanelSchedule {
@@ -83,17 +84,29 @@ inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::
   return piece;
 }
 
-// One tile of columns: every block takes the same number of units, wherever panels end.
+// One tile of columns: every block has the same to do, wherever panels end. Every group is
+// `piece_units` longer than its units, so that a block in whose share a group begins, and which has
+// a piece more, gets fewer units.
 inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups,
                                   std::int64_t units, std::int64_t blocks) {
   PanelSchedule out;
-  constexpr std::int64_t kLeastUnits = 2;  // less than that costs more to join than to multiply
-  const std::int64_t total = groups * units;
-  blocks = std::min(blocks, std::max(groups, total / kLeastUnits));
+  // Of a block: less costs more to join than to multiply.
+  const std::int64_t least = std::max(2, 4 * tiling.piece_units);
+  const std::int64_t length = units + tiling.piece_units, total = groups * length;
+  blocks = std::min(blocks, std::max(groups, groups * units / least));
+  // The unit, counted over all groups, before which a cut in the middle of their length is made.
+  const auto cut_at = [&](std::int64_t cut) {
+    std::int64_t first = cut % length - tiling.piece_units;
+    if (first < tiling.piece_units) first = 0;
+    else if (units - first < tiling.piece_units) first = units;
+    return cut / length * units + first;
+  };
   std::vector<std::int32_t> parts(groups);
+  std::int64_t at = 0;
   for (std::int64_t block = 0; block < blocks; ++block) {
-    const std::int64_t end = total * (block + 1) / blocks;
-    for (std::int64_t at = total * block / blocks; at < end;) {
+    const std::int64_t end = cut_at(total * (block + 1) / blocks);
+    if (at == end) continue;
+    while (at < end) {
       const std::int64_t group = at / units, first = at % units;
       const std::int64_t count = std::min(end - at, units - first);
       out.pieces.push_back(add_range(out, tiling, group, first, count));

@@ -20,7 +20,11 @@ namespace spmmbench::scatter_mma {
 
 inline constexpr int kWarps = 6;        // of a CTA
 inline constexpr int kBlocksPerSm = 2;  // what the rings leave room for
-inline constexpr int kFragment = 16;    // rows and columns of an A fragment
+// A piece begins with three loads that wait for each other and ends with a sum that goes to memory:
+// 1.5 to 2 us, where a slot of all warps takes 0.75 to 1 us (clock reads,
+// docs/log/bitmap-dense.md).
+inline constexpr int kPieceSlots = 2;
+inline constexpr int kFragment = 16;  // rows and columns of an A fragment
 inline constexpr int kRowFragments = GapStreams::kPanelRows / kFragment;
 inline constexpr int kSlotSteps = GapStreams::kSlotCols / kFragment;  // of k
 

@@ -37,7 +37,6 @@ struct GapStreams {
   // The slot that is multiplied next and those after it, which entries may go to meanwhile. The
   // fourth is being cleared.
   static constexpr int kOpenSlots = 3;
-  static constexpr int kUnitSlots = 4;  // the least that work is divided into
   static constexpr int kMostGap = 15;
   static constexpr int kBatch = 4;         // entries of a stream
   static constexpr int kGroupBatches = 4;  // batches that are loaded together
@@ -76,10 +75,7 @@ struct GapStreams {
 
   static std::int64_t panels(std::int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
   // Rounded up to whole units of work.
-  static std::int64_t panel_slots(std::int64_t cols) {
-    constexpr std::int64_t kUnitCols = std::int64_t{kUnitSlots} * kSlotCols;
-    return (cols + kUnitCols - 1) / kUnitCols * kUnitSlots;
-  }
+  static std::int64_t panel_slots(std::int64_t cols) { return (cols + kSlotCols - 1) / kSlotCols; }
   // One segment per panel.
   static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols);
 

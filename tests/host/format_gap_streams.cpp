@@ -125,12 +125,12 @@ TEST(GapStreams, StatsCountGroups) {
   const CsrMatrix matrix = testing::rounded(testing::from_rows(32, {{0}}), Precision::fp16);
   const Gaps streams = Gaps::build(matrix, ElementType::f16, Gaps::whole_panels(1, 32));
   const FormatStats stats = streams.stats();
-  EXPECT_EQ(stats.tiles, Gaps::kUnitSlots);
+  EXPECT_EQ(stats.tiles, 1);
   EXPECT_EQ(stats.windows, 1);
   EXPECT_EQ(stats.bytes, static_cast<std::int64_t>(sizeof(Gaps::Group) + sizeof(std::uint32_t) +
                                                    sizeof(Gaps::Segment)));
   EXPECT_EQ(stats.index_bytes, stats.bytes - 2 * stats.stored);
-  EXPECT_DOUBLE_EQ(stats.fill, 1.0 / (Gaps::kUnitSlots * 2048));
+  EXPECT_DOUBLE_EQ(stats.fill, 1.0 / 2048);
 }
 
 }  // namespace

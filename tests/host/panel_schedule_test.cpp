@@ -13,7 +13,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr PanelTiling kTiling = {.warps = 6, .tile_columns = 32, .unit_steps = 4};
+constexpr PanelTiling kTiling = {.warps = 6, .tile_columns = 32, .unit_steps = 4, .piece_units = 2};
 
 struct Case {
   std::int64_t panels, units, columns, blocks;
@@ -69,6 +69,26 @@ TEST(PanelSchedule, EveryStepOfEveryPanelAndTileOfColumnsIsInOnePiece) {
       EXPECT_EQ(std::count(steps.begin(), steps.end(), 1), std::ssize(steps));
     EXPECT_LE(schedule.blocks(), c.blocks);
     EXPECT_EQ(schedule.piece_ptr.back(), std::ssize(schedule.pieces));
+  }
+}
+
+// The pieces of a block cost the same everywhere, but for the rounding to units and for pieces that
+// would be shorter than they cost.
+TEST(PanelSchedule, EveryBlockHasAsMuchToDoAsTheOthers) {
+  for (const int piece_units : {0, 2}) {
+    PanelTiling tiling = kTiling;
+    tiling.piece_units = piece_units;
+    const PanelSchedule schedule = make_panel_schedule(tiling, 296, 28 * 16, 8, 264);
+    EXPECT_EQ(schedule.blocks(), 264);
+    int least = 1 << 30, most = 0;
+    for (int block = 0; block < schedule.blocks(); ++block) {
+      int cost = -piece_units;
+      for (int p = schedule.piece_ptr[block]; p < schedule.piece_ptr[block + 1]; ++p)
+        cost += piece_units + schedule.pieces[p].steps / tiling.unit_steps;
+      least = std::min(least, cost);
+      most = std::max(most, cost);
+    }
+    EXPECT_LE(most - least, 1 + 2 * piece_units);
   }
 }
 
