@@ -201,7 +201,8 @@ def terms_of(case):
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
     bitmap_bytes = entries / 8 + nnz * value_bytes
     width = next((w for w in (64, 128) if n <= w), 256)
-    slots = nnz * (1 + min(0.001 / (nnz / entries) ** 1.5, 8))
+    row_slots = max(1, rows * math.ceil(cols / 4096) * 8)
+    slots = row_slots * (nnz / row_slots + 1.42 * math.sqrt(nnz / row_slots) + 1.5)
     packed = entries * (value_bytes / 2 + 1 / 8)
     groups = 1 if n <= 8 else 2
     passes = math.ceil(n / (8 * groups))
