@@ -32,7 +32,6 @@ constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refuse
 struct Variant {
   ElementType type;
   Layout layout_b;
-  int panel_fragments;  // a panel has 16 times as many rows
   PanelTiling tiling;
   int threads, shared_bytes;
   int partial_vectors;  // of 16 bytes, a lane's sums
@@ -44,7 +43,6 @@ Variant variant(ElementType type) {
   using Shape = bitmap::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          bitmap::kRowFragments,
           {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps},
           Shape::kThreads,
           Shape::kSharedBytes,
@@ -82,18 +80,17 @@ class BitmapDensePlan final : public Plan {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
     const PanelTiling& tiling = variant_.tiling;
-    const int fragments = variant_.panel_fragments;
-    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), fragments);
+    const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
     PanelSchedule schedule;
     BitmapQueues queues;
     {
       const auto timed = stages.scope("build");
-      schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m(), fragments), steps,
-                                     problem.n, device.info().sm_count);
+      schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m()), steps, problem.n,
+                                     device.info().sm_count);
       std::vector<BitmapQueues::Range> ranges;
       for (const auto& range : schedule.ranges)
         ranges.push_back({range.panel, range.first_step, range.steps});
-      queues = BitmapQueues::build(*problem.a, variant_.type, fragments, ranges);
+      queues = BitmapQueues::build(*problem.a, variant_.type, ranges);
     }
     blocks_ = schedule.blocks();
     const auto timed = stages.scope("upload");
@@ -169,8 +166,8 @@ class BitmapDense final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Variant& variant = choose_variant(problem);
     const PanelTiling& tiling = variant.tiling;
-    const std::int64_t panels = BitmapQueues::panels(problem.m(), variant.panel_fragments);
-    const std::int64_t steps = BitmapQueues::panel_steps(problem.k(), variant.panel_fragments);
+    const std::int64_t panels = BitmapQueues::panels(problem.m());
+    const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
     const std::int64_t positions =
         (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) * BitmapQueues::kLanes * 32;
     const double fill =

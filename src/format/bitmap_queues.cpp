@@ -24,19 +24,16 @@ constexpr unsigned kHalfMask = 0xFFFFU;
 struct Place {
   int lane, bit;
 };
-Place place_of(int row, int col, int panel_fragments) {
-  const int r = row % 16, c = col % 16;
-  const int fragment = col / 16 * panel_fragments + row / 16;
-  const int reg = r / 8 + 2 * (c / 8);
-  return {r % 8 * 4 + c % 8 / 2, 4 * fragment + reg + kHalfBits * (c % 2)};
+Place place_of(int row, int col) {
+  const int fragment = col / 16, reg = row / 8 + 2 * (col % 16 / 8);
+  return {row % 8 * 4 + col % 8 / 2, 4 * fragment + reg + kHalfBits * (col % 2)};
 }
 struct Position {
   int row, col;
 };
-Position position_of(int lane, int bit, int panel_fragments) {
+Position position_of(int lane, int bit) {
   const int half = bit / kHalfBits, fragment = bit % kHalfBits / 4, reg = bit % 4;
-  return {fragment % panel_fragments * 16 + lane / 4 + 8 * (reg % 2),
-          fragment / panel_fragments * 16 + lane % 4 * 2 + 8 * (reg / 2) + half};
+  return {lane / 4 + 8 * (reg % 2), fragment * 16 + lane % 4 * 2 + 8 * (reg / 2) + half};
 }
 
 // The entries of one segment, by lane.
@@ -49,21 +46,18 @@ Entries gather(const CsrMatrix& matrix, const Queues& format, const Queues::Rang
   Entries out;
   out.bits.resize(std::size_t(range.steps) * kLanes);
   out.values.resize(out.bits.size() * kStepBits);
-  const int step_cols = Queues::step_cols(format.panel_fragments);
-  const std::int64_t first_row =
-      std::int64_t{range.panel} * Queues::step_rows(format.panel_fragments);
-  const std::int64_t last_row =
-      std::min(matrix.rows, first_row + Queues::step_rows(format.panel_fragments));
-  const std::int64_t first_col = std::int64_t{range.first_step} * step_cols;
-  const std::int64_t last_col = first_col + std::int64_t{range.steps} * step_cols;
+  constexpr int kStepCols = Queues::kStepCols;
+  const std::int64_t first_row = std::int64_t{range.panel} * Queues::kPanelRows;
+  const std::int64_t last_row = std::min(matrix.rows, first_row + Queues::kPanelRows);
+  const std::int64_t first_col = std::int64_t{range.first_step} * kStepCols;
+  const std::int64_t last_col = first_col + std::int64_t{range.steps} * kStepCols;
   for (std::int64_t row = first_row; row < last_row; ++row) {
     const auto begin = matrix.col_idx.begin() + matrix.row_ptr[row];
     const auto end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
     for (auto at = std::lower_bound(begin, end, first_col); at != end && *at < last_col; ++at) {
       const auto col = static_cast<int>(*at - first_col);
-      const Place place =
-          place_of(static_cast<int>(row - first_row), col % step_cols, format.panel_fragments);
-      const std::size_t word = std::size_t(col / step_cols) * kLanes + place.lane;
+      const Place place = place_of(static_cast<int>(row - first_row), col % kStepCols);
+      const std::size_t word = std::size_t(col / kStepCols) * kLanes + place.lane;
       const float value = matrix.values[at - matrix.col_idx.begin()];
       out.bits[word] |= 1U << place.bit;
       out.values[word * kStepBits + place.bit] =
@@ -181,8 +175,8 @@ struct Sizes {
   std::int64_t rows, cols, nnz;
 };
 
-FormatStats count_stats(const Sizes& matrix, int panel_fragments, std::int64_t segments,
-                        std::int64_t blocks, std::int64_t stored) {
+FormatStats count_stats(const Sizes& matrix, std::int64_t segments, std::int64_t blocks,
+                        std::int64_t stored) {
   FormatStats out;
   out.name = kName;
   out.stored = stored;
@@ -191,7 +185,7 @@ FormatStats count_stats(const Sizes& matrix, int panel_fragments, std::int64_t s
                     segments * std::int64_t{sizeof(Queues::Segment)};
   out.bytes = out.index_bytes + stored * std::int64_t{sizeof(std::uint16_t)};
   out.tiles = blocks * Queues::kBlockSteps;
-  out.windows = Queues::panels(matrix.rows, panel_fragments);
+  out.windows = Queues::panels(matrix.rows);
   if (out.tiles == 0) return out;
   const auto entries = static_cast<double>(matrix.nnz), tiles = static_cast<double>(out.tiles);
   out.fill = entries / (tiles * kLanes * kStepBits);
@@ -204,23 +198,21 @@ FormatStats count_stats(const Sizes& matrix, int panel_fragments, std::int64_t s
 
 }  // namespace
 
-std::vector<BitmapQueues::Range> BitmapQueues::whole_panels(std::int64_t rows, std::int64_t cols,
-                                                            int panel_fragments) {
+std::vector<BitmapQueues::Range> BitmapQueues::whole_panels(std::int64_t rows, std::int64_t cols) {
   std::vector<Range> out;
-  for (std::int64_t panel = 0; panel < panels(rows, panel_fragments); ++panel)
-    out.push_back({static_cast<std::int32_t>(panel), 0,
-                   static_cast<std::int32_t>(panel_steps(cols, panel_fragments))});
+  for (std::int64_t panel = 0; panel < panels(rows); ++panel)
+    out.push_back(
+        {static_cast<std::int32_t>(panel), 0, static_cast<std::int32_t>(panel_steps(cols))});
   return out;
 }
 
-BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type, int panel_fragments,
+BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type,
                                  const std::vector<Range>& ranges) {
   BitmapQueues out;
   out.rows = matrix.rows;
   out.cols = matrix.cols;
   out.nnz = matrix.nnz();
   out.type = type;
-  out.panel_fragments = panel_fragments;
   std::int64_t blocks = 0;
   for (const Range& range : ranges) {
     out.segments.push_back({blocks, 0, range.panel, range.first_step, range.steps, 0});
@@ -283,10 +275,9 @@ CsrMatrix BitmapQueues::unpack() const {
           next += kLevelValues;
           const float real = decode(type, value);
           if (real == 0) continue;
-          const Position p = position_of(lane, bit, panel_fragments);
-          found[i].push_back({segment.panel * step_rows(panel_fragments) + p.row,
-                              (segment.first_step + step) * step_cols(panel_fragments) + p.col,
-                              real});
+          const Position p = position_of(lane, bit);
+          found[i].push_back({segment.panel * kPanelRows + p.row,
+                              (segment.first_step + step) * kStepCols + p.col, real});
         }
       }
     }
@@ -297,7 +288,7 @@ CsrMatrix BitmapQueues::unpack() const {
 }
 
 FormatStats BitmapQueues::stats() const {
-  return count_stats({rows, cols, nnz}, panel_fragments, static_cast<std::int64_t>(segments.size()),
+  return count_stats({rows, cols, nnz}, static_cast<std::int64_t>(segments.size()),
                      static_cast<std::int64_t>(hand_over.size()) / kLanes,
                      static_cast<std::int64_t>(values.size()));
 }
@@ -308,19 +299,17 @@ class BitmapQueuesFormat final : public Format {
  public:
   std::string name() const override { return kName; }
   std::string summary() const override {
-    return "a bit per position, 16-bit nonzeros in 64 queues per panel of 64 rows (bitmap_dense)";
+    return "a bit per position, 16-bit nonzeros in 64 queues per panel of 16 rows (bitmap_dense)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    constexpr int kPanelFragments = Queues::kStepFragments;
-    const auto ranges = Queues::whole_panels(matrix.rows, matrix.cols, kPanelFragments);
-    const std::int64_t steps = Queues::panel_steps(matrix.cols, kPanelFragments);
+    const auto ranges = Queues::whole_panels(matrix.rows, matrix.cols);
+    const std::int64_t steps = Queues::panel_steps(matrix.cols);
     const auto panels = static_cast<std::int64_t>(ranges.size());
     if (panels * steps <= kMostSteps)
-      return Queues::build(matrix, ElementType::f16, kPanelFragments, ranges).stats();
+      return Queues::build(matrix, ElementType::f16, ranges).stats();
     // Hypersparse: counted without the zeros that keep queues level.
     const std::int64_t blocks = panels * ((steps + Queues::kBlockSteps - 1) / Queues::kBlockSteps);
-    return count_stats({matrix.rows, matrix.cols, matrix.nnz()}, kPanelFragments, panels, blocks,
-                       matrix.nnz());
+    return count_stats({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks, matrix.nnz());
   }
 
  private:

@@ -2,10 +2,9 @@
 // Bitmap queues: unstructured 16-bit weights, one bit per position and the values of the nonzeros,
 // laid out so that a warp decodes them straight into the A fragments of mma.m16n8k16.
 //
-// A panel is 16 * `panel_fragments` rows. A step is four 16 x 16 fragments of a panel, so a lane
-// owns 32 positions of it: one word of bits. Fragment f = 4 / R column fragments by R row
-// fragments, rows fastest; bit 4f + r of the low half is the low (even) column of register r of
-// fragment f, the same bit of the high half its odd column:
+// A panel is 16 rows. A step is four 16 x 16 fragments of a panel side by side, so a lane owns 32
+// positions of it: one word of bits. Bit 4f + r of the low half is the low (even) column of
+// register r of fragment f, the same bit of the high half its odd column:
 //
 //   lane 4g + t, register r:  row g + 8 * (r % 2),  columns 2t and 2t + 1, + 8 for r >= 2
 //
@@ -29,12 +28,13 @@ namespace spmmbench {
 
 struct BitmapQueues {
   static constexpr int kLanes = 32;
-  static constexpr int kFragment = 16;      // rows and columns of one A fragment
+  static constexpr int kPanelRows = 16;
   static constexpr int kStepFragments = 4;  // 8 positions per lane each: 32 bits
-  static constexpr int kBlockSteps = 8;     // between two hand-overs of the queues
-  static constexpr int kGroupSteps = 4;     // whose words of one lane lie together: 16 bytes
-  static constexpr int kUnitLevels = 16;    // copied and released together: 2 KB
-  static constexpr int kRingUnits = 5;      // of one warp in shared memory
+  static constexpr int kStepCols = 16 * kStepFragments;
+  static constexpr int kBlockSteps = 8;   // between two hand-overs of the queues
+  static constexpr int kGroupSteps = 4;   // whose words of one lane lie together: 16 bytes
+  static constexpr int kUnitLevels = 16;  // copied and released together: 2 KB
+  static constexpr int kRingUnits = 5;    // of one warp in shared memory
   // The kernel may ask for the next unit only when the slowest queue has left the one it replaces:
   // ceil((most + 16) / 16) - floor(least / 16) <= kRingUnits.
   static constexpr int kMaxLag = kRingUnits * kUnitLevels - 3 * kUnitLevels;
@@ -57,7 +57,6 @@ struct BitmapQueues {
   std::int64_t cols = 0;
   std::int64_t nnz = 0;
   ElementType type = ElementType::f16;
-  int panel_fragments = 4;
   std::vector<Segment> segments;
   std::vector<std::uint32_t> bits;       // [block][step / 4][lane][step % 4]
   std::vector<std::uint16_t> hand_over;  // [block][lane], see hand_over_of
@@ -70,24 +69,18 @@ struct BitmapQueues {
     return static_cast<std::uint16_t>(low_from | high_from << 5 | (flag ? 1 << 10 : 0));
   }
 
-  static int step_rows(int panel_fragments) { return kFragment * panel_fragments; }
-  static int step_cols(int panel_fragments) {
-    return kFragment * (kStepFragments / panel_fragments);
-  }
-  static std::int64_t panels(std::int64_t rows, int panel_fragments) {
-    return (rows + step_rows(panel_fragments) - 1) / step_rows(panel_fragments);
-  }
+  static std::int64_t panels(std::int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
   // Rounded up to a whole group.
-  static std::int64_t panel_steps(std::int64_t cols, int panel_fragments) {
-    const std::int64_t group = kGroupSteps * std::int64_t{step_cols(panel_fragments)};
-    return (cols + group - 1) / group * kGroupSteps;
+  static std::int64_t panel_steps(std::int64_t cols) {
+    constexpr std::int64_t kGroupCols = std::int64_t{kGroupSteps} * kStepCols;
+    return (cols + kGroupCols - 1) / kGroupCols * kGroupSteps;
   }
   // One segment per panel.
-  static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols, int panel_fragments);
+  static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols);
 
-  // `panel_fragments` is 1, 2 or 4. The ranges must cover every step of every panel once, begin and
-  // end at whole groups. The values must be exact in `type`.
-  static BitmapQueues build(const CsrMatrix& matrix, ElementType type, int panel_fragments,
+  // The ranges must cover every step of every panel once, begin and end at whole groups. The values
+  // must be exact in `type`.
+  static BitmapQueues build(const CsrMatrix& matrix, ElementType type,
                             const std::vector<Range>& ranges);
   // The matrix without its entries of value zero, which cannot be told from the zeros that keep the
   // queues level.

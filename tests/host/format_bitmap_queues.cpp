@@ -17,9 +17,9 @@ using Queues = BitmapQueues;
 constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
 
 // Every panel cut into runs of `groups` groups of steps.
-std::vector<Queues::Range> cut(const CsrMatrix& matrix, int panel_fragments, int groups) {
+std::vector<Queues::Range> cut(const CsrMatrix& matrix, int groups) {
   std::vector<Queues::Range> out;
-  for (const Queues::Range& whole : Queues::whole_panels(matrix.rows, matrix.cols, panel_fragments))
+  for (const Queues::Range& whole : Queues::whole_panels(matrix.rows, matrix.cols))
     for (int step = 0; step < whole.steps; step += groups * Queues::kGroupSteps)
       out.push_back(
           {whole.panel, step, std::min(whole.steps - step, groups * Queues::kGroupSteps)});
@@ -55,12 +55,10 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
   for (const auto& [name, drawn] : matrices())
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
-      for (const int fragments : {1, 2, 4})
-        for (const int groups : {1, 3, 1000}) {
-          const Queues queues = Queues::build(matrix, storage_type(precision), fragments,
-                                              cut(matrix, fragments, groups));
-          EXPECT_TRUE(queues.unpack() == matrix) << name << " " << fragments << " " << groups;
-        }
+      for (const int groups : {1, 3, 1000}) {
+        const Queues queues = Queues::build(matrix, storage_type(precision), cut(matrix, groups));
+        EXPECT_TRUE(queues.unpack() == matrix) << name << " " << groups;
+      }
     }
 }
 
@@ -69,7 +67,7 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
 TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
   for (const auto& [name, drawn] : matrices()) {
     const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
-    const Queues queues = Queues::build(matrix, ElementType::f16, 4, cut(matrix, 4, 1000));
+    const Queues queues = Queues::build(matrix, ElementType::f16, cut(matrix, 1000));
     for (const Queues::Segment& segment : queues.segments) {
       std::array<std::array<int, 32>, 2> level{};
       int announced = 0, released = 0;
@@ -112,31 +110,29 @@ TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
 }
 
 TEST(BitmapQueues, EvenlyDrawnZerosAreStoredWithUnderTwoPercentOfPadding) {
-  std::vector<std::vector<std::int32_t>> rows(64);
-  for (int row = 0; row < 64; ++row)
-    for (int col = 0; col < 4096; ++col)
+  std::vector<std::vector<std::int32_t>> rows(16);
+  for (int row = 0; row < 16; ++row)
+    for (int col = 0; col < 16384; ++col)
       if (hash_position(5, row, col) % 10 < 3) rows[row].push_back(col);
-  const CsrMatrix matrix = testing::rounded(testing::from_rows(4096, rows), Precision::fp16);
-  const Queues queues =
-      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 4096, 4));
+  const CsrMatrix matrix = testing::rounded(testing::from_rows(16384, rows), Precision::fp16);
+  const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(16, 16384));
   EXPECT_LT(queues.values.size(), 1.02 * static_cast<double>(matrix.nnz()));
 }
 
 TEST(BitmapQueues, AFullRowAmongEmptyOnesTakesNoMoreThanADenseMatrix) {
   const CsrMatrix matrix = lonely_rows(64, 2048);
-  const Queues queues =
-      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 2048, 4));
+  const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(64, 2048));
   EXPECT_LE(queues.values.size(), std::size_t{64} * 2048);
 }
 
 TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
   const CsrMatrix matrix = testing::random_matrix(700, 1700, 300, 1, 11);
   const int threads = omp_get_max_threads();
-  const auto ranges = cut(matrix, 2, 4);
+  const auto ranges = cut(matrix, 4);
   omp_set_num_threads(1);
-  const Queues one = Queues::build(matrix, ElementType::bf16, 2, ranges);
+  const Queues one = Queues::build(matrix, ElementType::bf16, ranges);
   omp_set_num_threads(7);
-  const Queues seven = Queues::build(matrix, ElementType::bf16, 2, ranges);
+  const Queues seven = Queues::build(matrix, ElementType::bf16, ranges);
   omp_set_num_threads(threads);
   EXPECT_EQ(one.bits, seven.bits);
   EXPECT_EQ(one.hand_over, seven.hand_over);
@@ -148,21 +144,20 @@ TEST(BitmapQueues, InspectCountsWhatIsBuilt) {
   const CsrMatrix matrix = testing::random_matrix(300, 500, 100, 0, 3);
   const FormatStats shown = Registry<Format>::instance().at("bitmap_queues").analyze(matrix, {});
   EXPECT_EQ(shown.bytes, Queues::build(testing::rounded(matrix, Precision::fp16), ElementType::f16,
-                                       4, Queues::whole_panels(300, 500, 4))
+                                       Queues::whole_panels(300, 500))
                              .stats()
                              .bytes);
 }
 
 TEST(BitmapQueues, StatsCountBitsHandOversAndValues) {
   const CsrMatrix matrix = lonely_rows(64, 256);
-  const Queues queues =
-      Queues::build(matrix, ElementType::f16, 4, Queues::whole_panels(64, 256, 4));
+  const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(64, 256));
   const FormatStats stats = queues.stats();
-  EXPECT_EQ(stats.tiles, 16);
-  EXPECT_EQ(stats.windows, 1);
-  EXPECT_EQ(stats.index_bytes, 16 * 128 + 2 * 64 + std::int64_t{sizeof(Queues::Segment)});
+  EXPECT_EQ(stats.tiles, 32);  // four panels of four steps, each a block of eight
+  EXPECT_EQ(stats.windows, 4);
+  EXPECT_EQ(stats.index_bytes, 32 * 128 + 4 * 64 + 4 * std::int64_t{sizeof(Queues::Segment)});
   EXPECT_EQ(stats.bytes, stats.index_bytes + 2 * stats.stored);
-  EXPECT_DOUBLE_EQ(stats.fill, 1.0 / 64);
+  EXPECT_DOUBLE_EQ(stats.fill, 1.0 / 128);
 }
 
 }  // namespace
