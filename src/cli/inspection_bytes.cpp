@@ -9,12 +9,12 @@ namespace spmmbench {
 double inspection_bytes(const CsrMatrix& matrix) {
   // Measured, and held against what is allocated, by tests/memory/inspection_test.cpp: the largest
   // of all formats, where most of a matrix is rows, columns, nonzeros or positions.
-  constexpr double kPerRow = 88;              // wcsr
+  constexpr double kPerRow = 96;              // bitmap_queues, where columns are few
   constexpr double kPerColumn = 32;           // the transposed pattern, and orders
   constexpr double kPerColumnAndThread = 12;  // slot_streams
   constexpr double kPerNonzero = 104;         // slot_streams, where nonzeros lie apart
-  constexpr double kPerPosition = 2.4;        // bitmap_queues, whose rows are padded to panels
-  constexpr double kPanelRows = 64;
+  constexpr double kPerPosition = 2.4;        // bitmap_queues
+  constexpr double kPanelRows = 64;           // of gap_streams, to which rows are padded
   constexpr double kMostPositions = 1 << 28;  // more are counted, not built
   const auto rows = static_cast<double>(matrix.rows), cols = static_cast<double>(matrix.cols);
   const double positions = std::ceil(rows / kPanelRows) * kPanelRows * cols;
