@@ -111,9 +111,9 @@ void fill_slice(const CsrMatrix& matrix, const Streams& format, const Streams::S
     if (row < 0) continue;
     const auto begin = matrix.col_idx.begin() + matrix.row_ptr[row];
     const auto end = matrix.col_idx.begin() + matrix.row_ptr[row + 1];
-    const std::int64_t at = std::lower_bound(begin, end, first_col) - matrix.col_idx.begin();
+    const std::int64_t first = std::lower_bound(begin, end, first_col) - matrix.col_idx.begin();
     Dealer dealer;
-    for_chunk(matrix, row, at, first_col, first_col + format.chunk_cols,
+    for_chunk(matrix, row, first, first_col, first_col + format.chunk_cols,
               [&](int col, std::int64_t i) {
                 dealer.deal(col, [&](int slot, std::int32_t at, int move, bool last) {
                   const std::int64_t quad = first_group * Streams::kGroupQuads + at;

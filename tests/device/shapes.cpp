@@ -94,6 +94,9 @@ std::vector<NamedShape> all_shapes() {
       // Few rows, so that kernels which divide k among blocks have many parts of each.
       {"two_of_four_flat",
        sample(17, 5000, [](Index r, Index c) { return c / 4 % 8 == 0 ? two_of_four(r, c) : 0.0; })},
+      // Farther apart than a byte can say in steps of eight columns, in more than two chunks of
+      // 4096.
+      {"far_columns", sample(35, 9000, [](Index r, Index c) { return c % 2500 == r ? 1.0 : 0.0; })},
       {"power_law", scatter(3000, 3000, [](Index r) { return 2 + 3000 / (r + 1); })},
       {"many_short_rows", scatter(20011, 15013, [](Index r) { return r % 17; })},
   };

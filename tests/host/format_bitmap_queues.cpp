@@ -17,7 +17,7 @@ using Queues = BitmapQueues;
 constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
 
 // Every panel cut into runs of `groups` groups of steps.
-std::vector<Queues::Range> cut(const CsrMatrix& matrix, int groups) {
+std::vector<Queues::Range> cut_groups(const CsrMatrix& matrix, int groups) {
   std::vector<Queues::Range> out;
   for (const Queues::Range& whole : Queues::whole_panels(matrix.rows, matrix.cols))
     for (int step = 0; step < whole.steps; step += groups * Queues::kGroupSteps)
@@ -56,7 +56,8 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
       for (const int groups : {1, 3, 1000}) {
-        const Queues queues = Queues::build(matrix, storage_type(precision), cut(matrix, groups));
+        const Queues queues =
+            Queues::build(matrix, storage_type(precision), cut_groups(matrix, groups));
         EXPECT_TRUE(queues.unpack() == matrix) << name << " " << groups;
       }
     }
@@ -67,7 +68,7 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
 TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
   for (const auto& [name, drawn] : matrices()) {
     const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
-    const Queues queues = Queues::build(matrix, ElementType::f16, cut(matrix, 1000));
+    const Queues queues = Queues::build(matrix, ElementType::f16, cut_groups(matrix, 1000));
     for (const Queues::Segment& segment : queues.segments) {
       std::array<std::array<int, 32>, 2> level{};
       int announced = 0, released = 0;
@@ -128,7 +129,7 @@ TEST(BitmapQueues, AFullRowAmongEmptyOnesTakesNoMoreThanADenseMatrix) {
 TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
   const CsrMatrix matrix = testing::random_matrix(700, 1700, 300, 1, 11);
   const int threads = omp_get_max_threads();
-  const auto ranges = cut(matrix, 4);
+  const auto ranges = cut_groups(matrix, 4);
   omp_set_num_threads(1);
   const Queues one = Queues::build(matrix, ElementType::bf16, ranges);
   omp_set_num_threads(7);

@@ -13,7 +13,7 @@ namespace {
 
 using Gaps = GapStreams;
 // Every panel cut into runs of `slots` slots.
-std::vector<Gaps::Range> cut(const CsrMatrix& matrix, int slots) {
+std::vector<Gaps::Range> cut_slots(const CsrMatrix& matrix, int slots) {
   std::vector<Gaps::Range> out;
   for (const Gaps::Range& whole : Gaps::whole_panels(matrix.rows, matrix.cols))
     for (int slot = 0; slot < whole.slots; slot += slots)
@@ -51,7 +51,7 @@ TEST(GapStreams, UnpackGivesBackTheMatrix) {
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
       for (const int slots : {1, 3, 100000}) {
-        const Gaps streams = Gaps::build(matrix, storage_type(precision), cut(matrix, slots));
+        const Gaps streams = Gaps::build(matrix, storage_type(precision), cut_slots(matrix, slots));
         EXPECT_TRUE(streams.unpack() == matrix) << name << " " << slots;
       }
     }
@@ -62,7 +62,7 @@ TEST(GapStreams, UnpackGivesBackTheMatrix) {
 TEST(GapStreams, EveryEntryGoesToAnOpenSlot) {
   for (const auto& [name, drawn] : spread_matrices()) {
     const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
-    const Gaps streams = Gaps::build(matrix, ElementType::f16, cut(matrix, 40));
+    const Gaps streams = Gaps::build(matrix, ElementType::f16, cut_slots(matrix, 40));
     for (const Gaps::Segment& segment : streams.segments) {
       std::vector<int> word(Gaps::kLanes * Gaps::kHalves);
       int done = 0;
@@ -101,7 +101,7 @@ TEST(GapStreams, RandomZerosTakeFewEntriesBesidesTheNonzeros) {
 TEST(GapStreams, TheThreadCountDoesNotChangeTheResult) {
   const CsrMatrix matrix = testing::random_matrix(700, 1700, 300, 1, 11);
   const int threads = omp_get_max_threads();
-  const auto ranges = cut(matrix, 4);
+  const auto ranges = cut_slots(matrix, 4);
   omp_set_num_threads(1);
   const Gaps one = Gaps::build(matrix, ElementType::bf16, ranges);
   omp_set_num_threads(7);
