@@ -237,7 +237,7 @@ class Pieces {
 };
 
 // Registers of a thread, so that a block of add_parts finds room beside one of `multiply`.
-constexpr int kMostRegisters = 104;
+inline constexpr int kMostRegisters = 104;
 
 template <class T, int kPlanes>
 __global__ void __maxnreg__(kMostRegisters)
@@ -270,7 +270,11 @@ __global__ void __maxnreg__(kMostRegisters)
 }
 
 inline constexpr int kAddThreads = 256;
-inline constexpr int kAddBlocks = 6;  // of a multiprocessor, with 40 registers a thread
+inline constexpr int kAddRegisters = 40;  // of a thread, at most
+inline constexpr int kAddBlocks = 6;      // of a multiprocessor
+static_assert(kThreads * kMostRegisters + kAddThreads * kAddRegisters <= 65536 &&
+                  kAddBlocks * kAddThreads * kAddRegisters <= 65536,
+              "registers of a multiprocessor");
 
 // C: each row's pieces in their order. A thread has eight columns of a row. The rows of a slice
 // have parts in different pieces, so no warp that arrives last (common/arrive_and_sum.cuh) has all

@@ -49,7 +49,6 @@ struct SlotStreams {
   // octets are the slots of one mma, which has row g in its first and row g + 8 in its second.
   static constexpr int step_of(int row) { return row % 8 / 2; }
   static constexpr int octet_of(int row) { return row % 2 * 2 + row / 8; }
-  static constexpr int row_of(int step, int octet) { return step * 2 + octet / 2 + octet % 2 * 8; }
   static constexpr int move_of(std::uint32_t moves, int step) {
     return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "format/slot_streams.hpp"
 #include "select/coefficients.hpp"
 #include "select/window_cost.hpp"
 
@@ -76,8 +77,9 @@ double spilled(double bytes, const DeviceModel& device) {
 // which is what the largest of eight normal numbers is on average. Groups of four add half of
 // three.
 double slots_of(const MatrixFeatures& f) {
-  constexpr double kSlots = 8, kChunkColumns = 4096, kLongest = 1.42, kGroupEnd = 1.5;
-  const double slots = std::max(1.0, f.rows * std::ceil(f.cols / kChunkColumns) * kSlots);
+  constexpr double kLongest = 1.42, kGroupEnd = (SlotStreams::kGroupQuads - 1) / 2.0;
+  const auto chunks = static_cast<double>(SlotStreams::chunks(static_cast<std::int64_t>(f.cols)));
+  const double slots = std::max(1.0, f.rows * chunks * SlotStreams::kOctet);
   const double mean = f.nnz / slots;
   return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
 }

@@ -110,7 +110,7 @@ TEST(BitmapQueues, EveryValueIsReadWhileItsUnitIsInTheRing) {
   }
 }
 
-TEST(BitmapQueues, EvenlyDrawnZerosAreStoredWithUnderTwoPercentOfPadding) {
+TEST(BitmapQueues, EvenlyDrawnZerosInLongSegmentsAreStoredWithUnderTwoPercentOfPadding) {
   std::vector<std::vector<std::int32_t>> rows(16);
   for (int row = 0; row < 16; ++row)
     for (int col = 0; col < 16384; ++col)

@@ -67,12 +67,16 @@ TEST(SlotStreams, EveryChunkHasABlockEvenWhereThereAreMoreChunks) {
   EXPECT_EQ(streams.block_chunk, (std::vector<std::int32_t>{0, 1, 2}));
 }
 
-// The eight rows of B that are loaded together never lie in the same banks.
-TEST(SlotStreams, AnOctetHoldsEightNonzerosOfARowWithDifferentColumnsModuloEight) {
-  const SlotStreams streams = SlotStreams::build(drawn(70, 700, 30), ElementType::f16, 1, 1);
-  for (int row = 0; row < SlotStreams::kRows; ++row)
-    EXPECT_EQ(SlotStreams::row_of(SlotStreams::step_of(row), SlotStreams::octet_of(row)), row);
-  EXPECT_EQ(streams.stats().stored, streams.groups() * 4 * 128);
+// The first mma of a step has rows 2s and 2s + 1 in octets 0 and 2, the second rows 2s + 8 and 2s +
+// 9 in octets 1 and 3.
+TEST(SlotStreams, EveryRowOfASliceHasATurnOfItsOwn) {
+  for (int s = 0; s < SlotStreams::kQuadSteps; ++s)
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(SlotStreams::step_of(2 * s + i), s);
+      EXPECT_EQ(SlotStreams::step_of(2 * s + i + 8), s);
+      EXPECT_EQ(SlotStreams::octet_of(2 * s + i), 2 * i);
+      EXPECT_EQ(SlotStreams::octet_of(2 * s + i + 8), 2 * i + 1);
+    }
 }
 
 TEST(SlotStreams, ZerosStandBetweenNonzerosThatAreFartherApartThanAMove) {

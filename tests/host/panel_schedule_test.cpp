@@ -74,7 +74,7 @@ TEST(PanelSchedule, EveryStepOfEveryPanelAndTileOfColumnsIsInOnePiece) {
 
 // The pieces of a block cost the same everywhere, but for the rounding to units and for pieces that
 // would be shorter than they cost.
-TEST(PanelSchedule, EveryBlockHasAsMuchToDoAsTheOthers) {
+TEST(PanelSchedule, EveryBlockHasTheSameWork) {
   for (const int piece_units : {0, 2}) {
     PanelTiling tiling = kTiling;
     tiling.piece_units = piece_units;
