@@ -143,6 +143,7 @@ class AutoPrepared final : public Prepared {
         model_(device_model(device.info(), rates_of(device))) {
     const auto timed = stages.scope("choose");
     features_ = features_of(*a.a);
+    a_.features = &features_;
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {

@@ -12,6 +12,8 @@
 
 namespace spmmbench {
 
+struct MatrixFeatures;  // src/select/features.hpp
+
 // A as a kernel gets it.
 struct SparseOperand {
   // Its values already rounded to `precision`. Outlives everything prepared from it.
@@ -22,6 +24,9 @@ struct SparseOperand {
   Precision precision = Precision::fp32;
   // For kernels that choose a row order themselves. Null only in a call of `supports`.
   RowOrders* orders = nullptr;
+  // What the caller has estimated of `a` already, so that kernels need not do it again. It outlives
+  // everything prepared from this. Null where the caller has not.
+  const MatrixFeatures* features = nullptr;
 
   std::int64_t m() const { return a->rows; }
   std::int64_t k() const { return a->cols; }

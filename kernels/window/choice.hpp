@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
+#include "select/features.hpp"
 #include "select/window_cost.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/option.hpp"
@@ -45,7 +45,9 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 }
 
 // Whether sorting the rows by length could bring rows that share hub columns together.
-inline bool lengths_vary(const CsrMatrix& matrix) { return row_length_variation(matrix) > 0.8; }
+inline bool lengths_vary(const SparseOperand& a) {
+  return (a.features != nullptr ? a.features->cv_row : row_length_variation(*a.a)) > 0.8;
+}
 
 // Options of a kernel of the window engine: windows, its own, the launch.
 inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
@@ -109,25 +111,26 @@ class WindowChooser {
   Choice choose(std::int64_t n, StageTimer& stages) {
     if (order_ != "auto" && order_ != "search") {
       if (given_ >= 0) return {order_, &a_.orders->get(order_, stages), given_};
-      Best only;
-      consider(order_, n, only, stages);
-      return only.choice;
+      return consider(order_, n, stages).choice;
     }
-    Best best;
-    consider("natural", n, best, stages);
-    const bool worth_it = worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
-                                      static_cast<double>(a_.a->nnz()), best.cost, n, value_bytes_);
+    std::vector<Costed> all = {consider("natural", n, stages)};
+    const bool worth_it =
+        worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
+                    static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
     std::vector<std::string> others;
     if (worth_it && order_ == "search") others = searched_;
-    else if (worth_it && lengths_vary(*a_.a)) others = {"degree"};
-    if (!others.empty()) best.cost += memory_cost(*best.choice.row_order, n, stages);
-    for (const std::string& other : others) consider(other, n, best, stages);
-    return best.choice;
+    else if (worth_it && lengths_vary(a_)) others = {"degree"};
+    if (others.empty()) return all[0].choice;
+    for (const std::string& other : others) all.push_back(consider(other, n, stages));
+    add_memory_costs(all, n, stages);
+    return std::min_element(all.begin(), all.end(),
+                            [](const Costed& x, const Costed& y) { return x.cost < y.cost; })
+        ->choice;
   }
 
  private:
-  struct Best {
-    double cost = std::numeric_limits<double>::infinity();
+  struct Costed {
+    double cost;  // per nonzero, in bytes through the L2 cache
     Choice choice;
   };
   struct Considered {
@@ -135,29 +138,32 @@ class WindowChooser {
     WcsrEstimate estimate;
   };
 
-  void consider(const std::string& name, std::int64_t n, Best& best, StageTimer& stages) {
+  Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
     const auto& considered = considered_.get(name, [&](StageTimer& cost) {
       const Permutation& rows = a_.orders->get(name, cost);
       const auto timed = cost.scope("choose");
-      return Considered{&rows, estimate_wcsr(*a_.a, rows)};
+      const bool known = rows.empty() && a_.features != nullptr;
+      return Considered{&rows, known ? windows_of(*a_.features) : estimate_wcsr(*a_.a, rows)};
     });
     stages.add(considered.cost);
     const Permutation& rows = *considered.part.rows;
     const Height height = best_height(considered.part.estimate, n, value_bytes_, format_);
-    double cost = height.cost;
-    if (!rows.empty()) cost = cost * kOrderMargin + memory_cost(rows, n, stages);
-    if (cost < best.cost) best = {cost, {name, &rows, given_ < 0 ? height.index : given_}};
+    return {height.cost * (rows.empty() ? 1 : kOrderMargin),
+            {name, &rows, given_ < 0 ? height.index : given_}};
   }
 
-  // The cost per nonzero of rows of B that come from memory again, in bytes through the L2 cache.
-  // Each half of the cache keeps its own copy of the data read, so the cache holds half of its
-  // size.
-  double memory_cost(const Permutation& rows, std::int64_t n, StageTimer& stages) const {
+  // The cost of rows of B that come from memory again. Each half of the cache keeps its own copy of
+  // the data read, so the cache holds half of its size.
+  void add_memory_costs(std::vector<Costed>& all, std::int64_t n, StageTimer& stages) const {
     const std::int64_t row_bytes = n * value_bytes_;
-    if (a_.k() * row_bytes <= kept_bytes_) return 0;
+    if (a_.k() * row_bytes <= kept_bytes_) return;
     const auto timed = stages.scope("choose");
-    return new_column_share(*a_.a, rows, kept_bytes_ / row_bytes) * static_cast<double>(row_bytes) *
-           kL2BytesPerUs / kMemoryBytesPerUs;
+    std::vector<const Permutation*> orders;
+    orders.reserve(all.size());
+    for (const Costed& one : all) orders.push_back(one.choice.row_order);
+    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept_bytes_ / row_bytes);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i].cost += shares[i] * static_cast<double>(row_bytes) * kL2BytesPerUs / kMemoryBytesPerUs;
   }
 
   SparseOperand a_;

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,7 @@ constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it the
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 128;      // of these
 constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
-constexpr std::int64_t kStretches = 4;          // of new_column_share
+constexpr std::int64_t kStretches = 4;          // of new_column_shares
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
 
@@ -295,69 +294,81 @@ std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
   return places;
 }
 
-}  // namespace
-
-double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept) {
-  // Of a stretch. The second half of a stretch counts, with a cache that the first half has filled.
+// The share of new columns in the second half of a stretch that begins at the place `first`, with a
+// cache that its first half has filled.
+double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
+                        std::int64_t kept) {
   const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 3);
   constexpr std::int64_t kBatch = 1 << 10;  // entries that are read together
   constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
-  if (matrix.nnz() == 0) return 0;
   // One column of so many stands for all of them.
   const std::int64_t step = std::clamp<std::int64_t>(kept / kCounted, 1, kMostStep);
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   struct Seen {
     std::int64_t entries, distinct;
   };
-  const auto first = places_at_entries(matrix, row_order);
-  std::array<double, kStretches> share{};
-#pragma omp parallel for schedule(static, 1)
-  for (std::int64_t stretch = 0; stretch < kStretches; ++stretch) {
-    std::vector<bool> seen(matrix.cols, false);
-    std::vector<std::int32_t> counted;  // columns of some rows
-    Seen now = {0, 0};
-    std::vector<Seen> points = {now};
-    for (std::int64_t place = first[stretch];
-         place < matrix.rows && now.distinct * step < kept && now.entries < most_entries;) {
-      // The entries of the next places, as few ranges as they make. Rows of another order lie far
-      // apart, so they are all asked for before the first is read.
-      std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
-      std::size_t count = 0;
-      std::int64_t entries = 0;
-      for (; place < matrix.rows && count < ranges.size() && entries < kBatch; ++place) {
-        const std::int64_t row = row_order.empty() ? place : row_order[place];
-        const std::int64_t begin = matrix.row_ptr[row], end = matrix.row_ptr[row + 1];
-        entries += end - begin;
-        if (count > 0 && ranges[count - 1].second == begin) {
-          ranges[count - 1].second = end;
-        } else {
-          ranges[count++] = {begin, end};
-          __builtin_prefetch(matrix.col_idx.data() + begin);
-          __builtin_prefetch(matrix.col_idx.data() + end);
-        }
+  std::vector<bool> seen(matrix.cols, false);
+  std::vector<std::int32_t> counted;  // columns of some rows
+  Seen now = {0, 0};
+  std::vector<Seen> points = {now};
+  for (std::int64_t place = first;
+       place < matrix.rows && now.distinct * step < kept && now.entries < most_entries;) {
+    // The entries of the next places, as few ranges as they make. Rows of another order lie far
+    // apart, so they are all asked for before the first is read.
+    std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
+    std::size_t count = 0;
+    std::int64_t entries = 0;
+    for (; place < matrix.rows && count < ranges.size() && entries < kBatch; ++place) {
+      const std::int64_t row = row_order.empty() ? place : row_order[place];
+      const std::int64_t begin = matrix.row_ptr[row], end = matrix.row_ptr[row + 1];
+      entries += end - begin;
+      if (count > 0 && ranges[count - 1].second == begin) {
+        ranges[count - 1].second = end;
+      } else {
+        ranges[count++] = {begin, end};
+        __builtin_prefetch(matrix.col_idx.data() + begin);
+        __builtin_prefetch(matrix.col_idx.data() + end);
       }
-      if (std::ssize(counted) < entries) counted.resize(entries);
-      std::size_t kept_columns = 0;  // written without a branch, which would be taken at random
-      for (std::size_t i = 0; i < count; ++i)
-        for (std::int64_t e = ranges[i].first; e < ranges[i].second; ++e) {
-          counted[kept_columns] = matrix.col_idx[e];
-          kept_columns += hash(matrix.col_idx[e]) <= highest ? 1 : 0;
-        }
-      for (std::size_t i = 0; i < kept_columns; ++i) {
-        now.distinct += seen[counted[i]] ? 0 : 1;
-        seen[counted[i]] = true;
-      }
-      now.entries += entries;
-      points.push_back(now);
     }
-    const auto half = std::lower_bound(points.begin(), points.end(), now.entries / 2,
-                                       [](const Seen& seen_so_far, std::int64_t entries) {
-                                         return seen_so_far.entries < entries;
-                                       });
-    share[stretch] = static_cast<double>((now.distinct - half->distinct) * step) /
-                     static_cast<double>(std::max<std::int64_t>(now.entries - half->entries, 1));
+    if (std::ssize(counted) < entries) counted.resize(entries);
+    std::size_t kept_columns = 0;  // written without a branch, which would be taken at random
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::int64_t e = ranges[i].first; e < ranges[i].second; ++e) {
+        counted[kept_columns] = matrix.col_idx[e];
+        kept_columns += hash(matrix.col_idx[e]) <= highest ? 1 : 0;
+      }
+    for (std::size_t i = 0; i < kept_columns; ++i) {
+      now.distinct += seen[counted[i]] ? 0 : 1;
+      seen[counted[i]] = true;
+    }
+    now.entries += entries;
+    points.push_back(now);
   }
-  return std::accumulate(share.begin(), share.end(), 0.0) / kStretches;
+  const auto half = std::lower_bound(
+      points.begin(), points.end(), now.entries / 2,
+      [](const Seen& seen_so_far, std::int64_t entries) { return seen_so_far.entries < entries; });
+  return static_cast<double>((now.distinct - half->distinct) * step) /
+         static_cast<double>(std::max<std::int64_t>(now.entries - half->entries, 1));
+}
+
+}  // namespace
+
+std::vector<double> new_column_shares(const CsrMatrix& matrix,
+                                      const std::vector<const Permutation*>& row_orders,
+                                      std::int64_t kept) {
+  std::vector<double> shares(row_orders.size(), 0.0);
+  if (matrix.nnz() == 0) return shares;
+  std::vector<std::array<std::int64_t, kStretches>> first;
+  first.reserve(row_orders.size());
+  for (const Permutation* order : row_orders) first.push_back(places_at_entries(matrix, *order));
+  std::vector<double> of_stretch(row_orders.size() * kStretches);
+#pragma omp parallel for schedule(dynamic, 1)
+  for (std::size_t i = 0; i < of_stretch.size(); ++i)
+    of_stretch[i] = new_column_share(matrix, *row_orders[i / kStretches],
+                                     first[i / kStretches][i % kStretches], kept);
+  for (std::size_t i = 0; i < of_stretch.size(); ++i)
+    shares[i / kStretches] += of_stretch[i] / kStretches;
+  return shares;
 }
 
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {

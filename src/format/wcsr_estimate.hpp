@@ -28,10 +28,12 @@ WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order
 // The same in natural order, where rows_at_nonzeros are known; there must be some.
 WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);
 
-// Share of the nonzeros whose column is not among the last `kept` distinct ones, first uses
-// included. These rows of B come from memory where a cache keeps `kept` rows of B. Sampled on four
-// stretches of places. `row_order` as above.
-double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t kept);
+// For each row order, which are as above: the share of the nonzeros whose column is not among the
+// last `kept` distinct ones, first uses included. These rows of B come from memory where a cache
+// keeps `kept` rows of B. Sampled on four stretches of places, those of all orders at once.
+std::vector<double> new_column_shares(const CsrMatrix& matrix,
+                                      const std::vector<const Permutation*>& row_orders,
+                                      std::int64_t kept);
 
 // The rows of 64 evenly spaced nonzeros, ascending; none without nonzeros. All samples of a matrix
 // use these rows, since reading a new place of it costs more than counting there.

@@ -148,6 +148,11 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   return out;
 }
 
+WcsrEstimate windows_of(const MatrixFeatures& f) {
+  return {.gathered_share = {f.gathered_8, f.gathered_16, f.gathered_32},
+          .stored_share = {f.stored_8, f.stored_16, f.stored_32}};
+}
+
 std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features) {
   std::vector<std::pair<std::string, double>> out;
   out.reserve(kFields.size());

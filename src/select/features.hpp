@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/wcsr_estimate.hpp"
 #include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
@@ -28,6 +29,9 @@ struct MatrixFeatures {
 };
 
 MatrixFeatures features_of(const CsrMatrix& matrix);
+
+// Their part that estimate_wcsr returns for the natural order.
+WcsrEstimate windows_of(const MatrixFeatures& features);
 
 // Name and value of every feature, as result rows and the fit know them.
 std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features);

@@ -22,11 +22,6 @@ Precision fitted_precision(Precision precision) {
 // One unit is 100 of them on each multiprocessor, so that all coefficients are of a similar size.
 double per_sm(double count, const DeviceModel& device) { return count / device.sm_count / 100; }
 
-WcsrEstimate windows_of(const MatrixFeatures& f) {
-  return {.gathered_share = {f.gathered_8, f.gathered_16, f.gathered_32},
-          .stored_share = {f.stored_8, f.stored_16, f.stored_32}};
-}
-
 // The work on windows of the height at which gathers and tiles cost least. A unit of tiles counts
 // as a quarter of a microsecond.
 struct WindowCost {

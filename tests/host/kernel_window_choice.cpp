@@ -8,12 +8,14 @@
 namespace spmmbench {
 namespace {
 
-std::string chosen_order(const CsrMatrix& matrix, const std::string& order) {
+std::string chosen_order(const CsrMatrix& matrix, const std::string& order,
+                         const MatrixFeatures* features = nullptr) {
   const auto orders = make_row_orders(matrix, Spec::parse("none"));
   SparseOperand a;
   a.a = &matrix;
   a.precision = Precision::fp16;
   a.orders = orders.get();
+  a.features = features;
   DeviceInfo device;
   device.l2_bytes = std::size_t{60} << 20;
   const std::vector<std::string> searched = {"pack"};
@@ -55,6 +57,16 @@ TEST(WindowChooser, SearchKeepsAnOrderThatGathersNoMore) {
     rows.push_back({first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6});
   }
   EXPECT_EQ(chosen_order(testing::from_rows(4096, rows), "search"), "natural");
+}
+
+TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder) {
+  const CsrMatrix matrix = shuffled_grid(64);
+  MatrixFeatures features = features_of(matrix);
+  EXPECT_EQ(windows_of(features).gathered_share, estimate_wcsr(matrix, {}).gathered_share);
+  EXPECT_EQ(windows_of(features).stored_share, estimate_wcsr(matrix, {}).stored_share);
+  EXPECT_EQ(chosen_order(matrix, "search", &features), "pack");
+  features.gathered_8 = features.stored_8 = 0.1;  // far less than any order gathers
+  EXPECT_EQ(chosen_order(matrix, "search", &features), "natural");
 }
 
 }  // namespace
