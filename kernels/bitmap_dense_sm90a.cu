@@ -43,20 +43,26 @@ Variant variant(ElementType type) {
   using Shape = bitmap::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps},
+          {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps, bitmap::kPieceUnits},
           Shape::kThreads,
           Shape::kSharedBytes,
           bitmap::kRowFragments * Shape::kAccumulators / 4,
           bitmap::multiply_panels<Shape>};
 }
 
+template <class T, int kTileN>
+void add_layouts(std::vector<Variant>& out, ElementType type) {
+  out.push_back(variant<T, Layout::row_major, kTileN>(type));
+  out.push_back(variant<T, Layout::col_major, kTileN>(type));
+}
 // Narrowest first.
 template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  out.push_back(variant<T, Layout::row_major, 128>(type));
-  out.push_back(variant<T, Layout::col_major, 128>(type));
-  out.push_back(variant<T, Layout::row_major, 256>(type));
-  out.push_back(variant<T, Layout::col_major, 256>(type));
+  add_layouts<T, 16>(out, type);
+  add_layouts<T, 32>(out, type);
+  add_layouts<T, 64>(out, type);
+  add_layouts<T, 128>(out, type);
+  add_layouts<T, 256>(out, type);
 }
 
 const Variant& choose_variant(const Problem& problem) {
@@ -97,9 +103,8 @@ class BitmapDensePlan final : public Plan {
     pieces_ = device.upload(schedule.pieces);
     piece_ptr_ = device.upload(schedule.piece_ptr);
     segments_ = device.upload(queues.segments);
-    bits_ = device.upload(queues.bits);
-    hand_over_ = device.upload(queues.hand_over);
-    values_ = device.upload(queues.values);
+    queue_blocks_ = device.upload(queues.blocks);
+    pairs_ = device.upload(queues.pairs);
     partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
                                sizeof(float4));
     arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
@@ -108,9 +113,8 @@ class BitmapDensePlan final : public Plan {
     arguments_ = {.pieces = pieces_.as<PanelPiece>(),
                   .piece_ptr = piece_ptr_.as<std::int32_t>(),
                   .segments = segments_.as<BitmapQueues::Segment>(),
-                  .bits = bits_.as<std::uint32_t>(),
-                  .hand_over = hand_over_.as<std::uint16_t>(),
-                  .values = values_.as<std::uint16_t>(),
+                  .blocks = queue_blocks_.as<BitmapQueues::Block>(),
+                  .pairs = pairs_.as<std::uint32_t>(),
                   .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
     describe(problem, queues, schedule);
   }
@@ -140,18 +144,19 @@ class BitmapDensePlan final : public Plan {
     report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)}};
     const std::int64_t column_tiles =
         (problem.n + variant_.tiling.tile_columns - 1) / variant_.tiling.tile_columns;
-    report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) * BitmapQueues::kLanes *
-                           32 * static_cast<double>(column_tiles * variant_.tiling.tile_columns);
+    report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) *
+                           BitmapQueues::kStepPositions *
+                           static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
     for (const Buffer* buffer :
-         {&pieces_, &piece_ptr_, &segments_, &bits_, &hand_over_, &values_, &partial_, &arrivals_})
+         {&pieces_, &piece_ptr_, &segments_, &queue_blocks_, &pairs_, &partial_, &arrivals_})
       report_.device_bytes += buffer->bytes();
   }
 
   const Variant& variant_;
   int blocks_ = 0;
   PlanReport report_;
-  Buffer pieces_, piece_ptr_, segments_, bits_, hand_over_, values_, partial_, arrivals_;
+  Buffer pieces_, piece_ptr_, segments_, queue_blocks_, pairs_, partial_, arrivals_;
   DenseView b_;  // of map_b_
   CUtensorMap map_b_{};
   bitmap::Arguments arguments_{};
@@ -168,23 +173,24 @@ class BitmapDense final : public Kernel {
     const PanelTiling& tiling = variant.tiling;
     const std::int64_t panels = BitmapQueues::panels(problem.m());
     const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
-    const std::int64_t positions =
-        (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) * BitmapQueues::kLanes * 32;
+    const std::int64_t positions = (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) *
+                                   BitmapQueues::kStepPositions;
     const double fill =
         static_cast<double>(problem.nnz()) / std::max(1.0, static_cast<double>(positions));
     if (positions > kSmallPositions && fill < kMinFill(problem.options))
       return Support::no(
-          fmt::format("{:.2g} % nonzeros, less than min_fill: a bit per position "
-                      "is more than an index per nonzero",
+          fmt::format("{:.2g} % nonzeros, less than min_fill: bits of empty positions "
+                      "are more than an index per nonzero",
                       100 * fill));
-    // Padding for queues that lag: at most every position is stored, a tenth more where rows are
-    // alike. Sums: every block ends at most two shared panels; tiles of columns at most 8 parts.
-    const std::int64_t values = std::min(positions, problem.nnz() + positions / 8);
+    // A nonzero is stored with its neighbour. Padding for queues that lag: at most every position
+    // is stored, a tenth more where rows are alike. Sums: every block ends at most two shared
+    // panels; tiles of columns at most 8 parts.
+    const std::int64_t values = std::min(positions, 2 * problem.nnz() + positions / 8);
     const std::int64_t warps = std::int64_t{2} * device.sm_count * tiling.warps;
     const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
     const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
     const std::int64_t bytes =
-        positions / 8 + 2 * values +
+        positions / 15 + 2 * values +
         sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4));
     return Support::yes(static_cast<std::size_t>(bytes));
   }

@@ -13,7 +13,6 @@
 #include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
 #include "scatter_mma/multiply.cuh"
-#include "scatter_mma/wide.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -30,12 +29,9 @@ constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;            // ne
 struct Variant {
   ElementType type;
   PanelTiling tiling;
-  int blocks_per_sm, threads;
-  int parts_of_k;    // of a piece, each a segment of every panel
   int slot_b_bytes;  // of packed B
   int shared_bytes;
   int partial_vectors;  // of 16 bytes, a lane's sums of a panel
-  void (*pack)(DenseView, std::int64_t, int, std::uint32_t*);
   void (*multiply)(scatter_mma::Arguments, const char*, std::int64_t, DenseView);
 };
 
@@ -43,29 +39,12 @@ template <class T, int kTilesN>
 Variant variant(ElementType type) {
   using Shape = scatter_mma::Shape<kTilesN>;
   return {.type = type,
-          .tiling = {scatter_mma::kWarps, 8 * kTilesN, 1, scatter_mma::kPieceSlots},
-          .blocks_per_sm = scatter_mma::kBlocksPerSm,
-          .threads = 32 * scatter_mma::kWarps,
-          .parts_of_k = 1,
+          .tiling = {scatter_mma::kWarps, 8 * kTilesN, 1, scatter_mma::kPieceSlots,
+                     scatter_mma::kLeastSlots},
           .slot_b_bytes = Shape::kSlotBBytes,
           .shared_bytes = Shape::kSharedBytes,
           .partial_vectors = scatter_mma::kRowFragments * kTilesN,
-          .pack = scatter_mma::pack_b,
           .multiply = scatter_mma::multiply<T, kTilesN>};
-}
-template <class T>
-Variant wide_variant(ElementType type) {
-  using Shape = scatter_mma::WideShape;
-  return {.type = type,
-          .tiling = {Shape::kPanels, scatter_mma::kWideColumns, Shape::kUnitSlots},
-          .blocks_per_sm = 1,
-          .threads = Shape::kThreads,
-          .parts_of_k = Shape::kParts,
-          .slot_b_bytes = scatter_mma::kWideTileBytes,
-          .shared_bytes = Shape::kSharedBytes,
-          .partial_vectors = 32,
-          .pack = scatter_mma::pack_wide_b,
-          .multiply = scatter_mma::multiply_wide<T>};
 }
 // Narrowest first.
 template <class T>
@@ -73,18 +52,7 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, 1>(type));
   out.push_back(variant<T, 2>(type));
   out.push_back(variant<T, 4>(type));
-  out.push_back(wide_variant<T>(type));
 }
-// Each range of the schedule in as many parts as the variant decodes side by side.
-std::vector<GapStreams::Range> segments_of(const PanelSchedule& schedule, int parts) {
-  std::vector<GapStreams::Range> out;
-  for (const auto& range : schedule.ranges)
-    for (int part = 0; part < parts; ++part)
-      out.push_back(
-          {range.panel, range.first_step + part * (range.steps / parts), range.steps / parts});
-  return out;
-}
-
 const Variant& choose_variant(const Problem& problem) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
@@ -96,11 +64,6 @@ const Variant& choose_variant(const Problem& problem) {
       all, problem.n, [&](const Variant& v) { return v.type == storage_type(problem.precision); });
 }
 
-// Of a panel, in whole units of work.
-std::int64_t panel_slots(const Problem& problem, const Variant& variant) {
-  const std::int64_t unit = variant.tiling.unit_steps;
-  return (GapStreams::panel_slots(problem.k()) + unit - 1) / unit * unit;
-}
 std::int64_t column_tiles(const Problem& problem, const Variant& variant) {
   return (problem.n + variant.tiling.tile_columns - 1) / variant.tiling.tile_columns;
 }
@@ -113,7 +76,7 @@ class ScatterMmaPlan final : public Plan {
       : variant_(choose_variant(problem)) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
-    slots_ = panel_slots(problem, variant_);
+    slots_ = GapStreams::panel_slots(problem.k());
     column_tiles_ = column_tiles(problem, variant_);
     PanelSchedule schedule;
     GapStreams streams;
@@ -121,9 +84,11 @@ class ScatterMmaPlan final : public Plan {
       const auto timed = stages.scope("build");
       schedule =
           make_panel_schedule(variant_.tiling, GapStreams::panels(problem.m()), slots_, problem.n,
-                              std::int64_t{variant_.blocks_per_sm} * device.info().sm_count);
-      streams =
-          GapStreams::build(*problem.a, variant_.type, segments_of(schedule, variant_.parts_of_k));
+                              std::int64_t{scatter_mma::kBlocksPerSm} * device.info().sm_count);
+      std::vector<GapStreams::Range> ranges;
+      for (const auto& range : schedule.ranges)
+        ranges.push_back({range.panel, range.first_step, range.steps});
+      streams = GapStreams::build(*problem.a, variant_.type, ranges);
     }
     blocks_ = schedule.blocks();
     const auto timed = stages.scope("upload");
@@ -155,14 +120,14 @@ class ScatterMmaPlan final : public Plan {
     }
     constexpr std::int64_t kPackThreads = 256;
     const std::int64_t words = tile_bytes() / std::int64_t{sizeof(std::uint32_t)};
-    launch_dependent(variant_.pack,
+    launch_dependent(scatter_mma::pack_b,
                      dim3(static_cast<unsigned>((words + kPackThreads - 1) / kPackThreads),
                           static_cast<unsigned>(column_tiles_)),
                      dim3(kPackThreads), 0, stream, true, b, slots_ * scatter_mma::kSlotSteps,
                      variant_.tiling.tile_columns / 8, packed_.as<std::uint32_t>());
     launch_dependent(variant_.multiply, dim3(static_cast<unsigned>(blocks_)),
-                     dim3(variant_.threads), variant_.shared_bytes, stream, true, arguments_,
-                     packed_.as<char>(), tile_bytes(), c);
+                     dim3(32 * scatter_mma::kWarps), variant_.shared_bytes, stream, true,
+                     arguments_, packed_.as<char>(), tile_bytes(), c);
   }
 
   PlanReport report() const override { return report_; }
@@ -200,7 +165,7 @@ class ScatterMma final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Variant& variant = choose_variant(problem);
     const std::int64_t panels = GapStreams::panels(problem.m());
-    const std::int64_t slots = panel_slots(problem, variant);
+    const std::int64_t slots = GapStreams::panel_slots(problem.k());
     const std::int64_t slot_positions =
         std::int64_t{GapStreams::kPanelRows} * GapStreams::kSlotCols;
     const std::int64_t positions = (panels + variant.tiling.warps) * slots * slot_positions;
@@ -216,9 +181,8 @@ class ScatterMma final : public Kernel {
     // every block ends at most two shared panels; tiles of columns at most 8 parts.
     const std::int64_t tiles = column_tiles(problem, variant);
     const std::int64_t warps =
-        std::int64_t{2} * variant.blocks_per_sm * device.sm_count * variant.tiling.warps;
-    const std::int64_t segments =
-        std::min((warps + panels) * variant.parts_of_k, (panels + variant.tiling.warps) * slots);
+        std::int64_t{2} * scatter_mma::kBlocksPerSm * device.sm_count * variant.tiling.warps;
+    const std::int64_t segments = std::min(warps + panels, (panels + variant.tiling.warps) * slots);
     const std::int64_t entries =
         std::min(positions, 2 * problem.nnz() + positions / 4) + segments * kGroupEntries;
     const std::int64_t sums = std::max(warps, tiles > 1 ? 8 * panels * tiles : 0);
@@ -237,7 +201,7 @@ class ScatterMma final : public Kernel {
  private:
   KernelInfo info_ = {
       .name = "scatter_mma",
-      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 64",
+      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 32",
       .source = "spmmbench, after Flash-LLM",
       .min_compute_capability = 90,
       .exact_architecture = true,

@@ -13,6 +13,8 @@
 
 #include <cuda.h>
 
+#include <algorithm>
+
 #include "bitmap_dense/queue_reader.cuh"
 #include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
@@ -27,34 +29,50 @@ inline constexpr int kWarpgroup = 128;
 inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
 inline constexpr int kLineBytes = 128;
 inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
+// A piece begins with loads that wait for each other and ends with a sum that goes to memory: about
+// as long as a unit of 256 columns takes (2 to 4 % on 18944 x 3584, docs/log/bitmap-dense.md).
+inline constexpr int kPieceUnits = 1;
 inline constexpr int kProducerRegisters = 24;
+inline constexpr int kSharedMost = 227 * 1024;  // of a CTA of compute capability 9.0
 
 template <class T, Layout kLayout, int kTileColumns>
 struct Shape {
   using Element = T;
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
-  // As many warps decode as the registers allow: 64 accumulators each, or 128 of the widest tile.
-  static constexpr int kWarpgroups = kTileN == 256 ? 2 : 3;
+  // As many warps decode as registers and shared memory allow.
+  static constexpr int kWarpgroups = kTileN == 256 ? 2 : kTileN >= 64 ? 3 : 4;
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
   static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
-  static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : 160;
+  static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : kWarpgroups == 3 ? 160 : 112;
+  // A CTA starts with so many of a multiprocessor's 65,536 registers a thread, a multiple of 8, and
+  // hands them around among its warpgroups; it waits forever for more.
+  static constexpr int kStartRegisters = 65536 / kThreads / 8 * 8;
+  static_assert(kWarpgroups * kConsumerRegisters + kProducerRegisters <=
+                (kWarpgroups + 1) * kStartRegisters);
   static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments;
-  static constexpr int kStageSteps = kStageK / 16 / kStepFragmentsK;
-  static constexpr int kStageBytes = kTileN * kLineBytes;
-  static constexpr int kStages = kTileN == 256 ? 4 : 5;
+  // A stage of B. A narrow one has several steps, so that warps wait for it less often.
+  static constexpr int kStageSteps = kTileN >= 128 ? 1 : kTileN == 64 ? 2 : 4;
+  // Row-major B is copied in lines of 64 columns: a narrow tile has columns that are not used.
+  static constexpr int kTileLines =
+      kLayout == Layout::col_major || kTileN >= kStageK ? kTileN : kStageK;
+  static constexpr int kTileBytes = kTileLines * kLineBytes;  // of a step
+  static constexpr int kStageBytes = kStageSteps * kTileBytes;
   static constexpr int kBarrierBytes = 1024;
+  static constexpr int kRoom = kSharedMost - kBarrierBytes - kWarps * kWarpRingBytes;
+  static constexpr int kStages = std::min(5, kRoom / kStageBytes);
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
+  static_assert(kStages >= 2);
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kAccumulators = kTileN / 2;
-  static_assert(kSharedBytes <= 232448, "227 KB a block");
 };
 
 template <class S>
 __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
                         std::uint64_t* full, std::uint64_t* empty) {
   mbarrier::Cursor at;
+  ptx::griddepcontrol_wait();
   for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
     const PanelPiece piece = args.pieces[p];
     const int first_k = piece.first_step * S::kStepFragmentsK * 16;
@@ -64,15 +82,19 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
       char* const to = stages + at.stage * S::kStageBytes;
       std::uint64_t* const barrier = full + at.stage;
       mbarrier::arrive_expect(barrier, S::kStageBytes);
-      const int k = first_k + i * kStageK;
-      if constexpr (S::kLayoutB == Layout::col_major) {
-        const std::int32_t from[2] = {k, piece.column};
-        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map_b, from, barrier);
-      } else {
-        for (int j = 0; j < S::kTileN / kStageK; ++j) {
-          const std::int32_t from[2] = {piece.column + j * kStageK, k};
-          ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
-                                    to + j * kStageK * kLineBytes, &map_b, from, barrier);
+      for (int s = 0; s < S::kStageSteps; ++s) {
+        const int k = first_k + (i * S::kStageSteps + s) * kStageK;
+        char* const tile = to + s * S::kTileBytes;
+        if constexpr (S::kLayoutB == Layout::col_major) {
+          const std::int32_t from[2] = {k, piece.column};
+          ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
+                                    barrier);
+        } else {
+          for (int j = 0; j < S::kTileLines / kStageK; ++j) {
+            const std::int32_t from[2] = {piece.column + j * kStageK, k};
+            ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                      tile + j * kStageK * kLineBytes, &map_b, from, barrier);
+          }
         }
       }
       at.advance(S::kStages);
@@ -83,7 +105,7 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
 // One decoded step: the rows times the columns of the tile.
 template <class S>
 __device__ void multiply(float (&acc)[S::kAccumulators], const std::uint32_t (&a)[16],
-                         const char* tile, int k_fragment) {
+                         const char* tile) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
   const std::uint64_t b = ptx::wgmma_descriptor(tile, kStageK * kLineBytes, kGroup);
@@ -92,7 +114,7 @@ __device__ void multiply(float (&acc)[S::kAccumulators], const std::uint32_t (&a
   for (int k = 0; k < S::kStepFragmentsK; ++k)
     ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
         acc, a[4 * k], a[4 * k + 1], a[4 * k + 2], a[4 * k + 3],
-        ptx::wgmma_descriptor_advance(b, (k_fragment + k) * kAdvance));
+        ptx::wgmma_descriptor_advance(b, k * kAdvance));
   ptx::wgmma_commit_group();
 }
 
@@ -101,29 +123,32 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
                         std::uint64_t* full, std::uint64_t* empty, std::uint64_t* ring_full,
                         std::uint32_t one) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  QueueReader reader(shared + S::kRingsAt + warp * kWarpRingBytes,
-                     ring_full + warp * BitmapQueues::kRingUnits, one);
+  QueueReader reader(shared + S::kRingsAt + warp * kWarpRingBytes, ring_full + warp * kWarpBarriers,
+                     one);
   mbarrier::Cursor at;
-  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
+  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
+  const auto begin = [&](int p) {
+    if (p < last_piece) reader.begin(args, args.segments[args.pieces[p].first_segment + warp]);
+  };
+  begin(first_piece);
+  ptx::griddepcontrol_wait();
+  for (int p = first_piece; p < last_piece; ++p) {
     const PanelPiece piece = args.pieces[p];
-    reader.begin(args, args.segments[piece.first_segment + warp]);
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;
-    std::uint32_t a[2][16];
+    std::uint32_t a[2][BitmapQueues::kStepPairs];
     int finished = -1;  // the stage that the step before ended
     for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
-      const uint4 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
-      const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
+      const uint2 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
+      const std::uint32_t bits[4] = {four.x, four.x >> 16, four.y, four.y >> 16};
 #pragma unroll
       for (int s = 0; s < BitmapQueues::kGroupSteps; ++s) {
-        Values values;
-        reader.fetch(words[s], values);
-        join_halves(values, a[s % 2]);
-        reader.release();
+        reader.fetch(bits[s], a[s % 2]);
         if (s % S::kStageSteps == 0) at.wait_full(full);
-        multiply<S>(acc[0], a[s % 2], stages + at.stage * S::kStageBytes,
-                    s % S::kStageSteps * S::kStepFragmentsK);
+        multiply<S>(acc[0], a[s % 2],
+                    stages + at.stage * S::kStageBytes + s % S::kStageSteps * S::kTileBytes);
+        reader.release();
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
         if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
         finished = -1;
@@ -136,6 +161,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     ptx::wgmma_wait_group<0>();
     ptx::keep_in_registers(acc[0]);
     if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
+    begin(p + 1);  // its first copies are on their way while the sums are stored
     if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
       store_panel(c, piece, warp, acc);
   }
@@ -153,13 +179,12 @@ __global__ void __launch_bounds__(S::kThreads, 1)
   char* const stages = shared + S::kBarrierBytes;
   if (threadIdx.x == 0) {
     mbarrier::init(full, empty, S::kStages, 1, S::kWarps);
-    mbarrier::init(ring_full, S::kWarps * BitmapQueues::kRingUnits, 1);
+    mbarrier::init(ring_full, S::kWarps * kWarpBarriers, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
-  const std::uint32_t one = opaque_one(
-      reinterpret_cast<std::uint32_t*>(ring_full + S::kWarps * BitmapQueues::kRingUnits));
+  const std::uint32_t one =
+      opaque_one(reinterpret_cast<std::uint32_t*>(ring_full + S::kWarps * kWarpBarriers));
   ptx::griddepcontrol_launch_dependents();
-  ptx::griddepcontrol_wait();
   if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
     ptx::setmaxnreg_dec<kProducerRegisters>();
     if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, full, empty);

@@ -13,9 +13,8 @@ struct Arguments {
   const PanelPiece* pieces;
   const std::int32_t* piece_ptr;  // of a block
   const BitmapQueues::Segment* segments;
-  const std::uint32_t* bits;
-  const std::uint16_t* hand_over;
-  const std::uint16_t* values;
+  const BitmapQueues::Block* blocks;
+  const std::uint32_t* pairs;
   PanelWorkspace workspace;
 };
 

@@ -38,6 +38,7 @@ struct PanelTiling {
   int tile_columns;  // of C
   int unit_steps;
   int piece_units = 0;  // what it costs to begin and to end a piece, in units
+  int least_units = 2;  // of a block: less costs more to join than to multiply
 };
 
 struct PanelSchedule {
@@ -90,12 +91,8 @@ inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::
 inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups,
                                   std::int64_t units, std::int64_t blocks) {
   PanelSchedule out;
-  // Of a block: less costs more to join than to multiply. Eight slots of scatter_mma were better
-  // than two (docs/log/bitmap-dense.md), which is four times what a piece costs there.
-  constexpr int kLeastUnits = 2, kLeastPieces = 4;
-  const std::int64_t least = std::max(kLeastUnits, kLeastPieces * tiling.piece_units);
   const std::int64_t length = units + tiling.piece_units, total = groups * length;
-  blocks = std::min(blocks, std::max(groups, groups * units / least));
+  blocks = std::min(blocks, std::max(groups, groups * units / tiling.least_units));
   // The unit, counted over all groups, before which a cut in the middle of their length is made.
   const auto cut_at = [&](std::int64_t cut) {
     std::int64_t first = cut % length - tiling.piece_units;

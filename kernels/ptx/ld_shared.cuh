@@ -43,13 +43,11 @@ __device__ inline std::uint32_t ld_shared_next_if(std::uint32_t condition, std::
   return x;
 }
 
-// x = the 16 bits at `from` + kOffset where `condition` is not zero; else x stays as it is.
-template <int kOffset>
-__device__ inline void ld_shared_u16_if(std::uint32_t& x, std::uint32_t condition,
-                                        std::uint32_t from) {
-  asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\n@p ld.shared.u16 %0, [%2 + %3];\n}\n"
+// x = the word at `from` where `condition` is not zero; else x stays as it is.
+__device__ inline void ld_shared_if(std::uint32_t& x, std::uint32_t condition, std::uint32_t from) {
+  asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\n@p ld.shared.u32 %0, [%2];\n}\n"
                : "+r"(x)
-               : "r"(condition), "r"(from), "n"(kOffset)
+               : "r"(condition), "r"(from)
                : "memory");
 }
 

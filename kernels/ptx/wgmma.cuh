@@ -129,6 +129,8 @@ SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")
   SPMMBENCH_WGMMA_RA(__half, Major::mn, kColumns, "m64" n "k16", "f16.f16", kCount, A, B, "1")        \
   SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, "0") \
   SPMMBENCH_WGMMA_RA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, "1")
+SPMMBENCH_WGMMA_RA_N(16, "n16", 8, "%8, %9, %10, %11", "%12")
+SPMMBENCH_WGMMA_RA_N(32, "n32", 16, "%16, %17, %18, %19", "%20")
 SPMMBENCH_WGMMA_RA_N(64, "n64", 32, "%32, %33, %34, %35", "%36")
 SPMMBENCH_WGMMA_RA_N(128, "n128", 64, "%64, %65, %66, %67", "%68")
 SPMMBENCH_WGMMA_RA_N(256, "n256", 128, "%128, %129, %130, %131", "%132")

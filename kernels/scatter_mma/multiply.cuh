@@ -24,7 +24,8 @@ inline constexpr int kBlocksPerSm = 2;  // what the rings leave room for
 // 1.5 to 2 us, where a slot of all warps takes 0.75 to 1 us (clock reads,
 // docs/log/bitmap-dense.md).
 inline constexpr int kPieceSlots = 2;
-inline constexpr int kFragment = 16;  // rows and columns of an A fragment
+inline constexpr int kLeastSlots = 8;  // of a CTA: better than two (docs/log/bitmap-dense.md)
+inline constexpr int kFragment = 16;   // rows and columns of an A fragment
 inline constexpr int kRowFragments = GapStreams::kPanelRows / kFragment;
 inline constexpr int kSlotSteps = GapStreams::kSlotCols / kFragment;  // of k
 
@@ -104,7 +105,7 @@ __global__ void __launch_bounds__(32 * kWarps, kBlocksPerSm)
   ChunkRing<kWarps, S::kStages, S::kChunkSlots, S::kSlotBBytes> chunks(
       shared + S::kBarrierBytes, full, empty, done, args.pieces, first_piece, last_piece, b,
       tile_bytes);
-  StreamReader<1> reader(ring);
+  StreamReader reader(ring);
   int ring_slot = 0;
   for (int p = first_piece; p < last_piece; ++p) {
     const PanelPiece piece = args.pieces[p];

@@ -10,10 +10,7 @@
 
 namespace spmmbench::scatter_mma {
 
-inline constexpr int kPairsOfStep = 8;                         // of k in a step of 16
-inline constexpr int kWideColumns = 64;                        // of B in a tile of wgmma
-inline constexpr int kLineOfSlot = GapStreams::kSlotCols * 2;  // bytes of a row or column in a slot
-inline constexpr int kWideTileBytes = kWideColumns * kLineOfSlot;
+inline constexpr int kPairsOfStep = 8;  // of k in a step of 16
 
 // Which word of B a thread packs: columns of the tile blockIdx.y, pairs of k.
 struct PackedWord {
@@ -53,23 +50,6 @@ __global__ void pack_b(const __grid_constant__ DenseView b, std::int64_t steps, 
   const auto t = word.pair % 4, half = word.pair % kPairsOfStep / 4;
   to[((step * tiles + word.column / 8) * 32 + word.column % 8 * 4 + t) * 2 + half] =
       word.load(b, columns);
-}
-
-// In tiles of 64 columns x a slot of k, a column in 64 bytes, in the 64-byte swizzle of wgmma: of
-// column tile T and slot s at [T][s].
-__global__ void pack_wide_b(const __grid_constant__ DenseView b, std::int64_t steps, int tiles,
-                            std::uint32_t* to) {
-  ptx::griddepcontrol_launch_dependents();
-  constexpr int kPairsOfSlot = GapStreams::kSlotCols / 2;
-  const PackedWord word(b, steps * kPairsOfStep, tiles * std::int64_t{8});
-  if (!word.inside) return;
-  ptx::griddepcontrol_wait();
-  const std::int64_t slots = steps * kPairsOfStep / kPairsOfSlot;
-  const std::int64_t column = blockIdx.y * tiles * std::int64_t{8} + word.column;
-  const auto chunk = word.pair % kPairsOfSlot / 4 ^ word.column / 2 % 4;
-  const std::int64_t tile = column / kWideColumns * slots + word.pair / kPairsOfSlot;
-  to[tile * (kWideTileBytes / 4) + word.column % kWideColumns * (kLineOfSlot / 4) + chunk * 4 +
-     word.pair % 4] = word.load(b, tiles * std::int64_t{8});
 }
 
 }  // namespace spmmbench::scatter_mma

@@ -24,8 +24,6 @@ inline constexpr int kLineBytes = 128;  // a word of every lane
 inline constexpr int kSlotBytes = GapStreams::kSlotWords * kLineBytes;
 inline constexpr int kRingBytes = GapStreams::kRingSlots * kSlotBytes;
 
-// kApart: from one slot of the ring to the next, in slots. At 2, two rings lie in turn.
-template <int kApart>
 class StreamReader {
  public:
   // `ring`: the address of the first slot. All slots are zeros.
@@ -58,10 +56,7 @@ class StreamReader {
   static constexpr std::uint32_t kSlotStep = GapStreams::kSlotWords * kEveryByte;
   static constexpr std::uint32_t kRingMask =
       (GapStreams::kRingSlots * GapStreams::kSlotWords - 1) * kEveryByte;
-  static constexpr std::uint32_t kSlotMask =  // which slot of the ring
-      kRingMask & ~((GapStreams::kSlotWords - 1) * kEveryByte);
   static constexpr std::uint32_t kGapMask = GapStreams::kMostGap * kEveryByte;
-  static_assert(kApart == 1 || kApart == 2);
   static_assert(kRingMask == 0x7F7F7F7FU && kLineBytes == 0x80);
   static_assert(GapStreams::kHalves * GapStreams::kBatch * 2 == kLaneBytes);
   static_assert(GapStreams::kBatch == 4 && GapStreams::kGroupBatches * 4 == kLaneBytes);
@@ -112,7 +107,7 @@ class StreamReader {
   __device__ static std::uint32_t lines_of(std::uint32_t gaps, std::uint32_t& last) {
     const std::uint32_t words = ((gaps & kGapMask) * kEveryByte + last) & kRingMask;
     last = __byte_perm(words, 0, 0x3333);
-    return kApart == 1 ? words : words + (words & kSlotMask);
+    return words;
   }
   __device__ void scatter(const uint4& values, std::uint32_t gaps) {
     const std::uint32_t even = lines_of(gaps, even_), odd = lines_of(gaps >> 4, odd_);

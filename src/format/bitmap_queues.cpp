@@ -15,37 +15,34 @@ namespace {
 
 using Queues = BitmapQueues;
 constexpr int kLanes = Queues::kLanes;
-constexpr int kHalves = 2;     // low and high positions, queues and values
-constexpr int kHalfBits = 16;  // positions of one lane and half in a step
-constexpr int kStepBits = kHalves * kHalfBits;
-constexpr unsigned kHalfMask = 0xFFFFU;
+constexpr int kStepPairs = Queues::kStepPairs;
 
-// Where element (row, col) of a step lies: its lane, and the bit of the lane's word.
+// Where the pair with element (row, col) of a step lies: its lane, and the lane's bit.
 struct Place {
   int lane, bit;
 };
 Place place_of(int row, int col) {
   const int fragment = col / 16, reg = row / 8 + 2 * (col % 16 / 8);
-  return {row % 8 * 4 + col % 8 / 2, 4 * fragment + reg + kHalfBits * (col % 2)};
+  return {row % 8 * 4 + col % 8 / 2, 4 * fragment + reg};
 }
 struct Position {
-  int row, col;
+  int row, col;  // the even one
 };
 Position position_of(int lane, int bit) {
-  const int half = bit / kHalfBits, fragment = bit % kHalfBits / 4, reg = bit % 4;
-  return {lane / 4 + 8 * (reg % 2), fragment * 16 + lane % 4 * 2 + 8 * (reg / 2) + half};
+  const int fragment = bit / 4, reg = bit % 4;
+  return {lane / 4 + 8 * (reg % 2), fragment * 16 + lane % 4 * 2 + 8 * (reg / 2)};
 }
 
-// The entries of one segment, by lane.
+// The pairs of one segment, by lane.
 struct Entries {
-  std::vector<std::uint32_t> bits;    // [step][lane]
-  std::vector<std::uint16_t> values;  // [step][lane][bit]
+  std::vector<std::uint16_t> bits;   // [step][lane]
+  std::vector<std::uint32_t> pairs;  // [step][lane][bit]
 };
 
 Entries gather(const CsrMatrix& matrix, const Queues& format, const Queues::Range& range) {
   Entries out;
   out.bits.resize(std::size_t(range.steps) * kLanes);
-  out.values.resize(out.bits.size() * kStepBits);
+  out.pairs.resize(out.bits.size() * kStepPairs);
   constexpr int kStepCols = Queues::kStepCols;
   const std::int64_t first_row = std::int64_t{range.panel} * Queues::kPanelRows;
   const std::int64_t last_row = std::min(matrix.rows, first_row + Queues::kPanelRows);
@@ -59,34 +56,30 @@ Entries gather(const CsrMatrix& matrix, const Queues& format, const Queues::Rang
       const Place place = place_of(static_cast<int>(row - first_row), col % kStepCols);
       const std::size_t word = std::size_t(col / kStepCols) * kLanes + place.lane;
       const float value = matrix.values[at - matrix.col_idx.begin()];
-      out.bits[word] |= 1U << place.bit;
-      out.values[word * kStepBits + place.bit] =
-          static_cast<std::uint16_t>(encode(format.type, value));
+      out.bits[word] = static_cast<std::uint16_t>(out.bits[word] | 1U << place.bit);
+      out.pairs[word * kStepPairs + place.bit] |=
+          static_cast<std::uint32_t>(encode(format.type, value)) << (col % 2 * 16);
     }
   }
   return out;
 }
 
-int count(std::uint32_t word, int half) {
-  return std::popcount((word >> (half * kHalfBits)) & kHalfMask);
-}
-
-// Sets `missing` more of the half's bits, where they are zero.
-std::uint32_t add_zeros(std::uint32_t word, int half, int missing) {
-  for (int bit = half * kHalfBits; missing > 0; ++bit)
-    if ((word >> bit & 1U) == 0) {
-      word |= 1U << bit;
+// Sets `missing` more of the bits, where they are zero.
+std::uint16_t add_zeros(unsigned bits, int missing) {
+  for (int bit = 0; missing > 0; ++bit)
+    if ((bits >> bit & 1U) == 0) {
+      bits |= 1U << bit;
       --missing;
     }
-  return word;
+  return static_cast<std::uint16_t>(bits);
 }
 
-// Which lane reads which queue of one half, and how far each queue is consumed.
-struct Half {
+// Which lane reads which queue, and how far each queue is consumed.
+struct Readers {
   std::array<int, kLanes> queue;    // of a lane
   std::array<int, kLanes> level{};  // of a queue
 
-  Half() { std::iota(queue.begin(), queue.end(), 0); }
+  Readers() { std::iota(queue.begin(), queue.end(), 0); }
   // The least consumed queue goes to the lane with the largest demand. Returns, for each lane, the
   // lane that had its new queue before.
   std::array<int, kLanes> hand_over(const std::array<int, kLanes>& demand) {
@@ -106,43 +99,37 @@ struct Half {
   }
 };
 
-// Writes one segment to `bits` and `hand_over`, which are sized, and returns its values.
-std::vector<std::uint16_t> fill_queues(Entries entries, int steps, std::uint32_t* bits,
-                                       std::uint16_t* hand_over, std::int32_t& levels) {
-  std::vector<std::uint16_t> values;
-  std::array<Half, kHalves> halves;
+// Writes the blocks of one segment, which exist, and returns its pairs.
+std::vector<std::uint32_t> fill_queues(Entries entries, int steps, Queues::Block* block,
+                                       std::int32_t& levels) {
+  std::vector<std::uint32_t> pairs;
+  Readers readers;
   int most = 0, needed = 0, released = 0;
-  for (int first = 0; first < steps; first += Queues::kBlockSteps) {
+  for (int first = 0; first < steps; first += Queues::kBlockSteps, ++block) {
     const int last = std::min(steps, first + Queues::kBlockSteps);
-    std::array<std::array<int, kLanes>, kHalves> from;
-    for (int h = 0; h < kHalves; ++h) {
-      std::array<int, kLanes> demand{};
-      for (int step = first; step < last; ++step)
-        for (int lane = 0; lane < kLanes; ++lane)
-          demand[lane] += count(entries.bits[step * kLanes + lane], h);
-      from[h] = halves[h].hand_over(demand);
-    }
+    std::array<int, kLanes> demand{};
+    for (int step = first; step < last; ++step)
+      for (int lane = 0; lane < kLanes; ++lane)
+        demand[lane] += std::popcount(entries.bits[step * kLanes + lane]);
+    const std::array<int, kLanes> from = readers.hand_over(demand);
     std::array<bool, kLanes> flag{};
     for (int step = first; step < last; ++step) {
-      std::uint32_t* const words = entries.bits.data() + std::size_t(step) * kLanes;
-      for (int h = 0; h < kHalves; ++h)
-        for (int lane = 0; lane < kLanes; ++lane)
-          most = std::max(most, halves[h].level[halves[h].queue[lane]] + count(words[lane], h));
+      std::uint16_t* const words = entries.bits.data() + std::size_t(step) * kLanes;
+      for (int lane = 0; lane < kLanes; ++lane)
+        most = std::max(most, readers.level[readers.queue[lane]] + std::popcount(words[lane]));
+      pairs.resize(std::size_t(most) * kLanes);
       int least = most;
-      for (int h = 0; h < kHalves; ++h)
-        for (int lane = 0; lane < kLanes; ++lane) {
-          int& level = halves[h].level[halves[h].queue[lane]];
-          const int missing = most - Queues::kMaxLag - level - count(words[lane], h);
-          if (missing > 0) words[lane] = add_zeros(words[lane], h, missing);
-          values.resize(std::max(values.size(), std::size_t(most) * kLanes * kHalves));
-          const std::uint16_t* const from_values =
-              entries.values.data() + (std::size_t(step) * kLanes + lane) * kStepBits;
-          for (std::uint32_t rest = words[lane] >> (h * kHalfBits) & kHalfMask; rest != 0;
-               rest &= rest - 1)
-            values[(std::size_t(level++) * kLanes + halves[h].queue[lane]) * kHalves + h] =
-                from_values[h * kHalfBits + std::countr_zero(rest)];
-          least = std::min(least, level);
-        }
+      for (int lane = 0; lane < kLanes; ++lane) {
+        int& level = readers.level[readers.queue[lane]];
+        const int missing = most - Queues::kMaxLag - level - std::popcount(words[lane]);
+        if (missing > 0) words[lane] = add_zeros(words[lane], missing);
+        const std::uint32_t* const from_pairs =
+            entries.pairs.data() + (std::size_t(step) * kLanes + lane) * kStepPairs;
+        for (unsigned rest = words[lane]; rest != 0; rest &= rest - 1)
+          pairs[std::size_t(level++) * kLanes + readers.queue[lane]] =
+              from_pairs[std::countr_zero(rest)];
+        least = std::min(least, level);
+      }
       if ((most + Queues::kUnitLevels - 1) / Queues::kUnitLevels > needed) {
         ++needed;
         flag[step - first] = true;
@@ -151,16 +138,17 @@ std::vector<std::uint16_t> fill_queues(Entries entries, int steps, std::uint32_t
         ++released;
         flag[Queues::kBlockSteps + step - first] = true;
       }
+      const int in_block = step - first;
       for (int lane = 0; lane < kLanes; ++lane)
-        bits[(step / Queues::kGroupSteps * kLanes + lane) * Queues::kGroupSteps +
-             step % Queues::kGroupSteps] = words[lane];
+        block->bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps] =
+            words[lane];
     }
     for (int lane = 0; lane < kLanes; ++lane)
-      hand_over[first / Queues::kBlockSteps * kLanes + lane] =
-          Queues::hand_over_of(from[0][lane], from[1][lane], flag[lane]);
+      block->hand_over[lane] =
+          static_cast<std::uint8_t>(from[lane] | (flag[lane] ? Queues::Block::kFlag : 0));
   }
   levels = most;
-  return values;
+  return pairs;
 }
 
 std::int64_t blocks_of(std::int32_t steps) {
@@ -168,8 +156,6 @@ std::int64_t blocks_of(std::int32_t steps) {
 }
 
 constexpr const char* kName = "bitmap_queues";
-constexpr std::int64_t kBlockWords = Queues::kBlockSteps * kLanes;
-constexpr std::int64_t kLevelValues = kLanes * kHalves;
 
 struct Sizes {
   std::int64_t rows, cols, nnz;
@@ -180,15 +166,14 @@ FormatStats count_stats(const Sizes& matrix, std::int64_t segments, std::int64_t
   FormatStats out;
   out.name = kName;
   out.stored = stored;
-  out.index_bytes = blocks * (kBlockWords * std::int64_t{sizeof(std::uint32_t)} +
-                              kLanes * std::int64_t{sizeof(std::uint16_t)}) +
+  out.index_bytes = blocks * std::int64_t{sizeof(Queues::Block)} +
                     segments * std::int64_t{sizeof(Queues::Segment)};
   out.bytes = out.index_bytes + stored * std::int64_t{sizeof(std::uint16_t)};
   out.tiles = blocks * Queues::kBlockSteps;
   out.windows = Queues::panels(matrix.rows);
   if (out.tiles == 0) return out;
   const auto entries = static_cast<double>(matrix.nnz), tiles = static_cast<double>(out.tiles);
-  out.fill = entries / (tiles * kLanes * kStepBits);
+  out.fill = entries / (tiles * Queues::kStepPositions);
   out.nnz_per_tile = entries / tiles;
   out.nnz_per_window = entries / static_cast<double>(out.windows);
   out.window_imbalance = 1;
@@ -218,28 +203,26 @@ BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type,
     out.segments.push_back({blocks, 0, range.panel, range.first_step, range.steps, 0});
     blocks += blocks_of(range.steps);
   }
-  out.bits.resize(blocks * kBlockWords);
-  out.hand_over.resize(blocks * kLanes);
-  std::vector<std::vector<std::uint16_t>> values(ranges.size());
+  out.blocks.resize(blocks);
+  std::vector<std::vector<std::uint32_t>> pairs(ranges.size());
   const auto segments = static_cast<std::int64_t>(ranges.size());
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
     Segment& segment = out.segments[i];
-    values[i] = fill_queues(gather(matrix, out, ranges[i]), segment.steps,
-                            out.bits.data() + segment.first_block * kBlockWords,
-                            out.hand_over.data() + segment.first_block * kLanes, segment.levels);
+    pairs[i] = fill_queues(gather(matrix, out, ranges[i]), segment.steps,
+                           out.blocks.data() + segment.first_block, segment.levels);
   }
   std::int64_t levels = 0;
   for (Segment& segment : out.segments) {
     segment.first_level = levels;
     levels += segment.levels;
   }
-  out.values.resize(levels * kLevelValues);
+  out.pairs.resize(levels * kLanes);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
-    std::copy(values[i].begin(), values[i].end(),
-              out.values.begin() + out.segments[i].first_level * kLevelValues);
-    values[i] = {};
+    std::copy(pairs[i].begin(), pairs[i].end(),
+              out.pairs.begin() + out.segments[i].first_level * kLanes);
+    pairs[i] = {};
   }
   return out;
 }
@@ -250,34 +233,26 @@ CsrMatrix BitmapQueues::unpack() const {
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segment_count; ++i) {
     const Segment& segment = segments[i];
-    std::array<std::array<std::int64_t, kLanes>, kHalves> at;  // the next value of a lane's queue
-    for (int h = 0; h < kHalves; ++h)
-      for (int lane = 0; lane < kLanes; ++lane)
-        at[h][lane] = (segment.first_level * kLanes + lane) * kHalves + h;
+    std::array<std::int64_t, kLanes> at;  // the next pair of a lane's queue
+    for (int lane = 0; lane < kLanes; ++lane) at[lane] = segment.first_level * kLanes + lane;
     for (int step = 0; step < segment.steps; ++step) {
-      const std::int64_t block = segment.first_block + step / kBlockSteps;
+      const Block& block = blocks[segment.first_block + step / kBlockSteps];
       if (step % kBlockSteps == 0) {
         const auto old = at;
-        for (int lane = 0; lane < kLanes; ++lane) {
-          const std::uint16_t word = hand_over[block * kLanes + lane];
-          at[0][lane] = old[0][word % kLanes];
-          at[1][lane] = old[1][word / kLanes % kLanes];
-        }
+        for (int lane = 0; lane < kLanes; ++lane) at[lane] = old[block.hand_over[lane] % kLanes];
       }
       for (int lane = 0; lane < kLanes; ++lane) {
-        std::uint32_t rest = bits[block * kBlockWords +
-                                  (step % kBlockSteps / kGroupSteps * kLanes + lane) * kGroupSteps +
-                                  step % kGroupSteps];
+        unsigned rest = block.bits[step % kBlockSteps / kGroupSteps][lane][step % kGroupSteps];
         for (; rest != 0; rest &= rest - 1) {
-          const int bit = std::countr_zero(rest);
-          std::int64_t& next = at[bit / kHalfBits][lane];
-          const std::uint16_t value = values[next];
-          next += kLevelValues;
-          const float real = decode(type, value);
-          if (real == 0) continue;
-          const Position p = position_of(lane, bit);
-          found[i].push_back({segment.panel * kPanelRows + p.row,
-                              (segment.first_step + step) * kStepCols + p.col, real});
+          const std::uint32_t pair = pairs[at[lane]];
+          at[lane] += kLanes;
+          const Position p = position_of(lane, std::countr_zero(rest));
+          for (int odd = 0; odd < 2; ++odd) {
+            const float value = decode(type, static_cast<std::uint16_t>(pair >> (16 * odd)));
+            if (value != 0)
+              found[i].push_back({segment.panel * kPanelRows + p.row,
+                                  (segment.first_step + step) * kStepCols + p.col + odd, value});
+          }
         }
       }
     }
@@ -289,8 +264,8 @@ CsrMatrix BitmapQueues::unpack() const {
 
 FormatStats BitmapQueues::stats() const {
   return count_stats({rows, cols, nnz}, static_cast<std::int64_t>(segments.size()),
-                     static_cast<std::int64_t>(hand_over.size()) / kLanes,
-                     static_cast<std::int64_t>(values.size()));
+                     static_cast<std::int64_t>(blocks.size()),
+                     static_cast<std::int64_t>(2 * pairs.size()));
 }
 
 namespace {
@@ -299,7 +274,7 @@ class BitmapQueuesFormat final : public Format {
  public:
   std::string name() const override { return kName; }
   std::string summary() const override {
-    return "a bit per position, 16-bit nonzeros in 64 queues per panel of 16 rows (bitmap_dense)";
+    return "a bit per pair of columns, pairs in 32 queues per panel of 16 rows (bitmap_dense)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
     const auto ranges = Queues::whole_panels(matrix.rows, matrix.cols);
@@ -307,13 +282,13 @@ class BitmapQueuesFormat final : public Format {
     const auto panels = static_cast<std::int64_t>(ranges.size());
     if (panels * steps <= kMostSteps)
       return Queues::build(matrix, ElementType::f16, ranges).stats();
-    // Hypersparse: counted without the zeros that keep queues level.
+    // Hypersparse: counted with one nonzero a pair and without zeros that keep queues level.
     const std::int64_t blocks = panels * ((steps + Queues::kBlockSteps - 1) / Queues::kBlockSteps);
-    return count_stats({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks, matrix.nnz());
+    return count_stats({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks, 2 * matrix.nnz());
   }
 
  private:
-  static constexpr std::int64_t kMostSteps = std::int64_t{1} << 18;  // 1024 positions each
+  static constexpr std::int64_t kMostSteps = std::int64_t{1} << 18;
 };
 
 SPMMBENCH_REGISTER_FORMAT(BitmapQueuesFormat);
