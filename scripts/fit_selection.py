@@ -40,7 +40,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "rsh": WINDOWS,
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
-    "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_odd"},
+    "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_depth", "dense_odd"},
     "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "dense_flops", "dense_depth", "packed", "packed_spill"},
@@ -58,6 +58,8 @@ BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WI
 # than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 WITH_OPTIONS = {"async_wcsr?order=search"}
+# Wider products take several tiles, and bitmap_dense is faster.
+WIDEST = {"scatter_mma": 32}
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too. In fp16, where all are recorded,
 # ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the kernel and 1.013 by their own.
 WIDENED = {"async_wcsr?order=search"}
@@ -96,8 +98,9 @@ def device_of(context):
                     "l2": device["l2_bytes"], "sms": sms})  # fmt: skip
 
 
-def is_candidate(kernel, precision):
-    return precision in VALUE_BYTES and kernel not in NO_CANDIDATES and ("?" not in kernel or kernel in WITH_OPTIONS)
+def is_candidate(kernel, precision, n):
+    return (precision in VALUE_BYTES and kernel not in NO_CANDIDATES and ("?" not in kernel or kernel in WITH_OPTIONS)
+            and n <= WIDEST.get(kernel, MOST))  # fmt: skip
 
 
 def read_runs(path):
@@ -107,7 +110,7 @@ def read_runs(path):
         with path.open() as file:
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
-            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
+            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"], int(row["n"])):
                 times[row["matrix"], int(row["n"]), row["precision"]][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
         return times, features, device
     document = json.loads(path.read_text())
@@ -121,7 +124,7 @@ def read_runs(path):
         matrix = row["matrix"]["name"]
         if row["kernel"].split("?")[0] == "auto":
             features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
-        elif is_candidate(row["kernel"], row["precision"]):
+        elif is_candidate(row["kernel"], row["precision"], row["n"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
             times[matrix, row["n"], row["precision"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
     return times, features, device_of(document["context"])
@@ -199,8 +202,8 @@ def terms_of(case):
     depth = dense_depth(f, tiles_of_c, device)
     odd = cols * value_bytes % 16 != 0 or n * value_bytes % 16 != 0
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
-    bitmap_bytes = entries / 8 + nnz * value_bytes
-    width = next((w for w in (64, 128) if n <= w), 256)
+    density = nnz / max(1.0, entries)
+    bitmap_bytes = entries / 16 + 2 * entries * (1 - (1 - density) * (1 - density))
     row_slots = max(1, rows * math.ceil(cols / 4096) * 8)
     slots = row_slots * (nnz / row_slots + 1.42 * math.sqrt(nnz / row_slots) + 1.5)
     packed = entries * (value_bytes / 2 + 1 / 8)
@@ -230,7 +233,7 @@ def terms_of(case):
         "dense_a_odd": dense_a * odd,
         "block_steps": math.ceil(math.ceil(rows / 128) * math.ceil(n / 256) / sms) * f["band_blocks"],
         "block_spill": block_bytes * spilled(block_bytes + b_bytes + c_bytes, device) / memory,
-        "positions": entries * math.ceil(n / width) / sms / 1e6,
+        "positions": entries * math.ceil(n / 256) / sms / 1e6,
         "bitmap_spill": bitmap_bytes * spilled(bitmap_bytes + b_bytes + c_bytes, device) / memory,
         "slots": per_sm(slots * passes, device) / 1000,
         "slot_groups": per_sm(slots * passes * groups, device) / 1000,

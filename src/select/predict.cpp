@@ -79,11 +79,12 @@ double slots_of(const MatrixFeatures& f) {
   return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
 }
 
-// Columns of B that bitmap_dense multiplies at once.
-double bitmap_width(double columns) {
-  for (const double width : {64, 128})
-    if (columns <= width) return width;
-  return 256;
+// The bytes of A as bitmap_dense reads it (format/bitmap_queues.hpp): a bit for every pair of
+// columns, and a word for every pair that is not zero, as many as scattered nonzeros have.
+double bitmap_bytes_of(const MatrixFeatures& f) {
+  constexpr double kWordBytes = 4;
+  const double pairs = f.rows * f.cols / 2, density = f.nnz / std::max(1.0, f.rows * f.cols);
+  return pairs / 8 + kWordBytes * pairs * (1 - (1 - density) * (1 - density));
 }
 
 // Whether kernels that can search for a row order do so on this matrix.
@@ -140,7 +141,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const double entries = f.rows * f.cols, dense_bytes = entries * value_bytes;
   const double block_bytes =
       std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * value_bytes;
-  const double bitmap_bytes = entries / 8 + f.nnz * value_bytes;
+  constexpr double kBitmapColumns = 256;  // that bitmap_dense multiplies at once
   const double packed_bytes = entries * (value_bytes / 2 + 1.0 / 8);  // an index takes two bits
   const double groups = n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
   const double passes = std::ceil(columns / (8 * groups));
@@ -179,8 +180,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
       std::ceil(std::ceil(f.rows / kTile) * std::ceil(columns / (2 * kTile)) / device.sm_count) *
       f.band_blocks;
   t.block_spill = spill(block_bytes);
-  t.positions = entries * std::ceil(columns / bitmap_width(columns)) / device.sm_count / 1e6;
-  t.bitmap_spill = spill(bitmap_bytes);
+  t.positions = entries * std::ceil(columns / kBitmapColumns) / device.sm_count / 1e6;
+  t.bitmap_spill = spill(bitmap_bytes_of(f));
   t.slots = per_sm(slots, device) / 1000;
   t.slot_groups = t.slots * groups;
   t.slot_passes = passes;
