@@ -1,5 +1,5 @@
 #pragma once
-// Two or three warpgroups multiply with wgmma, A decoded into registers, B by TMA. Where several
+// Two to four warpgroups multiply with wgmma, A decoded into registers, B by TMA. Where several
 // CTAs share a panel, their sums wait in a workspace; the last CTA to arrive adds the parts in
 // their order, so the result does not depend on which CTA is last.
 //
@@ -33,7 +33,10 @@ inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
 // as long as a unit of 256 columns takes (2 to 4 % on 18944 x 3584, docs/log/bitmap-dense.md).
 inline constexpr int kPieceUnits = 1;
 inline constexpr int kProducerRegisters = 24;
-inline constexpr int kSharedMost = 227 * 1024;  // of a CTA of compute capability 9.0
+// Of a multiprocessor of compute capability 9.0, all of them for one CTA (CUDA C Programming
+// Guide).
+inline constexpr int kRegistersMost = 65536, kSharedMost = 227 * 1024;
+inline constexpr int kStagesMost = 5;  // of B
 
 template <class T, Layout kLayout, int kTileColumns>
 struct Shape {
@@ -45,9 +48,9 @@ struct Shape {
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
   static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
   static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : kWarpgroups == 3 ? 160 : 112;
-  // A CTA starts with so many of a multiprocessor's 65,536 registers a thread, a multiple of 8, and
-  // hands them around among its warpgroups; it waits forever for more.
-  static constexpr int kStartRegisters = 65536 / kThreads / 8 * 8;
+  // A CTA starts with so many registers a thread, a multiple of 8, and hands them around among its
+  // warpgroups; it waits forever for more.
+  static constexpr int kStartRegisters = kRegistersMost / kThreads / 8 * 8;
   static_assert(kWarpgroups * kConsumerRegisters + kProducerRegisters <=
                 (kWarpgroups + 1) * kStartRegisters);
   static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments;
@@ -60,7 +63,7 @@ struct Shape {
   static constexpr int kStageBytes = kStageSteps * kTileBytes;
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kRoom = kSharedMost - kBarrierBytes - kWarps * kWarpRingBytes;
-  static constexpr int kStages = std::min(5, kRoom / kStageBytes);
+  static constexpr int kStages = std::min(kStagesMost, kRoom / kStageBytes);
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
   static_assert(kStages >= 2);
@@ -104,8 +107,8 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
 
 // One decoded step: the rows times the columns of the tile.
 template <class S>
-__device__ void multiply(float (&acc)[S::kAccumulators], const std::uint32_t (&a)[16],
-                         const char* tile) {
+__device__ void multiply(float (&acc)[S::kAccumulators],
+                         const std::uint32_t (&a)[BitmapQueues::kStepPairs], const char* tile) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
   const std::uint64_t b = ptx::wgmma_descriptor(tile, kStageK * kLineBytes, kGroup);
