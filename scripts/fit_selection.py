@@ -43,7 +43,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_depth", "dense_odd"},
     "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
-    "two_four": {"launch", "b", "c", "dense_flops", "dense_depth", "packed", "packed_spill"},
+    "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
 }
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
@@ -60,9 +60,10 @@ NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 WITH_OPTIONS = {"async_wcsr?order=search"}
 # Wider products take several tiles, and bitmap_dense is faster.
 WIDEST = {"scatter_mma": 32}
-# Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too. In fp16, where all are recorded,
-# ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the kernel and 1.013 by their own.
-WIDENED = {"async_wcsr?order=search"}
+# Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
+# a wider range are fitted with it. In fp16, where all are recorded, ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the
+# kernel and 1.013 by their own.
+WIDENED = {"async_wcsr?order=search", "two_four"}
 # Where the first was not run (pruned layers), the time of the second stands for it in the fit: it is the same kernel in the natural order,
 # which the first leaves only where another is expected to gain.
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
@@ -296,6 +297,10 @@ class Recorded:
             for kernel in case.times:
                 if considered(kernel, case.features):
                     groups[kernel, case.precision, band_of(case)].append(index)
+        for kernel, precision, band in sorted(groups):
+            narrower = [b for b in BANDS[precision] if b < band]
+            if kernel in WIDENED and narrower and len(groups[kernel, precision, band]) < FEWEST_CASES:
+                groups[kernel, precision, narrower[-1]] += groups.pop((kernel, precision, band))
         for key, members in groups.items():
             if len(members) < FEWEST_CASES:
                 continue
@@ -315,7 +320,7 @@ class Recorded:
                                    np.zeros(len(PREPARE_TERMS)), np.ones(len(members)))  # fmt: skip
             table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
         self.set_margins(table)
-        for kernel, precision, band in sorted(table):
+        for kernel, precision, band in sorted(table, reverse=True):
             for wider in BANDS[precision]:
                 if kernel in WIDENED and wider > band:
                     table.setdefault((kernel, precision, wider), table[kernel, precision, band])
