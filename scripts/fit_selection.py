@@ -40,7 +40,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "rsh": WINDOWS,
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
-    "bitmap_dense": {"launch", "b", "c", "positions", "bitmap_spill", "dense_depth", "dense_odd"},
+    "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
     "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
