@@ -187,10 +187,13 @@ class BitmapDense final : public Kernel {
     // panels; tiles of columns at most 8 parts.
     const std::int64_t values = std::min(positions, 2 * problem.nnz() + positions / 8);
     const std::int64_t warps = std::int64_t{2} * device.sm_count * tiling.warps;
+    // Each warp's last block of a segment may be nearly empty.
+    const std::int64_t blocks =
+        positions / (BitmapQueues::kStepPositions * BitmapQueues::kBlockSteps) + warps;
     const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
     const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
     const std::int64_t bytes =
-        positions / 15 + 2 * values +
+        blocks * static_cast<std::int64_t>(sizeof(BitmapQueues::Block)) + 2 * values +
         sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4));
     return Support::yes(static_cast<std::size_t>(bytes));
   }

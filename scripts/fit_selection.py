@@ -297,7 +297,7 @@ class Recorded:
             for kernel in case.times:
                 if considered(kernel, case.features):
                     groups[kernel, case.precision, band_of(case)].append(index)
-        for kernel, precision, band in sorted(groups):
+        for kernel, precision, band in sorted(groups, reverse=True):
             narrower = [b for b in BANDS[precision] if b < band]
             if kernel in WIDENED and narrower and len(groups[kernel, precision, band]) < FEWEST_CASES:
                 groups[kernel, precision, narrower[-1]] += groups.pop((kernel, precision, band))

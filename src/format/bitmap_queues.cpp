@@ -288,7 +288,7 @@ class BitmapQueuesFormat final : public Format {
   }
 
  private:
-  static constexpr std::int64_t kMostSteps = std::int64_t{1} << 18;
+  static constexpr std::int64_t kMostSteps = std::int64_t{1} << 18;  // kStepPositions each
 };
 
 SPMMBENCH_REGISTER_FORMAT(BitmapQueuesFormat);

@@ -92,6 +92,13 @@ TEST(PanelSchedule, EveryBlockHasTheSameWork) {
   }
 }
 
+TEST(PanelSchedule, NoMoreBlocksThanTheirLeastUnitsAllow) {
+  PanelTiling tiling = {.warps = 6, .tile_columns = 32, .unit_steps = 4};
+  EXPECT_EQ(make_panel_schedule(tiling, 6, 24 * 4, 8, 264).blocks(), 24 / tiling.least_units);
+  tiling.least_units = 8;
+  EXPECT_EQ(make_panel_schedule(tiling, 6, 24 * 4, 8, 264).blocks(), 3);
+}
+
 TEST(PanelSchedule, EveryPartHasAPlaceInTheWorkspaceAndACounterOfItsOwn) {
   for (const Case& c : cases()) {
     const PanelSchedule schedule = schedule_of(c);
