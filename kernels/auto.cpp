@@ -215,7 +215,7 @@ class AutoPrepared final : public Prepared {
   double time_us(Plan& plan, const Shape& shape) {
     constexpr int kLaunches = 10;
     constexpr std::uint64_t kSeed = 1;
-    DenseView b = make_dense_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
+    DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
     DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);
     const Buffer b_memory = device_.allocate(b.bytes()), c_memory = device_.allocate(c.bytes());
     b.data = b_memory.data();

@@ -98,7 +98,7 @@ class CusparsePlan final : public Plan {
                        static_cast<cudaStream_t>(device.stream().handle));
     // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
     // writes anything.
-    DenseView b = make_dense_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
+    DenseView b = make_b_view(operand.k(), n_, shape.layout, storage_type(operand.precision));
     DenseView c = make_dense_view(operand.m(), n_, shape.layout, shape.c_type);
     placeholder_ = device.allocate(kPlaceholderBytes);
     b.data = c.data = placeholder_.data();

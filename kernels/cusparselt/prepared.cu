@@ -162,7 +162,7 @@ class CusparseLtPlan final : public Plan {
   CusparseLtPlan(const StructuredA& a, const Shape& shape, Precision precision, Device& device,
                  StageTimer& stages)
       : a_(a),
-        b_(make_dense_view(a.view.cols, shape.n, shape.layout, storage_type(precision))),
+        b_(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision))),
         c_(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type)),
         matrix_b_(a.handle, b_, Matrix::Kind::dense),
         matrix_c_(a.handle, c_, Matrix::Kind::dense),

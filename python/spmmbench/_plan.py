@@ -1,11 +1,14 @@
 """prepare(A) once, plan(n) per shape, plan @ B per call."""
 
 import ctypes
+import math
 import weakref
 
 from . import _abi as abi
 from . import _cuda, _dense, _library, _sparse
 from .errors import InvalidArgument, Unsupported
+
+_SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 
 _NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
@@ -240,9 +243,10 @@ class Plan:
         return out
 
     def empty_b(self, like):
-        """A new K x n array of the library, and on the device, of the array `like`, aligned as B must
-        be. Values are not set."""
-        return self._empty(self.prepared.shape[1], self.b_type, like)
+        """A new K x n array of the library, and on the device, of the array `like`, aligned as B
+        should be: on a GPU, rows longer than a sector of the L2 cache start at one, which sparse
+        products read faster. Values are not set."""
+        return self._empty(self.prepared.shape[1], self.b_type, like, _SECTOR_BYTES)
 
     def empty_c(self, like):
         """The same for C: M x n."""
@@ -291,24 +295,28 @@ class Plan:
             rows=rows, cols=self.n, layout=abi.LAYOUTS[self.layout], type=abi.ELEMENTS[kind]
         )
 
-    def _pitch(self, length, kind):
-        """Elements from one line of `length` to the next."""
-        step = max(self.pitch_alignment // abi.ELEMENT_BYTES[kind], 1)
+    def _pitch(self, length, kind, sector=1):
+        """Elements from one line of `length` to the next. Lines that are longer than `sector`
+        bytes start at multiples of it."""
+        step = self.pitch_alignment
+        if step > 1 and length * abi.ELEMENT_BYTES[kind] > sector:
+            step = math.lcm(step, sector)
+        step = max(step // abi.ELEMENT_BYTES[kind], 1)
         return -(-length // step) * step
 
-    def _empty(self, rows, kind, like):
+    def _empty(self, rows, kind, like, sector=1):
         arrays = _dense.arrays_of(like)
-        return self._make(arrays, rows, kind, arrays.view(like, "the array"))
+        return self._make(arrays, rows, kind, arrays.view(like, "the array"), sector)
 
     def _empty_c(self, arrays, view):
         return self._make(arrays, self.shape[0], self.c_type, view)
 
-    def _make(self, arrays, rows, kind, view):
+    def _make(self, arrays, rows, kind, view, sector=1):
         if self.layout == "row":
-            ld = self._pitch(self.n, kind)
+            ld = self._pitch(self.n, kind, sector)
             made = arrays.empty(rows, ld, kind, view)
             return made if ld == self.n else made[:, : self.n]
-        ld = self._pitch(rows, kind)
+        ld = self._pitch(rows, kind, sector)
         return arrays.empty(self.n, ld, kind, view)[:, :rows].T
 
     def _check_device(self):

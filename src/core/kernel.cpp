@@ -12,13 +12,25 @@ bool contains(const std::vector<T>& list, T value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
+constexpr std::int64_t kVectorBytes = 16, kSectorBytes = 32;
+
+// With lines that start at multiples of `bytes`.
+DenseView with_pitch(DenseView view, std::int64_t bytes) {
+  const std::int64_t step = bytes / static_cast<std::int64_t>(bytes_of(view.type));
+  view.ld = (view.line_length() + step - 1) / step * step;
+  return view;
+}
+
 }  // namespace
 
 DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type) {
-  DenseView view{nullptr, rows, cols, 0, layout, type};
-  const auto per_16_bytes = static_cast<std::int64_t>(16 / bytes_of(type));
-  view.ld = (view.line_length() + per_16_bytes - 1) / per_16_bytes * per_16_bytes;
-  return view;
+  return with_pitch({nullptr, rows, cols, 0, layout, type}, kVectorBytes);
+}
+
+DenseView make_b_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type) {
+  const DenseView view{nullptr, rows, cols, 0, layout, type};
+  const auto line_bytes = view.line_length() * static_cast<std::int64_t>(bytes_of(type));
+  return with_pitch(view, line_bytes > kSectorBytes ? kSectorBytes : kVectorBytes);
 }
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {

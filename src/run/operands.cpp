@@ -69,7 +69,7 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device) {
   Operands operands;
-  operands.b = make_dense_view(a.cols, n, layout, storage_type(precision));
+  operands.b = make_b_view(a.cols, n, layout, storage_type(precision));
   operands.c = make_dense_view(a.rows, n, layout, c_type);
   operands.b_memory = device.allocate(operands.b.bytes());
   operands.c_memory = device.allocate(operands.c.bytes() + 2 * kGuardBytes);

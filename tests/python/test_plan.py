@@ -102,6 +102,14 @@ class Products(unittest.TestCase):
         pitched[:] = b
         self.assertEqual((plan @ pitched).shape, (60, 7))
 
+    def test_rows_of_empty_b_that_are_longer_than_a_sector_start_at_one(self):
+        for n, pitch in ((7, 16), (16, 32), (17, 64), (100, 224)):
+            plan = cpu_plan(matrix(), n, precision="fp16")
+            plan.pitch_alignment = 16
+            b = dense(50, n, np.float16)
+            self.assertEqual(plan.empty_b(b).strides, (pitch, 2))
+            self.assertEqual(plan.empty_c(b).strides, (-(-n // 8) * 16, 2))
+
     def test_half_precision_in_and_out(self):
         a, b = matrix(), dense(50, 16, np.float16)
         c = cpu_plan(a, 16, precision="fp16") @ b
