@@ -89,6 +89,7 @@ class BitmapDensePlan final : public Plan {
     const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
     PanelSchedule schedule;
     BitmapQueues queues;
+    std::vector<BitmapQueues::Segment> first_segments;
     {
       const auto timed = stages.scope("build");
       schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m()), steps, problem.n,
@@ -97,12 +98,18 @@ class BitmapDensePlan final : public Plan {
       for (const auto& range : schedule.ranges)
         ranges.push_back({range.panel, range.first_step, range.steps});
       queues = BitmapQueues::build(*problem.a, variant_.type, ranges);
+      for (int block = 0; block < schedule.blocks(); ++block) {
+        const int first = schedule.pieces[schedule.piece_ptr[block]].first_segment;
+        for (int warp = 0; warp < tiling.warps; ++warp)
+          first_segments.push_back(queues.segments[first + warp]);
+      }
     }
     blocks_ = schedule.blocks();
     const auto timed = stages.scope("upload");
     pieces_ = device.upload(schedule.pieces);
     piece_ptr_ = device.upload(schedule.piece_ptr);
     segments_ = device.upload(queues.segments);
+    first_segments_ = device.upload(first_segments);
     queue_blocks_ = device.upload(queues.blocks);
     pairs_ = device.upload(queues.pairs);
     partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
@@ -113,6 +120,7 @@ class BitmapDensePlan final : public Plan {
     arguments_ = {.pieces = pieces_.as<PanelPiece>(),
                   .piece_ptr = piece_ptr_.as<std::int32_t>(),
                   .segments = segments_.as<BitmapQueues::Segment>(),
+                  .first_segments = first_segments_.as<BitmapQueues::Segment>(),
                   .blocks = queue_blocks_.as<BitmapQueues::Block>(),
                   .pairs = pairs_.as<std::uint32_t>(),
                   .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
@@ -148,15 +156,16 @@ class BitmapDensePlan final : public Plan {
                            BitmapQueues::kStepPositions *
                            static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
-    for (const Buffer* buffer :
-         {&pieces_, &piece_ptr_, &segments_, &queue_blocks_, &pairs_, &partial_, &arrivals_})
+    for (const Buffer* buffer : {&pieces_, &piece_ptr_, &segments_, &first_segments_,
+                                 &queue_blocks_, &pairs_, &partial_, &arrivals_})
       report_.device_bytes += buffer->bytes();
   }
 
   const Variant& variant_;
   int blocks_ = 0;
   PlanReport report_;
-  Buffer pieces_, piece_ptr_, segments_, queue_blocks_, pairs_, partial_, arrivals_;
+  Buffer pieces_, piece_ptr_, segments_, first_segments_, queue_blocks_, pairs_, partial_,
+      arrivals_;
   DenseView b_;  // of map_b_
   CUtensorMap map_b_{};
   bitmap::Arguments arguments_{};

@@ -51,7 +51,6 @@ template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
   out.push_back(variant<T, 1>(type));
   out.push_back(variant<T, 2>(type));
-  out.push_back(variant<T, 4>(type));
 }
 const Variant& choose_variant(const Problem& problem) {
   static const std::vector<Variant> all = [] {

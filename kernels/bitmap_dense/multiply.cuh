@@ -75,9 +75,11 @@ template <class S>
 __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
                         std::uint64_t* full, std::uint64_t* empty) {
   mbarrier::Cursor at;
+  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
+  PanelPiece piece = args.pieces[first_piece];
   ptx::griddepcontrol_wait();
-  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
-    const PanelPiece piece = args.pieces[p];
+  for (int p = first_piece; p < last_piece; ++p) {
+    if (p > first_piece) piece = args.pieces[p];
     const int first_k = piece.first_step * S::kStepFragmentsK * 16;
     const int count = piece.steps / S::kStageSteps;
     for (int i = 0; i < count; ++i) {
@@ -129,14 +131,14 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
   QueueReader reader(shared + S::kRingsAt + warp * kWarpRingBytes, ring_full + warp * kWarpBarriers,
                      one);
   mbarrier::Cursor at;
+  reader.begin(args, args.first_segments[blockIdx.x * S::kWarps + warp]);
   const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
-  const auto begin = [&](int p) {
-    if (p < last_piece) reader.begin(args, args.segments[args.pieces[p].first_segment + warp]);
-  };
-  begin(first_piece);
   ptx::griddepcontrol_wait();
   for (int p = first_piece; p < last_piece; ++p) {
     const PanelPiece piece = args.pieces[p];
+    // The next piece's is read now, so that its copies can begin at once.
+    const int next_piece = min(p + 1, last_piece - 1);
+    const BitmapQueues::Segment next = args.segments[args.pieces[next_piece].first_segment + warp];
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;
@@ -164,7 +166,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     ptx::wgmma_wait_group<0>();
     ptx::keep_in_registers(acc[0]);
     if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
-    begin(p + 1);  // its first copies are on their way while the sums are stored
+    if (next_piece > p) reader.begin(args, next);  // it begins while the sums are stored
     if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
       store_panel(c, piece, warp, acc);
   }

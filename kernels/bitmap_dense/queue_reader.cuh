@@ -7,7 +7,7 @@
 //   level  0  [queue 0][queue 1] ... [queue 31]       a lane reads its queue, and
 //   level  1  [queue 0][queue 1] ... [queue 31]       moves down a level per pair
 //   ...
-//   level 64..71: levels 0..7 again, so that half a step needs no wrap-around
+//   level 64..71: those after level 63, so that half a step needs no wrap-around
 
 #include <cstdint>
 
@@ -23,10 +23,10 @@ inline constexpr int kLevelBytes = 128;
 inline constexpr int kUnitBytes = BitmapQueues::kUnitLevels * kLevelBytes;
 inline constexpr int kRingBytes = BitmapQueues::kRingUnits * kUnitBytes;
 inline constexpr int kHalfStepLevels = 8;  // most that half a step takes from a queue
-inline constexpr int kMirrorBytes = kHalfStepLevels * kLevelBytes;
+inline constexpr int kOverhangBytes = kHalfStepLevels * kLevelBytes;
 inline constexpr int kBlockStages = 2;  // of a warp in shared memory
 inline constexpr int kBlockBytes = sizeof(BitmapQueues::Block);
-inline constexpr int kWarpRingBytes = kRingBytes + kMirrorBytes + kBlockStages * kBlockBytes;
+inline constexpr int kWarpRingBytes = kRingBytes + kOverhangBytes + kBlockStages * kBlockBytes;
 inline constexpr int kWarpBarriers = BitmapQueues::kRingUnits + kBlockStages;
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
@@ -39,7 +39,8 @@ __device__ inline std::uint32_t opaque_one(std::uint32_t* place) {
 }
 
 // The bookkeeping is not that of common/bulk_ring.cuh: every segment begins in slot 0, whichever
-// was read last, so each slot has a parity of its own; and the head of slot 0 is copied twice.
+// was read last, so each slot has a parity of its own; and with the last slot's levels those after
+// them are copied.
 class QueueReader {
  public:
   // `ring`: kWarpRingBytes; `full`: kWarpBarriers barriers, each expecting one arrival; `one`: 1.
@@ -48,7 +49,7 @@ class QueueReader {
         ring_(static_cast<std::uint32_t>(__cvta_generic_to_shared(ring))),
         full_(full),
         lane_(threadIdx.x % 32),
-        blocks_(ring + kRingBytes + kMirrorBytes, full + BitmapQueues::kRingUnits) {
+        blocks_(ring + kRingBytes + kOverhangBytes, full + BitmapQueues::kRingUnits) {
 #pragma unroll
     for (int i = 0; i < kHalfStepLevels; ++i) level_of_bit_[i] = one * (kLevelBytes >> i);
   }
@@ -113,24 +114,18 @@ class QueueReader {
     }
   }
   __device__ void request_unit() {
-    if (bytes_left_ > 0) {
-      if (lane_ == 0) {
-        const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, kUnitBytes));
-        const std::uint32_t mirrored =
-            fill_slot_ == 0 ? min(bytes, static_cast<std::uint32_t>(kMirrorBytes)) : 0;
-        std::uint64_t* const full = full_ + fill_slot_;
-        mbarrier::arrive_expect(full, bytes + mirrored);
-        char* const to = ring_bytes_;
-        ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + fill_slot_ * kUnitBytes,
-                           pairs_, bytes, full);
-        if (mirrored > 0)
-          ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + kRingBytes, pairs_,
-                             mirrored, full);
-      }
-      pairs_ += kUnitBytes;
-      bytes_left_ -= kUnitBytes;
+    const bool last_slot = fill_slot_ == BitmapQueues::kRingUnits - 1;
+    if (lane_ == 0 && bytes_left_ > 0) {
+      const int most = last_slot ? kUnitBytes + kOverhangBytes : kUnitBytes;
+      const auto bytes = static_cast<std::uint32_t>(min(bytes_left_, most));
+      std::uint64_t* const full = full_ + fill_slot_;
+      mbarrier::arrive_expect(full, bytes);
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global,
+                         ring_bytes_ + fill_slot_ * kUnitBytes, pairs_, bytes, full);
     }
-    fill_slot_ = fill_slot_ + 1 == BitmapQueues::kRingUnits ? 0 : fill_slot_ + 1;
+    pairs_ += kUnitBytes;
+    bytes_left_ -= kUnitBytes;
+    fill_slot_ = last_slot ? 0 : fill_slot_ + 1;
   }
   __device__ void wait_unit() {
     mbarrier::wait(full_ + wait_slot_, parity_ >> wait_slot_ & 1U);

@@ -13,6 +13,7 @@ struct Arguments {
   const PanelPiece* pieces;
   const std::int32_t* piece_ptr;  // of a block
   const BitmapQueues::Segment* segments;
+  const BitmapQueues::Segment* first_segments;  // of each block's first piece
   const BitmapQueues::Block* blocks;
   const std::uint32_t* pairs;
   PanelWorkspace workspace;

@@ -41,6 +41,20 @@ __device__ bool arrives_last(unsigned* arrivals, int parts, unsigned lane) {
   return last;
 }
 
+// True where all warps but this one have arrived, and then as if it had arrived last. Costs half as
+// much, since nothing is released.
+__device__ inline bool others_have_arrived(unsigned* arrivals, int parts, unsigned lane) {
+  constexpr unsigned kWarp = 0xFFFFFFFFU;
+  bool last = false;
+  if (lane == 0) {
+    last = ptx::ld_acquire_gpu_global_u32(arrivals) == static_cast<unsigned>(parts) - 1U;
+    if (last) *arrivals = 0;
+  }
+  last = __any_sync(kWarp, last);
+  __syncwarp();
+  return last;
+}
+
 // Where the parts of a lane's sums lie in memory.
 //   ordered   Every part has a slot. The last warp adds them in their order, whoever it is, so that
 //             every launch gives the same bits.

@@ -112,6 +112,9 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
       out.pieces.back().part = parts[group]++;
       at += count;
     }
+    // The first part of a panel comes before the last part of another, so that the block with a
+    // panel's last part most often finds the others there.
+    std::reverse(out.pieces.begin() + out.piece_ptr.back(), out.pieces.end());
     out.piece_ptr.push_back(static_cast<std::int32_t>(out.pieces.size()));
   }
   std::vector<std::int32_t> tile(groups), bundle(groups);

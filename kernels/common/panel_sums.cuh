@@ -56,31 +56,33 @@ __device__ void store_panel(const DenseView& c, const PanelPiece& piece, int war
                acc[f]);
 }
 
-// Adds up `left` parts from `next` on, in their order. A lane's sums lie four at a time 128 floats
-// apart, parts `distance` floats.
+// Adds the parts from the first but `added` on to `sums`, in the order in which parts are added:
+// the last one, then the others from `first` on. A lane's sums lie four at a time 128 floats apart,
+// parts `distance` floats.
 template <int kSums>
-__device__ void add_parts(const float* next, int left, int distance, float (&sums)[kSums]) {
+__device__ void add_parts(const float* first, int parts, int distance, int added,
+                          float (&sums)[kSums]) {
   // Of several parts all loads are in flight, if registers allow.
   constexpr int kRegisters = 112;  // for sums and loads
   constexpr int kTogether = kRegisters / kSums > 1 ? kRegisters / kSums - 1 : 1;  // parts
   constexpr int kRun = kSums < 64 ? kSums : 64;  // of a part's sums
   static_assert(kSums % kRun == 0);
-#pragma unroll
-  for (float& sum : sums) sum = 0;
-  for (; left > 0; left -= kTogether, next += kTogether * distance) {
+  for (; added < parts; added += kTogether) {
 #pragma unroll
     for (int run = 0; run < kSums; run += kRun) {
       float4 x[kTogether][kRun / 4];
 #pragma unroll
       for (int p = 0; p < kTogether; ++p) {
-        const float* const from = next + min(p, left - 1) * distance + run * 32;
+        const int next = min(added + p, parts - 1);
+        const int part = next == 0 ? parts - 1 : next - 1;
+        const float* const from = first + part * distance + run * 32;
 #pragma unroll
         for (int i = 0; i < kRun / 4; ++i)
           x[p][i] = __ldcg(reinterpret_cast<const float4*>(from + i * 128));
       }
 #pragma unroll
       for (int p = 0; p < kTogether; ++p) {
-        const bool counts = p < left;  // no branch: loads would wait behind it
+        const bool counts = added + p < parts;  // no branch: loads would wait behind it
 #pragma unroll
         for (int i = 0; i < kRun; i += 4) {
           const float4 four = x[p][i / 4];
@@ -112,16 +114,25 @@ __device__ bool join_parts(const PanelWorkspace& workspace, const PanelPiece& pi
       return workspace.partial + std::int64_t{tile + static_cast<int>(p) * tiles} * kTileFloats +
              lane * 4;
     };
-    float* const own = at(part);
-#pragma unroll
-    for (int i = 0; i < kSums; i += 4)
-      __stcg(reinterpret_cast<float4*>(own + i * 32),
-             make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
     const unsigned first = part - part % bundle;
     const int count = static_cast<int>(min(bundle, parts - first));
+    unsigned* const arrivals = workspace.arrivals + counter + part / bundle;
+    // The last part of a bundle is most often the last to come, and needs not go through memory.
+    const bool is_last_part = part - first + 1 == static_cast<unsigned>(count);
+    if (is_last_part && others_have_arrived(arrivals, count, lane)) {
+      add_parts(at(first), count, tiles * kTileFloats, 1, sums);
+    } else {
+      float* const own = at(part);
+#pragma unroll
+      for (int i = 0; i < kSums; i += 4)
+        __stcg(reinterpret_cast<float4*>(own + i * 32),
+               make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
+      if (!arrives_last(arrivals, count, lane)) return false;
+#pragma unroll
+      for (float& sum : sums) sum = 0;
+      add_parts(at(first), count, tiles * kTileFloats, 0, sums);
+    }
     part /= bundle;
-    if (!arrives_last(workspace.arrivals + counter + part, count, lane)) return false;
-    add_parts(at(first), count, tiles * kTileFloats, sums);
     parts = (parts + bundle - 1) / bundle;
     counter += static_cast<int>(parts);
     tiles *= static_cast<int>(bundle);

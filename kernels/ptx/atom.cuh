@@ -1,6 +1,7 @@
 #pragma once
-// atom: read-modify-write of memory that returns what was there (PTX ISA, "Parallel Synchronization
-// and Communication Instructions: atom").
+// atom: read-modify-write of memory that returns what was there, and ld.acquire, which only reads
+// (PTX ISA, "Parallel Synchronization and Communication Instructions: atom", "Data Movement and
+// Conversion Instructions: ld").
 
 namespace spmmbench::ptx {
 
@@ -23,6 +24,16 @@ __device__ inline unsigned atom_acq_rel_cta_shared_inc_u32(unsigned* at, unsigne
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(at))), "r"(most)
                : "memory");
   return before;
+}
+
+// What lies there now. Acquires what others have released at the same address.
+__device__ inline unsigned ld_acquire_gpu_global_u32(const unsigned* at) {
+  unsigned now = 0;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+               : "=r"(now)
+               : "l"(__cvta_generic_to_global(at))
+               : "memory");
+  return now;
 }
 
 }  // namespace spmmbench::ptx

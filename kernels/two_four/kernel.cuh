@@ -178,9 +178,12 @@ __device__ void consume(const Arguments& args, const DenseView& c, const char* s
                         Ring<S>& ring) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warpgroup = warp / 4;
   const unsigned lane = threadIdx.x % 32;
+  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
+  PanelPiece piece = args.pieces[first_piece];
+  ptx::griddepcontrol_wait();
   mbarrier::Cursor at;
-  for (int p = args.piece_ptr[blockIdx.x]; p < args.piece_ptr[blockIdx.x + 1]; ++p) {
-    const PanelPiece piece = args.pieces[p];
+  for (int p = first_piece; p < last_piece; ++p) {
+    if (p > first_piece) piece = args.pieces[p];
     float acc[S::kPanels][S::kRegisters];
 #pragma unroll
     for (auto& panel : acc)
@@ -241,7 +244,6 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, ring);
   } else {
     ptx::setmaxnreg_inc<kConsumerRegisters>();
-    ptx::griddepcontrol_wait();
     consume<S>(args, c, stages, ring);
   }
 }

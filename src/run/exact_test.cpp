@@ -29,8 +29,7 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
   OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
   if (made.reference) return made;
   const CsrMatrix& lattice_a = a();
-  made.b =
-      make_b_view(lattice_a.cols, problem.n, problem.layout, storage_type(problem.precision));
+  made.b = make_b_view(lattice_a.cols, problem.n, problem.layout, storage_type(problem.precision));
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
   fill(made.b, problem.precision, device);
