@@ -27,13 +27,13 @@ import numpy as np
 from scipy.optimize import nnls
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "gather_odd", "tiles", "window_parts", "nonzeros",
+TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "window_parts", "nonzeros",
          "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
          "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
          "packed", "packed_spill"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
-WINDOWS = COMMON | {"gather_window", "gather_odd", "gather_spill", "tiles", "window_parts"}
+WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS,
@@ -59,7 +59,7 @@ BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WI
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 WITH_OPTIONS = {"async_wcsr?order=search"}
 # Wider products take several tiles, and bitmap_dense is faster.
-WIDEST = {"scatter_mma": 32}
+WIDEST = {"scatter_mma": 16}
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
 # a wider range are fitted with it. In fp16, where all are recorded, ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the
 # kernel and 1.013 by their own.
@@ -180,6 +180,12 @@ def best_windows(f, case, row_bytes):
     return min(windows)
 
 
+def pitch_of_b(line_bytes):
+    """Bytes from a row of B to the next: make_b_view of src/core/kernel.cpp."""
+    step = 32 if line_bytes > 32 else 16
+    return math.ceil(line_bytes / step) * step
+
+
 def dense_depth(f, tiles_of_c, device):
     columns = f["cols"]
     if tiles_of_c <= 0.25 * device["sms"]:
@@ -192,7 +198,7 @@ def terms_of(case):
     f, device, n = case.features, case.device, case.n
     value_bytes = VALUE_BYTES[case.precision]
     rows, cols, nnz, memory, sms = f["rows"], f["cols"], f["nnz"], device["memory"], device["sms"]
-    row_bytes = math.ceil(n * value_bytes / 16) * 16
+    row_bytes = pitch_of_b(n * value_bytes)
     b_bytes, c_bytes = cols * row_bytes, rows * n * 4
     gathered = nnz * math.ceil(row_bytes / 32) * 32
     pieces = math.ceil(row_bytes / 256)
@@ -218,7 +224,6 @@ def terms_of(case):
         "gather_rows": gathered / device["gather"],
         "gather_spill": gathered * spilled(b_bytes, device) / memory,
         "gather_window": gather_window,
-        "gather_odd": gather_window if row_bytes % 32 else 0.0,
         "tiles": tiles,
         "window_parts": (parts - 1) / 10,
         "nonzeros": per_sm(nnz * pieces, device),

@@ -133,18 +133,28 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
   return out;
 }
 
-// The number of parts of k with which `items` pieces of `units` fill the rounds of `blocks` best.
-inline std::int64_t choose_parts(std::int64_t items, std::int64_t units, std::int64_t blocks) {
+// Several tiles of columns: so many groups are multiplied whole, and those after them in parts of
+// k, so that the last round of the blocks is full as well.
+struct TileRounds {
+  std::int64_t whole_groups, parts;
+};
+inline TileRounds choose_rounds(std::int64_t groups, std::int64_t units, std::int64_t column_tiles,
+                                std::int64_t blocks) {
   constexpr std::int64_t kPieceUnits = 1;  // the cost of beginning and ending a piece
   constexpr std::int64_t kMostParts = 8;
-  std::int64_t best = 1, least = INT64_MAX;
-  for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {
-    const std::int64_t rounds = (items * parts + blocks - 1) / blocks;
-    const std::int64_t cost =
-        rounds * ((units + parts - 1) / parts + kPieceUnits + (parts > 1 ? kPieceUnits : 0));
-    if (cost < least) {
+  TileRounds best{};
+  std::int64_t least = INT64_MAX;
+  const std::int64_t full_rounds = groups * column_tiles / blocks;
+  for (std::int64_t rounds = full_rounds; rounds >= 0; --rounds) {
+    const std::int64_t whole = rounds * blocks / column_tiles;
+    for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {
+      const std::int64_t pieces = (groups - whole) * column_tiles * parts;
+      const std::int64_t of_parts = (units + parts - 1) / parts + kPieceUnits * (parts > 1 ? 2 : 1);
+      const std::int64_t cost =
+          rounds * (units + kPieceUnits) + (pieces + blocks - 1) / blocks * of_parts;
+      if (cost >= least) continue;
       least = cost;
-      best = parts;
+      best = {whole, parts};
     }
   }
   return best;
@@ -154,9 +164,10 @@ inline std::int64_t choose_parts(std::int64_t items, std::int64_t units, std::in
 inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
                                  std::int64_t column_tiles, std::int64_t blocks) {
   PanelSchedule out;
-  const std::int64_t parts = choose_parts(groups * column_tiles, units, blocks);
+  const TileRounds rounds = choose_rounds(groups, units, column_tiles, blocks);
   std::vector<PanelPiece> items;
-  for (std::int64_t group = 0; group < groups; ++group)
+  for (std::int64_t group = 0; group < groups; ++group) {
+    const std::int64_t parts = group < rounds.whole_groups ? 1 : rounds.parts;
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t first = units * part / parts, count = units * (part + 1) / parts - first;
       PanelPiece piece = add_range(out, tiling, group, first, count);
@@ -164,20 +175,24 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
       piece.parts = static_cast<std::int32_t>(parts);
       piece.bundle = choose_bundle(piece.parts);
       for (std::int64_t column = 0; column < column_tiles; ++column) {
-        const std::int64_t place = (group * column_tiles + column) * tiling.warps;
         piece.column = static_cast<std::int32_t>(column * tiling.tile_columns);
-        piece.tile = static_cast<std::int32_t>(place * parts);
+        // Of the groups in parts, by group, column, warp and part.
+        const std::int64_t place =
+            ((group - rounds.whole_groups) * column_tiles + column) * tiling.warps;
+        piece.tile = parts > 1 ? static_cast<std::int32_t>(place * parts) : 0;
         items.push_back(piece);
       }
     }
+  }
   const auto count = static_cast<std::int64_t>(items.size());
   blocks = std::min(blocks, count);
   for (std::int64_t block = 0; block < blocks; ++block) {
     for (std::int64_t i = block; i < count; i += blocks) out.pieces.push_back(items[i]);
     out.piece_ptr.push_back(static_cast<std::int32_t>(out.pieces.size()));
   }
-  if (parts > 1)
-    out.tiles = static_cast<std::int32_t>(groups * column_tiles * tiling.warps * parts);
+  if (rounds.parts > 1)
+    out.tiles = static_cast<std::int32_t>((groups - rounds.whole_groups) * column_tiles *
+                                          tiling.warps * rounds.parts);
   out.arrivals = out.tiles;
   return out;
 }

@@ -10,6 +10,7 @@
 #include "format/slot_streams.hpp"
 #include "select/coefficients.hpp"
 #include "select/window_cost.hpp"
+#include "spmmbench/device.hpp"
 
 namespace spmmbench {
 namespace {
@@ -133,7 +134,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
   const double memory = device.memory_bytes_per_us;
-  const double row_bytes = std::ceil(columns * value_bytes / kLoadBytes) * kLoadBytes;
+  const DenseView b_row = make_b_view(1, n, Layout::row_major, storage_type(precision));
+  const auto row_bytes = static_cast<double>(b_row.bytes());
   const double b_bytes = f.cols * row_bytes, c_bytes = f.rows * columns * 4;
   const double gathered = f.nnz * std::ceil(row_bytes / kSectorBytes) * kSectorBytes;
   const double pieces = std::ceil(row_bytes / kPieceBytes);
@@ -162,7 +164,6 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.gather_rows = gathered / device.gather_bytes_per_us;
   t.gather_spill = gathered * spilled(b_bytes, device) / memory;
   t.gather_window = windows.gather;
-  t.gather_odd = std::fmod(row_bytes, kSectorBytes) != 0 ? windows.gather : 0;
   t.tiles = windows.tiles;
   t.window_parts = (windows.parts - 1) / 10;
   t.nonzeros = per_sm(f.nnz * pieces, device);

@@ -27,7 +27,6 @@ struct Terms {
   double gather_rows = 0;    // a row of B per nonzero, from the L2 cache
   double gather_spill = 0;   // the part of these that the L2 cache cannot hold, from memory
   double gather_window = 0;  // a row of B per column of a window, at the best height
-  double gather_odd = 0;     // the same where rows of B begin in the middle of a sector
   double tiles = 0;          // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
   double window_parts = 0;   // tens of CTAs that add up one window, beyond the first
   double nonzeros = 0;       // nonzeros times groups of 256 bytes of B, 100 per multiprocessor

@@ -92,6 +92,20 @@ TEST(PanelSchedule, EveryBlockHasTheSameWork) {
   }
 }
 
+// 74 groups times two tiles of columns are 16 more than 132 blocks: those are cut, so that no block
+// multiplies two of them whole.
+TEST(PanelSchedule, TheLastRoundOfSeveralTilesOfColumnsIsShared) {
+  constexpr int kUnits = 64;
+  const PanelSchedule schedule = make_panel_schedule(
+      kTiling, 74 * kTiling.warps, kUnits * kTiling.unit_steps, 2 * kTiling.tile_columns, 132);
+  for (int block = 0; block < schedule.blocks(); ++block) {
+    int units = 0;
+    for (int p = schedule.piece_ptr[block]; p < schedule.piece_ptr[block + 1]; ++p)
+      units += schedule.pieces[p].steps / kTiling.unit_steps;
+    EXPECT_LE(units, kUnits + kUnits / 8);
+  }
+}
+
 TEST(PanelSchedule, NoMoreBlocksThanTheirLeastUnitsAllow) {
   PanelTiling tiling = {.warps = 6, .tile_columns = 32, .unit_steps = 4};
   EXPECT_EQ(make_panel_schedule(tiling, 6, 24 * 4, 8, 264).blocks(), 24 / tiling.least_units);
