@@ -200,7 +200,7 @@ class ScatterMma final : public Kernel {
  private:
   KernelInfo info_ = {
       .name = "scatter_mma",
-      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 32",
+      .summary = "pruned weights: nonzeros scattered into dense tiles for tensor cores, N <= 16",
       .source = "spmmbench, after Flash-LLM",
       .min_compute_capability = 90,
       .exact_architecture = true,

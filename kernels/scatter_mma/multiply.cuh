@@ -1,5 +1,5 @@
 #pragma once
-// A warp multiplies 64 rows of A by 8, 16 or 32 columns of B with mma.m16n8k16.
+// A warp multiplies 64 rows of A by 8 or 16 columns of B with mma.m16n8k16.
 //
 //   CTA: kWarps panels of 64 rows, the same slots of k
 //     B: chunks in shared memory, in the order of the fragments
