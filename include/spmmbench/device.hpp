@@ -40,7 +40,7 @@ struct DenseView {
 DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
 
 // The same for B, whose rows are gathered: lines longer than a sector of the L2 cache (32 bytes)
-// start at one. Where they start in its middle, sparse products take up to 1.5 times as long
+// start at one. Where they start in its middle, sparse products take up to 1.4 times as long
 // (docs/log/narrow.md).
 DenseView make_b_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
 

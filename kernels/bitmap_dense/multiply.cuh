@@ -1,7 +1,7 @@
 #pragma once
 // Two to four warpgroups multiply with wgmma, A decoded into registers, B by TMA. Where several
 // CTAs share a panel, their sums wait in a workspace; the last CTA to arrive adds the parts in
-// their order, so the result does not depend on which CTA is last.
+// a fixed order, so the result does not depend on which CTA is last.
 //
 //   producer warp                 ring of stages            warp w of every warpgroup but the last
 //   B tile, 64 of k x kTileN  ->  [B][B][B]...              own ring of queues: decode a step

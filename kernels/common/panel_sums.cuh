@@ -1,7 +1,7 @@
 #pragma once
 // Sums of panels (common/panel_schedule.hpp), as mma and wgmma leave them in registers: to C, or to
-// a workspace where several CTAs share a panel. Parts are added in their order, whichever warp
-// comes last, so every launch gives the same bits.
+// a workspace where several CTAs share a panel. Parts are added in a fixed order, whichever
+// warp comes last, so every launch gives the same bits.
 
 #include <cstdint>
 
@@ -97,8 +97,9 @@ __device__ void add_parts(const float* first, int parts, int distance, int added
 }
 
 // Adds up the parts of the panel's sums, level by level (PanelWorkspace): the warp that comes last
-// in a bundle adds its parts and takes the sum to the next level, in the place of the first part.
-// True in the warp that is last of all, which then has the sums of all parts. No warp waits.
+// in a bundle adds its parts, the bundle's last part first, and takes the sum to the next level, in
+// the place of the first part. True in the warp that is last of all, which then has the sums of all
+// parts. No warp waits.
 template <int kFragmentRows, int kCount>
 __device__ bool join_parts(const PanelWorkspace& workspace, const PanelPiece& piece, int warp,
                            float (&acc)[kFragmentRows][kCount]) {

@@ -5,7 +5,7 @@
 //     B: chunks in shared memory, in the order of the fragments
 //     warp w: streams of panel w --scatter--> ring of slots --ldmatrix--> A fragments, mma
 //   sums: to C where one CTA has the whole row, else to a part in the workspace; the last CTA to
-//   arrive adds the parts in their order, so the result does not depend on which CTA is last
+//   arrive adds the parts in a fixed order, so the result does not depend on which CTA is last
 
 #include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
