@@ -43,7 +43,11 @@ Variant variant(ElementType type) {
   using Shape = bitmap::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          {Shape::kWarps, kTileN, BitmapQueues::kGroupSteps, bitmap::kPieceUnits},
+          {.warps = Shape::kWarps,
+           .tile_columns = kTileN,
+           .unit_steps = BitmapQueues::kGroupSteps,
+           .piece_units = bitmap::kPieceUnits,
+           .part_units = bitmap::kPartUnits},
           Shape::kThreads,
           Shape::kSharedBytes,
           bitmap::kRowFragments * Shape::kAccumulators / 4,

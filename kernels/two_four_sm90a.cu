@@ -53,7 +53,10 @@ Variant variant(ElementType type) {
   using Shape = two_four::Shape<T, kLayout, kTileN>;
   return {type,
           kLayout,
-          {Shape::kWarps, kTileN, TwoFour::kUnitBlocks},
+          {.warps = Shape::kWarps,
+           .tile_columns = kTileN,
+           .unit_steps = TwoFour::kUnitBlocks,
+           .part_units = two_four::kPartUnits},
           Shape::kThreads,
           Shape::kSharedBytes,
           Shape::kWarpRows,

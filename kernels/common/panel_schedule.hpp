@@ -39,6 +39,7 @@ struct PanelTiling {
   int unit_steps;
   int piece_units = 0;  // what it costs to begin and to end a piece, in units
   int least_units = 2;  // of a block: less costs more to join than to multiply
+  int part_units = 1;  // what each part of a cut panel costs to join, with several tiles of columns
 };
 
 struct PanelSchedule {
@@ -138,8 +139,8 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
 struct TileRounds {
   std::int64_t whole_groups, parts;
 };
-inline TileRounds choose_rounds(std::int64_t groups, std::int64_t units, std::int64_t column_tiles,
-                                std::int64_t blocks) {
+inline TileRounds choose_rounds(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
+                                std::int64_t column_tiles, std::int64_t blocks) {
   constexpr std::int64_t kPieceUnits = 1;  // the cost of beginning and ending a piece
   constexpr std::int64_t kMostParts = 8;
   TileRounds best{};
@@ -149,7 +150,8 @@ inline TileRounds choose_rounds(std::int64_t groups, std::int64_t units, std::in
     const std::int64_t whole = rounds * blocks / column_tiles;
     for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {
       const std::int64_t pieces = (groups - whole) * column_tiles * parts;
-      const std::int64_t of_parts = (units + parts - 1) / parts + kPieceUnits * (parts > 1 ? 2 : 1);
+      const std::int64_t join = parts > 1 ? parts * tiling.part_units : 0;
+      const std::int64_t of_parts = (units + parts - 1) / parts + kPieceUnits + join;
       const std::int64_t cost =
           rounds * (units + kPieceUnits) + (pieces + blocks - 1) / blocks * of_parts;
       if (cost >= least) continue;
@@ -164,7 +166,7 @@ inline TileRounds choose_rounds(std::int64_t groups, std::int64_t units, std::in
 inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
                                  std::int64_t column_tiles, std::int64_t blocks) {
   PanelSchedule out;
-  const TileRounds rounds = choose_rounds(groups, units, column_tiles, blocks);
+  const TileRounds rounds = choose_rounds(tiling, groups, units, column_tiles, blocks);
   std::vector<PanelPiece> items;
   for (std::int64_t group = 0; group < groups; ++group) {
     const std::int64_t parts = group < rounds.whole_groups ? 1 : rounds.parts;

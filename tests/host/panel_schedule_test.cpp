@@ -92,8 +92,7 @@ TEST(PanelSchedule, EveryBlockHasTheSameWork) {
   }
 }
 
-// 74 groups times two tiles of columns are 16 more than 132 blocks: those are cut, so that no block
-// multiplies two of them whole.
+// 74 groups times two tiles of columns are 16 more than 132 blocks: only those are cut.
 TEST(PanelSchedule, TheLastRoundOfSeveralTilesOfColumnsIsShared) {
   constexpr int kUnits = 64;
   const PanelSchedule schedule = make_panel_schedule(
@@ -103,7 +102,23 @@ TEST(PanelSchedule, TheLastRoundOfSeveralTilesOfColumnsIsShared) {
     for (int p = schedule.piece_ptr[block]; p < schedule.piece_ptr[block + 1]; ++p)
       units += schedule.pieces[p].steps / kTiling.unit_steps;
     EXPECT_LE(units, kUnits + kUnits / 8);
+    EXPECT_LE(schedule.piece_ptr[block + 1] - schedule.piece_ptr[block], 2);
   }
+}
+
+// 14 groups times eight tiles fill 112 of 132 blocks once. Seven parts of each would fill six
+// rounds to 99 %, but they cost more to join than is gained.
+TEST(PanelSchedule, PanelsAreNotCutWherePartsCostMoreToJoinThanIsGained) {
+  const auto parts_with = [](int part_units) {
+    PanelTiling tiling = kTiling;
+    tiling.part_units = part_units;
+    return make_panel_schedule(tiling, 14 * tiling.warps, 148 * tiling.unit_steps,
+                               8 * tiling.tile_columns, 132)
+        .pieces.front()
+        .parts;
+  };
+  EXPECT_EQ(parts_with(0), 7);
+  EXPECT_EQ(parts_with(4), 1);
 }
 
 TEST(PanelSchedule, NoMoreBlocksThanTheirLeastUnitsAllow) {
