@@ -48,7 +48,8 @@ __device__ inline std::uint64_t wgmma_descriptor_advance(std::uint64_t descripto
   return descriptor + (bytes >> 4);
 }
 
-// d (+)= a * b, both given by descriptors; `accumulate` 0 overwrites d. kColumns: 64, 128 or 256.
+// d (+)= a * b, both given by descriptors; `accumulate` 0 overwrites d. kColumns: 16, 32, 64, 128 or
+// 256.
 template <class Input, Major kMajorB, int kColumns>
 __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,
                                 int accumulate) = delete;
@@ -110,6 +111,8 @@ __device__ void wgmma_mma_async_sp(float (&d)[kColumns / 2], std::uint64_t a, st
   SPMMBENCH_WGMMA(__nv_bfloat16, Major::k, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0, 0")  \
   SPMMBENCH_WGMMA(__nv_bfloat16, Major::mn, kColumns, "m64" n "k16", "bf16.bf16", kCount, A, B, P, ", 0, 1") \
   SPMMBENCH_WGMMA(Tf32, Major::k, kColumns, "m64" n "k8", "tf32.tf32", kCount, A, B, P, "")
+SPMMBENCH_WGMMA_N(16, "n16", 8, "%8", "%9", "%10")
+SPMMBENCH_WGMMA_N(32, "n32", 16, "%16", "%17", "%18")
 SPMMBENCH_WGMMA_N(64, "n64", 32, "%32", "%33", "%34")
 SPMMBENCH_WGMMA_N(128, "n128", 64, "%64", "%65", "%66")
 SPMMBENCH_WGMMA_N(256, "n256", 128, "%128", "%129", "%130")

@@ -1,0 +1,278 @@
+#pragma once
+// A tile of C, 64 rows times kTileN columns, by a cluster of CTAs: each multiplies a run of k, and
+// the sums are exchanged through distributed shared memory.
+//
+//   copying thread           ring of stages             four warps
+//   A: 64 rows x 64 of k ->  +-----------+-----------+
+//   B: 64 of k x kTileN  ->  | A         | B         |  wgmma, fp32 sums in registers
+//                            +-----------+-----------+
+//   then CTA i sends its sums of columns j to CTA j, which adds those of all CTAs in their order
+//   and stores them:
+//
+//   CTA 0  [sums of 0 | of 1 | of 2 | of 3]   inbox of CTA 0  [from 0][from 1][from 2][from 3]
+//   CTA 1  [sums of 0 | of 1 | of 2 | of 3]   inbox of CTA 1  [from 0][from 1][from 2][from 3]
+//   ...
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "common/mbarrier.cuh"
+#include "dense_cluster/choice.hpp"
+#include "gpu/element.cuh"
+#include "ptx/cluster.cuh"
+#include "ptx/cuda_ptx.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "ptx/keep.cuh"
+#include "ptx/wgmma.cuh"
+#include "spmmbench/device.hpp"
+
+namespace spmmbench::dense_cluster {
+
+inline constexpr int kMultiplyingThreads = 128;
+inline constexpr int kThreads = kMultiplyingThreads + 32;
+inline constexpr int kMostStages = 16;
+inline constexpr int kBarrierBytes = 1024;
+inline constexpr int kTileBytesA = kTileRows * kLineBytes;
+inline constexpr int kMmaK = 16;
+
+template <class T, Layout kLayout, int kTileColumns>
+struct Shape {
+  using Element = T;
+  static constexpr Layout kLayoutB = kLayout;
+  static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
+  static constexpr int kTileN = kTileColumns;
+  static constexpr int kTileBytesB = tile_bytes_b(kLayout, kTileN);
+  static constexpr int kStageBytes = stage_bytes(kLayout, kTileN);
+  static constexpr int kAccumulators = kTileN / 2;
+  // A thread's sums in twos: of neighbouring columns of a row.
+  static constexpr int kPairs = kAccumulators / 2;
+  static constexpr int kInboxBytes = kPairs * kMultiplyingThreads * int{sizeof(float2)};
+};
+
+struct Arguments {
+  int k_tiles;    // of 64
+  int row_tiles;  // of C
+  int cluster;    // CTAs
+  int stages;     // of a CTA's ring
+};
+
+// Neighbours of a row of C, of which the first has an even column.
+template <class T>
+struct alignas(2 * sizeof(T)) TwoOf {
+  T first, second;
+};
+
+// Stores two sums of a thread, as wgmma leaves them.
+template <class T, Layout kLayout>
+__device__ void store_pair(const DenseView& c, std::int64_t row, std::int64_t column, int pair,
+                           float2 sum) {
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  row += 16 * warp + lane / 4 + 8 * (pair % 2);
+  column += 8 * (pair / 2) + 2 * (lane % 4);
+  if (row >= c.rows || column >= c.cols) return;
+  const bool both = column + 1 < c.cols;
+  if constexpr (kLayout == Layout::row_major) {
+    T* const to = static_cast<T*>(c.data) + row * c.ld + column;
+    if (both) *reinterpret_cast<TwoOf<T>*>(to) = {from_float<T>(sum.x), from_float<T>(sum.y)};
+    else *to = from_float<T>(sum.x);
+  } else {
+    T* const to = static_cast<T*>(c.data) + column * c.ld + row;
+    *to = from_float<T>(sum.x);
+    if (both) to[c.ld] = from_float<T>(sum.y);
+  }
+}
+
+// What a thread sends of its sums at once: one pair or two.
+template <int kPairs>
+struct alignas(8 * kPairs) Parcel {
+  float2 pair[kPairs];
+};
+
+// Sends a thread's sums to the CTAs of the cluster: `parcels` to each.
+template <int kPairs, int kAccumulators>
+__device__ void send_sums(const float (&acc)[kAccumulators], char* inbox, std::uint64_t* received,
+                          int rank, int parcels) {
+  auto* const own = reinterpret_cast<Parcel<kPairs>*>(inbox) +
+                    rank * parcels * kMultiplyingThreads + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kAccumulators / (2 * kPairs); ++i) {
+    const auto to = static_cast<unsigned>(i / parcels);
+    float sums[2 * kPairs];
+#pragma unroll
+    for (int j = 0; j < 2 * kPairs; ++j) sums[j] = acc[2 * kPairs * i + j];
+    ptx::st_async(
+        reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kMultiplyingThreads, to)),
+        sums, ptx::map_to_cta(received, to));
+  }
+}
+
+// Adds what the CTAs have sent, in their order.
+template <class T, Layout kLayout, int kPairs>
+__device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t column,
+                              const char* inbox, int rank, int parcels, int cluster) {
+  const auto* const from = reinterpret_cast<const Parcel<kPairs>*>(inbox) + threadIdx.x;
+  for (int i = 0; i < parcels; ++i) {
+    Parcel<kPairs> parts[kMostCluster];
+#pragma unroll
+    for (int p = 0; p < kMostCluster; ++p)
+      if (p < cluster) parts[p] = from[(p * parcels + i) * kMultiplyingThreads];
+#pragma unroll
+    for (int j = 0; j < kPairs; ++j) {
+      float2 sum = parts[0].pair[j];
+#pragma unroll
+      for (int p = 1; p < kMostCluster; ++p)
+        if (p < cluster) {
+          sum.x += parts[p].pair[j].x;
+          sum.y += parts[p].pair[j].y;
+        }
+      store_pair<T, kLayout>(c, row, column, (rank * parcels + i) * kPairs + j, sum);
+    }
+  }
+}
+
+// Type and layout are tested outside of the loops over sums: `run` gets a zero of the type and the
+// layout as a constant.
+template <class Run>
+__device__ void visit_c(const DenseView& c, Run&& run) {
+  const auto with_layout = [&](auto zero) {
+    if (c.layout == Layout::row_major)
+      run(zero, std::integral_constant<Layout, Layout::row_major>{});
+    else
+      run(zero, std::integral_constant<Layout, Layout::col_major>{});
+  };
+  switch (c.type) {
+    case ElementType::f32: with_layout(float{}); break;
+    case ElementType::f16: with_layout(__half{}); break;
+    case ElementType::bf16: with_layout(__nv_bfloat16{}); break;
+  }
+}
+
+template <class S>
+__device__ void produce(const Arguments& args, const CUtensorMap& map_a, const CUtensorMap& map_b,
+                        char* stages, std::uint64_t* full, std::uint64_t* empty, int first,
+                        int count, int row, int column) {
+  const auto load_a = [&](int i, int stage) {
+    mbarrier::arrive_expect(full + stage, S::kStageBytes);
+    const std::int32_t from[2] = {(first + i) * kTileK, row};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, stages + stage * S::kStageBytes,
+                              &map_a, from, full + stage);
+  };
+  // No launch writes A: the ring is filled with it while the launch before ends.
+  const int ahead = min(count, args.stages);
+  for (int i = 0; i < ahead; ++i) load_a(i, i);
+  ptx::griddepcontrol_wait();
+  mbarrier::Cursor at;
+  for (int i = 0; i < count; ++i) {
+    if (i >= ahead) {
+      at.wait_empty(empty);
+      load_a(i, at.stage);
+    }
+    char* const tile = stages + at.stage * S::kStageBytes + kTileBytesA;
+    const int k = (first + i) * kTileK;
+    if constexpr (S::kLayoutB == Layout::col_major) {
+      const std::int32_t from[2] = {k, column};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
+                                full + at.stage);
+    } else {
+      constexpr int kPieceBytes = kTileK * kLineBytes;  // of 64 columns
+      for (int j = 0; j < S::kTileBytesB / kPieceBytes; ++j) {
+        const std::int32_t from[2] = {column + j * kTileK, k};
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + j * kPieceBytes,
+                                  &map_b, from, full + at.stage);
+      }
+    }
+    at.advance(args.stages);
+  }
+}
+
+template <class S>
+__device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], const char* stages,
+                         std::uint64_t* full, std::uint64_t* empty, int count) {
+  constexpr int kGroup = 8 * kLineBytes;
+  constexpr int kAdvanceB = S::kMajor == ptx::Major::k ? 2 * kMmaK : kMmaK * kLineBytes;
+  mbarrier::Cursor at;
+  int finished = -1;  // the stage before
+  for (int i = 0; i < count; ++i) {
+    at.wait_full(full);
+    const char* const stage = stages + at.stage * S::kStageBytes;
+    const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
+    const std::uint64_t b =
+        ptx::wgmma_descriptor(stage + kTileBytesA, kTileK * kLineBytes, kGroup);
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < kTileK / kMmaK; ++k)
+      ptx::wgmma_mma_async<typename S::Element, S::kMajor, S::kTileN>(
+          acc, ptx::wgmma_descriptor_advance(a, k * 2 * kMmaK),
+          ptx::wgmma_descriptor_advance(b, k * kAdvanceB), i > 0 || k > 0);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<1>();
+    if (finished >= 0 && threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty + finished);
+    finished = at.stage;
+    at.advance(args.stages);
+  }
+  ptx::wgmma_wait_group<0>();
+  ptx::keep_in_registers(acc);
+}
+
+template <class S>
+__global__ void __launch_bounds__(kThreads)
+    multiply_tiles(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_a,
+                   const __grid_constant__ CUtensorMap map_b,
+                   const __grid_constant__ DenseView c) {
+  extern __shared__ __align__(1024) char shared[];
+  auto* const full = reinterpret_cast<std::uint64_t*>(shared);
+  std::uint64_t* const empty = full + kMostStages;
+  std::uint64_t* const received = empty + kMostStages;
+  char* const stages = shared + kBarrierBytes;
+  char* const inbox = stages + args.stages * S::kStageBytes;
+  const int tile = static_cast<int>(blockIdx.x) / args.cluster;
+  const int rank = static_cast<int>(blockIdx.x) % args.cluster;
+  const int row = tile % args.row_tiles * kTileRows, column = tile / args.row_tiles * S::kTileN;
+  const int first = args.k_tiles * rank / args.cluster;
+  const int count = args.k_tiles * (rank + 1) / args.cluster - first;
+  if (threadIdx.x == 0) {
+    mbarrier::init(full, empty, args.stages, 1, kMultiplyingThreads / 32);
+    mbarrier::init(received, 1, 1);
+    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
+  }
+  __syncthreads();
+  ptx::griddepcontrol_launch_dependents();
+  if (threadIdx.x == 0) mbarrier::arrive_expect(received, S::kInboxBytes);
+  ptx::cluster_arrive();  // before others write here, the barrier must be ready
+  if (threadIdx.x >= kMultiplyingThreads) {
+    if (threadIdx.x == kMultiplyingThreads)
+      produce<S>(args, map_a, map_b, stages, full, empty, first, count, row, column);
+    __syncwarp();
+    ptx::cluster_wait();
+    return;
+  }
+  float acc[S::kAccumulators];
+  multiply<S>(args, acc, stages, full, empty, count);
+  ptx::cluster_wait();
+  if (args.cluster == 1) {
+    ptx::griddepcontrol_wait();  // the launch before may still read C
+    visit_c(c, [&](auto zero, auto layout) {
+#pragma unroll
+      for (int pair = 0; pair < S::kPairs; ++pair)
+        store_pair<decltype(zero), layout()>(c, row, column, pair,
+                                             {acc[2 * pair], acc[2 * pair + 1]});
+    });
+    return;
+  }
+  const int pairs = S::kPairs / args.cluster;  // that each CTA adds
+  if (pairs == 1) send_sums<1>(acc, inbox, received, rank, pairs);
+  else send_sums<2>(acc, inbox, received, rank, pairs / 2);
+  mbarrier::wait(received, 0);
+  ptx::griddepcontrol_wait();
+  visit_c(c, [&](auto zero, auto layout) {
+    using T = decltype(zero);
+    if (pairs == 1)
+      add_and_store<T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
+    else
+      add_and_store<T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
+  });
+}
+
+}  // namespace spmmbench::dense_cluster

@@ -1,0 +1,213 @@
+// dense_cluster: A with its zeros stored, for layers so small that a product takes little longer
+// than a launch. K is split over a cluster of CTAs, so that all multiprocessors have a share, and
+// the sums are joined through distributed shared memory.
+//
+// docs/kernels/dense_cluster.md has the pictures.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/dense_copy.hpp"
+#include "common/dependent_launch.hpp"
+#include "dense_cluster/multiply.cuh"
+#include "gpu/cuda_check.hpp"
+#include "gpu/tensor_map.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+namespace cluster = dense_cluster;
+
+const auto kTileN =
+    auto_choice_option<int>("tile_n", {"16", "32", "64", "128"}, "columns of C of a cluster");
+const auto kClusterCtas =
+    auto_choice_option<int>("cluster", {"1", "2", "4", "8"}, "CTAs that share K");
+
+// ---- Variants ----------------------------------------------------------------------------------
+
+struct Variant {
+  ElementType type;
+  Layout layout_b;
+  int tile_columns;
+  int stage_bytes, inbox_bytes;
+  void (*multiply)(cluster::Arguments, CUtensorMap, CUtensorMap, DenseView);
+};
+
+template <class T, Layout kLayout, int kColumns>
+Variant variant(ElementType type) {
+  using Shape = cluster::Shape<T, kLayout, kColumns>;
+  return {type,
+          kLayout,
+          kColumns,
+          Shape::kStageBytes,
+          Shape::kInboxBytes,
+          cluster::multiply_tiles<Shape>};
+}
+
+template <class T, int kColumns>
+void add_layouts(std::vector<Variant>& out, ElementType type) {
+  out.push_back(variant<T, Layout::row_major, kColumns>(type));
+  out.push_back(variant<T, Layout::col_major, kColumns>(type));
+}
+template <class T>
+void add_variants(std::vector<Variant>& out, ElementType type) {
+  add_layouts<T, 16>(out, type);
+  add_layouts<T, 32>(out, type);
+  add_layouts<T, 64>(out, type);
+  add_layouts<T, 128>(out, type);
+}
+
+const Variant& variant_of(const Problem& problem, int tile_columns) {
+  static const std::vector<Variant> all = [] {
+    std::vector<Variant> out;
+    add_variants<__half>(out, ElementType::f16);
+    add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    return out;
+  }();
+  return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {
+    return v.type == storage_type(problem.precision) && v.layout_b == problem.layout &&
+           v.tile_columns == tile_columns;
+  });
+}
+
+// ---- Plan --------------------------------------------------------------------------------------
+
+// A with its zeros, without memory.
+DenseView dense_a(const SparseOperand& a) {
+  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
+}
+
+// With at most half of a multiprocessor's shared memory a CTA of the next launch finds room before
+// this one ends, and copies its share of A meanwhile.
+constexpr int kSharedBytes = 113 * 1024;
+
+class DenseClusterPlan final : public Plan {
+ public:
+  DenseClusterPlan(const Problem& problem, const DenseView& a, Device& device)
+      : split_(cluster::choose_split(problem.m(), problem.k(), problem.n, problem.layout,
+                                     device.info().sm_count, kTileN(problem.options),
+                                     kClusterCtas(problem.options))),
+        variant_(variant_of(problem, split_.tile_columns)) {
+    report_.device_bytes = a.bytes();
+    if (problem.m() == 0 || problem.k() == 0 || problem.n == 0) return;
+    const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
+    const std::int64_t row_tiles = cluster::tiles_of(problem.m(), cluster::kTileRows);
+    const std::int64_t column_tiles = cluster::tiles_of(problem.n, variant_.tile_columns);
+    const int room = kSharedBytes - cluster::kBarrierBytes - variant_.inbox_bytes;
+    arguments_ = {.k_tiles = static_cast<int>(k_tiles),
+                  .row_tiles = static_cast<int>(row_tiles),
+                  .cluster = split_.cluster,
+                  .stages = static_cast<int>(std::min<std::int64_t>(
+                      {cluster::tiles_of(k_tiles, split_.cluster), room / variant_.stage_bytes,
+                       cluster::kMostStages}))};
+    shared_bytes_ = cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes +
+                    variant_.inbox_bytes;
+    blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
+    SPMMBENCH_CUDA(cudaFuncSetAttribute(
+        variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));
+    map_a_ = make_tensor_map(a, cluster::kTileRows, cluster::kTileK,
+                             {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    report_.params = {{"tile_n", std::to_string(variant_.tile_columns)},
+                      {"cluster", std::to_string(split_.cluster)}};
+    report_.issued_flops = 2.0 * static_cast<double>(row_tiles * cluster::kTileRows) *
+                           static_cast<double>(k_tiles * cluster::kTileK) *
+                           static_cast<double>(column_tiles * variant_.tile_columns);
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (blocks_ == 0) {  // A has no columns, or C no elements
+      SPMMBENCH_CUDA(
+          cudaMemsetAsync(c.data, 0, c.bytes(), static_cast<cudaStream_t>(stream.handle)));
+      return;
+    }
+    if (b.data != b_.data || b.ld != b_.ld) {
+      const auto lines = static_cast<std::uint32_t>(
+          b.layout == Layout::col_major ? variant_.tile_columns : cluster::kTileK);
+      map_b_ = make_tensor_map(b, lines, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      b_ = b;
+    }
+    launch_dependent_clusters(variant_.multiply, static_cast<unsigned>(split_.cluster),
+                              dim3(blocks_), dim3(cluster::kThreads), shared_bytes_, stream,
+                              arguments_, map_a_, map_b_, c);
+  }
+
+  PlanReport report() const override { return report_; }
+
+ private:
+  cluster::Split split_;
+  const Variant& variant_;
+  cluster::Arguments arguments_{};
+  unsigned blocks_ = 0;
+  int shared_bytes_ = 0;
+  PlanReport report_;
+  CUtensorMap map_a_{}, map_b_{};
+  DenseView b_;  // of map_b_
+};
+
+class DenseClusterPrepared final : public Prepared {
+ public:
+  DenseClusterPrepared(const SparseOperand& a, const Options& options, Device& device,
+                       StageTimer& stages)
+      : a_(a), options_(options), device_(device), view_(dense_a(a)) {
+    const auto timed = stages.scope("upload");
+    memory_ = upload_dense(*a.a, view_, device);
+    view_.data = memory_.data();
+  }
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
+    return std::make_unique<DenseClusterPlan>(Problem{a_, shape, options_}, view_, device_);
+  }
+
+ private:
+  SparseOperand a_;
+  Options options_;
+  Device& device_;
+  DenseView view_;
+  Buffer memory_;
+};
+
+// ---- Kernel ------------------------------------------------------------------------------------
+
+class DenseCluster final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    const std::size_t bytes = dense_a(problem).bytes();
+    if (bytes > device.memory_bytes / 4)
+      return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
+                                     static_cast<double>(bytes) * 1e-9));
+    const auto csr_bytes =
+        static_cast<std::size_t>(problem.nnz()) * (4 + bytes_of(storage_type(problem.precision))) +
+        problem.a->row_ptr.size() * sizeof(std::int64_t);
+    return Support::yes(bytes + csr_bytes);
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<DenseClusterPrepared>(a, options, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "dense_cluster",
+      .summary = "small layers: A with its zeros stored, K split over a cluster of CTAs",
+      .source = "spmmbench",
+      .min_compute_capability = 90,
+      .exact_architecture = true,
+      .precisions = {Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_tensor_core,
+      .options = {kTileN, kClusterCtas},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(DenseCluster);
+
+}  // namespace
+}  // namespace spmmbench
