@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "window_parts", "nonzeros",
          "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
          "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
-         "packed", "packed_spill"]  # fmt: skip
+         "packed", "packed_spill", "cluster_us"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
@@ -44,12 +44,13 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
+    "dense_cluster": {"launch", "cluster_us", "dense_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
 }
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
 IDEAL = {"block_spill"}
 SIZES = {"constant", "nonzeros", "rows"}
-PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "rsh": set(PREPARE_TERMS) - {"entries"},
+PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "dense_cluster": SIZES | {"entries"}, "rsh": set(PREPARE_TERMS) - {"entries"},
                     "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
@@ -193,6 +194,24 @@ def dense_depth(f, tiles_of_c, device):
     return math.ceil(tiles_of_c / device["sms"]) * columns / 1000
 
 
+def cluster_us(rows, cols, n, sms):
+    """choose_split of src/select/dense_split.hpp, row-major but at N = 1, where the layouts are the same."""
+    best, row_major = math.inf, n > 1
+    for columns in (16, 32, 64, 128):
+        sums = 4 * 64 * columns
+        for cluster in (1, 2, 4, 8):
+            if cluster > min(columns // 4, max(1, math.ceil(cols / 64))):
+                continue
+            ctas = math.ceil(rows / 64) * math.ceil(n / columns) * cluster
+            per_sm = max(1.0, ctas / sms)
+            k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
+            copied = k_tiles * 128 * (64 + (max(64, columns) if row_major else columns))
+            exchange = 0.32 + per_sm * sums / 29e3 if cluster > 1 else 0
+            short = ctas * k_tiles / 300 if row_major and 2 * n < 32 else 0
+            best = min(best, 1.3 + per_sm * (copied / 132e3 + sums / 37e3) + exchange + ctas * copied / 19.6e6 + short)
+    return best
+
+
 def terms_of(case):
     """The terms of src/select/predict.cpp, in the order of TERMS."""
     f, device, n = case.features, case.device, case.n
@@ -246,6 +265,7 @@ def terms_of(case):
         "slot_passes": passes,
         "packed": packed / memory,
         "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
+        "cluster_us": cluster_us(rows, cols, n, sms),
     }
     return [terms[name] for name in TERMS]
 

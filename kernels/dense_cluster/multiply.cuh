@@ -19,13 +19,13 @@
 #include <type_traits>
 
 #include "common/mbarrier.cuh"
-#include "dense_cluster/choice.hpp"
 #include "gpu/element.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
 #include "ptx/wgmma.cuh"
+#include "select/dense_split.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::dense_cluster {

@@ -9,6 +9,7 @@
 
 #include "format/slot_streams.hpp"
 #include "select/coefficients.hpp"
+#include "select/dense_split.hpp"
 #include "select/window_cost.hpp"
 #include "spmmbench/device.hpp"
 
@@ -188,6 +189,12 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.slot_passes = passes;
   t.packed = packed_bytes / memory;
   t.packed_spill = spill(packed_bytes);
+  t.cluster_us =
+      dense_cluster::choose_split(static_cast<std::int64_t>(f.rows),
+                                  static_cast<std::int64_t>(f.cols), n,
+                                  n > 1 ? Layout::row_major : Layout::col_major,
+                                  static_cast<int>(device.sm_count))
+          .us;
   return t;
 }
 

@@ -49,6 +49,7 @@ struct Terms {
   double slot_passes = 0;   // how often gather_mma reads A
   double packed = 0;        // two of every four entries with their indices, from memory
   double packed_spill = 0;  // the part of these that the L2 cache cannot hold
+  double cluster_us = 0;    // what dense_cluster expects of its division of the product
 };
 
 Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,

@@ -1,6 +1,6 @@
 #pragma once
-// How dense_cluster divides a product, and how long that is expected to take. Also read by auto's
-// predictions (src/select).
+// How the kernel dense_cluster divides a product, and how long that is expected to take. The kernel
+// and auto's predictions use the same.
 
 #include <algorithm>
 #include <cstdint>
@@ -46,17 +46,23 @@ inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout
   constexpr double kCopyBytesPerUs = 132e3;       // of one CTA, from the L2 cache
   constexpr double kAllCopiesBytesPerUs = 19.6e6;  // of all of them
   constexpr double kStoreBytesPerUs = 37e3;       // of one CTA's sums
+  // Copies of row-major B whose lines are shorter than a sector of the L2 cache: all CTAs read the
+  // same few sectors.
+  constexpr double kSectorBytes = 32, kShortCopiesPerUs = 300;
   constexpr double kExchangeUs = 0.32, kExchangeBytesPerUs = 29e3;  // of one CTA's sums
   const double ctas = static_cast<double>(tiles_of(m, kTileRows) *
                                           tiles_of(n, split.tile_columns) * split.cluster);
   const double per_sm = std::max(1.0, ctas / sm_count);
-  const double copied = static_cast<double>(tiles_of(tiles_of(k, kTileK), split.cluster) *
-                                            stage_bytes(layout, split.tile_columns));
+  const auto k_tiles = static_cast<double>(tiles_of(tiles_of(k, kTileK), split.cluster));
+  const double copied = k_tiles * stage_bytes(layout, split.tile_columns);
   const double sums = 4.0 * kTileRows * split.tile_columns;
   const double exchange =
       split.cluster > 1 ? kExchangeUs + per_sm * sums / kExchangeBytesPerUs : 0;
-  return kLaunchUs + per_sm * (copied / kCopyBytesPerUs + sums / kStoreBytesPerUs) + exchange +
-         ctas * copied / kAllCopiesBytesPerUs;
+  double us = kLaunchUs + per_sm * (copied / kCopyBytesPerUs + sums / kStoreBytesPerUs) +
+              exchange + ctas * copied / kAllCopiesBytesPerUs;
+  if (layout == Layout::row_major && 2.0 * static_cast<double>(n) < kSectorBytes)
+    us += ctas * k_tiles / kShortCopiesPerUs;
+  return us;
 }
 
 // The fastest division. What is wanted is taken as far as the matrix allows.
