@@ -81,9 +81,9 @@ DenseView dense_a(const SparseOperand& a) {
   return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
 }
 
-// With at most half of a multiprocessor's shared memory a CTA of the next launch finds room before
-// this one ends, and copies its share of A meanwhile.
-constexpr int kSharedBytes = 113 * 1024;
+// Shared memory of a CTA, of a multiprocessor's 228 KB less 1 KB that each CTA costs (CUDA C
+// Programming Guide).
+constexpr int kWholeSm = 227 * 1024, kHalfSm = 113 * 1024;
 
 class DenseClusterPlan final : public Plan {
  public:
@@ -97,7 +97,8 @@ class DenseClusterPlan final : public Plan {
     const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
     const std::int64_t row_tiles = cluster::tiles_of(problem.m(), cluster::kTileRows);
     const std::int64_t column_tiles = cluster::tiles_of(problem.n, variant_.tile_columns);
-    const int room = kSharedBytes - cluster::kBarrierBytes - variant_.inbox_bytes;
+    const int room = (split_.whole_sm ? kWholeSm : kHalfSm) - cluster::kBarrierBytes -
+                     variant_.inbox_bytes;
     arguments_ = {.k_tiles = static_cast<int>(k_tiles),
                   .row_tiles = static_cast<int>(row_tiles),
                   .cluster = split_.cluster,
@@ -106,6 +107,7 @@ class DenseClusterPlan final : public Plan {
                        cluster::kMostStages}))};
     shared_bytes_ = cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes +
                     variant_.inbox_bytes;
+    if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kHalfSm + 1024);  // no room for two
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));

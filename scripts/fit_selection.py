@@ -206,9 +206,11 @@ def cluster_us(rows, cols, n, sms):
             per_sm = max(1.0, ctas / sms)
             k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
             copied = k_tiles * 128 * (64 + (max(64, columns) if row_major else columns))
-            exchange = 0.32 + per_sm * sums / 29e3 if cluster > 1 else 0
-            short = ctas * k_tiles / 300 if row_major and 2 * n < 32 else 0
-            best = min(best, 1.3 + per_sm * (copied / 132e3 + sums / 37e3) + exchange + ctas * copied / 19.6e6 + short)
+            whole_sm = ctas <= sms * (1 if cluster == 2 else 0.73 if cluster == 8 else 0.85)
+            us = 1.12 + per_sm * (copied / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
+            us += 0.23 + per_sm * sums / 39.4e3 if cluster > 1 else 0
+            us += ctas * k_tiles / 300 if row_major and 2 * n < 32 else 0
+            best = min(best, us)
     return best
 
 

@@ -35,31 +35,47 @@ constexpr std::int64_t tiles_of(std::int64_t extent, int tile) {
 struct Split {
   int tile_columns = 0;
   int cluster = 0;  // CTAs that share K
+  // One CTA has a whole multiprocessor; else two share it, and those of the next launch begin to
+  // copy A before this one ends.
+  bool whole_sm = false;
   double us = std::numeric_limits<double>::infinity();
 };
 
-// The time of a division, fitted to those of ten layers of 256 to 3584 rows on an H200
-// (docs/log/dense-cluster.md).
+inline double ctas_of(std::int64_t m, std::int64_t n, const Split& split) {
+  return static_cast<double>(tiles_of(m, kTileRows) * tiles_of(n, split.tile_columns) *
+                             split.cluster);
+}
+
+// Whether so many CTAs have a multiprocessor each and are done soonest so. Clusters of more than
+// two do not find room on all multiprocessors, and without a cluster sharing pays before all are
+// taken (measured: docs/log/dense-cluster.md).
+inline bool takes_whole_sm(double ctas, int cluster, int sm_count) {
+  const double share = cluster == 2 ? 1 : cluster == 8 ? 0.73 : 0.85;
+  return ctas <= share * sm_count;
+}
+
+// The time of a division, fitted to those of four layers of 256 to 2048 rows at N = 16 to 256 on an
+// H200 (docs/log/dense-cluster.md).
 inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           const Split& split, int sm_count) {
-  constexpr double kLaunchUs = 1.3;
-  constexpr double kCopyBytesPerUs = 132e3;       // of one CTA, from the L2 cache
-  constexpr double kAllCopiesBytesPerUs = 19.6e6;  // of all of them
-  constexpr double kStoreBytesPerUs = 37e3;       // of one CTA's sums
+  constexpr double kLaunchUs = 1.12;
+  constexpr double kSharedSmUs = 0.45;             // where CTAs share multiprocessors
+  constexpr double kCopyBytesPerUs = 173e3;        // of one CTA, from the L2 cache
+  constexpr double kAllCopiesBytesPerUs = 16.9e6;  // of all of them
+  constexpr double kStoreBytesPerUs = 31.6e3;      // of one CTA's sums
+  constexpr double kExchangeUs = 0.23, kExchangeBytesPerUs = 39.4e3;  // of one CTA's sums
   // Copies of row-major B whose lines are shorter than a sector of the L2 cache: all CTAs read the
   // same few sectors.
   constexpr double kSectorBytes = 32, kShortCopiesPerUs = 300;
-  constexpr double kExchangeUs = 0.32, kExchangeBytesPerUs = 29e3;  // of one CTA's sums
-  const double ctas = static_cast<double>(tiles_of(m, kTileRows) *
-                                          tiles_of(n, split.tile_columns) * split.cluster);
+  const double ctas = ctas_of(m, n, split);
   const double per_sm = std::max(1.0, ctas / sm_count);
   const auto k_tiles = static_cast<double>(tiles_of(tiles_of(k, kTileK), split.cluster));
   const double copied = k_tiles * stage_bytes(layout, split.tile_columns);
   const double sums = 4.0 * kTileRows * split.tile_columns;
-  const double exchange =
-      split.cluster > 1 ? kExchangeUs + per_sm * sums / kExchangeBytesPerUs : 0;
   double us = kLaunchUs + per_sm * (copied / kCopyBytesPerUs + sums / kStoreBytesPerUs) +
-              exchange + ctas * copied / kAllCopiesBytesPerUs;
+              ctas * copied / kAllCopiesBytesPerUs;
+  if (!split.whole_sm) us += kSharedSmUs;
+  if (split.cluster > 1) us += kExchangeUs + per_sm * sums / kExchangeBytesPerUs;
   if (layout == Layout::row_major && 2.0 * static_cast<double>(n) < kSectorBytes)
     us += ctas * k_tiles / kShortCopiesPerUs;
   return us;
@@ -78,7 +94,8 @@ inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout
     while (2 * most <= limit) most *= 2;
     for (int ctas = 1; ctas <= most; ctas *= 2) {
       if (cluster && ctas != std::min(*cluster, most)) continue;
-      Split split{columns, ctas, 0};
+      Split split{columns, ctas, false, 0};
+      split.whole_sm = takes_whole_sm(ctas_of(m, n, split), ctas, sm_count);
       split.us = expected_us(m, k, n, layout, split, sm_count);
       if (split.us < best.us) best = split;
     }
