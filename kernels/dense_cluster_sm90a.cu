@@ -81,9 +81,10 @@ DenseView dense_a(const SparseOperand& a) {
   return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
 }
 
-// Shared memory of a CTA, of a multiprocessor's 228 KB less 1 KB that each CTA costs (CUDA C
-// Programming Guide).
+// Shared memory of a CTA that has a multiprocessor to itself, and of one of two. A multiprocessor
+// has 228 KB, of which each CTA costs 1 KB (CUDA C Programming Guide).
 constexpr int kWholeSm = 227 * 1024, kHalfSm = 113 * 1024;
+constexpr int kMoreThanHalf = kHalfSm + 1024;
 
 class DenseClusterPlan final : public Plan {
  public:
@@ -97,17 +98,17 @@ class DenseClusterPlan final : public Plan {
     const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
     const std::int64_t row_tiles = cluster::tiles_of(problem.m(), cluster::kTileRows);
     const std::int64_t column_tiles = cluster::tiles_of(problem.n, variant_.tile_columns);
-    const int room = (split_.whole_sm ? kWholeSm : kHalfSm) - cluster::kBarrierBytes -
-                     variant_.inbox_bytes;
+    const int room =
+        (split_.whole_sm ? kWholeSm : kHalfSm) - cluster::kBarrierBytes - variant_.inbox_bytes;
     arguments_ = {.k_tiles = static_cast<int>(k_tiles),
                   .row_tiles = static_cast<int>(row_tiles),
                   .cluster = split_.cluster,
-                  .stages = static_cast<int>(std::min<std::int64_t>(
-                      {cluster::tiles_of(k_tiles, split_.cluster), room / variant_.stage_bytes,
-                       cluster::kMostStages}))};
-    shared_bytes_ = cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes +
-                    variant_.inbox_bytes;
-    if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kHalfSm + 1024);  // no room for two
+                  .stages = static_cast<int>(
+                      std::min<std::int64_t>({cluster::tiles_of(k_tiles, split_.cluster),
+                                              room / variant_.stage_bytes, cluster::kMostStages}))};
+    shared_bytes_ =
+        cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes + variant_.inbox_bytes;
+    if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kMoreThanHalf);
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));

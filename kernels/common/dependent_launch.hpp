@@ -5,29 +5,32 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <span>
+#include <utility>
 
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
 
-// `cluster`: consecutive CTAs of the grid that form a cluster.
+inline cudaLaunchAttribute overlap_attribute() {
+  cudaLaunchAttribute out{};
+  out.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  out.val.programmaticStreamSerializationAllowed = 1;
+  return out;
+}
+
 template <class... Parameters, class... Values>
-void launch_dependent_clusters(void (*kernel)(Parameters...), unsigned cluster, dim3 grid,
-                               dim3 block, std::size_t shared_bytes, Stream stream,
-                               Values&&... values) {
-  cudaLaunchAttribute attributes[2]{};
-  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[0].val.programmaticStreamSerializationAllowed = 1;
-  attributes[1].id = cudaLaunchAttributeClusterDimension;
-  attributes[1].val.clusterDim = {cluster, 1, 1};
+void launch_with(std::span<cudaLaunchAttribute> attributes, void (*kernel)(Parameters...),
+                 dim3 grid, dim3 block, std::size_t shared_bytes, Stream stream,
+                 Values&&... values) {
   cudaLaunchConfig_t config{};
   config.gridDim = grid;
   config.blockDim = block;
   config.dynamicSmemBytes = shared_bytes;
   config.stream = static_cast<cudaStream_t>(stream.handle);
-  config.attrs = attributes;
-  config.numAttrs = 2;
+  config.attrs = attributes.data();
+  config.numAttrs = static_cast<unsigned>(attributes.size());
   SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, Parameters(values)...));
   SPMMBENCH_CUDA_LAUNCHED();
 }
@@ -35,18 +38,21 @@ void launch_dependent_clusters(void (*kernel)(Parameters...), unsigned cluster, 
 template <class... Parameters, class... Values>
 void launch_dependent(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                       std::size_t shared_bytes, Stream stream, bool overlap, Values&&... values) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = static_cast<cudaStream_t>(stream.handle);
-  config.attrs = &attribute;
-  config.numAttrs = overlap ? 1 : 0;
-  SPMMBENCH_CUDA(cudaLaunchKernelEx(&config, kernel, Parameters(values)...));
-  SPMMBENCH_CUDA_LAUNCHED();
+  cudaLaunchAttribute attribute = overlap_attribute();
+  launch_with({&attribute, overlap ? 1U : 0U}, kernel, grid, block, shared_bytes, stream,
+              std::forward<Values>(values)...);
+}
+
+// `cluster`: so many consecutive CTAs of the grid form one.
+template <class... Parameters, class... Values>
+void launch_dependent_clusters(void (*kernel)(Parameters...), unsigned cluster, dim3 grid,
+                               dim3 block, std::size_t shared_bytes, Stream stream,
+                               Values&&... values) {
+  cudaLaunchAttribute attributes[] = {overlap_attribute(), {}};
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {cluster, 1, 1};
+  launch_with(attributes, kernel, grid, block, shared_bytes, stream,
+              std::forward<Values>(values)...);
 }
 
 }  // namespace spmmbench

@@ -94,8 +94,8 @@ struct alignas(8 * kPairs) Parcel {
 template <int kPairs, int kAccumulators>
 __device__ void send_sums(const float (&acc)[kAccumulators], char* inbox, std::uint64_t* received,
                           int rank, int parcels) {
-  auto* const own = reinterpret_cast<Parcel<kPairs>*>(inbox) +
-                    rank * parcels * kMultiplyingThreads + threadIdx.x;
+  auto* const own =
+      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kMultiplyingThreads + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < kAccumulators / (2 * kPairs); ++i) {
     const auto to = static_cast<unsigned>(i / parcels);
@@ -139,8 +139,7 @@ __device__ void visit_c(const DenseView& c, Run&& run) {
   const auto with_layout = [&](auto zero) {
     if (c.layout == Layout::row_major)
       run(zero, std::integral_constant<Layout, Layout::row_major>{});
-    else
-      run(zero, std::integral_constant<Layout, Layout::col_major>{});
+    else run(zero, std::integral_constant<Layout, Layout::col_major>{});
   };
   switch (c.type) {
     case ElementType::f32: with_layout(float{}); break;
@@ -156,8 +155,8 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_a, const C
   const auto load_a = [&](int i, int stage) {
     mbarrier::arrive_expect(full + stage, S::kStageBytes);
     const std::int32_t from[2] = {(first + i) * kTileK, row};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, stages + stage * S::kStageBytes,
-                              &map_a, from, full + stage);
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                              stages + stage * S::kStageBytes, &map_a, from, full + stage);
   };
   // No launch writes A: the ring is filled with it while the launch before ends.
   const int ahead = min(count, args.stages);
@@ -198,8 +197,7 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
     at.wait_full(full);
     const char* const stage = stages + at.stage * S::kStageBytes;
     const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
-    const std::uint64_t b =
-        ptx::wgmma_descriptor(stage + kTileBytesA, kTileK * kLineBytes, kGroup);
+    const std::uint64_t b = ptx::wgmma_descriptor(stage + kTileBytesA, kTileK * kLineBytes, kGroup);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kTileK / kMmaK; ++k)
@@ -218,9 +216,9 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
 
 template <class S>
 __global__ void __launch_bounds__(kThreads)
-    multiply_tiles(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_a,
-                   const __grid_constant__ CUtensorMap map_b,
-                   const __grid_constant__ DenseView c) {
+    multiply_tiles(const __grid_constant__ Arguments args,
+                   const __grid_constant__ CUtensorMap map_a,
+                   const __grid_constant__ CUtensorMap map_b, const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
   auto* const full = reinterpret_cast<std::uint64_t*>(shared);
   std::uint64_t* const empty = full + kMostStages;
@@ -268,10 +266,8 @@ __global__ void __launch_bounds__(kThreads)
   ptx::griddepcontrol_wait();
   visit_c(c, [&](auto zero, auto layout) {
     using T = decltype(zero);
-    if (pairs == 1)
-      add_and_store<T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
-    else
-      add_and_store<T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
+    if (pairs == 1) add_and_store<T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
+    else add_and_store<T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
   });
 }
 

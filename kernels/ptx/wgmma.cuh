@@ -48,7 +48,7 @@ __device__ inline std::uint64_t wgmma_descriptor_advance(std::uint64_t descripto
   return descriptor + (bytes >> 4);
 }
 
-// d (+)= a * b, both given by descriptors; `accumulate` 0 overwrites d. kColumns: 16, 32, 64, 128 or
+// d (+)= a * b, both given by descriptors; `accumulate` 0 overwrites d. kColumns: 16, 32, 64, 128,
 // 256.
 template <class Input, Major kMajorB, int kColumns>
 __device__ void wgmma_mma_async(float (&d)[kColumns / 2], std::uint64_t a, std::uint64_t b,

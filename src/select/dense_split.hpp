@@ -11,8 +11,8 @@
 
 namespace spmmbench::dense_cluster {
 
-inline constexpr int kTileRows = 64;   // of C
-inline constexpr int kTileK = 64;      // 16-bit values in a line of 128 bytes, in its swizzle
+inline constexpr int kTileRows = 64;  // of C
+inline constexpr int kTileK = 64;     // 16-bit values in a line of 128 bytes, in its swizzle
 inline constexpr int kLineBytes = 128;
 inline constexpr int kMostCluster = 8;  // that every device of compute capability 9.0 takes
 inline constexpr int kTileWidths[] = {16, 32, 64, 128};
@@ -88,8 +88,7 @@ inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout
   Split best;
   for (const int columns : kTileWidths) {
     if (tile_columns && columns != *tile_columns) continue;
-    const std::int64_t limit =
-        std::min<std::int64_t>(most_cluster(columns), tiles_of(k, kTileK));
+    const std::int64_t limit = std::min<std::int64_t>(most_cluster(columns), tiles_of(k, kTileK));
     int most = 1;
     while (2 * most <= limit) most *= 2;
     for (int ctas = 1; ctas <= most; ctas *= 2) {

@@ -189,12 +189,11 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.slot_passes = passes;
   t.packed = packed_bytes / memory;
   t.packed_spill = spill(packed_bytes);
-  t.cluster_us =
-      dense_cluster::choose_split(static_cast<std::int64_t>(f.rows),
-                                  static_cast<std::int64_t>(f.cols), n,
-                                  n > 1 ? Layout::row_major : Layout::col_major,
-                                  static_cast<int>(device.sm_count))
-          .us;
+  t.cluster_us = dense_cluster::choose_split(static_cast<std::int64_t>(f.rows),
+                                             static_cast<std::int64_t>(f.cols), n,
+                                             n > 1 ? Layout::row_major : Layout::col_major,
+                                             static_cast<int>(device.sm_count))
+                     .us;
   return t;
 }
 
