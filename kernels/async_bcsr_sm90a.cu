@@ -16,6 +16,7 @@
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/kernel.cuh"
 #include "async_bcsr/work.hpp"
+#include "common/shared_limit.hpp"
 #include "common/upload_values.hpp"
 #include "format/bcsr.hpp"
 #include "format/bcsr_groups.hpp"
@@ -103,9 +104,7 @@ class AsyncBcsrPlan final : public Plan {
         std::min(bcsr::kUsualStages, variant_.max_stages(device.info().shared_per_block)));
 
     shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        shared_bytes_));
+    allow_shared_bytes(variant_.kernel, shared_bytes_);
 
     std::vector<bcsr::Work> work;
     std::vector<std::int32_t> work_ptr;

@@ -40,7 +40,7 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 // Best first. Some may name kernels that this program was built without.
 std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperand& a,
                               const Shape& shape, const DeviceModel& model, std::int64_t calls) {
-  std::vector<Candidate> out = predict(features, shape.n, a.precision, model);
+  std::vector<Candidate> out = predict(features, shape.n, shape.layout, a.precision, model);
   const auto cost = [calls](const Candidate& candidate) {
     return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };

@@ -12,6 +12,7 @@
 
 #include "common/dense_copy.hpp"
 #include "common/dependent_launch.hpp"
+#include "common/shared_limit.hpp"
 #include "dense_cluster/multiply.cuh"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
@@ -48,24 +49,17 @@ Variant variant(ElementType type) {
           cluster::multiply_tiles<Shape>};
 }
 
-template <class T, int kColumns>
-void add_layouts(std::vector<Variant>& out, ElementType type) {
-  out.push_back(variant<T, Layout::row_major, kColumns>(type));
-  out.push_back(variant<T, Layout::col_major, kColumns>(type));
-}
-template <class T>
+template <class T, int... kColumns>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  add_layouts<T, 16>(out, type);
-  add_layouts<T, 32>(out, type);
-  add_layouts<T, 64>(out, type);
-  add_layouts<T, 128>(out, type);
+  (out.push_back(variant<T, Layout::row_major, kColumns>(type)), ...);
+  (out.push_back(variant<T, Layout::col_major, kColumns>(type)), ...);
 }
 
 const Variant& variant_of(const Problem& problem, int tile_columns) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
-    add_variants<__half>(out, ElementType::f16);
-    add_variants<__nv_bfloat16>(out, ElementType::bf16);
+    add_variants<__half, 16, 32, 64, 128>(out, ElementType::f16);
+    add_variants<__nv_bfloat16, 16, 32, 64, 128>(out, ElementType::bf16);
     return out;
   }();
   return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {
@@ -110,8 +104,7 @@ class DenseClusterPlan final : public Plan {
         cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes + variant_.inbox_bytes;
     if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kMoreThanHalf);
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
-    SPMMBENCH_CUDA(cudaFuncSetAttribute(
-        variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));
+    allow_shared_bytes(variant_.multiply, shared_bytes_);
     map_a_ = make_tensor_map(a, cluster::kTileRows, cluster::kTileK,
                              {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     report_.params = {{"tile_n", std::to_string(variant_.tile_columns)},

@@ -78,7 +78,7 @@ NEAR, FAR_WEIGHT = 2, 0.3
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 DIGITS = 6  # significant ones that are kept of what was recorded
 
-Case = collections.namedtuple("Case", "matrix n precision features device times prepare_ms")
+Case = collections.namedtuple("Case", "matrix n precision layout features device times prepare_ms")
 
 
 def rounded(values):
@@ -106,19 +106,20 @@ def is_candidate(kernel, precision, n):
 
 
 def read_runs(path):
-    """(matrix, n, precision) -> {kernel: (us, ms)}; matrix -> features; the device, if the file says it."""
+    """(matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; the device, if the file says it."""
     times, features, device = collections.defaultdict(dict), {}, None
     if path.suffix == ".csv":
         with path.open() as file:
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
             if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"], int(row["n"])):
-                times[row["matrix"], int(row["n"]), row["precision"]][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
+                key = row["matrix"], int(row["n"]), row["precision"], row.get("layout", "row")
+                times[key][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
         return times, features, device
     document = json.loads(path.read_text())
     if "cases" in document:  # written by --write
         for c in document["cases"]:
-            times[c["matrix"], c["n"], c["precision"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()}
+            times[c["matrix"], c["n"], c["precision"], c["layout"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()}
         return times, document["matrices"], document["device"]
     for row in document["rows"]:
         if row["status"] != "ok" or row["reorder"] != "none" or row["c_type"] != "fp32":
@@ -128,7 +129,7 @@ def read_runs(path):
             features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
         elif is_candidate(row["kernel"], row["precision"], row["n"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
-            times[matrix, row["n"], row["precision"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
+            times[matrix, row["n"], row["precision"], row["layout"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
     return times, features, device_of(document["context"])
 
 
@@ -152,9 +153,9 @@ def read_cases(paths, inspected):
     if device is None:
         sys.exit("fit_selection: no file says what device it ran on; give a run or the cases as well")
     features = {matrix: rounded(values) for matrix, values in features.items()}
-    return [Case(matrix, n, precision, features[matrix], device, rounded({k: v[0] for k, v in kernels.items()}),
+    return [Case(matrix, n, precision, layout, features[matrix], device, rounded({k: v[0] for k, v in kernels.items()}),
                  rounded({k: v[1] for k, v in kernels.items()}))
-            for (matrix, n, precision), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
+            for (matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
 
 
 def per_sm(count, device):
@@ -194,9 +195,9 @@ def dense_depth(f, tiles_of_c, device):
     return math.ceil(tiles_of_c / device["sms"]) * columns / 1000
 
 
-def cluster_us(rows, cols, n, sms):
-    """choose_split of src/select/dense_split.hpp, row-major but at N = 1, where the layouts are the same."""
-    best, row_major = math.inf, n > 1
+def cluster_us(rows, cols, n, row_major, sms):
+    """choose_split of src/select/dense_split.hpp."""
+    best = math.inf
     for columns in (16, 32, 64, 128):
         sums = 4 * 64 * columns
         for cluster in (1, 2, 4, 8):
@@ -267,7 +268,7 @@ def terms_of(case):
         "slot_passes": passes,
         "packed": packed / memory,
         "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
-        "cluster_us": cluster_us(rows, cols, n, sms),
+        "cluster_us": cluster_us(rows, cols, n, case.layout == "row" and n > 1, sms),  # at N = 1 the layouts are the same
     }
     return [terms[name] for name in TERMS]
 
@@ -480,7 +481,7 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 
 
 def write_cases(recorded, table, choices, path):
-    cases = [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "times_us": c.times, "prepare_ms": c.prepare_ms,
+    cases = [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout, "times_us": c.times, "prepare_ms": c.prepare_ms,
               "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
         "mean_regret": mean([c.loss for c in choices]),

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/shared_limit.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/tf32.cuh"
 #include "spmmbench/device.hpp"
@@ -102,8 +103,7 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   const int team = std::max(1, wanted / out.cta_feature_tiles);
   out.warps = team * out.cta_feature_tiles;
   out.shared_bytes = static_cast<std::size_t>(out.warps) * variant.ring_bytes;
-  SPMMBENCH_CUDA(cudaFuncSetAttribute(variant.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(out.shared_bytes)));
+  allow_shared_bytes(variant.kernel, static_cast<int>(out.shared_bytes));
   int ctas_per_sm = 0;
   SPMMBENCH_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas_per_sm, variant.kernel,
                                                                out.warps * 32, out.shared_bytes));

@@ -128,7 +128,7 @@ static_assert(sizeof(PrepareTerms) == sizeof(Coefficients::prepare_ms));
 
 }  // namespace
 
-Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
+Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision precision,
                const DeviceModel& device) {
   constexpr double kSectorBytes = 32, kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
   constexpr double kBlockColumns = 64;
@@ -189,9 +189,10 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Precision precision,
   t.slot_passes = passes;
   t.packed = packed_bytes / memory;
   t.packed_spill = spill(packed_bytes);
+  // A matrix of one column is the same in both layouts.
+  const Layout layout_b = n == 1 ? Layout::col_major : layout;
   t.cluster_us = dense_cluster::choose_split(static_cast<std::int64_t>(f.rows),
-                                             static_cast<std::int64_t>(f.cols), n,
-                                             n > 1 ? Layout::row_major : Layout::col_major,
+                                             static_cast<std::int64_t>(f.cols), n, layout_b,
                                              static_cast<int>(device.sm_count))
                      .us;
   return t;
@@ -210,9 +211,9 @@ PrepareTerms prepare_terms_of(const MatrixFeatures& f, std::int64_t n, Precision
   return t;
 }
 
-std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Precision precision,
-                               const DeviceModel& device) {
-  const auto us_terms = in_order(terms_of(features, n, precision, device));
+std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
+                               Precision precision, const DeviceModel& device) {
+  const auto us_terms = in_order(terms_of(features, n, layout, precision, device));
   const auto prepare_terms = in_order(prepare_terms_of(features, n, precision));
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {

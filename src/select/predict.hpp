@@ -52,7 +52,8 @@ struct Terms {
   double cluster_us = 0;    // what dense_cluster expects of its division of the product
 };
 
-Terms terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision,
+// `layout`: of B and C.
+Terms terms_of(const MatrixFeatures& features, std::int64_t n, Layout layout, Precision precision,
                const DeviceModel& device);
 
 // The terms of the time of preparation.
@@ -81,7 +82,7 @@ struct Candidate {
 };
 
 // Every kernel that the table has coefficients for at this precision and N.
-std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Precision precision,
-                               const DeviceModel& device);
+std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
+                               Precision precision, const DeviceModel& device);
 
 }  // namespace spmmbench

@@ -209,6 +209,40 @@ class KernelTest : public testing::TestWithParam<Case> {
     EXPECT_LE(plan->report().device_bytes, device.held() + kSlack);
   }
 
+  // Plans for several N, all bound before the first of them is launched.
+  void launch_side_by_side(Device& device, const CsrMatrix& a,
+                           const std::vector<std::int64_t>& widths) {
+    const Case& param = GetParam();
+    const auto orders = make_row_orders(a, {"none", {}});
+    const SparseOperand operand{&a, {}, param.precision, orders.get()};
+    const auto shape_of = [&](std::int64_t n) { return Shape{n, param.c_type, param.layout}; };
+    StageTimer stages;
+    std::unique_ptr<Prepared> prepared;
+    std::vector<std::pair<std::int64_t, std::unique_ptr<Plan>>> plans;
+    for (const std::int64_t n : widths) {
+      const Problem problem{operand, shape_of(n), param.options};
+      if (!check_support(*param.kernel, problem, device.info()).ok) continue;
+      if (!prepared) prepared = param.kernel->prepare(operand, param.options, device, stages);
+      plans.emplace_back(n, prepared->bind(shape_of(n), stages));
+    }
+    for (const auto& [n, plan] : plans) {
+      SCOPED_TRACE("N = " + std::to_string(n));
+      DenseView b = make_b_view(a.cols, n, param.layout, storage_type(param.precision));
+      const Buffer b_memory = device.allocate(b.bytes());
+      b.data = b_memory.data();
+      device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
+      GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
+      c.poison();
+      plan->inspect_b(b, stages);
+      plan->launch(b, c.view(), device.stream());
+      device.synchronize();
+      EXPECT_TRUE(
+          make_reference(a, {}, b, device)
+              ->check(c.view(), error_bound(param.kernel->info(), param.precision, param.c_type))
+              .ok);
+    }
+  }
+
   std::string refusal_;
 
  private:
@@ -278,6 +312,27 @@ TEST_P(KernelTest, MatchesTheFp64ReferenceOnEveryShape) {
   if (verified > 0) return;
   if (may_refuse_everything(param, refusal_)) GTEST_SKIP() << refusal_;
   FAIL() << "refuses every shape: " << refusal_;
+}
+
+// A limit that belongs to the kernel, such as that of its shared memory, must suit all plans.
+TEST_P(KernelTest, RunsPlansForSeveralShapesThatExistAtTheSameTime) {
+  const Case& param = GetParam();
+  const KernelInfo& info = param.kernel->info();
+  SPMMBENCH_TEST_DEVICE(device, info.device);
+  for (const NamedShape& shape : all_shapes()) {
+    if (shape.name != "power_law" && shape.name != "dense" && shape.name != "two_of_four") continue;
+    if (shape.matrix.nnz() > most_nonzeros(param)) continue;
+    SCOPED_TRACE(shape.name);
+    CsrMatrix a = shape.matrix;
+    for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
+    try {
+      launch_side_by_side(device, a, {256, 128, 100, 192, 64, 8, 1});
+    } catch (const DeviceError& error) {
+      mark_device_lost(error);
+      ADD_FAILURE() << error.what();
+    }
+    if (HasFailure()) return;
+  }
 }
 
 // Matrices large enough that rounding up to pages and blocks does not hide what a format takes.

@@ -22,6 +22,7 @@ struct RecordedCase {
   std::string name;
   std::int64_t n = 0;
   Precision precision = Precision::fp16;
+  Layout layout = Layout::row_major;
   MatrixFeatures features;
   std::map<std::string, double> times_us, prepare_ms, predicted_us;
 };
@@ -49,6 +50,7 @@ const Recorded& recorded() {
       one.name = entry.at("matrix");
       one.n = entry.at("n");
       one.precision = parse_precision(entry.at("precision").get<std::string>());
+      one.layout = entry.at("layout") == "row" ? Layout::row_major : Layout::col_major;
       for (const auto& [name, value] : document.at("matrices").at(one.name).items())
         set_feature(one.features, name, value);
       one.times_us = entry.at("times_us");
@@ -62,7 +64,7 @@ const Recorded& recorded() {
 }
 
 std::vector<Candidate> predicted(const RecordedCase& one) {
-  return predict(one.features, one.n, one.precision, recorded().device);
+  return predict(one.features, one.n, one.layout, one.precision, recorded().device);
 }
 
 // Geometric mean over the cases of what the picked kernel took over the least that one took, for
@@ -126,8 +128,9 @@ TEST(Selection, HasACandidateForEveryNAndPrecision) {
   for (const Precision precision :
        {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
     for (const std::int64_t n : {1, 2, 7, 32, 33, 100, 128, 129, 100000})
-      EXPECT_FALSE(
-          predict(recorded().cases.front().features, n, precision, recorded().device).empty())
+      EXPECT_FALSE(predict(recorded().cases.front().features, n, Layout::row_major, precision,
+                           recorded().device)
+                       .empty())
           << to_string(precision) << " N = " << n;
 }
 

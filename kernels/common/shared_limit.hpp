@@ -1,0 +1,20 @@
+#pragma once
+// How much dynamic shared memory a kernel may be launched with, where plans differ in it.
+
+#include <cuda_runtime.h>
+
+#include "gpu/cuda_check.hpp"
+
+namespace spmmbench {
+
+// The limit belongs to the kernel, which plans of other shapes launch as well, so it is never
+// lowered.
+template <class... Parameters>
+void allow_shared_bytes(void (*kernel)(Parameters...), int bytes) {
+  cudaFuncAttributes now{};
+  SPMMBENCH_CUDA(cudaFuncGetAttributes(&now, kernel));
+  if (now.maxDynamicSharedSizeBytes >= bytes) return;
+  SPMMBENCH_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+}
+
+}  // namespace spmmbench
