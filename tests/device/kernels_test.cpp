@@ -320,13 +320,13 @@ TEST_P(KernelTest, RunsPlansForSeveralShapesThatExistAtTheSameTime) {
   const KernelInfo& info = param.kernel->info();
   SPMMBENCH_TEST_DEVICE(device, info.device);
   for (const NamedShape& shape : all_shapes()) {
-    if (shape.name != "power_law" && shape.name != "dense" && shape.name != "two_of_four") continue;
+    if (shape.name != "dense" && shape.name != "two_of_four") continue;
     if (shape.matrix.nnz() > most_nonzeros(param)) continue;
     SCOPED_TRACE(shape.name);
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
     try {
-      launch_side_by_side(device, a, {256, 128, 100, 192, 64, 8, 1});
+      launch_side_by_side(device, a, {128, 192, 64, 8});
     } catch (const DeviceError& error) {
       mark_device_lost(error);
       ADD_FAILURE() << error.what();
