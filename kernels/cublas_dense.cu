@@ -46,14 +46,10 @@ cublasComputeType_t compute_type(Precision precision) {
   std::abort();
 }
 
-DenseView dense_a(const SparseOperand& a) {
-  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
-}
-
 // A with its zeros, the same for every shape.
 struct DenseA {
   DenseA(const SparseOperand& operand, Device& device, StageTimer& stages)
-      : view(dense_a(operand)), precision(operand.precision) {
+      : view(dense_shape(operand)), precision(operand.precision) {
     const auto timed = stages.scope("upload");
     memory = upload_dense(*operand.a, view, device);
     workspace = device.allocate(kWorkspaceBytes);
@@ -133,13 +129,9 @@ class CublasDense final : public Kernel {
     if (problem.c_type != ElementType::f32 && problem.c_type != type)
       return Support::no(fmt::format("cuBLAS does not write {} from {} inputs",
                                      to_string(problem.c_type), to_string(problem.precision)));
-    const std::size_t bytes = dense_a(problem).bytes();
-    if (bytes > device.memory_bytes / 4)
-      return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
-                                     static_cast<double>(bytes) * 1e-9));
-    const auto csr_bytes = static_cast<std::size_t>(problem.nnz()) * (4 + bytes_of(type)) +
-                           problem.a->row_ptr.size() * sizeof(std::int64_t);
-    return Support::yes(bytes + kWorkspaceBytes + csr_bytes);
+    Support support = supports_dense(problem, device);
+    if (support.ok) support.device_bytes += kWorkspaceBytes;
+    return support;
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,

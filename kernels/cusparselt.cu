@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "common/dense_copy.hpp"
 #include "core/two_of_four.hpp"
 #include "cusparselt/prepared.hpp"
 #include "spmmbench/registry.hpp"
@@ -35,17 +36,13 @@ class CusparseLtKernel final : public Kernel {
       return Support::no(fmt::format("needs M and K divisible by {}", kMultipleOfA));
     if (problem.n % kMultipleOfN != 0)
       return Support::no(fmt::format("needs N divisible by {}", kMultipleOfN));
-    const std::size_t dense =
-        make_dense_view(problem.m(), problem.k(), Layout::row_major, type).bytes();
-    if (dense > device.memory_bytes / 4)
-      return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
-                                     static_cast<double>(dense) * 1e-9));
+    if (Support dense_copy = supports_dense(problem, device); !dense_copy.ok) return dense_copy;
     if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
           fmt::format("not in 2:4: row {} has more than two nonzeros in a group of four", *row));
     if (std::string reason = cusparselt_missing(); !reason.empty())
       return Support::no(std::move(reason));
-    return Support::yes(device_bytes(problem, dense));
+    return Support::yes(device_bytes(problem, dense_shape(problem).bytes()));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,

@@ -5,7 +5,6 @@
 // docs/kernels/dense_cluster.md has the pictures.
 
 #include <cuda_runtime.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
@@ -69,11 +68,6 @@ const Variant& variant_of(const Problem& problem, int tile_columns) {
 }
 
 // ---- Plan --------------------------------------------------------------------------------------
-
-// A with its zeros, without memory.
-DenseView dense_a(const SparseOperand& a) {
-  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
-}
 
 // Shared memory of a CTA that has a multiprocessor to itself, and of one of two. A multiprocessor
 // has 228 KB, of which each CTA costs 1 KB (CUDA C Programming Guide).
@@ -148,7 +142,7 @@ class DenseClusterPrepared final : public Prepared {
  public:
   DenseClusterPrepared(const SparseOperand& a, const Options& options, Device& device,
                        StageTimer& stages)
-      : a_(a), options_(options), device_(device), view_(dense_a(a)) {
+      : a_(a), options_(options), device_(device), view_(dense_shape(a)) {
     const auto timed = stages.scope("upload");
     memory_ = upload_dense(*a.a, view_, device);
     view_.data = memory_.data();
@@ -173,14 +167,7 @@ class DenseCluster final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const std::size_t bytes = dense_a(problem).bytes();
-    if (bytes > device.memory_bytes / 4)
-      return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
-                                     static_cast<double>(bytes) * 1e-9));
-    const auto csr_bytes =
-        static_cast<std::size_t>(problem.nnz()) * (4 + bytes_of(storage_type(problem.precision))) +
-        problem.a->row_ptr.size() * sizeof(std::int64_t);
-    return Support::yes(bytes + csr_bytes);
+    return supports_dense(problem, device);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

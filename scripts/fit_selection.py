@@ -25,13 +25,9 @@ import sys
 
 import numpy as np
 from scipy.optimize import nnls
+from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of, terms_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "window_parts", "nonzeros",
-         "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
-         "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
-         "packed", "packed_spill", "cluster_us"]  # fmt: skip
-PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
 ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
@@ -72,7 +68,6 @@ PARTS = 6
 FEWEST_CASES = 6
 MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
-VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
@@ -156,137 +151,6 @@ def read_cases(paths, inspected):
     return [Case(matrix, n, precision, layout, features[matrix], device, rounded({k: v[0] for k, v in kernels.items()}),
                  rounded({k: v[1] for k, v in kernels.items()}))
             for (matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
-
-
-def per_sm(count, device):
-    return count / device["sms"] / 100
-
-
-def spilled(footprint, device):
-    """The part of so many bytes that the L2 cache cannot hold."""
-    return max(0.0, 1 - 0.6 * device["l2"] / max(footprint, 1.0))
-
-
-def best_windows(f, case, row_bytes):
-    """(cost, gather, tiles, parts) of the height whose gathers and tiles cost least."""
-    feature_tiles = math.ceil(row_bytes / 128)
-    team = max(1, 4 // math.ceil(feature_tiles / math.ceil(feature_tiles / 4)))
-    windows = []
-    for height, slowdown, warps in ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16)):
-        gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / case.device["gather"]
-        count = f["rows"] / height
-        stored = max(f[f"stored_{height}"] * f["nnz"] / 16, count)
-        tiles = per_sm(stored * feature_tiles, case.device)
-        part = int(min(max(2 * stored * feature_tiles / (case.device["sms"] * warps), 8), 32))
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, math.ceil(stored / count / (team * part))))
-    return min(windows)
-
-
-def pitch_of_b(line_bytes):
-    """Bytes from a row of B to the next: make_b_view of src/core/kernel.cpp."""
-    step = 32 if line_bytes > 32 else 16
-    return math.ceil(line_bytes / step) * step
-
-
-def dense_depth(f, tiles_of_c, device):
-    columns = f["cols"]
-    if tiles_of_c <= 0.25 * device["sms"]:
-        columns = min(columns, 2304) + max(0, columns - 2304) / 3
-    return math.ceil(tiles_of_c / device["sms"]) * columns / 1000
-
-
-def cluster_us(rows, cols, n, row_major, sms):
-    """choose_split of src/select/dense_split.hpp."""
-    best = math.inf
-    for columns in (16, 32, 64, 128):
-        sums = 4 * 64 * columns
-        for cluster in (1, 2, 4, 8):
-            if cluster > min(columns // 4, max(1, math.ceil(cols / 64))):
-                continue
-            ctas = math.ceil(rows / 64) * math.ceil(n / columns) * cluster
-            per_sm = max(1.0, ctas / sms)
-            k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
-            copied = k_tiles * 128 * (64 + (max(64, columns) if row_major else columns))
-            whole_sm = ctas <= sms * (1 if cluster == 2 else 0.73 if cluster == 8 else 0.85)
-            us = 1.12 + per_sm * (copied / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
-            us += 0.23 + per_sm * sums / 39.4e3 if cluster > 1 else 0
-            us += ctas * k_tiles / 300 if row_major and 2 * n < 32 else 0
-            best = min(best, us)
-    return best
-
-
-def terms_of(case):
-    """The terms of src/select/predict.cpp, in the order of TERMS."""
-    f, device, n = case.features, case.device, case.n
-    value_bytes = VALUE_BYTES[case.precision]
-    rows, cols, nnz, memory, sms = f["rows"], f["cols"], f["nnz"], device["memory"], device["sms"]
-    row_bytes = pitch_of_b(n * value_bytes)
-    b_bytes, c_bytes = cols * row_bytes, rows * n * 4
-    gathered = nnz * math.ceil(row_bytes / 32) * 32
-    pieces = math.ceil(row_bytes / 256)
-    _, gather_window, tiles, parts = best_windows(f, case, row_bytes)
-    tiles_of_c = math.ceil(rows / 128) * math.ceil(n / 128)
-    entries = rows * cols
-    dense_a = entries * value_bytes / memory
-    depth = dense_depth(f, tiles_of_c, device)
-    odd = cols * value_bytes % 16 != 0 or n * value_bytes % 16 != 0
-    block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
-    density = nnz / max(1.0, entries)
-    bitmap_bytes = entries / 16 + 2 * entries * (1 - (1 - density) * (1 - density))
-    row_slots = max(1, rows * math.ceil(cols / 4096) * 8)
-    slots = row_slots * (nnz / row_slots + 1.42 * math.sqrt(nnz / row_slots) + 1.5)
-    packed = entries * (value_bytes / 2 + 1 / 8)
-    groups = 1 if n <= 8 else 2
-    passes = math.ceil(n / (8 * groups))
-    terms = {
-        "launch": 1.0,
-        "a_csr": (nnz * (4 + value_bytes) + rows * 8) / memory,
-        "b": b_bytes / memory,
-        "c": c_bytes / memory,
-        "gather_rows": gathered / device["gather"],
-        "gather_spill": gathered * spilled(b_bytes, device) / memory,
-        "gather_window": gather_window,
-        "tiles": tiles,
-        "window_parts": (parts - 1) / 10,
-        "nonzeros": per_sm(nnz * pieces, device),
-        "loads": per_sm(nnz * math.ceil(row_bytes / 16), device),
-        "rows": per_sm(rows * pieces, device),
-        "longest_row": min(f["max_row"], 4000.0) / 1000,
-        "variation": min(f["cv_row"], 3.0),
-        "dense_flops": 2 * entries * n / device["flops"],
-        "dense_a": dense_a,
-        "dense_spill": dense_a * spilled(entries * value_bytes + b_bytes + c_bytes, device),
-        "dense_depth": depth,
-        "dense_odd": depth * odd,
-        "dense_a_odd": dense_a * odd,
-        "block_steps": math.ceil(math.ceil(rows / 128) * math.ceil(n / 256) / sms) * f["band_blocks"],
-        "block_spill": block_bytes * spilled(block_bytes + b_bytes + c_bytes, device) / memory,
-        "positions": entries * math.ceil(n / 256) / sms / 1e6,
-        "bitmap_spill": bitmap_bytes * spilled(bitmap_bytes + b_bytes + c_bytes, device) / memory,
-        "slots": per_sm(slots * passes, device) / 1000,
-        "slot_groups": per_sm(slots * passes * groups, device) / 1000,
-        "slot_passes": passes,
-        "packed": packed / memory,
-        "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
-        "cluster_us": cluster_us(rows, cols, n, case.layout == "row" and n > 1, sms),  # at N = 1 the layouts are the same
-    }
-    return [terms[name] for name in TERMS]
-
-
-def searches_order(case):
-    """Whether a kernel that looks for a row order would do so: worth_order of kernels/window/choice.hpp."""
-    f, n, value_bytes = case.features, case.n, VALUE_BYTES[case.precision]
-    cost = min(((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * n * value_bytes
-                + max(1.0, n * value_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
-               for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)))  # fmt: skip
-    memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
-    return f["nnz"] * cost / 8.4e6 > 0.45 * memory_bytes / 3.4e6
-
-
-def prepare_terms_of(case):
-    f, search = case.features, searches_order(case)
-    nonzeros, rows = f["nnz"] / 1e6, f["rows"] / 1e6
-    return [1.0, nonzeros, rows, rows * f["cols"], search * 1.0, search * nonzeros, search * rows]
 
 
 def band_of(case):

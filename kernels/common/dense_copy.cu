@@ -1,6 +1,7 @@
 #include "common/dense_copy.hpp"
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <cstdint>
 #include <type_traits>
@@ -29,6 +30,21 @@ __global__ void scatter_rows(std::int64_t rows, const std::int64_t* row_ptr,
 }
 
 }  // namespace
+
+DenseView dense_shape(const SparseOperand& a) {
+  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
+}
+
+Support supports_dense(const SparseOperand& a, const DeviceInfo& device) {
+  const DenseView shape = dense_shape(a);
+  const std::size_t bytes = shape.bytes();
+  if (bytes > device.memory_bytes / 4)
+    return Support::no(fmt::format("dense A takes {:.0f} GB, more than a quarter of the device",
+                                   static_cast<double>(bytes) * 1e-9));
+  const std::size_t csr_bytes = static_cast<std::size_t>(a.nnz()) * (4 + bytes_of(shape.type)) +
+                                a.a->row_ptr.size() * sizeof(std::int64_t);
+  return Support::yes(bytes + csr_bytes);
+}
 
 Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device) {
   Buffer dense = device.allocate(shape.bytes());

@@ -2,9 +2,18 @@
 // A with its zeros stored, for kernels that multiply it as a dense matrix.
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/problem.hpp"
 
 namespace spmmbench {
+
+// The shape that upload_dense takes.
+DenseView dense_shape(const SparseOperand& a);
+
+// Refuses an A that with its zeros takes more than a quarter of the device. Else the bytes that
+// upload_dense needs, the CSR arrays included.
+Support supports_dense(const SparseOperand& a, const DeviceInfo& device);
 
 // Row-major, as `shape` says (its data is not used), elements rounded as they are in `a`. The CSR
 // arrays are on the device only meanwhile. Synchronises; throws DeviceError.

@@ -33,7 +33,8 @@ namespace spmmbench::dense_cluster {
 inline constexpr int kMultiplyingThreads = 128;
 inline constexpr int kThreads = kMultiplyingThreads + 32;
 inline constexpr int kMostStages = 16;
-inline constexpr int kBarrierBytes = 1024;
+inline constexpr int kBarrierBytes = 1024;  // so that the stages are aligned for their swizzle
+static_assert((2 * kMostStages + 1) * sizeof(std::uint64_t) <= kBarrierBytes);
 inline constexpr int kTileBytesA = kTileRows * kLineBytes;
 inline constexpr int kMmaK = 16;
 

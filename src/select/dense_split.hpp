@@ -25,7 +25,8 @@ constexpr int tile_bytes_b(Layout layout, int columns) {
 constexpr int stage_bytes(Layout layout, int columns) {
   return kTileRows * kLineBytes + tile_bytes_b(layout, columns);
 }
-// A CTA adds the sums of two columns at least.
+// A thread has a quarter as many pairs of sums as the tile has columns, and every CTA adds at least
+// one of them.
 constexpr int most_cluster(int columns) { return std::min(kMostCluster, columns / 4); }
 
 constexpr std::int64_t tiles_of(std::int64_t extent, int tile) {
@@ -46,11 +47,15 @@ inline double ctas_of(std::int64_t m, std::int64_t n, const Split& split) {
                              split.cluster);
 }
 
-// Whether so many CTAs have a multiprocessor each and are done soonest so. Clusters of more than
-// two do not find room on all multiprocessors, and without a cluster sharing pays before all are
-// taken (measured: docs/log/dense-cluster.md).
+// Whether so many CTAs have a multiprocessor each and are done soonest so. Clusters of four and
+// eight do not find room on all multiprocessors, and without a cluster sharing pays before all are
+// taken. The shares lie between the numbers of CTAs that were measured on an H200, 64 and 128 of
+// 132 (docs/log/dense-cluster.md).
 inline bool takes_whole_sm(double ctas, int cluster, int sm_count) {
-  const double share = cluster == 2 ? 1 : cluster == 8 ? 0.73 : 0.85;
+  constexpr double kShareOfPairs = 1, kShareOfEights = 0.73, kShareOfOthers = 0.85;
+  const double share = cluster == 2   ? kShareOfPairs
+                       : cluster == 8 ? kShareOfEights
+                                      : kShareOfOthers;
   return ctas <= share * sm_count;
 }
 
