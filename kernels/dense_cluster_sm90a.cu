@@ -23,7 +23,7 @@ namespace {
 namespace cluster = dense_cluster;
 
 const auto kTileN =
-    auto_choice_option<int>("tile_n", {"16", "32", "64", "128"}, "columns of C of a cluster");
+    auto_choice_option<int>("tile_n", {"16", "32", "64"}, "columns of C of a cluster");
 const auto kClusterCtas =
     auto_choice_option<int>("cluster", {"1", "2", "4", "8"}, "CTAs that share K");
 
@@ -57,8 +57,8 @@ void add_variants(std::vector<Variant>& out, ElementType type) {
 const Variant& variant_of(const Problem& problem, int tile_columns) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
-    add_variants<__half, 16, 32, 64, 128>(out, ElementType::f16);
-    add_variants<__nv_bfloat16, 16, 32, 64, 128>(out, ElementType::bf16);
+    add_variants<__half, 16, 32, 64>(out, ElementType::f16);
+    add_variants<__nv_bfloat16, 16, 32, 64>(out, ElementType::bf16);
     return out;
   }();
   return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {

@@ -50,7 +50,7 @@ def dense_depth(f, tiles_of_c, device):
 def cluster_us(rows, cols, n, row_major, sms):
     """choose_split of src/select/dense_split.hpp."""
     best = math.inf
-    for columns in (16, 32, 64, 128):
+    for columns in (16, 32, 64):
         sums = 4 * 64 * columns
         for cluster in (1, 2, 4, 8):
             if cluster > min(columns // 4, max(1, math.ceil(cols / 64))):
@@ -58,7 +58,7 @@ def cluster_us(rows, cols, n, row_major, sms):
             ctas = math.ceil(rows / 64) * math.ceil(n / columns) * cluster
             per_sm = max(1.0, ctas / sms)
             k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
-            copied = k_tiles * 128 * (64 + (max(64, columns) if row_major else columns))
+            copied = k_tiles * 128 * (64 + (64 if row_major else columns))
             whole_sm = ctas <= sms * (1 if cluster == 2 else 0.73 if cluster == 8 else 0.85)
             us = 1.12 + per_sm * (copied / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
             us += 0.23 + per_sm * sums / 39.4e3 if cluster > 1 else 0

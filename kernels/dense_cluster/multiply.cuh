@@ -44,7 +44,6 @@ struct Shape {
   static constexpr Layout kLayoutB = kLayout;
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kTileN = kTileColumns;
-  static constexpr int kTileBytesB = tile_bytes_b(kLayout, kTileN);
   static constexpr int kStageBytes = stage_bytes(kLayout, kTileN);
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
@@ -171,18 +170,10 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_a, const C
     }
     char* const tile = stages + at.stage * S::kStageBytes + kTileBytesA;
     const int k = (first + i) * kTileK;
-    if constexpr (S::kLayoutB == Layout::col_major) {
-      const std::int32_t from[2] = {k, column};
-      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
-                                full + at.stage);
-    } else {
-      constexpr int kPieceBytes = kTileK * kLineBytes;  // of 64 columns
-      for (int j = 0; j < S::kTileBytesB / kPieceBytes; ++j) {
-        const std::int32_t from[2] = {column + j * kTileK, k};
-        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile + j * kPieceBytes,
-                                  &map_b, from, full + at.stage);
-      }
-    }
+    constexpr bool kAlongK = S::kLayoutB == Layout::col_major;  // the lines of B
+    const std::int32_t from[2] = {kAlongK ? k : column, kAlongK ? column : k};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
+                              full + at.stage);
     at.advance(args.stages);
   }
 }

@@ -15,12 +15,12 @@ inline constexpr int kTileRows = 64;  // of C
 inline constexpr int kTileK = 64;     // 16-bit values in a line of 128 bytes, in its swizzle
 inline constexpr int kLineBytes = 128;
 inline constexpr int kMostCluster = 8;  // that every device of compute capability 9.0 takes
-inline constexpr int kTileWidths[] = {16, 32, 64, 128};
+inline constexpr int kTileWidths[] = {16, 32, 64};
 
-// Column-major B: a line per column, 64 of k. Row-major B: for every 64 columns 64 lines, one per
-// k; a narrow tile has columns that are not used.
+// Column-major B: a line per column, 64 of k. Row-major B: a line of 64 columns for each of 64 k; a
+// narrow tile has columns that are not used.
 constexpr int tile_bytes_b(Layout layout, int columns) {
-  return (layout == Layout::col_major ? columns : std::max(columns, kTileK)) * kLineBytes;
+  return (layout == Layout::col_major ? columns : kTileK) * kLineBytes;
 }
 constexpr int stage_bytes(Layout layout, int columns) {
   return kTileRows * kLineBytes + tile_bytes_b(layout, columns);

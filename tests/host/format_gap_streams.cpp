@@ -48,12 +48,12 @@ std::vector<std::pair<std::string, CsrMatrix>> spread_matrices() {
 
 TEST(GapStreams, UnpackGivesBackTheMatrix) {
   for (const auto& [name, drawn] : spread_matrices())
-    for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+    for (const auto& [precision, slots] :
+         {std::pair(Precision::fp16, 1), std::pair(Precision::fp16, 100000),
+          std::pair(Precision::bf16, 3)}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
-      for (const int slots : {1, 3, 100000}) {
-        const Gaps streams = Gaps::build(matrix, storage_type(precision), cut_slots(matrix, slots));
-        EXPECT_TRUE(streams.unpack() == matrix) << name << " " << slots;
-      }
+      const Gaps streams = Gaps::build(matrix, storage_type(precision), cut_slots(matrix, slots));
+      EXPECT_TRUE(streams.unpack() == matrix) << name << " " << slots;
     }
 }
 

@@ -96,7 +96,7 @@ TEST(RsTile, BitsCountTheValuesAndColumnsAreInRange) {
 }
 
 TEST(RsTile, TheThreadCountDoesNotChangeIt) {
-  const CsrMatrix matrix = testing::random_matrix(150000, 40000, 9, 2, 11);
+  const CsrMatrix matrix = testing::random_matrix(150000, 40000, 3, 2, 11);
   const int threads = omp_get_max_threads();
   for (const Options& options : variants()) {
     omp_set_num_threads(1);
