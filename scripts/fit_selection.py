@@ -70,6 +70,8 @@ MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
+# Keeps few cases from giving one term what several share. Of 0 to 0.4 it loses least on random halves of the matrices.
+RIDGE = 0.02
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -157,14 +159,17 @@ def band_of(case):
     return next(band for band in BANDS[case.precision] if band[0] <= case.n <= band[1])
 
 
-def relative_fit(matrix, wanted, least, weight):
-    """Coefficients of at least so much whose weighted logarithmic error is least, by reweighted relative errors."""
+def relative_fit(matrix, wanted, least, weight, ridge=0.0):
+    """Coefficients of at least so much whose weighted logarithmic error is least, by reweighted relative errors. `ridge`: what the mean
+    square of a term's share of the times counts beside the mean square of the error."""
     used = np.flatnonzero(matrix.any(axis=0))
     scaled = matrix[:, used] / wanted[:, None]
     rest = np.maximum(1 - scaled @ least[used], 0.1)
+    penalty = np.diag(np.sqrt(ridge * np.square(scaled).sum(axis=0)))
+    nothing = np.zeros(len(used))
     weights = weight
     for _ in range(6):
-        found, _ = nnls(scaled * weights[:, None], rest * weights)
+        found, _ = nnls(np.vstack([scaled * weights[:, None], penalty]), np.concatenate([rest * weights, nothing]))
         weights = weight / np.sqrt(np.maximum(scaled @ (found + least[used]), 0.2))
     coefficients = least.copy()
     coefficients[used] += found
@@ -205,7 +210,7 @@ class Recorded:
                         times.setdefault(i, case.times[STANDS_IN[kernel]])
             weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
-                              allowed * np.array([t in IDEAL for t in TERMS], float), weight)  # fmt: skip
+                              allowed * np.array([t in IDEAL for t in TERMS], float), weight, RIDGE)  # fmt: skip
             allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in PREPARE_TERMS])
             prepare = relative_fit(self.prepare_terms[members] * allowed,
                                    np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01),
