@@ -61,10 +61,12 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
 
+// Reads no more rows once it knows that the matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
   std::int64_t most = 0;
   for (const std::int64_t row : sampled) {
+    if (most > kMostOfTwoFour) break;
     const std::int64_t begin = matrix.row_ptr[row];
     const std::int64_t end = std::min(matrix.row_ptr[row + 1], begin + kMostEntries);
     std::int64_t count = 0;

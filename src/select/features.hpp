@@ -11,6 +11,8 @@
 
 namespace spmmbench {
 
+inline constexpr int kMostOfTwoFour = 2;
+
 struct MatrixFeatures {
   double rows = 0, cols = 0, nnz = 0;
   double mean_row = 0;    // nonzeros
@@ -23,8 +25,9 @@ struct MatrixFeatures {
   double stored_8 = 0, stored_16 = 0, stored_32 = 0;
   double band_blocks = 0;  // blocks of 64 columns with a nonzero in a band of 128 rows, mean
   double block_fill = 0;   // nonzeros over the entries of those blocks
-  // The most nonzeros in four neighbouring columns 4 g to 4 g + 3 of a sampled row: at most 2 where
-  // the matrix is in 2:4 structured sparsity.
+  // The most nonzeros in four neighbouring columns 4 g to 4 g + 3 of a sampled row: at most
+  // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Of the first rows alone, as soon
+  // as one of them has more.
   double most_of_four = 0;
 };
 

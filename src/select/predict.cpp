@@ -113,7 +113,7 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
 // matrices (1.22 x the least time at best): the tensor cores multiply too many zeros.
 bool considered(std::string_view kernel, const MatrixFeatures& f) {
   constexpr double kLeastBlockFill = 0.08;
-  if (kernel == "two_four") return f.most_of_four <= 2;
+  if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
   if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
   return true;
 }
