@@ -70,7 +70,8 @@ MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
-# Keeps few cases from giving one term what several share. Of 0 to 0.4 it loses least on random halves of the matrices.
+# The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.4 the one that loses least on random halves
+# of the matrices (docs/log/selection.md).
 RIDGE = 0.02
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 DIGITS = 6  # significant ones that are kept of what was recorded
@@ -160,8 +161,8 @@ def band_of(case):
 
 
 def relative_fit(matrix, wanted, least, weight, ridge=0.0):
-    """Coefficients of at least so much whose weighted logarithmic error is least, by reweighted relative errors. `ridge`: what the mean
-    square of a term's share of the times counts beside the mean square of the error."""
+    """Coefficients of at least so much whose weighted logarithmic error is least, by reweighted relative errors. `ridge` times
+    the squared shares that each term has of the times is added to the squared errors."""
     used = np.flatnonzero(matrix.any(axis=0))
     scaled = matrix[:, used] / wanted[:, None]
     rest = np.maximum(1 - scaled @ least[used], 0.1)

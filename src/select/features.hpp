@@ -26,8 +26,8 @@ struct MatrixFeatures {
   double band_blocks = 0;  // blocks of 64 columns with a nonzero in a band of 128 rows, mean
   double block_fill = 0;   // nonzeros over the entries of those blocks
   // The most nonzeros in four neighbouring columns 4 g to 4 g + 3 of a sampled row: at most
-  // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Of the first rows alone, as soon
-  // as one of them has more.
+  // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Rows after one that has more are
+  // not read.
   double most_of_four = 0;
 };
 

@@ -157,7 +157,7 @@ std::vector<std::int32_t> random_permutation(std::int64_t rows) {
 }
 
 // A CPU kernel cuts its work in the same way for every type and layout, so one case of each tries
-// the largest matrix, on which the host spends most of its time.
+// the large matrices, on which the host spends most of its time.
 std::int64_t most_nonzeros(const Case& c) {
   constexpr std::int64_t kManyForTheHost = 20'000;
   const KernelInfo& info = c.kernel->info();
