@@ -112,6 +112,7 @@ class AutoPlan final : public Plan {
     PlanReport report = plan_->report();
     report.params.insert(params_.begin(), params_.end());
     report.params["why"] = why_.text();
+    report.remembers = params_.contains("measured");
     for (const auto& [name, value] : named_features(why_.features))
       report.metrics["feature_" + name] = value;
     return report;

@@ -31,17 +31,17 @@ const auto kClusterCtas =
 
 struct Variant {
   ElementType type;
-  Layout layout_b;
+  cluster::TileB tile_b;
   int tile_columns;
   int stage_bytes, inbox_bytes;
   void (*multiply)(cluster::Arguments, CUtensorMap, CUtensorMap, DenseView);
 };
 
-template <class T, Layout kLayout, int kColumns>
+template <class T, cluster::TileB kTileB, int kColumns>
 Variant variant(ElementType type) {
-  using Shape = cluster::Shape<T, kLayout, kColumns>;
+  using Shape = cluster::Shape<T, kTileB, kColumns>;
   return {type,
-          kLayout,
+          kTileB,
           kColumns,
           Shape::kStageBytes,
           Shape::kInboxBytes,
@@ -50,8 +50,10 @@ Variant variant(ElementType type) {
 
 template <class T, int... kColumns>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  (out.push_back(variant<T, Layout::row_major, kColumns>(type)), ...);
-  (out.push_back(variant<T, Layout::col_major, kColumns>(type)), ...);
+  using cluster::TileB;
+  (out.push_back(variant<T, TileB::row_major, kColumns>(type)), ...);
+  (out.push_back(variant<T, TileB::col_major, kColumns>(type)), ...);
+  out.push_back(variant<T, TileB::narrow, cluster::kNarrowTile>(type));
 }
 
 const Variant& variant_of(const Problem& problem, int tile_columns) {
@@ -62,7 +64,8 @@ const Variant& variant_of(const Problem& problem, int tile_columns) {
     return out;
   }();
   return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {
-    return v.type == storage_type(problem.precision) && v.layout_b == problem.layout &&
+    return v.type == storage_type(problem.precision) &&
+           v.tile_b == cluster::tile_b_of(problem.layout, problem.n) &&
            v.tile_columns == tile_columns;
   });
 }
@@ -115,9 +118,7 @@ class DenseClusterPlan final : public Plan {
       return;
     }
     if (b.data != b_.data || b.ld != b_.ld) {
-      const auto lines = static_cast<std::uint32_t>(
-          b.layout == Layout::col_major ? variant_.tile_columns : cluster::kTileK);
-      map_b_ = make_tensor_map(b, lines, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      map_b_ = map_of(b);
       b_ = b;
     }
     launch_dependent_clusters(variant_.multiply, static_cast<unsigned>(split_.cluster),
@@ -128,6 +129,21 @@ class DenseClusterPlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
+  CUtensorMap map_of(const DenseView& b) {
+    if (variant_.tile_b == cluster::TileB::narrow) {
+      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns;
+      if (!arguments_.b_in_one_line)
+        return make_tensor_map(b, cluster::kTileK, cluster::kNarrowColumns);
+      DenseView line = b;
+      line.rows = 1;
+      line.cols = line.ld = b.rows * b.ld;
+      return make_tensor_map(line, 1, cluster::kPieceOfLine);
+    }
+    const auto lines = static_cast<std::uint32_t>(
+        variant_.tile_b == cluster::TileB::col_major ? variant_.tile_columns : cluster::kTileK);
+    return make_tensor_map(b, lines, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+  }
+
   cluster::Split split_;
   const Variant& variant_;
   cluster::Arguments arguments_{};

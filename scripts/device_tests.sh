@@ -2,7 +2,8 @@
 # Usage: scripts/device_tests.sh [TEST_PROGRAM] [GTEST_ARGUMENT...]
 # Runs the device tests in shards side by side. The shards share the processors: each gets its part as OpenMP threads, so
 # that the host work of one does not push the others aside. SHARDS sets their number (one per two processors, at most 8,
-# unless set), WRAPPER a command before each (compute-sanitizer with its arguments). Prints the failures and the wall time.
+# unless set), WRAPPER a command before each (compute-sanitizer with its arguments). Prints the failures and the wall time;
+# fails where no test has passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
@@ -31,4 +32,4 @@ done
 passed=$(cat "$logs"/* | sed -n 's/^\[  PASSED  \] \([0-9]*\) tests*\.$/\1/p' | awk '{sum += $1} END {print sum + 0}')
 skipped=$(cat "$logs"/* | sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*\.$/\1/p' | awk '{sum += $1} END {print sum + 0}')
 echo "$passed passed, $skipped skipped, $failed of $shards shards failed, $((SECONDS - start)) s (OpenMP threads per shard: $threads)"
-[ "$failed" -eq 0 ]
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

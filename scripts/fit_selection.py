@@ -28,9 +28,9 @@ from scipy.optimize import nnls
 from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of, terms_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-COMMON = {"launch", "a_csr", "b", "c", "longest_row", "variation", "rows"}
+COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
-ROWS = COMMON | {"gather_rows", "gather_spill", "nonzeros"}
+ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS,
     "rsh": WINDOWS,
@@ -40,7 +40,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
-    "dense_cluster": {"launch", "cluster_us", "dense_spill"},
+    "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
 }
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.

@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
-filter=${2:-registry/KernelTest.matches*}
+filter=${2:-registry/KernelTest.Matches*}
 command -v compute-sanitizer >/dev/null || PATH="/usr/local/cuda/bin:$PATH"
 command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer not found: it comes with the CUDA toolkit" >&2; exit 1; }
 export SPMMBENCH_TEST_MAX_NNZ=${SPMMBENCH_TEST_MAX_NNZ:-2000} SPMMBENCH_REQUIRE_GPU=1

@@ -2,10 +2,10 @@
 
 import math
 
-TERMS = ["launch", "a_csr", "b", "c", "gather_rows", "gather_spill", "gather_window", "tiles", "window_parts", "nonzeros",
-         "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
+TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
+         "window_parts", "nonzeros", "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
          "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
-         "packed", "packed_spill", "cluster_us"]  # fmt: skip
+         "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 
@@ -36,8 +36,10 @@ def best_windows(f, case, row_bytes):
 
 def pitch_of_b(line_bytes):
     """Bytes from a row of B to the next: make_b_view of src/core/kernel.cpp."""
-    step = 32 if line_bytes > 32 else 16
-    return math.ceil(line_bytes / step) * step
+    if line_bytes <= 32:
+        return math.ceil(line_bytes / 16) * 16
+    pitch = math.ceil(line_bytes / 32) * 32
+    return pitch + 32 if pitch % 128 == 96 else pitch
 
 
 def dense_depth(f, tiles_of_c, device):
@@ -48,9 +50,10 @@ def dense_depth(f, tiles_of_c, device):
 
 
 def cluster_us(rows, cols, n, row_major, sms):
-    """choose_split of src/select/dense_split.hpp."""
-    best = math.inf
-    for columns in (16, 32, 64):
+    """choose_split of src/select/dense_split.hpp: the expected time, and the bytes that all CTAs copy."""
+    best = math.inf, 0
+    narrow = row_major and n <= 8
+    for columns in (16,) if narrow else (16, 32, 64):
         sums = 4 * 64 * columns
         for cluster in (1, 2, 4, 8):
             if cluster > min(columns // 4, max(1, math.ceil(cols / 64))):
@@ -58,12 +61,12 @@ def cluster_us(rows, cols, n, row_major, sms):
             ctas = math.ceil(rows / 64) * math.ceil(n / columns) * cluster
             per_sm = max(1.0, ctas / sms)
             k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
-            copied = k_tiles * 128 * (64 + (64 if row_major else columns))
+            step = 128 * (64 + (8 if narrow else 64 if row_major else columns))
+            copied, waited = k_tiles * step, k_tiles * (16 * 1024 if narrow else step)
             whole_sm = ctas <= sms * (1 if cluster == 2 else 0.73 if cluster == 8 else 0.85)
-            us = 1.12 + per_sm * (copied / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
+            us = 1.12 + per_sm * (waited / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
             us += 0.23 + per_sm * sums / 39.4e3 if cluster > 1 else 0
-            us += ctas * k_tiles / 300 if row_major and 2 * n < 32 else 0
-            best = min(best, us)
+            best = min(best, (us, ctas * copied))
     return best
 
 
@@ -81,6 +84,7 @@ def terms_of(case):
     entries = rows * cols
     dense_a = entries * value_bytes / memory
     depth = dense_depth(f, tiles_of_c, device)
+    a_csr = nnz * (4 + value_bytes) + rows * 8
     odd = cols * value_bytes % 16 != 0 or n * value_bytes % 16 != 0
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
     density = nnz / max(1.0, entries)
@@ -90,12 +94,15 @@ def terms_of(case):
     packed = entries * (value_bytes / 2 + 1 / 8)
     groups = 1 if n <= 8 else 2
     passes = math.ceil(n / (8 * groups))
+    cluster, copies = cluster_us(rows, cols, n, case.layout == "row" and n > 1, sms)  # at N = 1 the layouts are the same
     terms = {
         "launch": 1.0,
-        "a_csr": (nnz * (4 + value_bytes) + rows * 8) / memory,
+        "a_csr": a_csr / memory,
         "b": b_bytes / memory,
         "c": c_bytes / memory,
+        "spill": (a_csr + b_bytes + c_bytes) * spilled(a_csr + b_bytes + c_bytes, device) / memory,
         "gather_rows": gathered / device["gather"],
+        "gather_distinct": gathered * f["gathered_8"] / device["gather"],
         "gather_spill": gathered * spilled(b_bytes, device) / memory,
         "gather_window": gather_window,
         "tiles": tiles,
@@ -120,7 +127,8 @@ def terms_of(case):
         "slot_passes": passes,
         "packed": packed / memory,
         "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
-        "cluster_us": cluster_us(rows, cols, n, case.layout == "row" and n > 1, sms),  # at N = 1 the layouts are the same
+        "cluster_us": cluster,
+        "cluster_copies": copies / device["gather"],
     }
     return [terms[name] for name in TERMS]
 

@@ -59,6 +59,7 @@ struct PlanReport {
   std::map<std::string, std::string> params;  // options in force, also those that it chose itself
   std::optional<double> issued_flops;         // with padding; 2 * nnz * N when absent
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
+  bool remembers = false;                 // a second preparation would find what this one measured
 };
 
 // A kernel bound to one shape. Its Prepared outlives it.

@@ -8,7 +8,8 @@
 
 namespace spmmbench {
 
-// The shape that upload_dense takes.
+// The shape that upload_dense takes. Long rows start at cache lines (128 bytes): a copy of 128 bytes
+// then reads one line and not two.
 DenseView dense_shape(const SparseOperand& a);
 
 // Refuses an A that with its zeros takes more than a quarter of the device. Else the bytes that

@@ -38,13 +38,13 @@ static_assert((2 * kMostStages + 1) * sizeof(std::uint64_t) <= kBarrierBytes);
 inline constexpr int kTileBytesA = kTileRows * kLineBytes;
 inline constexpr int kMmaK = 16;
 
-template <class T, Layout kLayout, int kTileColumns>
+template <class T, TileB kTile, int kTileColumns>
 struct Shape {
   using Element = T;
-  static constexpr Layout kLayoutB = kLayout;
-  static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
+  static constexpr TileB kTileB = kTile;
+  static constexpr auto kMajor = kTile == TileB::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kTileN = kTileColumns;
-  static constexpr int kStageBytes = stage_bytes(kLayout, kTileN);
+  static constexpr int kStageBytes = stage_bytes(kTile, kTileN);
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
   static constexpr int kPairs = kAccumulators / 2;
@@ -56,7 +56,12 @@ struct Arguments {
   int row_tiles;  // of C
   int cluster;    // CTAs
   int stages;     // of a CTA's ring
+  // Narrow B without space between its rows: the map has it as one line.
+  bool b_in_one_line = false;
 };
+
+// Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
+inline constexpr int kPieceOfLine = 256;
 
 // Neighbours of a row of C, of which the first has an even column.
 template <class T>
@@ -148,6 +153,21 @@ __device__ void visit_c(const DenseView& c, Run&& run) {
   }
 }
 
+// Copies B from k on into a stage.
+template <class S>
+__device__ void load_b(const Arguments& args, const CUtensorMap& map, char* to, std::uint64_t* full,
+                       int k, int column) {
+  const auto copy = [&](char* tile, std::int32_t x, std::int32_t y) {
+    const std::int32_t from[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map, from, full);
+  };
+  if constexpr (S::kTileB == TileB::col_major) copy(to, k, column);
+  else if (S::kTileB == TileB::narrow && args.b_in_one_line)
+    for (int i = 0; i < kTileK * kNarrowColumns; i += kPieceOfLine)
+      copy(to + 2 * i, k * kNarrowColumns + i, 0);
+  else copy(to, column, k);
+}
+
 template <class S>
 __device__ void produce(const Arguments& args, const CUtensorMap& map_a, const CUtensorMap& map_b,
                         char* stages, std::uint64_t* full, std::uint64_t* empty, int first,
@@ -168,28 +188,34 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_a, const C
       at.wait_empty(empty);
       load_a(i, at.stage);
     }
-    char* const tile = stages + at.stage * S::kStageBytes + kTileBytesA;
-    const int k = (first + i) * kTileK;
-    constexpr bool kAlongK = S::kLayoutB == Layout::col_major;  // the lines of B
-    const std::int32_t from[2] = {kAlongK ? k : column, kAlongK ? column : k};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
-                              full + at.stage);
+    load_b<S>(args, map_b, stages + at.stage * S::kStageBytes + kTileBytesA, full + at.stage,
+              (first + i) * kTileK, column);
     at.advance(args.stages);
   }
+}
+
+// Narrow B: columns 8 to 15 are the next 8 of k. What comes of them lies beyond the columns of C.
+template <class S>
+__device__ std::uint64_t descriptor_of_b(const char* tile) {
+  constexpr int kBlock = 8 * kNarrowColumns * 2;
+  if constexpr (S::kTileB == TileB::narrow) return ptx::wgmma_descriptor<0>(tile, kBlock, kBlock);
+  else return ptx::wgmma_descriptor(tile, 0, 8 * kLineBytes);
 }
 
 template <class S>
 __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], const char* stages,
                          std::uint64_t* full, std::uint64_t* empty, int count) {
   constexpr int kGroup = 8 * kLineBytes;
-  constexpr int kAdvanceB = S::kMajor == ptx::Major::k ? 2 * kMmaK : kMmaK * kLineBytes;
+  constexpr int kAdvanceB = S::kTileB == TileB::col_major   ? 2 * kMmaK
+                            : S::kTileB == TileB::row_major ? kMmaK * kLineBytes
+                                                            : kMmaK * kNarrowColumns * 2;
   mbarrier::Cursor at;
   int finished = -1;  // the stage before
   for (int i = 0; i < count; ++i) {
     at.wait_full(full);
     const char* const stage = stages + at.stage * S::kStageBytes;
     const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
-    const std::uint64_t b = ptx::wgmma_descriptor(stage + kTileBytesA, kTileK * kLineBytes, kGroup);
+    const std::uint64_t b = descriptor_of_b<S>(stage + kTileBytesA);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kTileK / kMmaK; ++k)

@@ -32,12 +32,18 @@ __device__ inline void wgmma_wait_group() {
 // Matrix descriptor of an operand in the swizzle of 128, 64 or 32 bytes, its tile aligned at 8
 // times as many. Offsets in bytes: K-major: rows of that length, `stride` between groups of 8 rows;
 // `leading` is not used. MN-major: rows (one per k) of that length, `stride` between groups of 8 k,
-// `leading` between the pieces of that length of the MN dimension.
+// `leading` between the pieces of that length of the MN dimension. Without a swizzle (0) a tile is
+// blocks of 128 bytes, MN-major: 8 k of 8 elements; `leading` and `stride` are the distances of
+// blocks along k and along MN.
 template <int kSwizzleBytes = 128>
 __device__ inline std::uint64_t wgmma_descriptor(const void* tile, std::uint32_t leading,
                                                  std::uint32_t stride) {
-  static_assert(kSwizzleBytes == 128 || kSwizzleBytes == 64 || kSwizzleBytes == 32);
-  constexpr std::uint64_t kSwizzle = kSwizzleBytes == 128 ? 1 : kSwizzleBytes == 64 ? 2 : 3;
+  static_assert(kSwizzleBytes == 128 || kSwizzleBytes == 64 || kSwizzleBytes == 32 ||
+                kSwizzleBytes == 0);
+  constexpr std::uint64_t kSwizzle = kSwizzleBytes == 128  ? 1
+                                     : kSwizzleBytes == 64 ? 2
+                                     : kSwizzleBytes == 32 ? 3
+                                                           : 0;
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(tile));
   return kSwizzle << 62 | std::uint64_t{stride >> 4} << 32 | std::uint64_t{leading >> 4} << 16 |
          (address & 0x3FFFF) >> 4;

@@ -9,6 +9,7 @@ from . import _cuda, _dense, _library, _sparse
 from .errors import InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
+_LINE_BYTES = 128  # what it holds together
 
 _NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
@@ -244,9 +245,10 @@ class Plan:
 
     def empty_b(self, like):
         """A new K x n array of the library, and on the device, of the array `like`, aligned as B
-        should be: on a GPU, rows longer than a sector of the L2 cache start at one, which sparse
-        products read faster. Values are not set."""
-        return self._empty(self.prepared.shape[1], self.b_type, like, _SECTOR_BYTES)
+        should be: on a GPU, rows longer than a sector of the L2 cache start at one, and at a cache
+        line where one sector more leads there. Sparse products read such rows faster. Values are
+        not set."""
+        return self._empty(self.prepared.shape[1], self.b_type, like, gathered=True)
 
     def empty_c(self, like):
         """The same for C: M x n."""
@@ -295,28 +297,33 @@ class Plan:
             rows=rows, cols=self.n, layout=abi.LAYOUTS[self.layout], type=abi.ELEMENTS[kind]
         )
 
-    def _pitch(self, length, kind, sector=1):
-        """Elements from one line of `length` to the next. Lines that are longer than `sector`
-        bytes start at multiples of it."""
-        step = self.pitch_alignment
-        if step > 1 and length * abi.ELEMENT_BYTES[kind] > sector:
-            step = math.lcm(step, sector)
-        step = max(step // abi.ELEMENT_BYTES[kind], 1)
-        return -(-length // step) * step
+    def _pitch(self, length, kind, gathered=False):
+        """Elements from one line of `length` to the next. `gathered`: as `empty_b` makes them."""
 
-    def _empty(self, rows, kind, like, sector=1):
+        def padded(step):
+            return -(-length * size // step) * step
+
+        size = abi.ELEMENT_BYTES[kind]
+        pitch = padded(self.pitch_alignment)
+        if gathered and self.pitch_alignment > 1 and pitch > _SECTOR_BYTES:
+            pitch = padded(math.lcm(self.pitch_alignment, _SECTOR_BYTES))
+            if pitch % _LINE_BYTES == _LINE_BYTES - _SECTOR_BYTES:
+                pitch += _SECTOR_BYTES
+        return pitch // size
+
+    def _empty(self, rows, kind, like, gathered=False):
         arrays = _dense.arrays_of(like)
-        return self._make(arrays, rows, kind, arrays.view(like, "the array"), sector)
+        return self._make(arrays, rows, kind, arrays.view(like, "the array"), gathered)
 
     def _empty_c(self, arrays, view):
         return self._make(arrays, self.shape[0], self.c_type, view)
 
-    def _make(self, arrays, rows, kind, view, sector=1):
+    def _make(self, arrays, rows, kind, view, gathered=False):
         if self.layout == "row":
-            ld = self._pitch(self.n, kind, sector)
+            ld = self._pitch(self.n, kind, gathered)
             made = arrays.empty(rows, ld, kind, view)
             return made if ld == self.n else made[:, : self.n]
-        ld = self._pitch(rows, kind, sector)
+        ld = self._pitch(rows, kind, gathered)
         return arrays.empty(self.n, ld, kind, view)[:, :rows].T
 
     def _check_device(self):

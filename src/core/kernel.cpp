@@ -12,7 +12,8 @@ bool contains(const std::vector<T>& list, T value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-constexpr std::int64_t kVectorBytes = 16, kSectorBytes = 32;
+constexpr std::int64_t kVectorBytes = 16;
+constexpr std::int64_t kSectorBytes = 32, kCacheLineBytes = 128;  // of the L2 cache
 
 // With lines that start at multiples of `bytes`.
 DenseView with_pitch(DenseView view, std::int64_t bytes) {
@@ -29,8 +30,12 @@ DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, E
 
 DenseView make_b_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type) {
   const DenseView view{nullptr, rows, cols, 0, layout, type};
-  const auto line_bytes = view.line_length() * static_cast<std::int64_t>(bytes_of(type));
-  return with_pitch(view, line_bytes > kSectorBytes ? kSectorBytes : kVectorBytes);
+  const auto value_bytes = static_cast<std::int64_t>(bytes_of(type));
+  const DenseView packed = with_pitch(view, kVectorBytes);
+  if (packed.ld * value_bytes <= kSectorBytes) return packed;
+  const DenseView at_sectors = with_pitch(view, kSectorBytes);
+  const std::int64_t gap = kCacheLineBytes - at_sectors.ld * value_bytes % kCacheLineBytes;
+  return gap == kSectorBytes ? with_pitch(view, kCacheLineBytes) : at_sectors;
 }
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {

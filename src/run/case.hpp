@@ -22,6 +22,10 @@ struct PreparedA {
   std::unique_ptr<Prepared> exact_a;  // the same with the values of the exact test
 };
 
+// A preparation of less than kShortPreparationMs is made kShortPreparations times.
+inline constexpr int kShortPreparations = 3;
+inline constexpr double kShortPreparationMs = 50;
+
 struct CaseInput {
   const KernelChoice* choice = nullptr;
   Problem problem;  // its options are those of the choice

@@ -159,10 +159,14 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
     return bytes * spilled(bytes + b_bytes + c_bytes, device) / memory;
   };
   Terms t;
-  t.a_csr = (f.nnz * (4 + value_bytes) + f.rows * 8) / memory;
+  const double csr_bytes = f.nnz * (4 + value_bytes) + f.rows * 8;
+  t.a_csr = csr_bytes / memory;
   t.b = b_bytes / memory;
   t.c = c_bytes / memory;
+  const double all_bytes = csr_bytes + b_bytes + c_bytes;
+  t.spill = all_bytes * spilled(all_bytes, device) / memory;
   t.gather_rows = gathered / device.gather_bytes_per_us;
+  t.gather_distinct = t.gather_rows * f.gathered_8;
   t.gather_spill = gathered * spilled(b_bytes, device) / memory;
   t.gather_window = windows.gather;
   t.tiles = windows.tiles;
@@ -191,10 +195,12 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.packed_spill = spill(packed_bytes);
   // A matrix of one column is the same in both layouts.
   const Layout layout_b = n == 1 ? Layout::col_major : layout;
-  t.cluster_us = dense_cluster::choose_split(static_cast<std::int64_t>(f.rows),
-                                             static_cast<std::int64_t>(f.cols), n, layout_b,
-                                             static_cast<int>(device.sm_count))
-                     .us;
+  const auto m = static_cast<std::int64_t>(f.rows), k = static_cast<std::int64_t>(f.cols);
+  const dense_cluster::Split split =
+      dense_cluster::choose_split(m, k, n, layout_b, static_cast<int>(device.sm_count));
+  t.cluster_us = split.us;
+  t.cluster_copies =
+      dense_cluster::copied_bytes(m, k, n, layout_b, split) / device.gather_bytes_per_us;
   return t;
 }
 

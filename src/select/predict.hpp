@@ -20,36 +20,39 @@ namespace spmmbench {
 // multiprocessor" are 1 when every multiprocessor has 100 of them. All but `launch` grow with the
 // matrix.
 struct Terms {
-  double launch = 1;         // 1: the fixed cost of a launch
-  double a_csr = 0;          // A in CSR, from memory
-  double b = 0;              // B once, from memory
-  double c = 0;              // C once in fp32, to memory
-  double gather_rows = 0;    // a row of B per nonzero, from the L2 cache
-  double gather_spill = 0;   // the part of these that the L2 cache cannot hold, from memory
-  double gather_window = 0;  // a row of B per column of a window, at the best height
-  double tiles = 0;          // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
-  double window_parts = 0;   // tens of CTAs that add up one window, beyond the first
-  double nonzeros = 0;       // nonzeros times groups of 256 bytes of B, 100 per multiprocessor
-  double loads = 0;          // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
-  double rows = 0;           // rows times groups of 256 bytes of B, 100 per multiprocessor
-  double longest_row = 0;    // thousands of nonzeros in the longest row, 4 at most
-  double variation = 0;      // of the row lengths, 3 at most
-  double dense_flops = 0;    // the product with A's zeros
-  double dense_a = 0;        // A with its zeros, from memory
-  double dense_spill = 0;    // the part of it that the L2 cache cannot hold
-  double dense_depth = 0;    // thousands of columns that one tile of the dense product walks
-  double dense_odd = 0;      // the same where a line of A or B is no multiple of 16 bytes
-  double dense_a_odd = 0;    // dense_a in the same case
-  double block_steps = 0;    // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
-  double block_spill = 0;    // the part of these blocks that the L2 cache cannot hold, from memory
-  double positions = 0;      // millions of entries of A times tiles of 256 columns, per SM
-  double bitmap_spill = 0;   // bits and pairs that the L2 cache cannot hold, from memory
+  double launch = 1;           // 1: the fixed cost of a launch
+  double a_csr = 0;            // A in CSR, from memory
+  double b = 0;                // B once, from memory
+  double c = 0;                // C once in fp32, to memory
+  double spill = 0;            // the part of A, B and C that the L2 cache cannot hold, from memory
+  double gather_rows = 0;      // a row of B per nonzero, from the L2 cache
+  double gather_distinct = 0;  // the same, once for 8 rows of A that have the column
+  double gather_spill = 0;     // the part of gather_rows that the L2 cache cannot hold, from memory
+  double gather_window = 0;    // a row of B per column of a window, at the best height
+  double tiles = 0;            // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
+  double window_parts = 0;     // tens of CTAs that add up one window, beyond the first
+  double nonzeros = 0;         // nonzeros times groups of 256 bytes of B, 100 per multiprocessor
+  double loads = 0;            // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
+  double rows = 0;             // rows times groups of 256 bytes of B, 100 per multiprocessor
+  double longest_row = 0;      // thousands of nonzeros in the longest row, 4 at most
+  double variation = 0;        // of the row lengths, 3 at most
+  double dense_flops = 0;      // the product with A's zeros
+  double dense_a = 0;          // A with its zeros, from memory
+  double dense_spill = 0;      // the part of it that the L2 cache cannot hold
+  double dense_depth = 0;      // thousands of columns that one tile of the dense product walks
+  double dense_odd = 0;        // the same where a line of A or B is no multiple of 16 bytes
+  double dense_a_odd = 0;      // dense_a in the same case
+  double block_steps = 0;   // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
+  double block_spill = 0;   // the part of these blocks that the L2 cache cannot hold, from memory
+  double positions = 0;     // millions of entries of A times tiles of 256 columns, per SM
+  double bitmap_spill = 0;  // bits and pairs that the L2 cache cannot hold, from memory
   double slots = 0;  // slots that gather_mma reads in all its passes, 100,000 per multiprocessor
-  double slot_groups = 0;   // the same for each group of 8 columns
-  double slot_passes = 0;   // how often gather_mma reads A
-  double packed = 0;        // two of every four entries with their indices, from memory
-  double packed_spill = 0;  // the part of these that the L2 cache cannot hold
-  double cluster_us = 0;    // what dense_cluster expects of its division of the product
+  double slot_groups = 0;     // the same for each group of 8 columns
+  double slot_passes = 0;     // how often gather_mma reads A
+  double packed = 0;          // two of every four entries with their indices, from memory
+  double packed_spill = 0;    // the part of these that the L2 cache cannot hold
+  double cluster_us = 0;      // what dense_cluster expects of its division of the product
+  double cluster_copies = 0;  // what all CTAs of it copy, from the L2 cache
 };
 
 // `layout`: of B and C.

@@ -209,7 +209,9 @@ class KernelTest : public testing::TestWithParam<Case> {
     EXPECT_LE(plan->report().device_bytes, device.held() + kSlack);
   }
 
-  // Plans for several N, all bound before the first of them is launched.
+  // Plans for several N, all bound before the first of them is launched. Each is launched with
+  // lines of B and C that follow each other and with lines that lie farther apart. A plan inspects
+  // the first B; the second has no zeros either.
   void launch_side_by_side(Device& device, const CsrMatrix& a,
                            const std::vector<std::int64_t>& widths) {
     const Case& param = GetParam();
@@ -226,26 +228,37 @@ class KernelTest : public testing::TestWithParam<Case> {
       plans.emplace_back(n, prepared->bind(shape_of(n), stages));
     }
     for (const auto& [n, plan] : plans) {
-      SCOPED_TRACE("N = " + std::to_string(n));
-      DenseView b = make_b_view(a.cols, n, param.layout, storage_type(param.precision));
-      const Buffer b_memory = device.allocate(b.bytes());
-      b.data = b_memory.data();
-      device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
-      GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
-      c.poison();
-      plan->inspect_b(b, stages);
-      plan->launch(b, c.view(), device.stream());
-      device.synchronize();
-      EXPECT_TRUE(
-          make_reference(a, {}, b, device)
-              ->check(c.view(), error_bound(param.kernel->info(), param.precision, param.c_type))
-              .ok);
+      for (const int space : {0, 64}) {  // elements between lines
+        SCOPED_TRACE("N = " + std::to_string(n) + ", " + std::to_string(space) + " between lines");
+        launch_spaced(device, a, n, *plan, space, stages);
+      }
     }
   }
 
   std::string refusal_;
 
  private:
+  void launch_spaced(Device& device, const CsrMatrix& a, std::int64_t n, Plan& plan, int space,
+                     StageTimer& stages) {
+    const Case& param = GetParam();
+    DenseView b = make_b_view(a.cols, n, param.layout, storage_type(param.precision));
+    b.ld += space;
+    const Buffer b_memory = device.allocate(b.bytes());
+    b.data = b_memory.data();
+    device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
+    DenseView c_shape = make_dense_view(a.rows, n, param.layout, param.c_type);
+    c_shape.ld += space;
+    GuardedMatrix c(device, c_shape);
+    c.poison();
+    if (space == 0) plan.inspect_b(b, stages);
+    plan.launch(b, c.view(), device.stream());
+    device.synchronize();
+    EXPECT_TRUE(
+        make_reference(a, {}, b, device)
+            ->check(c.view(), error_bound(param.kernel->info(), param.precision, param.c_type))
+            .ok);
+  }
+
   // Each launch goes into a poisoned C.
   bool launch_twice(Device& device, const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                     std::int64_t n) {

@@ -20,17 +20,20 @@ TEST(LayoutFor, AVectorIsContiguousForKernelsThatTakeColumnMajor) {
   EXPECT_EQ(make_dense_view(7, 1, layout_for(both, Layout::row_major, 1), ElementType::f16).ld, 8);
 }
 
-TEST(DenseView, RowsOfBStartAtSectorsWhereTheyAreLonger) {
+TEST(DenseView, RowsOfBThatAreLongerStartAtSectorsOrCacheLines) {
   const auto pitch = [](std::int64_t n, ElementType type) {
     return make_b_view(3, n, Layout::row_major, type).ld;
   };
   EXPECT_EQ(pitch(8, ElementType::f16), 8);
   EXPECT_EQ(pitch(9, ElementType::f16), 16);
   EXPECT_EQ(pitch(17, ElementType::f16), 32);
-  EXPECT_EQ(pitch(100, ElementType::f16), 112);
+  EXPECT_EQ(pitch(48, ElementType::f16), 64);
+  EXPECT_EQ(pitch(72, ElementType::f16), 80);
+  EXPECT_EQ(pitch(96, ElementType::f16), 96);
+  EXPECT_EQ(pitch(100, ElementType::f16), 128);
   EXPECT_EQ(pitch(3, ElementType::f32), 4);
   EXPECT_EQ(pitch(9, ElementType::f32), 16);
-  EXPECT_EQ(make_b_view(100, 3, Layout::col_major, ElementType::f16).ld, 112);
+  EXPECT_EQ(make_b_view(100, 3, Layout::col_major, ElementType::f16).ld, 128);
   EXPECT_EQ(make_dense_view(3, 100, Layout::row_major, ElementType::f16).ld, 104);
 }
 

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "fake_device.hpp"
 #include "process/interrupt.hpp"
@@ -30,7 +32,8 @@ enum class Fault {
 
 class PlantedKernel final : public Kernel {
  public:
-  explicit PlantedKernel(Fault fault) : fault_(fault) {
+  explicit PlantedKernel(Fault fault, std::chrono::milliseconds first_preparation = {})
+      : fault_(fault), first_takes_(first_preparation) {
     info_.name = "planted";
     info_.device = DeviceKind::host;
     info_.precisions = {Precision::fp32};
@@ -44,6 +47,7 @@ class PlantedKernel final : public Kernel {
                                     StageTimer& stages) const override {
     auto timed = stages.scope("build");
     ++prepared_;
+    if (prepared_ == 1) std::this_thread::sleep_for(first_takes_);
     if (fault_ == Fault::throws) throw Error("cannot build");
     return std::make_unique<PlantedPrepared>(fault_, *a.a);
   }
@@ -93,6 +97,7 @@ class PlantedKernel final : public Kernel {
   };
 
   Fault fault_;
+  std::chrono::milliseconds first_takes_;
   KernelInfo info_;
   mutable int prepared_ = 0;
 };
@@ -155,7 +160,23 @@ TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
     EXPECT_EQ(row_.stages_ms.at("build"), prepared.stages.stages_ms().at("build"));
     EXPECT_TRUE(row_.stages_ms.contains("tune")) << "the shape's own part";
   }
-  EXPECT_EQ(kernel.prepared(), 1);
+  EXPECT_EQ(kernel.prepared(), kShortPreparations);
+}
+
+TEST_F(RunCase, OfAShortPreparationTheFastestOfSeveralCounts) {
+  const PlantedKernel uneven(Fault::none, std::chrono::milliseconds(20));
+  PreparedA prepared;
+  EXPECT_TRUE(run(uneven, prepared, 6));
+  EXPECT_LT(row_.stages_ms.at("build"), 20);
+  EXPECT_EQ(uneven.prepared(), kShortPreparations);
+}
+
+TEST_F(RunCase, ALongPreparationIsMadeOnce) {
+  const PlantedKernel slow(Fault::none, std::chrono::milliseconds(60));
+  PreparedA prepared;
+  EXPECT_TRUE(run(slow, prepared, 6));
+  EXPECT_GE(row_.stages_ms.at("build"), kShortPreparationMs);
+  EXPECT_EQ(slow.prepared(), 1);
 }
 
 TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {
@@ -190,7 +211,7 @@ TEST_F(RunCase, TheExactTestIsInNoStage) {
   const PlantedKernel kernel(Fault::none);
   PreparedA prepared;
   run(kernel, prepared, 2);
-  EXPECT_EQ(kernel.prepared(), 2);
+  EXPECT_EQ(kernel.prepared(), kShortPreparations + 1);
   EXPECT_EQ(prepared.stages.stages_ms().size(), 1U);
   EXPECT_GT(row_.exact->ms, 0);
 }

@@ -11,7 +11,8 @@ TEST(DenseSplit, IsTheDivisionThatIsExpectedToTakeLeast) {
   for (const std::int64_t n : {1, 8, 64, 100, 512})
     for (const std::int64_t k : {64, 512, 4608}) {
       const Split best = choose_split(512, k, n, Layout::row_major, kSms);
-      for (const int columns : kTileWidths)
+      for (const int columns : kTileWidths) {
+        if (n <= kNarrowColumns && columns != kNarrowTile) continue;
         for (int cluster = 1; cluster <= most_cluster(columns); cluster *= 2) {
           if (cluster > tiles_of(k, kTileK)) continue;
           Split other{columns, cluster, false, 0};
@@ -19,6 +20,7 @@ TEST(DenseSplit, IsTheDivisionThatIsExpectedToTakeLeast) {
           EXPECT_LE(best.us, expected_us(512, k, n, Layout::row_major, other, kSms))
               << columns << " columns, " << cluster << " CTAs, K = " << k << ", N = " << n;
         }
+      }
     }
 }
 
@@ -35,6 +37,15 @@ TEST(DenseSplit, TakesWhatIsWantedAsFarAsKAllows) {
   EXPECT_EQ(choose_split(512, 2048, 64, Layout::row_major, kSms, 16, 8).cluster, 4);
   EXPECT_EQ(choose_split(512, 130, 64, Layout::row_major, kSms, 64, 8).cluster, 2);
   EXPECT_EQ(choose_split(512, 1, 64, Layout::row_major, kSms, 64, 8).cluster, 1);
+}
+
+TEST(DenseSplit, NarrowRowMajorBHasTheNarrowestTile) {
+  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns, Layout::row_major, kSms, 64).tile_columns,
+            kNarrowTile);
+  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns, Layout::col_major, kSms, 64).tile_columns, 64);
+  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns + 1, Layout::row_major, kSms, 64).tile_columns,
+            64);
+  EXPECT_LT(stage_bytes(TileB::narrow, kNarrowTile), stage_bytes(TileB::row_major, kNarrowTile));
 }
 
 TEST(DenseSplit, LeavesAWholeMultiprocessorToACtaWhileThereAreEnough) {

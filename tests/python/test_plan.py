@@ -102,8 +102,8 @@ class Products(unittest.TestCase):
         pitched[:] = b
         self.assertEqual((plan @ pitched).shape, (60, 7))
 
-    def test_rows_of_empty_b_that_are_longer_than_a_sector_start_at_one(self):
-        for n, pitch in ((7, 16), (16, 32), (17, 64), (100, 224)):
+    def test_rows_of_empty_b_start_at_sectors_or_cache_lines(self):
+        for n, pitch in ((7, 16), (16, 32), (17, 64), (48, 128), (72, 160), (100, 256)):
             plan = cpu_plan(matrix(), n, precision="fp16")
             plan.pitch_alignment = 16
             b = dense(50, n, np.float16)
