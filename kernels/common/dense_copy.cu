@@ -32,14 +32,7 @@ __global__ void scatter_rows(std::int64_t rows, const std::int64_t* row_ptr,
 }  // namespace
 
 DenseView dense_shape(const SparseOperand& a) {
-  constexpr std::int64_t kLineBytes = 128;  // of the L2 cache
-  constexpr std::int64_t kLongRow =
-      8 * kLineBytes;  // the space between rows adds an eighth at most
-  DenseView shape = make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
-  const auto value_bytes = static_cast<std::int64_t>(bytes_of(shape.type));
-  const std::int64_t line = kLineBytes / value_bytes;
-  if (shape.ld * value_bytes >= kLongRow) shape.ld = (shape.ld + line - 1) / line * line;
-  return shape;
+  return make_dense_view(a.m(), a.k(), Layout::row_major, storage_type(a.precision));
 }
 
 Support supports_dense(const SparseOperand& a, const DeviceInfo& device) {

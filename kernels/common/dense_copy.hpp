@@ -8,8 +8,7 @@
 
 namespace spmmbench {
 
-// The shape that upload_dense takes. Long rows start at cache lines (128 bytes): a copy of 128 bytes
-// then reads one line and not two.
+// The shape that upload_dense takes.
 DenseView dense_shape(const SparseOperand& a);
 
 // Refuses an A that with its zeros takes more than a quarter of the device. Else the bytes that

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/worth_threads.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
@@ -12,7 +13,7 @@ template <class Element>
 std::vector<typename Element::Bits> encode_values(const std::vector<float>& values, Element) {
   std::vector<typename Element::Bits> bits(values.size());
   const auto count = static_cast<std::int64_t>(values.size());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count >= kWorthThreads)
   for (std::int64_t i = 0; i < count; ++i) bits[i] = Element::encode(values[i]);
   return bits;
 }

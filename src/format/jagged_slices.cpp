@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+
+#include "core/worth_threads.hpp"
 
 namespace spmmbench {
 namespace {
@@ -119,7 +122,7 @@ class Builder {
     out_.col_idx.resize(a_.nnz());
     out_.values.resize(a_.nnz());
     const auto count = static_cast<std::int64_t>(out_.slices.size());
-#pragma omp parallel for schedule(dynamic, 64)
+#pragma omp parallel for schedule(dynamic, 64) if (a_.nnz() >= kWorthThreads)
     for (std::int64_t s = 0; s < count; ++s) fill_slice(out_.slices[s]);
   }
 
@@ -203,7 +206,8 @@ PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bi
   out.entries.resize(slices.col_idx.size());
   out.first_columns.resize(count);
   bool all = true;
-#pragma omp parallel for schedule(static) reduction(&& : all)
+  const bool worth_threads = std::ssize(slices.col_idx) >= kWorthThreads;
+#pragma omp parallel for schedule(static) reduction(&& : all) if (worth_threads)
   for (std::int64_t s = 0; s < count; ++s) {
     Slice& slice = slices.slices[s];
     const auto begin = static_cast<std::int64_t>(slice.first_entry), end = end_of(s);
