@@ -3,8 +3,8 @@
 import math
 
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
-         "window_parts", "nonzeros", "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd",
-         "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
+         "window_parts", "nonzeros", "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth",
+         "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
          "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
@@ -49,7 +49,7 @@ def dense_depth(f, tiles_of_c, device):
     return math.ceil(tiles_of_c / device["sms"]) * columns / 1000
 
 
-def cluster_us(rows, cols, n, row_major, sms):
+def cluster_split(rows, cols, n, row_major, sms):
     """choose_split of src/select/dense_split.hpp: the expected time, and the bytes that all CTAs copy."""
     best = math.inf, 0
     narrow = row_major and n <= 8
@@ -94,7 +94,7 @@ def terms_of(case):
     packed = entries * (value_bytes / 2 + 1 / 8)
     groups = 1 if n <= 8 else 2
     passes = math.ceil(n / (8 * groups))
-    cluster, copies = cluster_us(rows, cols, n, case.layout == "row" and n > 1, sms)  # at N = 1 the layouts are the same
+    cluster_us, cluster_copies = cluster_split(rows, cols, n, case.layout == "row" and n > 1, sms)  # at N = 1 the layouts are the same
     terms = {
         "launch": 1.0,
         "a_csr": a_csr / memory,
@@ -127,8 +127,8 @@ def terms_of(case):
         "slot_passes": passes,
         "packed": packed / memory,
         "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
-        "cluster_us": cluster,
-        "cluster_copies": copies / device["gather"],
+        "cluster_us": cluster_us,
+        "cluster_copies": cluster_copies / device["gather"],
     }
     return [terms[name] for name in TERMS]
 

@@ -45,7 +45,7 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
 struct Preparation {
   std::unique_ptr<Prepared> a;
   StageTimer a_stages, stages;  // of A alone, and with the plan
-  std::unique_ptr<Plan> plan;   // last: `a` outlives it
+  std::unique_ptr<Plan> plan;   // after `a`, which outlives it
   double wall_ms = 0;
 
   double ms() const {
