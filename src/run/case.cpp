@@ -91,7 +91,8 @@ Preparation fastest_preparation(const CaseInput& input) {
 }
 
 // The stages of the row are what a user of this row alone would pay. prepare_wall_ms is the time
-// that this run spent; it is less where an earlier case, of another N, has prepared A.
+// that this run spent: less where an earlier case, of another N, has prepared A, and more where the
+// preparation was repeated.
 std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   const double start = steady_seconds();
   PreparedA& shared = *input.prepared;

@@ -22,7 +22,9 @@ struct PreparedA {
   std::unique_ptr<Prepared> exact_a;  // the same with the values of the exact test
 };
 
-// A preparation of less than kShortPreparationMs is made kShortPreparations times.
+// A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
+// was held up does not count (docs/log/preparation.md). Both are choices: a stall of 4 to 20 ms is
+// much of a short preparation and little of a long one.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50;
 
