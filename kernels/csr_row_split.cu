@@ -25,6 +25,11 @@
 // atomic. The order of the additions varies from launch to launch: results agree within the error
 // bound, not bit for bit.
 //
+// MANY CUT ROWS. A small matrix of even, rather long rows has most of them cut in a few segments,
+// and atomics take as long as the products. There the segments of a row lie in one CTA, if they are
+// no more than four, which adds them through shared memory. That memory is taken from the L1 cache,
+// which costs other matrices 2 to 10 %; so it is a kernel of its own (kJoin).
+//
 // BYTES. Every nonzero gathers a row of B: nnz * N * bytes(B), mostly from the L2 cache; C is
 // written once. The gather is the limit, so all that matters is to keep enough 16-byte loads in
 // flight, and to write whole sectors of 32 bytes (store_streaming in common/dense_io.cuh).
@@ -76,9 +81,13 @@ struct SplitRow {
   std::int32_t segments;  // it was cut into
 };
 
+constexpr int kMostJoined = 4;  // segments of a row in one CTA; a CTA has 4, 8 or 16 groups
+
 struct Workspace {
   const Segment* segments;
   std::int64_t segment_count;
+  // With kJoin, rows of four segments come first, then those of two, then those of more.
+  std::int64_t fours_end, twos_end;
   const SplitRow* split_rows;
   float* sums;         // [split row][columns_padded]; all zero between launches
   unsigned* arrivals;  // [split row][slab]; all zero between launches
@@ -114,16 +123,18 @@ __device__ void add_rows(std::int32_t my_col, float my_value, int first, const T
   }
 }
 
-template <class TB, class TC, int kLanes>
+template <class TB, class TC, int kLanes, bool kJoin>
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     csr_row_split_kernel(Workspace work, CsrEntries<TB> a, const TB* __restrict__ b,
                          std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
                          std::int64_t n) {
-  constexpr int kColumns = kPerVector<TB>;  // of one lane
+  constexpr int kColumns = kPerVector<TB>;    // of one lane
+  constexpr int kGroups = kThreads / kLanes;  // of a CTA
   static_assert(kLanes % kUnroll == 0, "a batch of kLanes nonzeros is walked kUnroll at a time");
+  static_assert(kGroups % kMostJoined == 0, "the segments of a row do not lie in two CTAs");
   const int lane = threadIdx.x % kLanes;
-  const std::int64_t index =
-      static_cast<std::int64_t>(blockIdx.x) * (kThreads / kLanes) + threadIdx.x / kLanes;
+  const std::int64_t first_index = static_cast<std::int64_t>(blockIdx.x) * kGroups;
+  const std::int64_t index = first_index + threadIdx.x / kLanes;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kColumns;
   const TB* b_piece = b + (column < n ? column : 0);
 
@@ -158,6 +169,19 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   }
 
   ptx::griddepcontrol_launch_dependents();
+  if constexpr (kJoin) {
+    if (first_index < work.twos_end) {  // for all threads of the CTA
+      __shared__ float parts[kColumns][kThreads];
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) parts[j][threadIdx.x] = sums[j];
+      __syncthreads();
+      const int joined = index < work.fours_end ? kMostJoined : index < work.twos_end ? 2 : 1;
+      if (index % joined != 0) return;
+      for (int part = 1; part < joined; ++part)
+#pragma unroll
+        for (int j = 0; j < kColumns; ++j) sums[j] += parts[j][threadIdx.x + part * kLanes];
+    }
+  }
   if (index >= work.segment_count) return;
   std::int64_t row = segment.target;
   if (segment.target < 0) {
@@ -199,38 +223,65 @@ constexpr std::int64_t kSortedRows = 1024;
 
 struct Segments {
   std::vector<Segment> segments;  // those of split rows first: they must not start last
-  std::vector<SplitRow> split_rows;
+  std::int64_t fours_end = 0, twos_end = 0;
+  std::vector<SplitRow> split_rows;  // whose segments are not joined in a CTA
 };
+
+// Whether rows of two to four segments are joined in a CTA: where these are more than a tenth of
+// all segments, that takes 0.79 to 1.00 of the time (docs/log/narrow.md).
+bool worth_joining(const CsrMatrix& a, std::int64_t split) {
+  constexpr double kLeastShare = 0.1;
+  std::int64_t joined = 0, all = 0;
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t parts = std::max<std::int64_t>(1, (a.row_length(row) + split - 1) / split);
+    all += parts;
+    if (parts > 1 && parts <= kMostJoined) joined += parts;
+  }
+  return static_cast<double>(joined) > kLeastShare * static_cast<double>(all);
+}
 
 Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
   const CsrMatrix& a = *operand.a;
   const auto target = [&](std::int64_t row) {
     return operand.row_ids.empty() ? static_cast<std::int32_t>(row) : operand.row_ids[row];
   };
+  const bool join = worth_joining(a, split);
+  const auto parts_of = [&](std::int64_t row) {
+    const std::int64_t parts = std::max<std::int64_t>(1, (a.row_length(row) + split - 1) / split);
+    return join && parts == 3 ? kMostJoined : parts;
+  };
   Segments out;
   out.segments.reserve(a.rows + a.nnz() / split + 1);
-  for (std::int64_t row = 0; row < a.rows; ++row) {
+  const auto cut = [&](std::int64_t row, std::int64_t parts, std::int32_t to) {
     const std::int64_t length = a.row_length(row);
-    if (length <= split) continue;
-    const auto index = static_cast<std::int32_t>(out.split_rows.size());
-    const std::int64_t parts = (length + split - 1) / split;
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t begin = length * part / parts;
       const std::int64_t end = length * (part + 1) / parts;
-      out.segments.push_back(
-          {a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), ~index});
+      out.segments.push_back({a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), to});
     }
+  };
+  const auto count = [&] { return static_cast<std::int64_t>(out.segments.size()); };
+  if (join) {
+    for (std::int64_t row = 0; row < a.rows; ++row)
+      if (parts_of(row) == kMostJoined) cut(row, kMostJoined, target(row));
+    out.fours_end = count();
+    for (std::int64_t row = 0; row < a.rows; ++row)
+      if (parts_of(row) == 2) cut(row, 2, target(row));
+    out.twos_end = count();
+  }
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    const std::int64_t parts = parts_of(row);
+    if (parts <= (join ? kMostJoined : 1)) continue;
+    cut(row, parts, ~static_cast<std::int32_t>(out.split_rows.size()));
     out.split_rows.push_back({target(row), static_cast<std::int32_t>(parts)});
   }
-  const auto whole_rows = a.rows - static_cast<std::int64_t>(out.split_rows.size());
+  const std::int64_t cut_end = count();
   for (std::int64_t row = 0; row < a.rows; ++row)
-    if (a.row_length(row) <= split)
-      out.segments.push_back(
-          {a.row_ptr[row], static_cast<std::int32_t>(a.row_length(row)), target(row)});
+    if (a.row_length(row) <= split) cut(row, 1, target(row));
   const auto begin = out.segments.begin();
-  const auto end = static_cast<std::int64_t>(out.segments.size());
+  const std::int64_t end = count();
 #pragma omp parallel for
-  for (std::int64_t from = end - whole_rows; from < end; from += kSortedRows)
+  for (std::int64_t from = cut_end; from < end; from += kSortedRows)
     std::stable_sort(begin + from, begin + std::min(from + kSortedRows, end),
                      [](const Segment& x, const Segment& y) { return x.length > y.length; });
   return out;
@@ -261,6 +312,8 @@ struct Matrix {
     }
     const auto timed = stages.scope("upload");
     segment_count = static_cast<std::int64_t>(host.segments.size());
+    fours_end = host.fours_end;
+    twos_end = host.twos_end;
     split_count = static_cast<std::int64_t>(host.split_rows.size());
     col_idx = device.upload(a.a->col_idx);
     values = upload_values(device, a.a->values, storage_type(a.precision));
@@ -270,7 +323,7 @@ struct Matrix {
   }
 
   std::int64_t split;
-  std::int64_t segment_count = 0;
+  std::int64_t segment_count = 0, fours_end = 0, twos_end = 0;
   std::int64_t split_count = 0;
   Buffer col_idx, values, segments, split_rows;
 };
@@ -321,16 +374,22 @@ class CsrRowSplitPlan final : public Plan {
   template <class TB, class TC, int kLanes>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
-    const Workspace work{a_.segments.as<Segment>(),    a_.segment_count,
-                         a_.split_rows.as<SplitRow>(), sums_.as<float>(),
-                         arrivals_.as<unsigned>(),     tiling_.columns_padded};
+    const Workspace work{.segments = a_.segments.as<Segment>(),
+                         .segment_count = a_.segment_count,
+                         .fours_end = a_.fours_end,
+                         .twos_end = a_.twos_end,
+                         .split_rows = a_.split_rows.as<SplitRow>(),
+                         .sums = sums_.as<float>(),
+                         .arrivals = arrivals_.as<unsigned>(),
+                         .columns_padded = tiling_.columns_padded};
     const CsrEntries<TB> a{a_.col_idx.as<std::int32_t>(), a_.values.as<TB>()};
     const dim3 grid(static_cast<unsigned>((a_.segment_count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
-    launch_dependent(csr_row_split_kernel<TB, TC, kLanes>, grid, dim3(kThreads), 0, stream,
-                     overlap_, work, a, static_cast<const TB*>(b.data),
-                     static_cast<std::uint32_t>(b.ld * sizeof(TB)), static_cast<TC*>(c.data), c.ld,
-                     n_);
+    const auto kernel = a_.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, true>
+                                        : csr_row_split_kernel<TB, TC, kLanes, false>;
+    launch_dependent(kernel, grid, dim3(kThreads), 0, stream, overlap_, work, a,
+                     static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
+                     static_cast<TC*>(c.data), c.ld, n_);
   }
 
   const Matrix& a_;

@@ -7,6 +7,8 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "common/dense_copy.hpp"
@@ -22,8 +24,9 @@ namespace {
 
 namespace cluster = dense_cluster;
 
+const auto kTileM = auto_choice_option<int>("tile_m", {"64", "128"}, "rows of C of a cluster");
 const auto kTileN =
-    auto_choice_option<int>("tile_n", {"16", "32", "64"}, "columns of C of a cluster");
+    auto_choice_option<int>("tile_n", {"16", "32", "64", "128"}, "columns of C of a cluster");
 const auto kClusterCtas =
     auto_choice_option<int>("cluster", {"1", "2", "4", "8"}, "CTAs that share K");
 
@@ -32,41 +35,50 @@ const auto kClusterCtas =
 struct Variant {
   ElementType type;
   cluster::TileB tile_b;
-  int tile_columns;
+  cluster::Tile tile;
+  int threads;
   int stage_bytes, inbox_bytes;
   void (*multiply)(cluster::Arguments, CUtensorMap, CUtensorMap, DenseView);
 };
 
-template <class T, cluster::TileB kTileB, int kColumns>
+template <class T, cluster::TileB kTileB, int kRows, int kColumns>
 Variant variant(ElementType type) {
-  using Shape = cluster::Shape<T, kTileB, kColumns>;
+  using Shape = cluster::Shape<T, kTileB, kRows, kColumns>;
   return {type,
           kTileB,
-          kColumns,
+          {kRows, kColumns},
+          Shape::kThreads,
           Shape::kStageBytes,
           Shape::kInboxBytes,
           cluster::multiply_tiles<Shape>};
 }
 
-template <class T, int... kColumns>
+template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
   using cluster::TileB;
-  (out.push_back(variant<T, TileB::row_major, kColumns>(type)), ...);
-  (out.push_back(variant<T, TileB::col_major, kColumns>(type)), ...);
-  out.push_back(variant<T, TileB::narrow, cluster::kNarrowTile>(type));
+  constexpr auto& kTiles = cluster::kTiles;
+  const auto add_tile = [&]<int kRows, int kColumns>() {
+    out.push_back(variant<T, TileB::row_major, kRows, kColumns>(type));
+    out.push_back(variant<T, TileB::col_major, kRows, kColumns>(type));
+    if constexpr (cluster::takes_narrow_b({kRows, kColumns}))
+      out.push_back(variant<T, TileB::narrow, kRows, kColumns>(type));
+  };
+  const auto add_tiles = [&]<std::size_t... i>(std::index_sequence<i...>) {
+    (add_tile.template operator()<kTiles[i].rows, kTiles[i].columns>(), ...);
+  };
+  add_tiles(std::make_index_sequence<std::size(kTiles)>{});
 }
 
-const Variant& variant_of(const Problem& problem, int tile_columns) {
+const Variant& variant_of(const Problem& problem, const cluster::Tile& tile) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
-    add_variants<__half, 16, 32, 64>(out, ElementType::f16);
-    add_variants<__nv_bfloat16, 16, 32, 64>(out, ElementType::bf16);
+    add_variants<__half>(out, ElementType::f16);
+    add_variants<__nv_bfloat16>(out, ElementType::bf16);
     return out;
   }();
   return *std::find_if(all.begin(), all.end(), [&](const Variant& v) {
     return v.type == storage_type(problem.precision) &&
-           v.tile_b == cluster::tile_b_of(problem.layout, problem.n) &&
-           v.tile_columns == tile_columns;
+           v.tile_b == cluster::tile_b_of(problem.layout, problem.n) && v.tile == tile;
   });
 }
 
@@ -81,14 +93,16 @@ class DenseClusterPlan final : public Plan {
  public:
   DenseClusterPlan(const Problem& problem, const DenseView& a, Device& device)
       : split_(cluster::choose_split(problem.m(), problem.k(), problem.n, problem.layout,
-                                     device.info().sm_count, kTileN(problem.options),
-                                     kClusterCtas(problem.options))),
-        variant_(variant_of(problem, split_.tile_columns)) {
+                                     device.info().sm_count,
+                                     {.rows = kTileM(problem.options),
+                                      .columns = kTileN(problem.options),
+                                      .cluster = kClusterCtas(problem.options)})),
+        variant_(variant_of(problem, split_.tile)) {
     report_.device_bytes = a.bytes();
     if (problem.m() == 0 || problem.k() == 0 || problem.n == 0) return;
     const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
-    const std::int64_t row_tiles = cluster::tiles_of(problem.m(), cluster::kTileRows);
-    const std::int64_t column_tiles = cluster::tiles_of(problem.n, variant_.tile_columns);
+    const std::int64_t row_tiles = cluster::tiles_of(problem.m(), split_.tile.rows);
+    const std::int64_t column_tiles = cluster::tiles_of(problem.n, split_.tile.columns);
     const int room =
         (split_.whole_sm ? kWholeSm : kHalfSm) - cluster::kBarrierBytes - variant_.inbox_bytes;
     arguments_ = {.k_tiles = static_cast<int>(k_tiles),
@@ -102,13 +116,14 @@ class DenseClusterPlan final : public Plan {
     if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kMoreThanHalf);
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
     allow_shared_bytes(variant_.multiply, shared_bytes_);
-    map_a_ = make_tensor_map(a, cluster::kTileRows, cluster::kTileK,
+    map_a_ = make_tensor_map(a, static_cast<std::uint32_t>(split_.tile.rows), cluster::kTileK,
                              {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
-    report_.params = {{"tile_n", std::to_string(variant_.tile_columns)},
+    report_.params = {{"tile_m", std::to_string(split_.tile.rows)},
+                      {"tile_n", std::to_string(split_.tile.columns)},
                       {"cluster", std::to_string(split_.cluster)}};
-    report_.issued_flops = 2.0 * static_cast<double>(row_tiles * cluster::kTileRows) *
+    report_.issued_flops = 2.0 * static_cast<double>(row_tiles * split_.tile.rows) *
                            static_cast<double>(k_tiles * cluster::kTileK) *
-                           static_cast<double>(column_tiles * variant_.tile_columns);
+                           static_cast<double>(column_tiles * split_.tile.columns);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -122,8 +137,8 @@ class DenseClusterPlan final : public Plan {
       b_ = b;
     }
     launch_dependent_clusters(variant_.multiply, static_cast<unsigned>(split_.cluster),
-                              dim3(blocks_), dim3(cluster::kThreads), shared_bytes_, stream,
-                              arguments_, map_a_, map_b_, c);
+                              dim3(blocks_), dim3(static_cast<unsigned>(variant_.threads)),
+                              shared_bytes_, stream, arguments_, map_a_, map_b_, c);
   }
 
   PlanReport report() const override { return report_; }
@@ -140,7 +155,7 @@ class DenseClusterPlan final : public Plan {
       return make_tensor_map(line, 1, cluster::kPieceOfLine);
     }
     const auto lines = static_cast<std::uint32_t>(
-        variant_.tile_b == cluster::TileB::col_major ? variant_.tile_columns : cluster::kTileK);
+        variant_.tile_b == cluster::TileB::col_major ? split_.tile.columns : cluster::kTileK);
     return make_tensor_map(b, lines, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
   }
 
@@ -202,7 +217,7 @@ class DenseCluster final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
-      .options = {kTileN, kClusterCtas},
+      .options = {kTileM, kTileN, kClusterCtas},
   };
 };
 

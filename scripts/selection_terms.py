@@ -1,5 +1,6 @@
 """The terms of a predicted time (src/select/predict.cpp), as fit_selection.py computes them from the features of recorded cases."""
 
+import itertools
 import math
 
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
@@ -53,20 +54,26 @@ def cluster_split(rows, cols, n, row_major, sms):
     """choose_split of src/select/dense_split.hpp: the expected time, and the bytes that all CTAs copy."""
     best = math.inf, 0
     narrow = row_major and n <= 8
-    for columns in (16,) if narrow else (16, 32, 64):
-        sums = 4 * 64 * columns
-        for cluster in (1, 2, 4, 8):
-            if cluster > min(columns // 4, max(1, math.ceil(cols / 64))):
-                continue
-            ctas = math.ceil(rows / 64) * math.ceil(n / columns) * cluster
-            per_sm = max(1.0, ctas / sms)
-            k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
-            step = 128 * (64 + (8 if narrow else 64 if row_major else columns))
-            copied, waited = k_tiles * step, k_tiles * (16 * 1024 if narrow else step)
-            whole_sm = ctas <= sms * (1 if cluster == 2 else 0.73 if cluster == 8 else 0.85)
-            us = 1.12 + per_sm * (waited / 173e3 + sums / 31.6e3) + ctas * copied / 16.9e6 + (0 if whole_sm else 0.45)
-            us += 0.23 + per_sm * sums / 39.4e3 if cluster > 1 else 0
-            best = min(best, (us, ctas * copied))
+    tiles = ((64, 16), (64, 32)) if narrow else ((64, 16), (64, 32), (64, 64), (128, 64), (128, 128))
+    divisions = itertools.product(tiles, (1, 2, 4, 8), (True, False))
+    for (tile_rows, columns), cluster, whole_sm in divisions:
+        if cluster > min(columns // 4, max(1, math.ceil(cols / 64))) or (tile_rows, columns, whole_sm) == (128, 128, False):
+            continue
+        sums = 4 * tile_rows * columns
+        ctas = math.ceil(rows / tile_rows) * math.ceil(n / columns) * cluster
+        k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
+        step = 128 * (tile_rows + (8 if narrow else max(64, columns) if row_major else columns))
+        if whole_sm:
+            us = 1.04 + (1.1 if ctas > sms / 2 else 0)
+            rounds = max(1, math.ceil(ctas / (sms * {8: 0.73, 4: 0.85}.get(cluster, 1))))
+        else:
+            us = 1.04 + 0.42
+            rounds = 1 if ctas <= sms / 2 else 1.4 if cluster > 1 else 1.2
+            rounds = max(rounds, 1.15 * math.ceil(ctas / sms)) if ctas > sms else rounds
+        us += rounds * (k_tiles * (0.025 + (16 * 1024 if narrow else step) / 153e3) + sums / 50e3)
+        us += ctas * k_tiles * step / 27e6
+        us += 0.28 + rounds * sums / 30e3 if cluster > 1 else 0
+        best = min(best, (us, ctas * k_tiles * step))
     return best
 
 

@@ -110,13 +110,20 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* s
   }
 }
 
-// One decoded step: the rows times the columns of the tile.
+// The tile of B that a stage begins with. The shuffle tells the compiler that all lanes have the
+// same descriptor, which `wgmma` wants in a register of the warp.
+template <class S>
+__device__ std::uint64_t descriptor_of_b(const char* stages, int stage) {
+  constexpr int kGroup = 8 * kLineBytes;
+  stage = __shfl_sync(kFullWarp, stage, 0);
+  return ptx::wgmma_descriptor(stages + stage * S::kStageBytes, kStageK * kLineBytes, kGroup);
+}
+
+// One decoded step: the rows times the columns of the tile `b`.
 template <class S>
 __device__ void multiply(float (&acc)[S::kAccumulators],
-                         const std::uint32_t (&a)[BitmapQueues::kStepPairs], const char* tile) {
-  constexpr int kGroup = 8 * kLineBytes;
+                         const std::uint32_t (&a)[BitmapQueues::kStepPairs], std::uint64_t b) {
   constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
-  const std::uint64_t b = ptx::wgmma_descriptor(tile, kStageK * kLineBytes, kGroup);
   ptx::wgmma_fence();
 #pragma unroll
   for (int k = 0; k < S::kStepFragmentsK; ++k)
@@ -147,15 +154,19 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     for (float& x : acc[0]) x = 0;
     std::uint32_t a[2][BitmapQueues::kStepPairs];
     int finished = -1;  // the stage that the step before ended
+    std::uint64_t b = 0;
     for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
       const uint2 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
       const std::uint32_t bits[4] = {four.x, four.x >> 16, four.y, four.y >> 16};
 #pragma unroll
       for (int s = 0; s < BitmapQueues::kGroupSteps; ++s) {
         reader.fetch(bits[s], a[s % 2]);
-        if (s % S::kStageSteps == 0) at.wait_full(full);
+        if (s % S::kStageSteps == 0) {
+          at.wait_full(full);
+          b = descriptor_of_b<S>(stages, at.stage);
+        }
         multiply<S>(acc[0], a[s % 2],
-                    stages + at.stage * S::kStageBytes + s % S::kStageSteps * S::kTileBytes);
+                    ptx::wgmma_descriptor_advance(b, s % S::kStageSteps * S::kTileBytes));
         reader.release();
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
         if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);

@@ -1,9 +1,9 @@
 #pragma once
-// A tile of C, 64 rows times kTileN columns, by a cluster of CTAs: each multiplies a run of k, and
-// the sums are exchanged through distributed shared memory.
+// A tile of C, kTileM rows times kTileN columns, by a cluster of CTAs: each multiplies a run of k,
+// and the sums are exchanged through distributed shared memory.
 //
-//   copying thread           ring of stages             four warps
-//   A: 64 rows x 64 of k ->  +-----------+-----------+
+//   copying thread           ring of stages             a warpgroup for 64 rows
+//   A: kTileM x 64 of k  ->  +-----------+-----------+
 //   B: 64 of k x kTileN  ->  | A         | B         |  wgmma, fp32 sums in registers
 //                            +-----------+-----------+
 //   then CTA i sends its sums of columns j to CTA j, which adds those of all CTAs in their order
@@ -30,21 +30,22 @@
 
 namespace spmmbench::dense_cluster {
 
-inline constexpr int kMultiplyingThreads = 128;
-inline constexpr int kThreads = kMultiplyingThreads + 32;
+inline constexpr int kWarpgroup = 128, kWarpgroupRows = 64;
 inline constexpr int kMostStages = 16;
 inline constexpr int kBarrierBytes = 1024;  // so that the stages are aligned for their swizzle
 static_assert((2 * kMostStages + 1) * sizeof(std::uint64_t) <= kBarrierBytes);
-inline constexpr int kTileBytesA = kTileRows * kLineBytes;
 inline constexpr int kMmaK = 16;
 
-template <class T, TileB kTile, int kTileColumns>
+template <class T, TileB kTile, int kTileRows, int kTileColumns>
 struct Shape {
   using Element = T;
   static constexpr TileB kTileB = kTile;
   static constexpr auto kMajor = kTile == TileB::col_major ? ptx::Major::k : ptx::Major::mn;
-  static constexpr int kTileN = kTileColumns;
-  static constexpr int kStageBytes = stage_bytes(kTile, kTileN);
+  static constexpr int kTileM = kTileRows, kTileN = kTileColumns;
+  static constexpr int kMultiplyingThreads = kTileM / kWarpgroupRows * kWarpgroup;
+  static constexpr int kThreads = kMultiplyingThreads + 32;
+  static constexpr int kTileBytesA = kTileM * kLineBytes;
+  static constexpr int kStageBytes = stage_bytes(kTile, {kTileM, kTileN});
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
   static constexpr int kPairs = kAccumulators / 2;
@@ -59,6 +60,8 @@ struct Arguments {
   // Narrow B without space between its rows: the map has it as one line.
   bool b_in_one_line = false;
 };
+
+inline constexpr int kLineColumns = kLineBytes / 2;  // of row-major B
 
 // Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
 inline constexpr int kPieceOfLine = 256;
@@ -96,25 +99,25 @@ struct alignas(8 * kPairs) Parcel {
 };
 
 // Sends a thread's sums to the CTAs of the cluster: `parcels` to each.
-template <int kPairs, int kAccumulators>
-__device__ void send_sums(const float (&acc)[kAccumulators], char* inbox, std::uint64_t* received,
-                          int rank, int parcels) {
+template <class S, int kPairs>
+__device__ void send_sums(const float (&acc)[S::kAccumulators], char* inbox,
+                          std::uint64_t* received, int rank, int parcels) {
+  constexpr int kThreads = S::kMultiplyingThreads;
   auto* const own =
-      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kMultiplyingThreads + threadIdx.x;
+      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kThreads + threadIdx.x;
 #pragma unroll
-  for (int i = 0; i < kAccumulators / (2 * kPairs); ++i) {
+  for (int i = 0; i < S::kAccumulators / (2 * kPairs); ++i) {
     const auto to = static_cast<unsigned>(i / parcels);
     float sums[2 * kPairs];
 #pragma unroll
     for (int j = 0; j < 2 * kPairs; ++j) sums[j] = acc[2 * kPairs * i + j];
-    ptx::st_async(
-        reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kMultiplyingThreads, to)),
-        sums, ptx::map_to_cta(received, to));
+    ptx::st_async(reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kThreads, to)), sums,
+                  ptx::map_to_cta(received, to));
   }
 }
 
 // Adds what the CTAs have sent, in their order.
-template <class T, Layout kLayout, int kPairs>
+template <class S, class T, Layout kLayout, int kPairs>
 __device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t column,
                               const char* inbox, int rank, int parcels, int cluster) {
   const auto* const from = reinterpret_cast<const Parcel<kPairs>*>(inbox) + threadIdx.x;
@@ -122,7 +125,7 @@ __device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t
     Parcel<kPairs> parts[kMostCluster];
 #pragma unroll
     for (int p = 0; p < kMostCluster; ++p)
-      if (p < cluster) parts[p] = from[(p * parcels + i) * kMultiplyingThreads];
+      if (p < cluster) parts[p] = from[(p * parcels + i) * S::kMultiplyingThreads];
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
       float2 sum = parts[0].pair[j];
@@ -165,7 +168,8 @@ __device__ void load_b(const Arguments& args, const CUtensorMap& map, char* to, 
   else if (S::kTileB == TileB::narrow && args.b_in_one_line)
     for (int i = 0; i < kTileK * kNarrowColumns; i += kPieceOfLine)
       copy(to + 2 * i, k * kNarrowColumns + i, 0);
-  else copy(to, column, k);
+  else
+    for (int i = 0; i < S::kTileN; i += kLineColumns) copy(to + i * kLineBytes, column + i, k);
 }
 
 template <class S>
@@ -188,18 +192,19 @@ __device__ void produce(const Arguments& args, const CUtensorMap& map_a, const C
       at.wait_empty(empty);
       load_a(i, at.stage);
     }
-    load_b<S>(args, map_b, stages + at.stage * S::kStageBytes + kTileBytesA, full + at.stage,
+    load_b<S>(args, map_b, stages + at.stage * S::kStageBytes + S::kTileBytesA, full + at.stage,
               (first + i) * kTileK, column);
     at.advance(args.stages);
   }
 }
 
-// Narrow B: columns 8 to 15 are the next 8 of k. What comes of them lies beyond the columns of C.
+// Narrow B: columns 8 to 15 are the next 8 of k, and so on, also beyond the end of the stage. What
+// comes of them lies beyond the columns of C.
 template <class S>
 __device__ std::uint64_t descriptor_of_b(const char* tile) {
   constexpr int kBlock = 8 * kNarrowColumns * 2;
   if constexpr (S::kTileB == TileB::narrow) return ptx::wgmma_descriptor<0>(tile, kBlock, kBlock);
-  else return ptx::wgmma_descriptor(tile, 0, 8 * kLineBytes);
+  else return ptx::wgmma_descriptor(tile, kTileK * kLineBytes, 8 * kLineBytes);
 }
 
 template <class S>
@@ -209,13 +214,14 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
   constexpr int kAdvanceB = S::kTileB == TileB::col_major   ? 2 * kMmaK
                             : S::kTileB == TileB::row_major ? kMmaK * kLineBytes
                                                             : kMmaK * kNarrowColumns * 2;
+  const int first_line = static_cast<int>(threadIdx.x) / kWarpgroup * kWarpgroupRows;
   mbarrier::Cursor at;
   int finished = -1;  // the stage before
   for (int i = 0; i < count; ++i) {
     at.wait_full(full);
     const char* const stage = stages + at.stage * S::kStageBytes;
-    const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
-    const std::uint64_t b = descriptor_of_b<S>(stage + kTileBytesA);
+    const std::uint64_t a = ptx::wgmma_descriptor(stage + first_line * kLineBytes, 0, kGroup);
+    const std::uint64_t b = descriptor_of_b<S>(stage + S::kTileBytesA);
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kTileK / kMmaK; ++k)
@@ -233,7 +239,7 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
 }
 
 template <class S>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,
                    const __grid_constant__ CUtensorMap map_a,
                    const __grid_constant__ CUtensorMap map_b, const __grid_constant__ DenseView c) {
@@ -245,11 +251,11 @@ __global__ void __launch_bounds__(kThreads)
   char* const inbox = stages + args.stages * S::kStageBytes;
   const int tile = static_cast<int>(blockIdx.x) / args.cluster;
   const int rank = static_cast<int>(blockIdx.x) % args.cluster;
-  const int row = tile % args.row_tiles * kTileRows, column = tile / args.row_tiles * S::kTileN;
+  const int row = tile % args.row_tiles * S::kTileM, column = tile / args.row_tiles * S::kTileN;
   const int first = args.k_tiles * rank / args.cluster;
   const int count = args.k_tiles * (rank + 1) / args.cluster - first;
   if (threadIdx.x == 0) {
-    mbarrier::init(full, empty, args.stages, 1, kMultiplyingThreads / 32);
+    mbarrier::init(full, empty, args.stages, 1, S::kMultiplyingThreads / 32);
     mbarrier::init(received, 1, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
@@ -257,8 +263,8 @@ __global__ void __launch_bounds__(kThreads)
   ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x == 0) mbarrier::arrive_expect(received, S::kInboxBytes);
   ptx::cluster_arrive();  // before others write here, the barrier must be ready
-  if (threadIdx.x >= kMultiplyingThreads) {
-    if (threadIdx.x == kMultiplyingThreads)
+  if (threadIdx.x >= S::kMultiplyingThreads) {
+    if (threadIdx.x == S::kMultiplyingThreads)
       produce<S>(args, map_a, map_b, stages, full, empty, first, count, row, column);
     __syncwarp();
     ptx::cluster_wait();
@@ -278,14 +284,15 @@ __global__ void __launch_bounds__(kThreads)
     return;
   }
   const int pairs = S::kPairs / args.cluster;  // that each CTA adds
-  if (pairs == 1) send_sums<1>(acc, inbox, received, rank, pairs);
-  else send_sums<2>(acc, inbox, received, rank, pairs / 2);
+  if (pairs == 1) send_sums<S, 1>(acc, inbox, received, rank, pairs);
+  else send_sums<S, 2>(acc, inbox, received, rank, pairs / 2);
   mbarrier::wait(received, 0);
   ptx::griddepcontrol_wait();
   visit_c(c, [&](auto zero, auto layout) {
     using T = decltype(zero);
-    if (pairs == 1) add_and_store<T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
-    else add_and_store<T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
+    if (pairs == 1)
+      add_and_store<S, T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
+    else add_and_store<S, T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
   });
 }
 

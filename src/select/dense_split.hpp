@@ -3,6 +3,7 @@
 // and auto's predictions use the same.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -11,19 +12,26 @@
 
 namespace spmmbench::dense_cluster {
 
-inline constexpr int kTileRows = 64;  // of C
-inline constexpr int kTileK = 64;     // 16-bit values in a line of 128 bytes, in its swizzle
+inline constexpr int kTileK = 64;  // 16-bit values in a line of 128 bytes, in its swizzle
 inline constexpr int kLineBytes = 128;
 inline constexpr int kMostCluster = 8;  // that every device of compute capability 9.0 takes
-inline constexpr int kTileWidths[] = {16, 32, 64};
+// Of C. A tile of 128 rows copies B half as often.
+struct Tile {
+  int rows = 0, columns = 0;
+  friend constexpr bool operator==(const Tile&, const Tile&) = default;
+};
+inline constexpr Tile kTiles[] = {{64, 16}, {64, 32}, {64, 64}, {128, 64}, {128, 128}};
+inline constexpr Tile kLargestTile = {128, 128};
 // Row-major B of up to 8 columns has rows of 16 bytes. wgmma reads them as they lie, without a
-// swizzle, and a tile of 16 columns has room for them.
-inline constexpr int kNarrowColumns = 8, kNarrowTile = 16;
+// swizzle; the tile's other columns are rows of B that follow, and are not stored. A tile of 32
+// columns has work for a cluster of eight.
+inline constexpr int kNarrowColumns = 8;
+constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile.columns <= 32; }
 
 // What a stage holds of B.
 enum class TileB {
   col_major,  // a line per column, 64 of k
-  row_major,  // a line of 64 columns for each of 64 k; a tile of fewer does not use all of them
+  row_major,  // lines of 64 columns for each of 64 k; a tile of fewer does not use all of them
   narrow,     // row-major: 8 columns for each of 64 k
 };
 constexpr TileB tile_b_of(Layout layout, std::int64_t n) {
@@ -32,10 +40,10 @@ constexpr TileB tile_b_of(Layout layout, std::int64_t n) {
 }
 constexpr int tile_bytes_b(TileB b, int columns) {
   if (b == TileB::narrow) return kTileK * kNarrowColumns * 2;
-  return (b == TileB::col_major ? columns : kTileK) * kLineBytes;
+  return (b == TileB::col_major ? columns : std::max(columns, kTileK)) * kLineBytes;
 }
-constexpr int stage_bytes(TileB b, int columns) {
-  return kTileRows * kLineBytes + tile_bytes_b(b, columns);
+constexpr int stage_bytes(TileB b, const Tile& tile) {
+  return tile.rows * kLineBytes + tile_bytes_b(b, tile.columns);
 }
 // A thread has a quarter as many pairs of sums as the tile has columns, and every CTA adds at least
 // one of them.
@@ -46,16 +54,16 @@ constexpr std::int64_t tiles_of(std::int64_t extent, int tile) {
 }
 
 struct Split {
-  int tile_columns = 0;
+  Tile tile;
   int cluster = 0;  // CTAs that share K
   // One CTA has a whole multiprocessor; else two share it, and those of the next launch begin to
-  // copy A before this one ends.
-  bool whole_sm = false;
+  // copy A before this one ends. Half has room for one stage of the largest tile, which needs two.
+  bool whole_sm = true;
   double us = std::numeric_limits<double>::infinity();
 };
 
 inline double ctas_of(std::int64_t m, std::int64_t n, const Split& split) {
-  return static_cast<double>(tiles_of(m, kTileRows) * tiles_of(n, split.tile_columns) *
+  return static_cast<double>(tiles_of(m, split.tile.rows) * tiles_of(n, split.tile.columns) *
                              split.cluster);
 }
 
@@ -65,64 +73,84 @@ inline double steps_of(std::int64_t k, const Split& split) {
 }
 inline double copied_bytes(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                            const Split& split) {
-  return ctas_of(m, n, split) * steps_of(k, split) *
-         stage_bytes(tile_b_of(layout, n), split.tile_columns);
+  return ctas_of(m, n, split) * steps_of(k, split) * stage_bytes(tile_b_of(layout, n), split.tile);
 }
 
-// Whether so many CTAs have a multiprocessor each and are done soonest so. Clusters of four and
-// eight do not find room on all multiprocessors, and without a cluster sharing pays before all are
-// taken. The shares lie between the numbers of CTAs that were measured on an H200, 64 and 128 of
-// 132 (docs/log/dense-cluster.md).
-inline bool takes_whole_sm(double ctas, int cluster, int sm_count) {
-  constexpr double kShareOfPairs = 1, kShareOfEights = 0.73, kShareOfOthers = 0.85;
-  const double share = cluster == 2   ? kShareOfPairs
-                       : cluster == 8 ? kShareOfEights
-                                      : kShareOfOthers;
-  return ctas <= share * sm_count;
+// CTAs that run at a time where each has a multiprocessor: clusters of four and eight do not find
+// room on all of them. The shares lie between the numbers of CTAs that were measured on an H200:
+// 112 and 128 of 132, 64 and 128 (docs/log/dense-cluster.md).
+inline double resident_ctas(int cluster, int sm_count) {
+  constexpr double kShareOfFours = 0.85, kShareOfEights = 0.73;
+  return sm_count * (cluster == 8 ? kShareOfEights : cluster == 4 ? kShareOfFours : 1);
 }
 
-// The time of a division, fitted to those of four layers of 256 to 2048 rows at N = 16 to 256 on an
-// H200 (docs/log/dense-cluster.md).
+// The time of a division, fitted to those of twelve matrices of 256 to 4267 rows at N = 16 to 512
+// on an H200 (docs/log/dense-cluster.md, results/h200/dense-tiles.csv).
 inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           const Split& split, int sm_count) {
-  constexpr double kLaunchUs = 1.12;
-  constexpr double kSharedSmUs = 0.45;             // where CTAs share multiprocessors
-  constexpr double kCopyBytesPerUs = 173e3;        // of one CTA, from the L2 cache
-  constexpr int kNarrowStepBytes = 16 * 1024;      // a step with narrow B takes as long as these
-  constexpr double kAllCopiesBytesPerUs = 16.9e6;  // of all of them
-  constexpr double kStoreBytesPerUs = 31.6e3;      // of one CTA's sums
-  constexpr double kExchangeUs = 0.23, kExchangeBytesPerUs = 39.4e3;  // of one CTA's sums
+  constexpr double kLaunchUs = 1.04;
+  // Whole multiprocessors: more CTAs than half of these, and the next launch finds no free ones.
+  constexpr double kNoneFreeUs = 1.1;
+  // Halves: what sharing costs, and how much longer a CTA takes, since some share with a CTA of the
+  // same launch.
+  constexpr double kSharedUs = 0.42, kUneven = 1.2, kUnevenClusters = 1.4, kCrowded = 1.15;
+  constexpr double kStepUs = 0.025, kCopyBytesPerUs = 153e3;  // of one CTA, from the L2 cache
+  constexpr int kNarrowStepBytes = 16 * 1024;  // a step with narrow B takes as long as these
+  constexpr double kAllCopiesBytesPerUs = 27e6;
+  constexpr double kStoreBytesPerUs = 50e3;                         // of one CTA's sums
+  constexpr double kExchangeUs = 0.28, kExchangeBytesPerUs = 30e3;  // of one CTA's sums
   const double ctas = ctas_of(m, n, split);
-  const double per_sm = std::max(1.0, ctas / sm_count);
+  const bool more_than_half = ctas > sm_count / 2.0;
+  double us = kLaunchUs, rounds = 1;
+  if (split.whole_sm) {
+    rounds = std::max(1.0, std::ceil(ctas / resident_ctas(split.cluster, sm_count)));
+    if (more_than_half) us += kNoneFreeUs;
+  } else {
+    us += kSharedUs;
+    if (more_than_half) rounds = split.cluster > 1 ? kUnevenClusters : kUneven;
+    if (ctas > sm_count) rounds = std::max(rounds, kCrowded * std::ceil(ctas / sm_count));
+  }
   const TileB b = tile_b_of(layout, n);
-  const int step_bytes = b == TileB::narrow ? kNarrowStepBytes : stage_bytes(b, split.tile_columns);
-  const double sums = 4.0 * kTileRows * split.tile_columns;
-  double us =
-      kLaunchUs +
-      per_sm * (steps_of(k, split) * step_bytes / kCopyBytesPerUs + sums / kStoreBytesPerUs) +
-      copied_bytes(m, k, n, layout, split) / kAllCopiesBytesPerUs;
-  if (!split.whole_sm) us += kSharedSmUs;
-  if (split.cluster > 1) us += kExchangeUs + per_sm * sums / kExchangeBytesPerUs;
+  const int step_bytes = b == TileB::narrow ? kNarrowStepBytes : stage_bytes(b, split.tile);
+  const double sums = 4.0 * split.tile.rows * split.tile.columns;
+  us += rounds * (steps_of(k, split) * (kStepUs + step_bytes / kCopyBytesPerUs) +
+                  sums / kStoreBytesPerUs) +
+        copied_bytes(m, k, n, layout, split) / kAllCopiesBytesPerUs;
+  if (split.cluster > 1) us += kExchangeUs + rounds * sums / kExchangeBytesPerUs;
   return us;
 }
 
-// The fastest division. What is wanted is taken as far as the matrix allows.
+// What of a division is wanted; the rest is chosen.
+struct Wanted {
+  std::optional<int> rows = {}, columns = {}, cluster = {};
+};
+
+// The fastest division. What is wanted is taken as far as the matrix and the kernel allow.
 inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
-                          int sm_count, std::optional<int> tile_columns = {},
-                          std::optional<int> cluster = {}) {
+                          int sm_count, const Wanted& wanted = {}) {
+  const bool narrow = tile_b_of(layout, n) == TileB::narrow;
+  const auto distance = [&](const Tile& tile) {  // from what is wanted
+    return (wanted.columns && tile.columns != *wanted.columns) * 2 +
+           (wanted.rows && tile.rows != *wanted.rows);
+  };
+  int nearest = std::numeric_limits<int>::max();
+  for (const Tile& tile : kTiles)
+    if (!narrow || takes_narrow_b(tile)) nearest = std::min(nearest, distance(tile));
   Split best;
-  if (tile_b_of(layout, n) == TileB::narrow) tile_columns = kNarrowTile;
-  for (const int columns : kTileWidths) {
-    if (tile_columns && columns != *tile_columns) continue;
-    const std::int64_t limit = std::min<std::int64_t>(most_cluster(columns), tiles_of(k, kTileK));
+  for (const Tile& tile : kTiles) {
+    if ((narrow && !takes_narrow_b(tile)) || distance(tile) != nearest) continue;
+    const std::int64_t limit =
+        std::min<std::int64_t>(most_cluster(tile.columns), tiles_of(k, kTileK));
     int most = 1;
     while (2 * most <= limit) most *= 2;
     for (int ctas = 1; ctas <= most; ctas *= 2) {
-      if (cluster && ctas != std::min(*cluster, most)) continue;
-      Split split{columns, ctas, false, 0};
-      split.whole_sm = takes_whole_sm(ctas_of(m, n, split), ctas, sm_count);
-      split.us = expected_us(m, k, n, layout, split, sm_count);
-      if (split.us < best.us) best = split;
+      if (wanted.cluster && ctas != std::min(*wanted.cluster, most)) continue;
+      for (const bool whole_sm : {true, false}) {
+        if (tile == kLargestTile && !whole_sm) continue;
+        Split split{tile, ctas, whole_sm, 0};
+        split.us = expected_us(m, k, n, layout, split, sm_count);
+        if (split.us < best.us) best = split;
+      }
     }
   }
   return best;

@@ -11,14 +11,17 @@ TEST(DenseSplit, IsTheDivisionThatIsExpectedToTakeLeast) {
   for (const std::int64_t n : {1, 8, 64, 100, 512})
     for (const std::int64_t k : {64, 512, 4608}) {
       const Split best = choose_split(512, k, n, Layout::row_major, kSms);
-      for (const int columns : kTileWidths) {
-        if (n <= kNarrowColumns && columns != kNarrowTile) continue;
-        for (int cluster = 1; cluster <= most_cluster(columns); cluster *= 2) {
+      for (const Tile& tile : kTiles) {
+        if (n <= kNarrowColumns && !takes_narrow_b(tile)) continue;
+        for (int cluster = 1; cluster <= most_cluster(tile.columns); cluster *= 2) {
           if (cluster > tiles_of(k, kTileK)) continue;
-          Split other{columns, cluster, false, 0};
-          other.whole_sm = takes_whole_sm(ctas_of(512, n, other), cluster, kSms);
-          EXPECT_LE(best.us, expected_us(512, k, n, Layout::row_major, other, kSms))
-              << columns << " columns, " << cluster << " CTAs, K = " << k << ", N = " << n;
+          for (const bool whole_sm : {true, false}) {
+            if (tile == kLargestTile && !whole_sm) continue;
+            const Split other{tile, cluster, whole_sm, 0};
+            EXPECT_LE(best.us, expected_us(512, k, n, Layout::row_major, other, kSms))
+                << tile.rows << " rows, " << tile.columns << " columns, " << cluster
+                << " CTAs, K = " << k << ", N = " << n;
+          }
         }
       }
     }
@@ -30,32 +33,50 @@ TEST(DenseSplit, DividesALongKAndNotAShortOne) {
 }
 
 TEST(DenseSplit, TakesWhatIsWantedAsFarAsKAllows) {
-  const Split wide = choose_split(512, 2048, 64, Layout::row_major, kSms, 64, 8);
-  EXPECT_EQ(wide.tile_columns, 64);
+  const auto wanted = [](std::int64_t k, const Wanted& want) {
+    return choose_split(512, k, 64, Layout::row_major, kSms, want);
+  };
+  const Split wide = wanted(2048, {.rows = 64, .columns = 64, .cluster = 8});
+  EXPECT_EQ(wide.tile, (Tile{64, 64}));
   EXPECT_EQ(wide.cluster, 8);
-  // A tile of 16 columns has work for four CTAs, and a K of 130 has three steps.
-  EXPECT_EQ(choose_split(512, 2048, 64, Layout::row_major, kSms, 16, 8).cluster, 4);
-  EXPECT_EQ(choose_split(512, 130, 64, Layout::row_major, kSms, 64, 8).cluster, 2);
-  EXPECT_EQ(choose_split(512, 1, 64, Layout::row_major, kSms, 64, 8).cluster, 1);
+  EXPECT_EQ(wanted(2048, {.rows = 128}).tile.rows, 128);
+  // A tile of 16 columns has 64 rows and work for four CTAs, and a K of 130 has three steps.
+  const Split narrow = wanted(2048, {.rows = 128, .columns = 16, .cluster = 8});
+  EXPECT_EQ(narrow.tile, (Tile{64, 16}));
+  EXPECT_EQ(narrow.cluster, 4);
+  EXPECT_EQ(wanted(130, {.columns = 64, .cluster = 8}).cluster, 2);
+  EXPECT_EQ(wanted(1, {.columns = 64, .cluster = 8}).cluster, 1);
 }
 
-TEST(DenseSplit, NarrowRowMajorBHasTheNarrowestTile) {
-  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns, Layout::row_major, kSms, 64).tile_columns,
-            kNarrowTile);
-  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns, Layout::col_major, kSms, 64).tile_columns, 64);
-  EXPECT_EQ(choose_split(512, 2048, kNarrowColumns + 1, Layout::row_major, kSms, 64).tile_columns,
-            64);
-  EXPECT_LT(stage_bytes(TileB::narrow, kNarrowTile), stage_bytes(TileB::row_major, kNarrowTile));
+TEST(DenseSplit, NarrowRowMajorBHasANarrowTile) {
+  const auto tile = [](std::int64_t n, Layout layout) {
+    return choose_split(512, 2048, n, layout, kSms, {.columns = 64}).tile;
+  };
+  EXPECT_TRUE(takes_narrow_b(tile(kNarrowColumns, Layout::row_major)));
+  EXPECT_EQ(tile(kNarrowColumns, Layout::col_major).columns, 64);
+  EXPECT_EQ(tile(kNarrowColumns + 1, Layout::row_major).columns, 64);
+  EXPECT_LT(stage_bytes(TileB::narrow, {64, 16}), stage_bytes(TileB::row_major, {64, 16}));
 }
 
 TEST(DenseSplit, LeavesAWholeMultiprocessorToACtaWhileThereAreEnough) {
-  EXPECT_TRUE(choose_split(512, 2048, 64, Layout::row_major, kSms, 64, 8).whole_sm);
-  EXPECT_FALSE(choose_split(2048, 2048, 64, Layout::row_major, kSms, 64, 8).whole_sm);
-  EXPECT_FALSE(choose_split(8192, 8192, 64, Layout::row_major, kSms).whole_sm);
+  const Wanted wanted{.rows = 64, .columns = 64, .cluster = 8};
+  EXPECT_TRUE(choose_split(512, 2048, 64, Layout::row_major, kSms, wanted).whole_sm);
+  EXPECT_FALSE(choose_split(2048, 2048, 64, Layout::row_major, kSms, wanted).whole_sm);
+}
+
+TEST(DenseSplit, TheLargestTileHasAWholeMultiprocessor) {
+  const Wanted wanted{.rows = 128, .columns = 128};
+  for (const std::int64_t rows : {128, 8192})
+    EXPECT_TRUE(choose_split(rows, 512, 512, Layout::row_major, kSms, wanted).whole_sm);
+}
+
+TEST(DenseSplit, ALargeProductHasTallTiles) {
+  EXPECT_EQ(choose_split(4267, 4267, 512, Layout::row_major, kSms).tile, kLargestTile);
+  EXPECT_EQ(choose_split(512, 512, 64, Layout::row_major, kSms).tile.rows, 64);
 }
 
 TEST(DenseSplit, AnEmptyProductHasADivision) {
-  EXPECT_GT(choose_split(0, 0, 0, Layout::row_major, kSms).tile_columns, 0);
+  EXPECT_GT(choose_split(0, 0, 0, Layout::row_major, kSms).tile.columns, 0);
 }
 
 }  // namespace
