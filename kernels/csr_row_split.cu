@@ -228,7 +228,7 @@ struct Segments {
 };
 
 // Whether rows of two to four segments are joined in a CTA: where these are more than a tenth of
-// all segments, that takes 0.79 to 1.00 of the time (docs/log/narrow.md).
+// all segments, that takes 0.53 to 1.06 of the time (docs/log/baselines.md).
 bool worth_joining(const CsrMatrix& a, std::int64_t split) {
   constexpr double kLeastShare = 0.1;
   std::int64_t joined = 0, all = 0;
