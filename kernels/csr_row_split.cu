@@ -227,13 +227,18 @@ struct Segments {
   std::vector<SplitRow> split_rows;  // whose segments are not joined in a CTA
 };
 
+// So many segments a row of that length is cut into, if none has more than `split` nonzeros.
+std::int64_t segments_of(std::int64_t length, std::int64_t split) {
+  return std::max<std::int64_t>(1, (length + split - 1) / split);
+}
+
 // Whether rows of two to four segments are joined in a CTA: where these are more than a tenth of
 // all segments, that takes 0.53 to 1.06 of the time (docs/log/baselines.md).
 bool worth_joining(const CsrMatrix& a, std::int64_t split) {
   constexpr double kLeastShare = 0.1;
   std::int64_t joined = 0, all = 0;
   for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t parts = std::max<std::int64_t>(1, (a.row_length(row) + split - 1) / split);
+    const std::int64_t parts = segments_of(a.row_length(row), split);
     all += parts;
     if (parts > 1 && parts <= kMostJoined) joined += parts;
   }
@@ -247,7 +252,7 @@ Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
   };
   const bool join = worth_joining(a, split);
   const auto parts_of = [&](std::int64_t row) {
-    const std::int64_t parts = std::max<std::int64_t>(1, (a.row_length(row) + split - 1) / split);
+    const std::int64_t parts = segments_of(a.row_length(row), split);
     return join && parts == 3 ? kMostJoined : parts;
   };
   Segments out;

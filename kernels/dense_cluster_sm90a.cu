@@ -30,6 +30,11 @@ const auto kTileN =
 const auto kClusterCtas =
     auto_choice_option<int>("cluster", {"1", "2", "4", "8"}, "CTAs that share K");
 
+// Shared memory of a CTA that has a multiprocessor to itself, and of one of two. A multiprocessor
+// has 228 KB, of which each CTA costs 1 KB (CUDA C Programming Guide).
+constexpr int kWholeSm = 227 * 1024, kHalfSm = 113 * 1024;
+constexpr int kMoreThanHalf = kHalfSm + 1024;
+
 // ---- Variants ----------------------------------------------------------------------------------
 
 struct Variant {
@@ -44,6 +49,10 @@ struct Variant {
 template <class T, cluster::TileB kTileB, int kRows, int kColumns>
 Variant variant(ElementType type) {
   using Shape = cluster::Shape<T, kTileB, kRows, kColumns>;
+  constexpr bool kWhole = cluster::Tile{kRows, kColumns} == cluster::kLargestTile;
+  static_assert(2 * Shape::kStageBytes + Shape::kInboxBytes + cluster::kBarrierBytes <=
+                    (kWhole ? kWholeSm : kHalfSm),
+                "a ring of one stage waits forever");
   return {type,
           kTileB,
           {kRows, kColumns},
@@ -83,11 +92,6 @@ const Variant& variant_of(const Problem& problem, const cluster::Tile& tile) {
 }
 
 // ---- Plan --------------------------------------------------------------------------------------
-
-// Shared memory of a CTA that has a multiprocessor to itself, and of one of two. A multiprocessor
-// has 228 KB, of which each CTA costs 1 KB (CUDA C Programming Guide).
-constexpr int kWholeSm = 227 * 1024, kHalfSm = 113 * 1024;
-constexpr int kMoreThanHalf = kHalfSm + 1024;
 
 class DenseClusterPlan final : public Plan {
  public:
