@@ -61,7 +61,7 @@ struct Arguments {
   bool b_in_one_line = false;
 };
 
-inline constexpr int kLineColumns = kLineBytes / 2;  // of row-major B
+inline constexpr int kLineColumns = kLineBytes / 2;  // 16-bit values of row-major B
 
 // Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
 inline constexpr int kPieceOfLine = 256;
@@ -102,16 +102,16 @@ struct alignas(8 * kPairs) Parcel {
 template <class S, int kPairs>
 __device__ void send_sums(const float (&acc)[S::kAccumulators], char* inbox,
                           std::uint64_t* received, int rank, int parcels) {
-  constexpr int kThreads = S::kMultiplyingThreads;
+  constexpr int kSenders = S::kMultiplyingThreads;
   auto* const own =
-      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kThreads + threadIdx.x;
+      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kSenders + threadIdx.x;
 #pragma unroll
   for (int i = 0; i < S::kAccumulators / (2 * kPairs); ++i) {
     const auto to = static_cast<unsigned>(i / parcels);
     float sums[2 * kPairs];
 #pragma unroll
     for (int j = 0; j < 2 * kPairs; ++j) sums[j] = acc[2 * kPairs * i + j];
-    ptx::st_async(reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kThreads, to)), sums,
+    ptx::st_async(reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kSenders, to)), sums,
                   ptx::map_to_cta(received, to));
   }
 }

@@ -129,7 +129,8 @@ struct Wanted {
 inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           int sm_count, const Wanted& wanted = {}) {
   const bool narrow = tile_b_of(layout, n) == TileB::narrow;
-  const auto distance = [&](const Tile& tile) {  // from what is wanted
+  // From what is wanted: where no tile has both, the columns decide.
+  const auto distance = [&](const Tile& tile) {
     return (wanted.columns && tile.columns != *wanted.columns) * 2 +
            (wanted.rows && tile.rows != *wanted.rows);
   };

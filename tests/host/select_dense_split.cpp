@@ -65,9 +65,14 @@ TEST(DenseSplit, LeavesAWholeMultiprocessorToACtaWhileThereAreEnough) {
 }
 
 TEST(DenseSplit, TheLargestTileHasAWholeMultiprocessor) {
-  const Wanted wanted{.rows = 128, .columns = 128};
-  for (const std::int64_t rows : {128, 8192})
-    EXPECT_TRUE(choose_split(rows, 512, 512, Layout::row_major, kSms, wanted).whole_sm);
+  // 128 CTAs in clusters of four do not find room at once, so halves would be expected to be
+  // faster.
+  const Wanted wanted{.rows = 128, .columns = 128, .cluster = 4};
+  const Split whole = choose_split(1024, 2048, 512, Layout::row_major, kSms, wanted);
+  EXPECT_TRUE(whole.whole_sm);
+  Split halves = whole;
+  halves.whole_sm = false;
+  EXPECT_LT(expected_us(1024, 2048, 512, Layout::row_major, halves, kSms), whole.us);
 }
 
 TEST(DenseSplit, ALargeProductHasTallTiles) {

@@ -1,0 +1,83 @@
+#include "kernel_cases.hpp"
+
+#include <cctype>
+#include <ostream>
+
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+const char* const kVariants[] = {
+    "csr_row_split?split=1",
+    "csr_row_split?split=8",
+    "csr_row_split?split=100000",
+    "dense_cluster?tile_n=32&cluster=8",
+    "dense_cluster?tile_m=128&tile_n=64&cluster=4",
+    "dense_cluster?tile_m=128&tile_n=128&cluster=1",
+    "dense_cluster?tile_m=128&tile_n=128&cluster=8",
+    "jagged_slices?steps=1",
+    "jagged_slices?steps=64",
+    "cusparse_blocked_ell?block=16",
+    "cusparse_blocked_ell?block=32",
+    "cusparse_bsr?block=16",
+    "async_wcsr?window=8&order=degree&feature_tile=128&span=1",
+    "async_wcsr?window=8&feature_tile=256&warps=1&whole=1&part=1",
+    "async_wcsr?window=16&order=degree&feature_tile=256&warps=4&span=32",
+    "async_wcsr?window=16&feature_tile=128&whole=1&part=1&build=host",
+    "async_wcsr?window=32&warps=2&whole=1&part=32",
+    "rsh?window=16&feature_tile=256&order=degree",
+    "rsh?window=32&reduce=atomic&whole=1&part=1",
+    "rsh?window=8&reduce=fixup&whole=1&part=1&feature_tile=128",
+    "rsh?tau_nnz=32&span=12",
+    "async_bcsr?min_fill=0&tile_n=256&producer=cp_async",
+    "async_bcsr?min_fill=0&tile_n=256&producer=cp_async&specialise=0&stages=1",
+    "async_bcsr?min_fill=0&tile_n=256&specialise=0&stages=2",
+    "async_bcsr?min_fill=0&tile_n=256&cluster=2&stages=1",
+    "async_bcsr?min_fill=0&tile_n=256&cluster=2&grid=static",
+    "async_bcsr?min_fill=0&tile_n=256&cluster=1&group=consecutive&stages=1",
+    "async_bcsr?min_fill=0&tile_n=64&grid=static&swath=1",
+    "async_bcsr?min_fill=0&block=128x64",
+    "esmm?path=warp",
+    "esmm?path=block",
+    "esmm?extract=a",
+    "esmm?extract=ab",
+    "esmm_skip?block_skip=0",
+};
+
+}  // namespace
+
+std::span<const char* const> kernel_variants() { return kVariants; }
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
+    for (const Precision precision : kernel->info().precisions)
+      for (const Layout layout : kernel->info().layouts)
+        for (const ElementType c_type : kernel->info().c_types)
+          cases.push_back({kernel, precision, layout, c_type});
+  for (const char* text : kVariants) {
+    const Spec spec = Spec::parse(text);
+    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
+    if (kernel == nullptr) continue;
+    const KernelInfo& info = kernel->info();
+    for (const Precision precision : info.precisions)
+      cases.push_back(
+          {kernel, precision, info.layouts.front(), info.c_types.front(), spec.options});
+  }
+  return cases;
+}
+
+std::string name_of(const Case& c) {
+  std::string name = c.kernel->info().name + "__" + std::string(to_string(c.precision)) +
+                     (c.layout == Layout::row_major ? "__row" : "__col") + "__c_" +
+                     std::string(to_string(c.c_type));
+  for (const auto& [key, value] : c.options.values()) name += "__" + key + "_" + value;
+  for (char& ch : name)
+    if (std::isalnum(static_cast<unsigned char>(ch)) == 0) ch = '_';
+  return name;
+}
+
+void PrintTo(const Case& c, std::ostream* out) { *out << name_of(c); }
+
+}  // namespace spmmbench::test
