@@ -8,6 +8,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "bitmap_dense/multiply.cuh"
@@ -15,6 +17,7 @@
 #include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "select/bitmap_bytes.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -25,12 +28,17 @@ namespace bitmap = bitmap_dense;
 // Below this share of nonzeros most of the bytes read are bits, and formats with indices win.
 const auto kMinFill =
     real_option("min_fill", "0.01", 0, 1, "least share of nonzeros in large matrices");
+constexpr const char* kPairs = "pairs";
+constexpr const char* kValues = "values";
+const auto kStored =
+    auto_choice_option("stored", {kPairs, kValues}, "pairs of columns, or single nonzeros");
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 26;  // never refused for fill
 
 // ---- Variants ----------------------------------------------------------------------------------
 
 struct Variant {
   ElementType type;
+  std::string stored;
   Layout layout_b;
   PanelTiling tiling;
   int threads, shared_bytes;
@@ -38,14 +46,15 @@ struct Variant {
   void (*multiply)(bitmap::Arguments, CUtensorMap, DenseView);
 };
 
-template <class T, Layout kLayout, int kTileN>
+template <class T, Layout kLayout, int kTileN, class Queues>
 Variant variant(ElementType type) {
-  using Shape = bitmap::Shape<T, kLayout, kTileN>;
+  using Shape = bitmap::Shape<T, kLayout, kTileN, Queues>;
   return {type,
+          Queues::kPairs ? kPairs : kValues,
           kLayout,
           {.warps = Shape::kWarps,
            .tile_columns = kTileN,
-           .unit_steps = BitmapQueues::kGroupSteps,
+           .unit_steps = BitmapPanels::kGroupSteps,
            .piece_units = bitmap::kPieceUnits,
            .part_units = bitmap::kPartUnits},
           Shape::kThreads,
@@ -54,30 +63,39 @@ Variant variant(ElementType type) {
           bitmap::multiply_panels<Shape>};
 }
 
-template <class T, int kTileN>
+template <class T, int kTileN, class Queues>
 void add_layouts(std::vector<Variant>& out, ElementType type) {
-  out.push_back(variant<T, Layout::row_major, kTileN>(type));
-  out.push_back(variant<T, Layout::col_major, kTileN>(type));
+  out.push_back(variant<T, Layout::row_major, kTileN, Queues>(type));
+  out.push_back(variant<T, Layout::col_major, kTileN, Queues>(type));
 }
 // Narrowest first.
 template <class T>
 void add_variants(std::vector<Variant>& out, ElementType type) {
-  add_layouts<T, 16>(out, type);
-  add_layouts<T, 32>(out, type);
-  add_layouts<T, 64>(out, type);
-  add_layouts<T, 128>(out, type);
-  add_layouts<T, 256>(out, type);
+  add_layouts<T, 16, PairQueues>(out, type);
+  add_layouts<T, 32, PairQueues>(out, type);
+  add_layouts<T, 64, PairQueues>(out, type);
+  add_layouts<T, 128, PairQueues>(out, type);
+  add_layouts<T, 256, PairQueues>(out, type);
+  add_layouts<T, 16, ValueQueues>(out, type);
+  add_layouts<T, 32, ValueQueues>(out, type);
+  add_layouts<T, 64, ValueQueues>(out, type);
 }
 
-const Variant& choose_variant(const Problem& problem) {
+const Variant& choose_variant(const Problem& problem, const DeviceInfo& device) {
   static const std::vector<Variant> all = [] {
     std::vector<Variant> out;
     add_variants<__half>(out, ElementType::f16);
     add_variants<__nv_bfloat16>(out, ElementType::bf16);
     return out;
   }();
+  const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
+  const bool values = bitmap::prefers_values(
+      positions, static_cast<double>(problem.nnz()) / std::max(1.0, positions),
+      static_cast<double>(problem.n), static_cast<double>(device.l2_bytes));
+  const std::string stored = kStored(problem.options).value_or(values ? kValues : kPairs);
   return narrowest_tile(all, problem.n, [&](const Variant& v) {
-    return v.type == storage_type(problem.precision) && v.layout_b == problem.layout;
+    return v.type == storage_type(problem.precision) && v.layout_b == problem.layout &&
+           v.stored == stored;
   });
 }
 
@@ -86,49 +104,11 @@ const Variant& choose_variant(const Problem& problem) {
 class BitmapDensePlan final : public Plan {
  public:
   BitmapDensePlan(const Problem& problem, Device& device, StageTimer& stages)
-      : variant_(choose_variant(problem)) {
+      : variant_(choose_variant(problem, device.info())) {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(
         variant_.multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, variant_.shared_bytes));
-    const PanelTiling& tiling = variant_.tiling;
-    const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
-    PanelSchedule schedule;
-    BitmapQueues queues;
-    std::vector<BitmapQueues::Segment> first_segments;
-    {
-      const auto timed = stages.scope("build");
-      schedule = make_panel_schedule(tiling, BitmapQueues::panels(problem.m()), steps, problem.n,
-                                     device.info().sm_count);
-      std::vector<BitmapQueues::Range> ranges;
-      for (const auto& range : schedule.ranges)
-        ranges.push_back({range.panel, range.first_step, range.steps});
-      queues = BitmapQueues::build(*problem.a, variant_.type, ranges);
-      for (int block = 0; block < schedule.blocks(); ++block) {
-        const int first = schedule.pieces[schedule.piece_ptr[block]].first_segment;
-        for (int warp = 0; warp < tiling.warps; ++warp)
-          first_segments.push_back(queues.segments[first + warp]);
-      }
-    }
-    blocks_ = schedule.blocks();
-    const auto timed = stages.scope("upload");
-    pieces_ = device.upload(schedule.pieces);
-    piece_ptr_ = device.upload(schedule.piece_ptr);
-    segments_ = device.upload(queues.segments);
-    first_segments_ = device.upload(first_segments);
-    queue_blocks_ = device.upload(queues.blocks);
-    pairs_ = device.upload(queues.pairs);
-    partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
-                               sizeof(float4));
-    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
-    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
-    device.synchronize();
-    arguments_ = {.pieces = pieces_.as<PanelPiece>(),
-                  .piece_ptr = piece_ptr_.as<std::int32_t>(),
-                  .segments = segments_.as<BitmapQueues::Segment>(),
-                  .first_segments = first_segments_.as<BitmapQueues::Segment>(),
-                  .blocks = queue_blocks_.as<BitmapQueues::Block>(),
-                  .pairs = pairs_.as<std::uint32_t>(),
-                  .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
-    describe(problem, queues, schedule);
+    if (variant_.stored == kPairs) load<PairQueues>(problem, device, stages);
+    else load<ValueQueues>(problem, device, stages);
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -151,24 +131,69 @@ class BitmapDensePlan final : public Plan {
   PlanReport report() const override { return report_; }
 
  private:
-  void describe(const Problem& problem, const BitmapQueues& queues, const PanelSchedule& schedule) {
-    report_.format = queues.stats();
-    report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)}};
+  template <class Queues>
+  void load(const Problem& problem, Device& device, StageTimer& stages) {
+    const PanelTiling& tiling = variant_.tiling;
+    const std::int64_t steps = BitmapPanels::panel_steps(problem.k());
+    PanelSchedule schedule;
+    Queues queues;
+    std::vector<BitmapPanels::Segment> first_segments;
+    {
+      const auto timed = stages.scope("build");
+      schedule = make_panel_schedule(tiling, BitmapPanels::panels(problem.m()), steps, problem.n,
+                                     device.info().sm_count);
+      std::vector<BitmapPanels::Range> ranges;
+      for (const auto& range : schedule.ranges)
+        ranges.push_back({range.panel, range.first_step, range.steps});
+      queues = Queues::build(*problem.a, variant_.type, ranges);
+      for (int block = 0; block < schedule.blocks(); ++block) {
+        const int first = schedule.pieces[schedule.piece_ptr[block]].first_segment;
+        for (int warp = 0; warp < tiling.warps; ++warp)
+          first_segments.push_back(queues.segments[first + warp]);
+      }
+    }
+    blocks_ = schedule.blocks();
+    const auto timed = stages.scope("upload");
+    pieces_ = device.upload(schedule.pieces);
+    piece_ptr_ = device.upload(schedule.piece_ptr);
+    segments_ = device.upload(queues.segments);
+    first_segments_ = device.upload(first_segments);
+    queue_blocks_ = device.upload(queues.blocks);
+    words_ = device.upload(queues.words);
+    partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
+                               sizeof(float4));
+    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
+    device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
+    device.synchronize();
+    arguments_ = {.pieces = pieces_.as<PanelPiece>(),
+                  .piece_ptr = piece_ptr_.as<std::int32_t>(),
+                  .segments = segments_.as<BitmapPanels::Segment>(),
+                  .first_segments = first_segments_.as<BitmapPanels::Segment>(),
+                  .blocks = queue_blocks_.as<char>(),
+                  .words = words_.as<std::uint32_t>(),
+                  .workspace = {partial_.as<float>(), arrivals_.as<unsigned>()}};
+    describe(problem, queues.stats(), schedule);
+  }
+
+  void describe(const Problem& problem, const FormatStats& format, const PanelSchedule& schedule) {
+    report_.format = format;
+    report_.params = {{"tile_n", std::to_string(variant_.tiling.tile_columns)},
+                      {"stored", variant_.stored}};
     const std::int64_t column_tiles =
         (problem.n + variant_.tiling.tile_columns - 1) / variant_.tiling.tile_columns;
     report_.issued_flops = 2.0 * static_cast<double>(report_.format->tiles) *
-                           BitmapQueues::kStepPositions *
+                           BitmapPanels::kStepPositions *
                            static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
     for (const Buffer* buffer : {&pieces_, &piece_ptr_, &segments_, &first_segments_,
-                                 &queue_blocks_, &pairs_, &partial_, &arrivals_})
+                                 &queue_blocks_, &words_, &partial_, &arrivals_})
       report_.device_bytes += buffer->bytes();
   }
 
   const Variant& variant_;
   int blocks_ = 0;
   PlanReport report_;
-  Buffer pieces_, piece_ptr_, segments_, first_segments_, queue_blocks_, pairs_, partial_,
+  Buffer pieces_, piece_ptr_, segments_, first_segments_, queue_blocks_, words_, partial_,
       arrivals_;
   DenseView b_;  // of map_b_
   CUtensorMap map_b_{};
@@ -182,12 +207,12 @@ class BitmapDense final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const Variant& variant = choose_variant(problem);
+    const Variant& variant = choose_variant(problem, device);
     const PanelTiling& tiling = variant.tiling;
-    const std::int64_t panels = BitmapQueues::panels(problem.m());
-    const std::int64_t steps = BitmapQueues::panel_steps(problem.k());
-    const std::int64_t positions = (panels + tiling.warps) * (steps + BitmapQueues::kBlockSteps) *
-                                   BitmapQueues::kStepPositions;
+    const std::int64_t panels = BitmapPanels::panels(problem.m());
+    const std::int64_t steps = BitmapPanels::panel_steps(problem.k());
+    const std::int64_t positions = (panels + tiling.warps) * (steps + BitmapPanels::kBlockSteps) *
+                                   BitmapPanels::kStepPositions;
     const double fill =
         static_cast<double>(problem.nnz()) / std::max(1.0, static_cast<double>(positions));
     if (positions > kSmallPositions && fill < kMinFill(problem.options))
@@ -195,18 +220,18 @@ class BitmapDense final : public Kernel {
           fmt::format("{:.2g} % nonzeros, less than min_fill: bits of empty positions "
                       "are more than an index per nonzero",
                       100 * fill));
-    // A nonzero is stored with its neighbour. Padding for queues that lag: at most every position
-    // is stored, a tenth more where rows are alike. Sums: every block ends at most two shared
-    // panels; tiles of columns at most 8 parts.
+    // A nonzero is stored with its neighbour at most. Padding for queues that lag: at most every
+    // position is stored, a tenth more where rows are alike. Sums: every block ends at most two
+    // shared panels; tiles of columns at most 8 parts.
     const std::int64_t values = std::min(positions, 2 * problem.nnz() + positions / 8);
     const std::int64_t warps = std::int64_t{2} * device.sm_count * tiling.warps;
     // Each warp's last block of a segment may be nearly empty.
     const std::int64_t blocks =
-        positions / (BitmapQueues::kStepPositions * BitmapQueues::kBlockSteps) + warps;
+        positions / (BitmapPanels::kStepPositions * BitmapPanels::kBlockSteps) + warps;
     const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
     const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
     const std::int64_t bytes =
-        blocks * static_cast<std::int64_t>(sizeof(BitmapQueues::Block)) + 2 * values +
+        blocks * static_cast<std::int64_t>(sizeof(ValueQueues::Block)) + 2 * values +
         sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4));
     return Support::yes(static_cast<std::size_t>(bytes));
   }
@@ -227,7 +252,7 @@ class BitmapDense final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
-      .options = {kMinFill},
+      .options = {kMinFill, kStored},
   };
 };
 

@@ -41,9 +41,11 @@ inline constexpr int kProducerRegisters = 24;
 inline constexpr int kRegistersMost = 65536, kSharedMost = 227 * 1024;
 inline constexpr int kStagesMost = 5;  // of B
 
-template <class T, Layout kLayout, int kTileColumns>
+template <class T, Layout kLayout, int kTileColumns, class QueuesType>
 struct Shape {
   using Element = T;
+  using Queues = QueuesType;
+  using Reader = QueueReader<Queues>;
   static constexpr Layout kLayoutB = kLayout;
   static constexpr int kTileN = kTileColumns;
   // As many warps decode as registers and shared memory allow.
@@ -56,20 +58,26 @@ struct Shape {
   static constexpr int kStartRegisters = kRegistersMost / kThreads / 8 * 8;
   static_assert(kWarpgroups * kConsumerRegisters + kProducerRegisters <=
                 (kWarpgroups + 1) * kStartRegisters);
-  static constexpr int kStepFragmentsK = BitmapQueues::kStepFragments;
-  // A stage of B. A narrow one has several steps, so that warps wait for it less often.
-  static constexpr int kStageSteps = kTileN >= 128 ? 1 : kTileN == 64 ? 2 : 4;
+  static constexpr int kStepFragmentsK = BitmapPanels::kStepFragments;
   // Row-major B is copied in lines of 64 columns: a narrow tile has columns that are not used.
   static constexpr int kTileLines =
       kLayout == Layout::col_major || kTileN >= kStageK ? kTileN : kStageK;
   static constexpr int kTileBytes = kTileLines * kLineBytes;  // of a step
+  // A stage of B. A narrow one has several steps, so that warps wait for it less often.
+  static constexpr int kNarrowBytes = Queues::kPairs ? 8192 : 4096;
+  static constexpr int kStageSteps = kTileN >= 128                               ? 1
+                                     : kTileN == 64 || kTileBytes > kNarrowBytes ? 2
+                                                                                 : 4;
   static constexpr int kStageBytes = kStageSteps * kTileBytes;
+  // Barriers, and what the takers read.
   static constexpr int kBarrierBytes = 1024;
-  static constexpr int kRoom = kSharedMost - kBarrierBytes - kWarps * kWarpRingBytes;
+  static constexpr int kConstantsAt = kBarrierBytes - TakerOf<Queues>::kConstantBytes;
+  static constexpr int kRoom = kSharedMost - kBarrierBytes - kWarps * Reader::kWarpBytes;
   static constexpr int kStages = std::min(kStagesMost, kRoom / kStageBytes);
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
-  static constexpr int kSharedBytes = kRingsAt + kWarps * kWarpRingBytes;
+  static constexpr int kSharedBytes = kRingsAt + kWarps * Reader::kWarpBytes;
   static_assert(kStages >= 2);
+  static_assert((2 * kStages + kWarps * kWarpBarriers) * sizeof(std::uint64_t) <= kConstantsAt);
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kAccumulators = kTileN / 2;
 };
@@ -122,7 +130,7 @@ __device__ std::uint64_t descriptor_of_b(const char* stages, int stage) {
 // One decoded step: the rows times the columns of the tile `b`.
 template <class S>
 __device__ void multiply(float (&acc)[S::kAccumulators],
-                         const std::uint32_t (&a)[BitmapQueues::kStepPairs], std::uint64_t b) {
+                         const std::uint32_t (&a)[BitmapPanels::kStepRegisters], std::uint64_t b) {
   constexpr int kAdvance = S::kMajor == ptx::Major::k ? 32 : 16 * kLineBytes;
   ptx::wgmma_fence();
 #pragma unroll
@@ -135,11 +143,10 @@ __device__ void multiply(float (&acc)[S::kAccumulators],
 
 template <class S>
 __device__ void consume(const Arguments& args, const DenseView& c, char* shared, char* stages,
-                        std::uint64_t* full, std::uint64_t* empty, std::uint64_t* ring_full,
-                        std::uint32_t one) {
+                        std::uint64_t* full, std::uint64_t* empty, std::uint64_t* ring_full) {
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  QueueReader reader(shared + S::kRingsAt + warp * kWarpRingBytes, ring_full + warp * kWarpBarriers,
-                     one);
+  typename S::Reader reader(shared + S::kRingsAt + warp * S::Reader::kWarpBytes,
+                            ring_full + warp * kWarpBarriers, shared + S::kConstantsAt);
   mbarrier::Cursor at;
   reader.begin(args, args.first_segments[blockIdx.x * S::kWarps + warp]);
   const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
@@ -148,19 +155,20 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     const PanelPiece piece = args.pieces[p];
     // The next piece's is read now, so that its copies can begin at once.
     const int next_piece = min(p + 1, last_piece - 1);
-    const BitmapQueues::Segment next = args.segments[args.pieces[next_piece].first_segment + warp];
+    const BitmapPanels::Segment next = args.segments[args.pieces[next_piece].first_segment + warp];
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;
-    std::uint32_t a[2][BitmapQueues::kStepPairs];
+    std::uint32_t a[2][BitmapPanels::kStepRegisters];
     int finished = -1;  // the stage that the step before ended
     std::uint64_t b = 0;
-    for (int step = 0; step < piece.steps; step += BitmapQueues::kGroupSteps) {
-      const uint2 four = reader.next_group(step % BitmapQueues::kBlockSteps == 0);
-      const std::uint32_t bits[4] = {four.x, four.x >> 16, four.y, four.y >> 16};
+    for (int step = 0; step < piece.steps; step += BitmapPanels::kGroupSteps) {
+      const auto group = reader.next_group(step % BitmapPanels::kBlockSteps == 0);
 #pragma unroll
-      for (int s = 0; s < BitmapQueues::kGroupSteps; ++s) {
-        reader.fetch(bits[s], a[s % 2]);
+      for (int s = 0; s < BitmapPanels::kGroupSteps; ++s) {
+        if (s == 0) reader.look_up(reader.bits_of(group, 0));
+        reader.fetch(a[s % 2]);
+        if (s + 1 < BitmapPanels::kGroupSteps) reader.look_up(reader.bits_of(group, s + 1));
         if (s % S::kStageSteps == 0) {
           at.wait_full(full);
           b = descriptor_of_b<S>(stages, at.stage);
@@ -201,15 +209,15 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     mbarrier::init(ring_full, S::kWarps * kWarpBarriers, 1);
     ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
   }
-  const std::uint32_t one =
-      opaque_one(reinterpret_cast<std::uint32_t*>(ring_full + S::kWarps * kWarpBarriers));
+  TakerOf<typename S::Queues>::write_constants(shared + S::kConstantsAt);
+  __syncthreads();
   ptx::griddepcontrol_launch_dependents();
   if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
     ptx::setmaxnreg_dec<kProducerRegisters>();
     if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
   } else {
     ptx::setmaxnreg_inc<S::kConsumerRegisters>();
-    consume<S>(args, c, shared, stages, full, empty, ring_full, one);
+    consume<S>(args, c, shared, stages, full, empty, ring_full);
   }
 }
 

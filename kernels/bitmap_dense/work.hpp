@@ -12,10 +12,10 @@ namespace spmmbench::bitmap_dense {
 struct Arguments {
   const PanelPiece* pieces;
   const std::int32_t* piece_ptr;  // of a block
-  const BitmapQueues::Segment* segments;
-  const BitmapQueues::Segment* first_segments;  // of each block's first piece
-  const BitmapQueues::Block* blocks;
-  const std::uint32_t* pairs;
+  const BitmapPanels::Segment* segments;
+  const BitmapPanels::Segment* first_segments;  // of each block's first piece
+  const char* blocks;                           // of PairQueues or ValueQueues
+  const std::uint32_t* words;
   PanelWorkspace workspace;
 };
 

@@ -6,6 +6,13 @@
 
 namespace spmmbench::ptx {
 
+// The word so many bytes after `from`.
+template <int kOffset>
+__device__ inline std::uint32_t ld_shared(std::uint32_t from) {
+  std::uint32_t x;
+  asm volatile("ld.shared.u32 %0, [%1 + %2];" : "=r"(x) : "r"(from), "n"(kOffset) : "memory");
+  return x;
+}
 __device__ inline uint2 ld_shared_v2(std::uint32_t from) {
   uint2 x;
   asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(from) : "memory");

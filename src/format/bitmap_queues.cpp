@@ -13,39 +13,39 @@
 namespace spmmbench {
 namespace {
 
-using Queues = BitmapQueues;
-constexpr int kLanes = Queues::kLanes;
-constexpr int kStepPairs = Queues::kStepPairs;
+using Panels = BitmapPanels;
+constexpr int kLanes = Panels::kLanes;
+constexpr int kLanePositions = Panels::kLanePositions;
 
-// Where the pair with element (row, col) of a step lies: its lane, and the lane's bit.
+// Where element (row, col) of a step lies.
 struct Place {
-  int lane, bit;
+  int lane, position;
 };
 Place place_of(int row, int col) {
   const int fragment = col / 16, reg = row / 8 + 2 * (col % 16 / 8);
-  return {row % 8 * 4 + col % 8 / 2, 4 * fragment + reg};
+  return {row % 8 * 4 + col % 8 / 2, 2 * (4 * fragment + reg) + col % 2};
 }
-struct Position {
-  int row, col;  // the even one
+struct Cell {
+  int row, col;
 };
-Position position_of(int lane, int bit) {
-  const int fragment = bit / 4, reg = bit % 4;
-  return {lane / 4 + 8 * (reg % 2), fragment * 16 + lane % 4 * 2 + 8 * (reg / 2)};
+Cell cell_at(int lane, int position) {
+  const int fragment = position / 8, reg = position / 2 % 4;
+  return {lane / 4 + 8 * (reg % 2), fragment * 16 + lane % 4 * 2 + 8 * (reg / 2) + position % 2};
 }
 
-// The pairs of one segment, by lane.
+// The elements of one segment, by lane.
 struct Entries {
-  std::vector<std::uint16_t> bits;   // [step][lane]
-  std::vector<std::uint32_t> pairs;  // [step][lane][bit]
+  std::vector<std::uint32_t> present;  // [step][lane], a bit for each position
+  std::vector<std::uint16_t> values;   // [step][lane][position]
 };
 
-Entries gather(const CsrMatrix& matrix, const Queues& format, const Queues::Range& range) {
+Entries gather(const CsrMatrix& matrix, ElementType type, const Panels::Range& range) {
   Entries out;
-  out.bits.resize(std::size_t(range.steps) * kLanes);
-  out.pairs.resize(out.bits.size() * kStepPairs);
-  constexpr int kStepCols = Queues::kStepCols;
-  const std::int64_t first_row = std::int64_t{range.panel} * Queues::kPanelRows;
-  const std::int64_t last_row = std::min(matrix.rows, first_row + Queues::kPanelRows);
+  out.present.resize(std::size_t(range.steps) * kLanes);
+  out.values.resize(out.present.size() * kLanePositions);
+  constexpr int kStepCols = Panels::kStepCols;
+  const std::int64_t first_row = std::int64_t{range.panel} * Panels::kPanelRows;
+  const std::int64_t last_row = std::min(matrix.rows, first_row + Panels::kPanelRows);
   const std::int64_t first_col = std::int64_t{range.first_step} * kStepCols;
   const std::int64_t last_col = first_col + std::int64_t{range.steps} * kStepCols;
   for (std::int64_t row = first_row; row < last_row; ++row) {
@@ -55,23 +55,44 @@ Entries gather(const CsrMatrix& matrix, const Queues& format, const Queues::Rang
       const auto col = static_cast<int>(*at - first_col);
       const Place place = place_of(static_cast<int>(row - first_row), col % kStepCols);
       const std::size_t word = std::size_t(col / kStepCols) * kLanes + place.lane;
-      const float value = matrix.values[at - matrix.col_idx.begin()];
-      out.bits[word] = static_cast<std::uint16_t>(out.bits[word] | 1U << place.bit);
-      out.pairs[word * kStepPairs + place.bit] |=
-          static_cast<std::uint32_t>(encode(format.type, value)) << (col % 2 * 16);
+      out.present[word] |= 1U << place.position;
+      out.values[word * kLanePositions + place.position] =
+          encode(type, matrix.values[at - matrix.col_idx.begin()]);
     }
   }
   return out;
 }
 
-// Sets `missing` more of the bits, where they are zero.
-std::uint16_t add_zeros(unsigned bits, int missing) {
-  for (int bit = 0; missing > 0; ++bit)
-    if ((bits >> bit & 1U) == 0) {
-      bits |= 1U << bit;
+// The bits of what is stored of a lane's step, `missing` words more than it must have.
+std::uint16_t bits_of_pairs(std::uint32_t present, int missing) {
+  std::uint16_t bits = 0;
+  for (int reg = 0; reg < Panels::kStepRegisters; ++reg) {
+    const bool stored = (present >> 2 * reg & 3U) != 0;
+    bits |= static_cast<std::uint16_t>(stored ? 1U << reg : 0);
+  }
+  for (unsigned bit = 1; missing > 0; bit <<= 1)
+    if ((bits & bit) == 0) {
+      bits |= static_cast<std::uint16_t>(bit);
       --missing;
     }
-  return static_cast<std::uint16_t>(bits);
+  return bits;
+}
+std::uint32_t bits_of_values(std::uint32_t present, int missing) {
+  const int wanted = ValueQueues::words_of(present) + missing;
+  for (std::uint32_t bit = 1; ValueQueues::words_of(present) < wanted; bit <<= 1) present |= bit;
+  // The kernel takes the values of two registers at a time, and four of them from two whole words.
+  // A zero before them completes a word, so it takes no room: without it the last one is half full.
+  for (int first = 0; first < kLanePositions; first += 8) {
+    const std::uint32_t half = present >> first & 15U;
+    const bool last_are_four = (present >> first & 0xF0U) == 0xF0U;
+    if (last_are_four && std::popcount(half) % 2 != 0) present |= (half + 1) << first;
+  }
+  return present;
+}
+template <class Queues>
+typename Queues::Bits stored_bits(std::uint32_t present, int missing = 0) {
+  if constexpr (Queues::kPairs) return bits_of_pairs(present, missing);
+  else return bits_of_values(present, missing);
 }
 
 // Which lane reads which queue, and how far each queue is consumed.
@@ -99,10 +120,11 @@ struct Readers {
   }
 };
 
-// Writes the blocks of one segment, which exist, and returns its pairs.
-std::vector<std::uint32_t> fill_queues(Entries entries, int steps, Queues::Block* block,
-                                       std::int32_t& levels) {
-  std::vector<std::uint32_t> pairs;
+// Writes the blocks of one segment, which exist, and returns its words.
+template <class Queues>
+std::vector<std::uint32_t> fill_queues(const Entries& entries, int steps,
+                                       typename Queues::Block* block, std::int32_t& levels) {
+  std::vector<std::uint32_t> words;
   Readers readers;
   int most = 0, needed = 0, released = 0;
   for (int first = 0; first < steps; first += Queues::kBlockSteps, ++block) {
@@ -110,70 +132,76 @@ std::vector<std::uint32_t> fill_queues(Entries entries, int steps, Queues::Block
     std::array<int, kLanes> demand{};
     for (int step = first; step < last; ++step)
       for (int lane = 0; lane < kLanes; ++lane)
-        demand[lane] += std::popcount(entries.bits[step * kLanes + lane]);
+        demand[lane] +=
+            Queues::words_of(stored_bits<Queues>(entries.present[step * kLanes + lane]));
     const std::array<int, kLanes> from = readers.hand_over(demand);
     std::array<bool, kLanes> flag{};
     for (int step = first; step < last; ++step) {
-      std::uint16_t* const words = entries.bits.data() + std::size_t(step) * kLanes;
-      for (int lane = 0; lane < kLanes; ++lane)
-        most = std::max(most, readers.level[readers.queue[lane]] + std::popcount(words[lane]));
-      pairs.resize(std::size_t(most) * kLanes);
+      const int in_block = step - first;
+      std::array<typename Queues::Bits, kLanes> bits;
+      for (int lane = 0; lane < kLanes; ++lane) {
+        bits[lane] = stored_bits<Queues>(entries.present[step * kLanes + lane]);
+        most = std::max(most, readers.level[readers.queue[lane]] + Queues::words_read(bits[lane]));
+      }
+      words.resize(std::size_t(most) * kLanes);
       int least = most;
       for (int lane = 0; lane < kLanes; ++lane) {
-        int& level = readers.level[readers.queue[lane]];
-        const int missing = most - Queues::kMaxLag - level - std::popcount(words[lane]);
-        if (missing > 0) words[lane] = add_zeros(words[lane], missing);
-        const std::uint32_t* const from_pairs =
-            entries.pairs.data() + (std::size_t(step) * kLanes + lane) * kStepPairs;
-        for (unsigned rest = words[lane]; rest != 0; rest &= rest - 1)
-          pairs[std::size_t(level++) * kLanes + readers.queue[lane]] =
-              from_pairs[std::countr_zero(rest)];
+        const std::size_t at = std::size_t(step) * kLanes + lane;
+        const int queue = readers.queue[lane];
+        int& level = readers.level[queue];
+        const int missing = most - Queues::kMaxLag - level - Queues::words_of(bits[lane]);
+        if (missing > 0) bits[lane] = stored_bits<Queues>(entries.present[at], missing);
+        Queues::for_each_half(bits[lane], [&](int position, int half) {
+          if (half == 0) ++level;
+          words[std::size_t(level - 1) * kLanes + queue] |=
+              std::uint32_t{entries.values[at * kLanePositions + position]} << 16 * half;
+        });
         least = std::min(least, level);
+        block->bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps] =
+            bits[lane];
       }
       if ((most + Queues::kUnitLevels - 1) / Queues::kUnitLevels > needed) {
         ++needed;
-        flag[step - first] = true;
+        flag[in_block] = true;
       }
       if (least / Queues::kUnitLevels > released) {
         ++released;
-        flag[Queues::kBlockSteps + step - first] = true;
+        flag[Queues::kBlockSteps + in_block] = true;
       }
-      const int in_block = step - first;
-      for (int lane = 0; lane < kLanes; ++lane)
-        block->bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps] =
-            words[lane];
     }
     for (int lane = 0; lane < kLanes; ++lane)
       block->hand_over[lane] =
           static_cast<std::uint8_t>(from[lane] | (flag[lane] ? Queues::Block::kFlag : 0));
   }
   levels = most;
-  return pairs;
+  return words;
 }
 
 std::int64_t blocks_of(std::int32_t steps) {
-  return (steps + Queues::kBlockSteps - 1) / Queues::kBlockSteps;
+  return (steps + Panels::kBlockSteps - 1) / Panels::kBlockSteps;
 }
 
-constexpr const char* kName = "bitmap_queues";
+template <class Queues>
+constexpr const char* kName = Queues::kPairs ? "bitmap_queues" : "bitmap_values";
 
 struct Sizes {
   std::int64_t rows, cols, nnz;
 };
 
+template <class Queues>
 FormatStats count_stats(const Sizes& matrix, std::int64_t segments, std::int64_t blocks,
                         std::int64_t stored) {
   FormatStats out;
-  out.name = kName;
+  out.name = kName<Queues>;
   out.stored = stored;
-  out.index_bytes = blocks * std::int64_t{sizeof(Queues::Block)} +
-                    segments * std::int64_t{sizeof(Queues::Segment)};
+  out.index_bytes = blocks * std::int64_t{sizeof(typename Queues::Block)} +
+                    segments * std::int64_t{sizeof(Panels::Segment)};
   out.bytes = out.index_bytes + stored * std::int64_t{sizeof(std::uint16_t)};
-  out.tiles = blocks * Queues::kBlockSteps;
-  out.windows = Queues::panels(matrix.rows);
+  out.tiles = blocks * Panels::kBlockSteps;
+  out.windows = Panels::panels(matrix.rows);
   if (out.tiles == 0) return out;
   const auto entries = static_cast<double>(matrix.nnz), tiles = static_cast<double>(out.tiles);
-  out.fill = entries / (tiles * Queues::kStepPositions);
+  out.fill = entries / (tiles * Panels::kStepPositions);
   out.nnz_per_tile = entries / tiles;
   out.nnz_per_window = entries / static_cast<double>(out.windows);
   out.window_imbalance = 1;
@@ -183,7 +211,7 @@ FormatStats count_stats(const Sizes& matrix, std::int64_t segments, std::int64_t
 
 }  // namespace
 
-std::vector<BitmapQueues::Range> BitmapQueues::whole_panels(std::int64_t rows, std::int64_t cols) {
+std::vector<Panels::Range> BitmapPanels::whole_panels(std::int64_t rows, std::int64_t cols) {
   std::vector<Range> out;
   for (std::int64_t panel = 0; panel < panels(rows); ++panel)
     out.push_back(
@@ -191,8 +219,9 @@ std::vector<BitmapQueues::Range> BitmapQueues::whole_panels(std::int64_t rows, s
   return out;
 }
 
-BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type,
-                                 const std::vector<Range>& ranges) {
+template <BitmapKind kKind>
+BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementType type,
+                                               const std::vector<Range>& ranges) {
   BitmapQueues out;
   out.rows = matrix.rows;
   out.cols = matrix.cols;
@@ -204,36 +233,37 @@ BitmapQueues BitmapQueues::build(const CsrMatrix& matrix, ElementType type,
     blocks += blocks_of(range.steps);
   }
   out.blocks.resize(blocks);
-  std::vector<std::vector<std::uint32_t>> pairs(ranges.size());
+  std::vector<std::vector<std::uint32_t>> words(ranges.size());
   const auto segments = static_cast<std::int64_t>(ranges.size());
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
     Segment& segment = out.segments[i];
-    pairs[i] = fill_queues(gather(matrix, out, ranges[i]), segment.steps,
-                           out.blocks.data() + segment.first_block, segment.levels);
+    words[i] = fill_queues<BitmapQueues>(gather(matrix, type, ranges[i]), segment.steps,
+                                         out.blocks.data() + segment.first_block, segment.levels);
   }
   std::int64_t levels = 0;
   for (Segment& segment : out.segments) {
     segment.first_level = levels;
     levels += segment.levels;
   }
-  out.pairs.resize(levels * kLanes);
+  out.words.resize(levels * kLanes);
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
-    std::copy(pairs[i].begin(), pairs[i].end(),
-              out.pairs.begin() + out.segments[i].first_level * kLanes);
-    pairs[i] = {};
+    std::copy(words[i].begin(), words[i].end(),
+              out.words.begin() + out.segments[i].first_level * kLanes);
+    words[i] = {};
   }
   return out;
 }
 
-CsrMatrix BitmapQueues::unpack() const {
+template <BitmapKind kKind>
+CsrMatrix BitmapQueues<kKind>::unpack() const {
   std::vector<std::vector<Nonzero>> found(segments.size());
   const auto segment_count = static_cast<std::int64_t>(segments.size());
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segment_count; ++i) {
     const Segment& segment = segments[i];
-    std::array<std::int64_t, kLanes> at;  // the next pair of a lane's queue
+    std::array<std::int64_t, kLanes> at;  // the next word of a lane's queue
     for (int lane = 0; lane < kLanes; ++lane) at[lane] = segment.first_level * kLanes + lane;
     for (int step = 0; step < segment.steps; ++step) {
       const Block& block = blocks[segment.first_block + step / kBlockSteps];
@@ -242,18 +272,20 @@ CsrMatrix BitmapQueues::unpack() const {
         for (int lane = 0; lane < kLanes; ++lane) at[lane] = old[block.hand_over[lane] % kLanes];
       }
       for (int lane = 0; lane < kLanes; ++lane) {
-        unsigned rest = block.bits[step % kBlockSteps / kGroupSteps][lane][step % kGroupSteps];
-        for (; rest != 0; rest &= rest - 1) {
-          const std::uint32_t pair = pairs[at[lane]];
-          at[lane] += kLanes;
-          const Position p = position_of(lane, std::countr_zero(rest));
-          for (int odd = 0; odd < 2; ++odd) {
-            const float value = decode(type, static_cast<std::uint16_t>(pair >> (16 * odd)));
-            if (value != 0)
-              found[i].push_back({segment.panel * kPanelRows + p.row,
-                                  (segment.first_step + step) * kStepCols + p.col + odd, value});
-          }
-        }
+        std::uint32_t word = 0;
+        for_each_half(
+            block.bits[step % kBlockSteps / kGroupSteps][lane][step % kGroupSteps],
+            [&](int position, int half) {
+              if (half == 0) {
+                word = words[at[lane]];
+                at[lane] += kLanes;
+              }
+              const float value = decode(type, static_cast<std::uint16_t>(word >> 16 * half));
+              const Cell cell = cell_at(lane, position);
+              if (value != 0)
+                found[i].push_back({segment.panel * kPanelRows + cell.row,
+                                    (segment.first_step + step) * kStepCols + cell.col, value});
+            });
       }
     }
   }
@@ -262,36 +294,47 @@ CsrMatrix BitmapQueues::unpack() const {
   return csr_of(rows, cols, std::move(all));
 }
 
-FormatStats BitmapQueues::stats() const {
-  return count_stats({rows, cols, nnz}, static_cast<std::int64_t>(segments.size()),
-                     static_cast<std::int64_t>(blocks.size()),
-                     static_cast<std::int64_t>(2 * pairs.size()));
+template <BitmapKind kKind>
+FormatStats BitmapQueues<kKind>::stats() const {
+  return count_stats<BitmapQueues>({rows, cols, nnz}, static_cast<std::int64_t>(segments.size()),
+                                   static_cast<std::int64_t>(blocks.size()),
+                                   static_cast<std::int64_t>(2 * words.size()));
 }
+
+template struct BitmapQueues<BitmapKind::pairs>;
+template struct BitmapQueues<BitmapKind::values>;
 
 namespace {
 
+template <class Queues>
 class BitmapQueuesFormat final : public Format {
  public:
-  std::string name() const override { return kName; }
+  std::string name() const override { return kName<Queues>; }
   std::string summary() const override {
-    return "a bit per pair of columns, pairs in 32 queues per panel of 16 rows (bitmap_dense)";
+    return Queues::kPairs
+               ? "a bit per pair of columns, pairs in 32 queues per panel of 16 rows (bitmap_dense)"
+               : "a bit per position, values in 32 queues per panel of 16 rows (bitmap_dense)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    const auto ranges = Queues::whole_panels(matrix.rows, matrix.cols);
-    const std::int64_t steps = Queues::panel_steps(matrix.cols);
+    const auto ranges = Panels::whole_panels(matrix.rows, matrix.cols);
+    const std::int64_t steps = Panels::panel_steps(matrix.cols);
     const auto panels = static_cast<std::int64_t>(ranges.size());
     if (panels * steps <= kMostSteps)
       return Queues::build(matrix, ElementType::f16, ranges).stats();
-    // Hypersparse: counted with one nonzero a pair and without zeros that keep queues level.
-    const std::int64_t blocks = panels * ((steps + Queues::kBlockSteps - 1) / Queues::kBlockSteps);
-    return count_stats({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks, 2 * matrix.nnz());
+    // Hypersparse: counted with one nonzero a word and without zeros that keep queues level.
+    const std::int64_t blocks = panels * ((steps + Panels::kBlockSteps - 1) / Panels::kBlockSteps);
+    return count_stats<Queues>({matrix.rows, matrix.cols, matrix.nnz()}, panels, blocks,
+                               2 * matrix.nnz());
   }
 
  private:
   static constexpr std::int64_t kMostSteps = std::int64_t{1} << 18;  // kStepPositions each
 };
 
-SPMMBENCH_REGISTER_FORMAT(BitmapQueuesFormat);
+using PairQueuesFormat = BitmapQueuesFormat<PairQueues>;
+using ValueQueuesFormat = BitmapQueuesFormat<ValueQueues>;
+SPMMBENCH_REGISTER_FORMAT(PairQueuesFormat);
+SPMMBENCH_REGISTER_FORMAT(ValueQueuesFormat);
 
 }  // namespace
 }  // namespace spmmbench

@@ -1,23 +1,33 @@
 #pragma once
-// Bitmap queues: unstructured 16-bit weights, one bit for every pair of neighbouring columns and
-// the pairs that are not zero, laid out so that a warp reads them straight into the A fragments of
-// mma.m16n8k16 and wgmma.
+// Bitmap queues: unstructured 16-bit weights as bits and nonzeros, laid out so that a warp reads
+// them straight into the A fragments of mma.m16n8k16 and wgmma.
 //
-// A panel is 16 rows. A step is four 16 x 16 fragments of a panel side by side, so a lane owns 16
-// registers of it, one pair each. Bit 4f + r is that of register r of fragment f:
+// A panel is 16 rows. A step is four 16 x 16 fragments of a panel side by side. A lane owns four
+// registers of each, with two neighbouring columns in each register. Position 2 * (4f + r) + c % 2
+// is column c in register r of fragment f:
 //
 //   lane 4g + t, register r:  row g + 8 * (r % 2),  columns 2t and 2t + 1, + 8 for r >= 2
 //
-// The pairs wait in 32 queues, one per shared-memory bank: a level is 32 words (even column in the
-// low half, odd one in the high half), word q in bank q. A lane takes its pairs from one queue, so
-// no two lanes ever read the same bank. Every `kBlockSteps` steps the lanes exchange their queues:
-// the fullest queue goes to the lane with the most pairs ahead. So all queues are consumed at
-// nearly the same rate. Where a queue still lags by more than `kMaxLag` levels, explicit zeros make
-// its lane take more.
+// What is stored has a bit, and fills words of two values, low half first. Two kinds:
+//
+//   pairs:   a register that is not zero, both of its values  bit 4f + r, a word
+//   values:  a nonzero                                        bit 2 * (4f + r) + c % 2; those of a
+//            fragment follow each other, and zero fills their last word
+//
+// Pairs are decoded in fewer instructions, values take fewer bytes where zeros are few.
+//
+// The words wait in 32 queues, one per shared-memory bank: a level is 32 words, word q in bank q.
+// A lane takes its words from one queue, so no two lanes ever read the same bank. Every
+// `kBlockSteps` steps the lanes exchange their queues: the fullest queue goes to the lane with the
+// most words ahead. So all queues are consumed at nearly the same rate. Where a queue still lags by
+// more than `kMaxLag` levels, explicit zeros make its lane take more.
 //
 // A segment is a run of steps of one panel that one warp walks; its queues start level.
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "spmmbench/format.hpp"
@@ -26,35 +36,26 @@
 
 namespace spmmbench {
 
-struct BitmapQueues {
+// What both kinds share.
+struct BitmapPanels {
   static constexpr int kLanes = 32;
   static constexpr int kPanelRows = 16;
-  static constexpr int kStepFragments = 4;               // 4 pairs per lane each
-  static constexpr int kStepPairs = 4 * kStepFragments;  // of a lane
-  static constexpr int kStepPositions = kLanes * kStepPairs * 2;
+  static constexpr int kStepFragments = 4;  // 4 registers of a lane each
+  static constexpr int kStepRegisters = 4 * kStepFragments;
+  static constexpr int kLanePositions = 2 * kStepRegisters;  // of a step
+  static constexpr int kStepPositions = kLanes * kLanePositions;
   static constexpr int kStepCols = 16 * kStepFragments;
   static constexpr int kBlockSteps = 8;   // between two hand-overs of the queues
-  static constexpr int kGroupSteps = 4;   // whose bits of one lane lie together: 8 bytes
+  static constexpr int kGroupSteps = 4;   // whose bits of one lane lie together
   static constexpr int kUnitLevels = 16;  // copied and released together: 2 KB
   static constexpr int kRingUnits = 4;    // of one warp in shared memory
   // The kernel may ask for the next unit only when the slowest queue has left the one it replaces:
   // ceil((most + 16) / 16) - floor(least / 16) <= kRingUnits.
   static constexpr int kMaxLag = kRingUnits * kUnitLevels - 3 * kUnitLevels;
 
-  // So many steps of a segment, the last ones perhaps empty, as they lie in memory.
-  struct alignas(16) Block {
-    static constexpr int kFlag = kLanes;
-    std::uint16_t bits[kBlockSteps / kGroupSteps][kLanes][kGroupSteps] = {};
-    // The lane that held the queue which this lane takes now, and a flag: in lanes 0 .. 7 whether
-    // step `lane` needs a unit more than the steps before it; in lanes 8 .. 15 whether a unit is
-    // done with after step `lane - 8`.
-    std::uint8_t hand_over[kLanes] = {};
-    bool operator==(const Block&) const = default;
-  };
-
   struct Segment {
     std::int64_t first_block = 0;
-    std::int64_t first_level = 0;  // of the pairs
+    std::int64_t first_level = 0;  // of the words
     std::int32_t panel = 0;
     std::int32_t first_step = 0;  // of the panel
     std::int32_t steps = 0;       // a multiple of kGroupSteps, the last ones perhaps empty
@@ -66,14 +67,6 @@ struct BitmapQueues {
     std::int32_t panel, first_step, steps;
   };
 
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::int64_t nnz = 0;
-  ElementType type = ElementType::f16;
-  std::vector<Segment> segments;
-  std::vector<Block> blocks;
-  std::vector<std::uint32_t> pairs;  // [level][queue], values as bits of `type`
-
   static std::int64_t panels(std::int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
   // Rounded up to a whole group.
   static std::int64_t panel_steps(std::int64_t cols) {
@@ -82,6 +75,70 @@ struct BitmapQueues {
   }
   // One segment per panel.
   static std::vector<Range> whole_panels(std::int64_t rows, std::int64_t cols);
+};
+
+enum class BitmapKind { pairs, values };
+
+template <BitmapKind kKind>
+struct BitmapQueues : BitmapPanels {
+  static constexpr bool kPairs = kKind == BitmapKind::pairs;
+  using Bits = std::conditional_t<kPairs, std::uint16_t, std::uint32_t>;  // of a lane and a step
+
+  // So many steps of a segment, the last ones perhaps empty, as they lie in memory.
+  struct alignas(16) Block {
+    static constexpr int kFlag = kLanes;
+    Bits bits[kBlockSteps / kGroupSteps][kLanes][kGroupSteps] = {};
+    // The lane that held the queue which this lane takes now, and a flag: in lanes 0 .. 7 whether
+    // step `lane` needs a unit more than the steps before it; in lanes 8 .. 15 whether a unit is
+    // done with after step `lane - 8`.
+    std::uint8_t hand_over[kLanes] = {};
+    bool operator==(const Block&) const = default;
+  };
+
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t nnz = 0;
+  ElementType type = ElementType::f16;
+  std::vector<Segment> segments;
+  std::vector<Block> blocks;
+  std::vector<std::uint32_t> words;  // [level][queue], values as bits of `type`
+
+  // Words that a lane takes for a step.
+  static constexpr int words_of(Bits bits) {
+    if constexpr (kPairs) return std::popcount(bits);
+    int words = 0;
+    for (int fragment = 0; fragment < kStepFragments; ++fragment)
+      words += (std::popcount(bits >> 8 * fragment & 0xFFU) + 1) / 2;
+    return words;
+  }
+  // Words that the kernel reads for them, counted from the first: for values one or two that belong
+  // to what follows, since it reads two for every four positions.
+  static constexpr int words_read(Bits bits) {
+    if constexpr (kPairs) return words_of(bits);
+    int read = 0, taken = 0;
+    for (int fragment = 0; fragment < kStepFragments; ++fragment) {
+      const std::uint32_t of_fragment = bits >> 8 * fragment & 0xFFU;
+      read = std::max(read, taken + std::popcount(of_fragment & 15U) / 2 + 2);
+      taken += (std::popcount(of_fragment) + 1) / 2;
+    }
+    return read;
+  }
+  // Calls half(position, h) for every half of a lane's words, in order; h = 0 begins a word.
+  template <class Half>
+  static void for_each_half(Bits bits, Half half) {
+    if constexpr (kPairs) {
+      for (unsigned rest = bits; rest != 0; rest &= rest - 1) {
+        half(2 * std::countr_zero(rest), 0);
+        half(2 * std::countr_zero(rest) + 1, 1);
+      }
+    } else {
+      for (int fragment = 0; fragment < kStepFragments; ++fragment) {
+        int taken = 0;
+        for (Bits rest = bits & 0xFFU << 8 * fragment; rest != 0; rest &= rest - 1)
+          half(std::countr_zero(rest), taken++ % 2);
+      }
+    }
+  }
 
   // The ranges must cover every step of every panel once, begin and end at whole groups. The values
   // must be exact in `type`.
@@ -92,5 +149,10 @@ struct BitmapQueues {
   CsrMatrix unpack() const;
   FormatStats stats() const;
 };
+
+using PairQueues = BitmapQueues<BitmapKind::pairs>;
+using ValueQueues = BitmapQueues<BitmapKind::values>;
+extern template struct BitmapQueues<BitmapKind::pairs>;
+extern template struct BitmapQueues<BitmapKind::values>;
 
 }  // namespace spmmbench

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "format/slot_streams.hpp"
+#include "select/bitmap_bytes.hpp"
 #include "select/coefficients.hpp"
 #include "select/dense_split.hpp"
 #include "select/window_cost.hpp"
@@ -79,14 +80,6 @@ double slots_of(const MatrixFeatures& f) {
   const double slots = std::max(1.0, f.rows * chunks * SlotStreams::kOctet);
   const double mean = f.nnz / slots;
   return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
-}
-
-// The bytes of A as bitmap_dense reads it (format/bitmap_queues.hpp): a bit for every pair of
-// columns, and a word for every pair that is not zero, as many as scattered nonzeros have.
-double bitmap_bytes_of(const MatrixFeatures& f) {
-  constexpr double kWordBytes = 4;
-  const double pairs = f.rows * f.cols / 2, density = f.nnz / std::max(1.0, f.rows * f.cols);
-  return pairs / 8 + kWordBytes * pairs * (1 - (1 - density) * (1 - density));
 }
 
 // Whether kernels that can search for a row order do so on this matrix.
@@ -187,7 +180,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
       f.band_blocks;
   t.block_spill = spill(block_bytes);
   t.positions = entries * std::ceil(columns / kBitmapColumns) / device.sm_count / 1e6;
-  t.bitmap_spill = spill(bitmap_bytes_of(f));
+  t.bitmap_spill = spill(
+      bitmap_dense::bytes_of(entries, f.nnz / std::max(1.0, entries), columns, device.l2_bytes));
   t.slots = per_sm(slots, device) / 1000;
   t.slot_groups = t.slots * groups;
   t.slot_passes = passes;

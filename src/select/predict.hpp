@@ -45,7 +45,7 @@ struct Terms {
   double block_steps = 0;   // 64-column blocks that the busiest SM walks, 128 x 256 of C at a time
   double block_spill = 0;   // the part of these blocks that the L2 cache cannot hold, from memory
   double positions = 0;     // millions of entries of A times tiles of 256 columns, per SM
-  double bitmap_spill = 0;  // bits and pairs that the L2 cache cannot hold, from memory
+  double bitmap_spill = 0;  // bits and words that the L2 cache cannot hold, from memory
   double slots = 0;  // slots that gather_mma reads in all its passes, 100,000 per multiprocessor
   double slot_groups = 0;     // the same for each group of 8 columns
   double slot_passes = 0;     // how often gather_mma reads A

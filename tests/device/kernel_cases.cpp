@@ -9,6 +9,7 @@ namespace spmmbench::test {
 namespace {
 
 const char* const kVariants[] = {
+    "bitmap_dense?stored=values",
     "csr_row_split?split=1",
     "csr_row_split?split=8",
     "csr_row_split?split=100000",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 
 #include "matrices.hpp"
 #include "spmmbench/registry.hpp"
@@ -13,16 +14,21 @@
 namespace spmmbench {
 namespace {
 
-using Queues = BitmapQueues;
+template <class Queues>
+class BitmapQueuesOf : public ::testing::Test {};
+using Kinds = ::testing::Types<PairQueues, ValueQueues>;
+TYPED_TEST_SUITE(BitmapQueuesOf, Kinds);
+
+using Panels = BitmapPanels;
 constexpr std::int64_t kMostPositions = 1 << 24;  // larger shapes take seconds each
 
 // Every panel cut into runs of `groups` groups of steps.
-std::vector<Queues::Range> cut_groups(const CsrMatrix& matrix, int groups) {
-  std::vector<Queues::Range> out;
-  for (const Queues::Range& whole : Queues::whole_panels(matrix.rows, matrix.cols))
-    for (int step = 0; step < whole.steps; step += groups * Queues::kGroupSteps)
+std::vector<Panels::Range> cut_groups(const CsrMatrix& matrix, int groups) {
+  std::vector<Panels::Range> out;
+  for (const Panels::Range& whole : Panels::whole_panels(matrix.rows, matrix.cols))
+    for (int step = 0; step < whole.steps; step += groups * Panels::kGroupSteps)
       out.push_back(
-          {whole.panel, step, std::min(whole.steps - step, groups * Queues::kGroupSteps)});
+          {whole.panel, step, std::min(whole.steps - step, groups * Panels::kGroupSteps)});
   return out;
 }
 
@@ -51,7 +57,8 @@ std::vector<std::pair<std::string, CsrMatrix>> matrices() {
   return out;
 }
 
-TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
+TYPED_TEST(BitmapQueuesOf, UnpackGivesBackTheMatrix) {
+  using Queues = TypeParam;
   for (const auto& [name, drawn] : matrices())
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
       const CsrMatrix matrix = testing::rounded(drawn, precision);
@@ -65,15 +72,16 @@ TEST(BitmapQueues, UnpackGivesBackTheMatrix) {
 
 // Walks every segment as the kernel does: a unit is there once a step was flagged for it, and gone
 // once a step was flagged as the last that needs it.
-TEST(BitmapQueues, EveryPairIsReadWhileItsUnitIsInTheRing) {
+TYPED_TEST(BitmapQueuesOf, EveryWordIsReadWhileItsUnitIsInTheRing) {
+  using Queues = TypeParam;
   for (const auto& [name, drawn] : matrices()) {
     const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
     const Queues queues = Queues::build(matrix, ElementType::f16, cut_groups(matrix, 1000));
-    for (const Queues::Segment& segment : queues.segments) {
+    for (const Panels::Segment& segment : queues.segments) {
       std::array<int, 32> level{};
       int announced = 0, released = 0;
       for (int step = 0; step < segment.steps; ++step) {
-        const Queues::Block& block =
+        const typename Queues::Block& block =
             queues.blocks[segment.first_block + step / Queues::kBlockSteps];
         const std::uint8_t* const over = block.hand_over;
         const int in_block = step % Queues::kBlockSteps;
@@ -85,15 +93,15 @@ TEST(BitmapQueues, EveryPairIsReadWhileItsUnitIsInTheRing) {
         ASSERT_LE(announced - released, Queues::kRingUnits) << name;
         int least = segment.levels;
         for (int lane = 0; lane < 32; ++lane) {
-          const unsigned word =
+          const auto bits =
               block.bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps];
-          const int taken = std::popcount(word);
-          if (taken > 0) {
+          const int read = Queues::words_read(bits);
+          if (read > 0) {
             ASSERT_GE(level[lane], released * Queues::kUnitLevels) << name;
           }
-          level[lane] += taken;
-          ASSERT_LE(level[lane], announced * Queues::kUnitLevels) << name;
-          ASSERT_LE(level[lane], segment.levels) << name;
+          ASSERT_LE(level[lane] + read, announced * Queues::kUnitLevels) << name;
+          ASSERT_LE(level[lane] + read, segment.levels) << name;
+          level[lane] += Queues::words_of(bits);
           least = std::min(least, level[lane]);
         }
         released += (over[Queues::kBlockSteps + in_block] & Queues::Block::kFlag) != 0;
@@ -104,27 +112,51 @@ TEST(BitmapQueues, EveryPairIsReadWhileItsUnitIsInTheRing) {
   }
 }
 
-TEST(BitmapQueues, EvenlyDrawnZerosInLongSegmentsAreStoredWithUnderTwoPercentOfPadding) {
+TYPED_TEST(BitmapQueuesOf, EvenlyDrawnZerosInLongSegmentsAreStoredWithUnderTwoPercentOfPadding) {
+  using Queues = TypeParam;
   std::vector<std::vector<std::int32_t>> rows(16);
-  std::size_t pairs = 0;
+  // Nonzeros of what shares words: a pair, or a lane's positions in a fragment.
+  std::map<std::array<int, 2>, int> sharing;
   for (int row = 0; row < 16; ++row)
     for (int col = 0; col < 16384; ++col)
       if (hash_position(5, row, col) % 10 < 3) {
-        pairs += rows[row].empty() || rows[row].back() / 2 != col / 2 ? 1 : 0;
+        const bool pairs = Queues::kPairs;
+        ++sharing[{pairs ? row : row % 8, pairs ? col / 2 : col / 16 * 4 + col % 8 / 2}];
         rows[row].push_back(col);
       }
+  std::size_t words = 0;
+  for (const auto& [place, values] : sharing) words += (values + 1) / 2;
   const CsrMatrix matrix = testing::rounded(testing::from_rows(16384, rows), Precision::fp16);
   const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(16, 16384));
-  EXPECT_LT(queues.pairs.size(), 1.02 * static_cast<double>(pairs));
+  EXPECT_LT(queues.words.size(), 1.02 * static_cast<double>(words));
 }
 
-TEST(BitmapQueues, AFullRowAmongEmptyOnesTakesNoMoreThanADenseMatrix) {
+// So a lane never needs three words for four values.
+TEST(BitmapValues, FourValuesBeginAWord) {
+  for (const auto& [name, drawn] : matrices()) {
+    const CsrMatrix matrix = testing::rounded(drawn, Precision::fp16);
+    const ValueQueues queues =
+        ValueQueues::build(matrix, ElementType::f16, cut_groups(matrix, 1000));
+    for (const ValueQueues::Block& block : queues.blocks)
+      for (const auto& group : block.bits)
+        for (const auto& lane : group)
+          for (std::uint32_t bits : lane)
+            for (; bits != 0; bits >>= 8)
+              if ((bits & 0xF0U) == 0xF0U) {
+                ASSERT_EQ(std::popcount(bits & 15U) % 2, 0) << name;
+              }
+  }
+}
+
+TYPED_TEST(BitmapQueuesOf, AFullRowAmongEmptyOnesTakesNoMoreThanADenseMatrix) {
+  using Queues = TypeParam;
   const CsrMatrix matrix = lonely_rows(64, 2048);
   const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(64, 2048));
-  EXPECT_LE(queues.pairs.size(), std::size_t{64} * 1024);
+  EXPECT_LE(queues.words.size(), std::size_t{64} * 1024);
 }
 
-TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
+TYPED_TEST(BitmapQueuesOf, TheThreadCountDoesNotChangeTheResult) {
+  using Queues = TypeParam;
   const CsrMatrix matrix = testing::random_matrix(700, 1700, 300, 1, 11);
   const int threads = omp_get_max_threads();
   const auto ranges = cut_groups(matrix, 4);
@@ -134,27 +166,30 @@ TEST(BitmapQueues, TheThreadCountDoesNotChangeTheResult) {
   const Queues seven = Queues::build(matrix, ElementType::bf16, ranges);
   omp_set_num_threads(threads);
   EXPECT_EQ(one.blocks, seven.blocks);
-  EXPECT_EQ(one.pairs, seven.pairs);
+  EXPECT_EQ(one.words, seven.words);
   EXPECT_EQ(one.segments, seven.segments);
 }
 
-TEST(BitmapQueues, InspectCountsWhatIsBuilt) {
+TYPED_TEST(BitmapQueuesOf, InspectCountsWhatIsBuilt) {
+  using Queues = TypeParam;
   const CsrMatrix matrix = testing::random_matrix(300, 500, 100, 0, 3);
-  const FormatStats shown = Registry<Format>::instance().at("bitmap_queues").analyze(matrix, {});
+  const char* const name = Queues::kPairs ? "bitmap_queues" : "bitmap_values";
+  const FormatStats shown = Registry<Format>::instance().at(name).analyze(matrix, {});
   EXPECT_EQ(shown.bytes, Queues::build(testing::rounded(matrix, Precision::fp16), ElementType::f16,
                                        Queues::whole_panels(300, 500))
                              .stats()
                              .bytes);
 }
 
-TEST(BitmapQueues, StatsCountBitsHandOversAndPairs) {
+TYPED_TEST(BitmapQueuesOf, StatsCountBitsHandOversAndWords) {
+  using Queues = TypeParam;
   const CsrMatrix matrix = lonely_rows(64, 256);
   const Queues queues = Queues::build(matrix, ElementType::f16, Queues::whole_panels(64, 256));
   const FormatStats stats = queues.stats();
   EXPECT_EQ(stats.tiles, 32);  // four panels of four steps, each a block of eight
   EXPECT_EQ(stats.windows, 4);
-  EXPECT_EQ(stats.index_bytes,
-            4 * std::int64_t{sizeof(Queues::Block)} + 4 * std::int64_t{sizeof(Queues::Segment)});
+  EXPECT_EQ(stats.index_bytes, 4 * std::int64_t{sizeof(typename Queues::Block)} +
+                                   4 * std::int64_t{sizeof(Panels::Segment)});
   EXPECT_EQ(stats.bytes, stats.index_bytes + 2 * stats.stored);
   EXPECT_DOUBLE_EQ(stats.fill, 1.0 / 128);
 }

@@ -1,0 +1,38 @@
+#pragma once
+// What the kernel bitmap_dense stores of A (format/bitmap_queues.hpp), and how many bytes that is
+// where zeros are scattered. The kernel and auto's predictions use the same.
+
+#include <cmath>
+
+namespace spmmbench::bitmap_dense {
+
+// `fill`: the share of nonzeros among the positions of A.
+inline double bytes_of_pairs(double positions, double fill) {
+  constexpr double kWordBytes = 4;
+  const double pairs = positions / 2, empty = (1 - fill) * (1 - fill);
+  return pairs / 8 + kWordBytes * pairs * (1 - empty);
+}
+// Two values to a word, eight positions share words. Their last word is half full where their
+// number is odd.
+inline double bytes_of_values(double positions, double fill) {
+  constexpr double kValueBytes = 2, kSharing = 8;
+  const double odd = (1 - std::pow(1 - 2 * fill, kSharing)) / 2;
+  return positions / 8 + kValueBytes * (positions * fill + positions / kSharing * odd);
+}
+
+// Values take fewer bytes and more instructions. They are faster where A comes from memory and has
+// few zeros, while the tensor cores have little to do (measured on an H200 at 50 to 80 % zeros and
+// 16 to 64 columns, docs/log/bitmap-dense.md).
+inline bool prefers_values(double positions, double fill, double columns, double l2_bytes) {
+  constexpr double kMostColumns = 64, kNarrowColumns = 32;
+  constexpr double kLeastFill = 0.4, kLeastFillNarrow = 0.35;
+  return columns <= kMostColumns && bytes_of_pairs(positions, fill) > l2_bytes &&
+         fill >= (columns <= kNarrowColumns ? kLeastFillNarrow : kLeastFill);
+}
+
+inline double bytes_of(double positions, double fill, double columns, double l2_bytes) {
+  return prefers_values(positions, fill, columns, l2_bytes) ? bytes_of_values(positions, fill)
+                                                            : bytes_of_pairs(positions, fill);
+}
+
+}  // namespace spmmbench::bitmap_dense
