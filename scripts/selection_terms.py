@@ -96,7 +96,7 @@ def terms_of(case):
     block_bytes = math.ceil(rows / 128) * 128 * f["band_blocks"] * 64 * value_bytes
     density = nnz / max(1.0, entries)
     bitmap_bytes = entries / 16 + 2 * entries * (1 - (1 - density) * (1 - density))  # by pairs of columns
-    if n <= 64 and bitmap_bytes > device["l2"] and density >= (0.35 if n <= 32 else 0.4):  # by values
+    if n <= 64 and bitmap_bytes > device["l2"] and density >= (0.33 if n <= 32 else 0.38):  # by values
         bitmap_bytes = entries / 8 + 2 * (nnz + entries / 8 * (1 - (1 - 2 * density) ** 8) / 2)
     row_slots = max(1, rows * math.ceil(cols / 4096) * 8)
     slots = row_slots * (nnz / row_slots + 1.42 * math.sqrt(nnz / row_slots) + 1.5)

@@ -9,7 +9,7 @@ namespace spmmbench {
 double inspection_bytes(const CsrMatrix& matrix) {
   // Measured, and held against what is allocated, by tests/memory/inspection_test.cpp: the largest
   // of all formats, where most of a matrix is rows, columns, nonzeros or positions.
-  constexpr double kPerRow = 96;              // bitmap_queues, where columns are few
+  constexpr double kPerRow = 128;             // bitmap_values, where columns are few
   constexpr double kPerColumn = 32;           // the transposed pattern, and orders
   constexpr double kPerColumnAndThread = 12;  // slot_streams
   constexpr double kPerNonzero = 104;         // slot_streams, where nonzeros lie apart

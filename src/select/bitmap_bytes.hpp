@@ -25,7 +25,7 @@ inline double bytes_of_values(double positions, double fill) {
 // 16 to 64 columns, docs/log/bitmap-dense.md).
 inline bool prefers_values(double positions, double fill, double columns, double l2_bytes) {
   constexpr double kMostColumns = 64, kNarrowColumns = 32;
-  constexpr double kLeastFill = 0.4, kLeastFillNarrow = 0.35;
+  constexpr double kLeastFill = 0.38, kLeastFillNarrow = 0.33;
   return columns <= kMostColumns && bytes_of_pairs(positions, fill) > l2_bytes &&
          fill >= (columns <= kNarrowColumns ? kLeastFillNarrow : kLeastFill);
 }
