@@ -17,6 +17,7 @@
 #include "io/sha256.hpp"
 #include "select/device_rates.hpp"
 #include "select/predict.hpp"
+#include "select/row_overlap.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -37,16 +38,23 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
-// Best first. Some may name kernels that this program was built without.
-std::vector<Candidate> ranked(const MatrixFeatures& features, const SparseOperand& a,
-                              const Shape& shape, const DeviceModel& model, std::int64_t calls) {
-  std::vector<Candidate> out = predict(features, shape.n, shape.layout, a.precision, model);
+// Best first. Some may name kernels that this program was built without. Whether rows of A resemble
+// each other is asked only where the best would reorder them.
+std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
+                              const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
     return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };
-  std::stable_sort(out.begin(), out.end(),
-                   [&](const Candidate& x, const Candidate& y) { return cost(x) < cost(y); });
-  return out;
+  const auto rank = [&] {
+    std::vector<Candidate> out = predict(features, shape.n, shape.layout, a.precision, model);
+    std::ranges::stable_sort(out, {}, cost);
+    return out;
+  };
+  std::vector<Candidate> out = rank();
+  const bool asked = features.row_overlap < 1;
+  if (asked || out.empty() || out.front().name != kReordering) return out;
+  features.row_overlap = row_overlap(*a.a);
+  return rank();
 }
 
 // The first `most` candidates that support the problem. `refusal` is the reason of the last one
@@ -150,13 +158,15 @@ class AutoPrepared final : public Prepared {
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     std::vector<Choice> best;
     std::map<std::string, std::string> params;
-    Why why{features_, {}, calls_, {}};
+    Why why;
+    why.calls = calls_;
     {
       const auto timed = stages.scope("choose");
       why.ranked = ranked(features_, a_, shape, model_, calls_);
       best = supported(why.ranked, a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
                        why.refusal);
       if (best.empty()) throw Error(fmt::format("auto: {}", why.refusal));
+      why.features = features_;
     }
     std::unique_ptr<Plan> plan;
     if (tune_ > 1) {
@@ -266,9 +276,10 @@ class Auto final : public Kernel, public AsksForRates {
     const std::int64_t calls = kCalls(problem.options);
     const auto most = static_cast<std::size_t>(std::max(1, kTune(problem.options)));
     std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
-    const auto best = supported(ranked(features_of(*problem.a), problem, problem,
-                                       device_model(device, known_rates(device)), calls),
-                                problem, problem, device, most, refusal);
+    MatrixFeatures features = features_of(*problem.a);
+    const auto best = supported(
+        ranked(features, problem, problem, device_model(device, known_rates(device)), calls),
+        problem, problem, device, most, refusal);
     if (best.empty()) return Support::no(refusal);
     Support all = Support::yes(0);
     for (const Choice& choice : best)

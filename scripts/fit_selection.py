@@ -37,7 +37,6 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
-    "scatter_mma": {"launch", "b", "c", "positions", "nonzeros"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_spill"},
@@ -55,8 +54,7 @@ BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WI
 # than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 WITH_OPTIONS = {"async_wcsr?order=search"}
-# Wider products take several tiles, and bitmap_dense is faster.
-WIDEST = {"scatter_mma": 16}
+NO_MORE = {"scatter_mma"}  # in recorded runs, but no longer in the program
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
 # a wider range are fitted with it. In fp16, where all are recorded, ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the
 # kernel and 1.013 by their own.
@@ -74,6 +72,8 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # of the matrices (docs/log/selection.md).
 RIDGE = 0.02
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
+LEAST_ROW_OVERLAP = 0.15  # of async_wcsr?order=search, as there
+NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
 Case = collections.namedtuple("Case", "matrix n precision layout features device times prepare_ms")
@@ -85,6 +85,8 @@ def rounded(values):
 
 def considered(kernel, features):
     """Whether the kernel is worth a prediction on the matrix."""
+    if kernel == "async_wcsr?order=search":
+        return features.get("row_overlap", 1) >= LEAST_ROW_OVERLAP
     return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
 
@@ -98,9 +100,8 @@ def device_of(context):
                     "l2": device["l2_bytes"], "sms": sms})  # fmt: skip
 
 
-def is_candidate(kernel, precision, n):
-    return (precision in VALUE_BYTES and kernel not in NO_CANDIDATES and ("?" not in kernel or kernel in WITH_OPTIONS)
-            and n <= WIDEST.get(kernel, MOST))  # fmt: skip
+def is_candidate(kernel, precision):
+    return precision in VALUE_BYTES and kernel not in NO_CANDIDATES | NO_MORE and ("?" not in kernel or kernel in WITH_OPTIONS)
 
 
 def read_runs(path):
@@ -110,22 +111,23 @@ def read_runs(path):
         with path.open() as file:
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
-            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"], int(row["n"])):
+            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
                 key = row["matrix"], int(row["n"]), row["precision"], row.get("layout", "row")
                 times[key][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
         return times, features, device
     document = json.loads(path.read_text())
     if "cases" in document:  # written by --write
         for c in document["cases"]:
-            times[c["matrix"], c["n"], c["precision"], c["layout"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()}
+            times[c["matrix"], c["n"], c["precision"], c["layout"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()
+                                                                          if k not in NO_MORE}  # fmt: skip
         return times, document["matrices"], document["device"]
     for row in document["rows"]:
         if row["status"] != "ok" or row["reorder"] != "none" or row["c_type"] != "fp32":
             continue
         matrix = row["matrix"]["name"]
         if row["kernel"].split("?")[0] == "auto":
-            features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_")}
-        elif is_candidate(row["kernel"], row["precision"], row["n"]):
+            features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_") and (k, v) != NOT_ASKED}
+        elif is_candidate(row["kernel"], row["precision"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
             times[matrix, row["n"], row["precision"], row["layout"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
     return times, features, device_of(document["context"])
@@ -144,7 +146,8 @@ def read_cases(paths, inspected):
         more, seen, ran_on = read_runs(pathlib.Path(path))
         for key, kernels in more.items():
             times[key] = joined(times[key], kernels) if key in times else kernels
-        features |= seen
+        for matrix, values in seen.items():
+            features[matrix] = features.get(matrix, {}) | values
         device = device or ran_on
     if inspected:
         features |= {matrix["name"]: matrix["features"] for matrix in json.loads(pathlib.Path(inspected).read_text())}

@@ -18,6 +18,7 @@
 #include "io/output.hpp"
 #include "reorder/similarity.hpp"
 #include "select/features.hpp"
+#include "select/row_overlap.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/reordering.hpp"
 
@@ -128,7 +129,9 @@ Json structure_json(const CsrMatrix& matrix) {
 // What `auto` looks at, from samples; scripts/fit_selection.py reads it.
 Json features_json(const CsrMatrix& matrix) {
   Json out = Json::object();
-  for (const auto& [name, value] : named_features(features_of(matrix))) out[name] = value;
+  MatrixFeatures features = features_of(matrix);
+  features.row_overlap = row_overlap(matrix);
+  for (const auto& [name, value] : named_features(features)) out[name] = value;
   return out;
 }
 

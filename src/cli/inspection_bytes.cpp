@@ -14,7 +14,7 @@ double inspection_bytes(const CsrMatrix& matrix) {
   constexpr double kPerColumnAndThread = 12;  // slot_streams
   constexpr double kPerNonzero = 104;         // slot_streams, where nonzeros lie apart
   constexpr double kPerPosition = 2.4;        // bitmap_queues
-  constexpr double kPanelRows = 64;           // of gap_streams, to which rows are padded
+  constexpr double kPanelRows = 16;           // of bitmap_queues, to which rows are padded
   constexpr double kMostPositions = 1 << 28;  // more are counted, not built
   const auto rows = static_cast<double>(matrix.rows), cols = static_cast<double>(matrix.cols);
   const double positions = std::ceil(rows / kPanelRows) * kPanelRows * cols;

@@ -126,6 +126,7 @@ constexpr std::array kFields = {
     Field{"band_blocks", &MatrixFeatures::band_blocks},
     Field{"block_fill", &MatrixFeatures::block_fill},
     Field{"most_of_four", &MatrixFeatures::most_of_four},
+    Field{"row_overlap", &MatrixFeatures::row_overlap},
 };
 
 }  // namespace

@@ -1,0 +1,80 @@
+#include "select/row_overlap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "matrices.hpp"
+#include "select/predict.hpp"
+
+namespace spmmbench {
+namespace {
+
+using List = std::vector<std::int32_t>;
+
+// `count` rows of 20 columns. Row r begins at column `begin(r)`, and its columns are `step` apart.
+template <class Begin>
+CsrMatrix combs(std::int64_t count, std::int64_t cols, std::int32_t step, Begin begin) {
+  std::vector<List> rows(count, List(20));
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::int32_t i = 0; i < 20; ++i)
+      rows[r][i] =
+          static_cast<std::int32_t>((begin(static_cast<std::int32_t>(r)) + i * step) % cols);
+    std::ranges::sort(rows[r]);
+  }
+  return testing::from_rows(cols, rows);
+}
+
+TEST(RowOverlap, IsOneForEqualRowsWhereverTheyAre) {
+  EXPECT_EQ(row_overlap(combs(300, 1000, 7, [](auto) { return 3; })), 1);
+  EXPECT_EQ(row_overlap(combs(300, 3000, 7, [](auto r) { return r % 10; })), 1);
+}
+
+TEST(RowOverlap, IsTheShareOfTheMostSimilarRow) {
+  // Row 2 k + 1 has the last 10 of the columns of row 2 k, and 10 of its own.
+  const CsrMatrix a = combs(400, 20000, 1, [](auto r) { return r / 2 * 100 + r % 2 * 10; });
+  EXPECT_NEAR(row_overlap(a), 9.0 / 19, 1e-12);
+}
+
+TEST(RowOverlap, IsSmallForScatteredNonzeros) {
+  std::vector<List> rows(5000);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    for (std::uint64_t i = 0; i < 20; ++i)
+      rows[r].push_back(static_cast<std::int32_t>(hash_position(1, r, i) % 5000));
+    std::ranges::sort(rows[r]);
+    rows[r].erase(std::ranges::unique(rows[r]).begin(), rows[r].end());
+  }
+  EXPECT_LT(row_overlap(testing::from_rows(5000, rows)), 0.05);
+}
+
+TEST(RowOverlap, IsOneWhereNoRowHasTwoColumns) {
+  EXPECT_EQ(row_overlap(testing::from_rows(5, {})), 1);
+  EXPECT_EQ(row_overlap(testing::from_rows(0, {{}, {}})), 1);
+  EXPECT_EQ(row_overlap(testing::from_rows(3, {{0}, {1}, {}, {2}})), 1);
+}
+
+TEST(RowOverlap, IsAShareOnAnyMatrix) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices()) {
+    const double overlap = row_overlap(matrix);
+    EXPECT_GE(overlap, 0) << name;
+    EXPECT_LE(overlap, 1) << name;
+  }
+}
+
+TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
+  MatrixFeatures features;
+  features.rows = features.cols = 20000;
+  features.nnz = 400000;
+  const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
+  const auto reorders = [&](double overlap) {
+    features.row_overlap = overlap;
+    const auto all = predict(features, 64, Layout::row_major, Precision::fp16, h200);
+    return std::ranges::find(all, kReordering, &Candidate::name) != all.end();
+  };
+  EXPECT_TRUE(reorders(1));
+  EXPECT_TRUE(reorders(0.3));
+  EXPECT_FALSE(reorders(0.05));
+}
+
+}  // namespace
+}  // namespace spmmbench
