@@ -22,6 +22,7 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   constexpr double kWorthFill = 0.15;
   constexpr std::int64_t kMostOfBand = 1 << 11, kOfBlock = 16;
   constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
+  constexpr std::int64_t kAhead = 16;            // entries whose cache lines are on their way
   // Entries of a band: where it is narrow, fewer meet every block that is not nearly empty.
   const std::int64_t most = std::min(kMostOfBand, (matrix.cols / kBlockColumns + 1) * kOfBlock);
   // For each block, the last band that has a nonzero there.
@@ -37,11 +38,14 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       std::int64_t blocks = 0;
       // One entry of every `step`. Its place among them varies, so that it cannot keep in step with
       // the lengths of the rows.
-      for (std::int64_t i = 0; i < nnz / step; ++i) {
+      const auto entry = [&](std::int64_t i) {
         const std::uint32_t place = static_cast<std::uint32_t>(i) * kGolden;
-        const std::int64_t e =
-            matrix.row_ptr[first] + i * step + (std::int64_t{place} * step >> 32);
-        std::int64_t& band = last_band[matrix.col_idx[e] / kBlockColumns];
+        return matrix.col_idx.data() + matrix.row_ptr[first] + i * step +
+               (std::int64_t{place} * step >> 32);
+      };
+      for (std::int64_t i = 0; i < nnz / step; ++i) {
+        __builtin_prefetch(entry(std::min(i + kAhead, nnz / step - 1)));
+        std::int64_t& band = last_band[*entry(i) / kBlockColumns];
         blocks += band != first ? 1 : 0;
         band = first;
       }
@@ -65,6 +69,8 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
   std::int64_t most = 0;
+  for (const std::int64_t row : sampled)
+    __builtin_prefetch(matrix.col_idx.data() + matrix.row_ptr[row]);
   for (const std::int64_t row : sampled) {
     if (most > kMostOfTwoFour) break;
     const std::int64_t begin = matrix.row_ptr[row];

@@ -1,7 +1,9 @@
 #include "select/row_overlap.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,67 +17,120 @@ std::span<const std::int32_t> columns_of(const CsrMatrix& matrix, std::int64_t r
           static_cast<std::size_t>(matrix.row_length(row))};
 }
 
-// The columns that both rows have. Looks for the shorter row's columns in the longer row.
-std::int64_t shared_columns(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
-  if (a.size() > b.size()) std::swap(a, b);
-  return std::count_if(a.begin(), a.end(), [b](std::int32_t column) {
-    return std::binary_search(b.begin(), b.end(), column);
-  });
+// A column of a sampled row, and the other rows with that column that were found.
+struct Probe {
+  static constexpr std::size_t kMostFound = 2;
+  std::int32_t column;
+  std::int64_t row;
+  std::array<std::int64_t, kMostFound> others;
+  std::size_t found = 0;
+};
+
+// Probes by their columns. One comparison tells that no probe has a column.
+class Probes {
+ public:
+  // Leaves out a probe whose slot is taken.
+  void add(std::int32_t column, std::int64_t row) {
+    const std::size_t at = slot(column);
+    if (wanted_[at] != kNone) return;
+    wanted_[at] = column;
+    index_[at] = all_.size();
+    all_.push_back({column, row, {}});
+    ++open_;
+  }
+  bool wants(std::int32_t column) const { return wanted_[slot(column)] == column; }
+  void found(std::int32_t column, std::int64_t row) {
+    const std::size_t at = slot(column);
+    Probe& probe = all_[index_[at]];
+    if (row == probe.row) return;
+    probe.others[probe.found++] = row;
+    if (probe.found < Probe::kMostFound) return;
+    wanted_[at] = kNone;
+    --open_;
+  }
+  bool all_found() const { return open_ == 0; }
+  const std::vector<Probe>& all() const { return all_; }
+
+ private:
+  static constexpr std::size_t kSlots = 1 << 12;
+  static constexpr std::int32_t kNone = -1;
+  static std::size_t slot(std::int32_t column) {
+    constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
+    return static_cast<std::uint32_t>(column) * kGolden / (0xFFFFFFFF / kSlots + 1);
+  }
+  std::vector<std::int32_t> wanted_ = std::vector<std::int32_t>(kSlots, kNone);
+  std::vector<std::size_t> index_ = std::vector<std::size_t>(kSlots);  // of the probe in all_
+  std::vector<Probe> all_;
+  std::size_t open_ = 0;  // probes that look for more rows
+};
+
+// Looks for other rows in runs of rows from all over the matrix.
+void find_others(const CsrMatrix& matrix, Probes& probes) {
+  constexpr std::int64_t kLeastRead = 1 << 14, kOneOf = 64;  // entries in all
+  constexpr std::int64_t kRun = 1 << 9, kMostOfRun = 4 * kRun;
+  const std::int64_t rows_of_run = std::max<std::int64_t>(1, kRun * matrix.rows / matrix.nnz());
+  const std::int64_t runs = (matrix.rows + rows_of_run - 1) / rows_of_run;
+  const std::int64_t read = std::min(runs, std::max(kLeastRead, matrix.nnz() / kOneOf) / kRun);
+  for (std::int64_t i = 0; i < read && !probes.all_found(); ++i) {
+    const std::int64_t first = i * runs / read * rows_of_run;
+    const auto begin = matrix.row_ptr.begin() + first + 1;
+    const auto end = begin + std::min(rows_of_run, matrix.rows - first);
+    const std::int64_t last_entry = std::min(*(end - 1), matrix.row_ptr[first] + kMostOfRun);
+    for (std::int64_t e = matrix.row_ptr[first]; e < last_entry; ++e)
+      if (probes.wants(matrix.col_idx[e]))
+        probes.found(matrix.col_idx[e], first + (std::upper_bound(begin, end, e) - begin));
+  }
+}
+
+// The share of the other columns of the probe's row that `other` has too.
+double share_of(const CsrMatrix& matrix, const Probe& probe, std::int64_t other) {
+  constexpr std::size_t kMostCompared = 24;
+  const auto mine = columns_of(matrix, probe.row), theirs = columns_of(matrix, other);
+  const std::size_t count = std::min(kMostCompared, mine.size());
+  int compared = 0, shared = 0;
+  auto at = theirs.begin();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int32_t column = mine[(2 * i + 1) * mine.size() / (2 * count)];
+    if (column == probe.column) continue;
+    at = std::lower_bound(at, theirs.end(), column);
+    ++compared;
+    shared += at < theirs.end() && *at == column ? 1 : 0;
+  }
+  return static_cast<double>(shared) / compared;
 }
 
 }  // namespace
 
 double row_overlap(const CsrMatrix& matrix) {
-  constexpr std::size_t kColumns = 4;  // by which rows are looked for, of every sampled row
-  constexpr std::size_t kRows = 3;     // that are looked for by each
-  constexpr std::int64_t kFewest = 2;  // columns of a row: one finds others, one may be shared
-  // A column by which rows are looked for, and the rows that were found.
-  struct Probe {
-    std::int32_t column;
-    std::vector<std::int64_t> rows = {};
-  };
-  std::vector<std::int64_t> sampled = rows_at_nonzeros(matrix);
-  std::erase_if(sampled, [&](std::int64_t row) { return matrix.row_length(row) < kFewest; });
-  if (sampled.empty()) return 1;
-
-  std::vector<Probe> probes;
+  constexpr std::size_t kRows = 16, kColumns = 2;  // sampled rows, and probes of each
+  constexpr std::size_t kLeastFound = kRows / 8;
+  const std::vector<std::int64_t> drawn = rows_at_nonzeros(matrix);
+  if (drawn.empty()) return 1;
+  std::vector<std::int64_t> sampled;
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::int64_t row = drawn[(2 * i + 1) * drawn.size() / (2 * kRows)];
+    const bool again = !sampled.empty() && sampled.back() == row;
+    if (matrix.row_length(row) > 1 && !again) sampled.push_back(row);
+  }
+  Probes probes;
   for (const std::int64_t row : sampled) {
     const auto columns = columns_of(matrix, row);
-    const std::size_t count = std::min(kColumns, columns.size());
-    for (std::size_t i = 0; i < count; ++i)
-      probes.push_back({columns[(2 * i + 1) * columns.size() / (2 * count)]});
+    for (std::size_t i = 0; i < kColumns; ++i)
+      probes.add(columns[(2 * i + 1) * columns.size() / (2 * kColumns)], row);
   }
-  std::ranges::sort(probes, {}, &Probe::column);
-  const auto twice = std::ranges::unique(probes, {}, &Probe::column);
-  probes.erase(twice.begin(), twice.end());
-  std::vector<bool> wanted(matrix.cols);
-  for (const Probe& probe : probes) wanted[probe.column] = true;
-  const auto probe_of = [&](std::int32_t column) -> Probe& {
-    return *std::ranges::lower_bound(probes, column, {}, &Probe::column);
-  };
-  std::size_t open = probes.size();  // probes that look for more rows
-  for (std::int64_t row = 0; row < matrix.rows && open > 0; ++row)
-    for (const std::int32_t column : columns_of(matrix, row)) {
-      if (!wanted[column]) continue;
-      Probe& probe = probe_of(column);
-      probe.rows.push_back(row);
-      if (probe.rows.size() <= kRows) continue;  // one of them may be the sampled row itself
-      wanted[column] = false;
-      --open;
-    }
+  find_others(matrix, probes);
 
   double sum = 0;
+  std::size_t rows = 0;
   for (const std::int64_t row : sampled) {
-    const auto columns = columns_of(matrix, row);
-    const std::size_t count = std::min(kColumns, columns.size());
-    std::int64_t most = 1;
-    for (std::size_t i = 0; i < count; ++i)
-      for (const std::int64_t other :
-           probe_of(columns[(2 * i + 1) * columns.size() / (2 * count)]).rows)
-        if (other != row) most = std::max(most, shared_columns(columns, columns_of(matrix, other)));
-    sum += static_cast<double>(most - 1) / static_cast<double>(columns.size() - 1);
+    std::optional<double> most;
+    for (const Probe& probe : probes.all())
+      for (std::size_t i = 0; i < (probe.row == row ? probe.found : 0); ++i)
+        most = std::max(most, std::optional(share_of(matrix, probe, probe.others[i])));
+    sum += most.value_or(0);
+    rows += most ? 1 : 0;
   }
-  return sum / static_cast<double>(sampled.size());
+  return rows < kLeastFound ? 1 : sum / static_cast<double>(rows);
 }
 
 }  // namespace spmmbench
