@@ -72,7 +72,7 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # of the matrices (docs/log/selection.md).
 RIDGE = 0.02
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
-LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.02, 2  # of async_wcsr?order=search, as there
+ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as there
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -86,7 +86,8 @@ def rounded(values):
 def considered(kernel, features):
     """Whether the kernel is worth a prediction on the matrix."""
     if kernel == "async_wcsr?order=search":
-        return features.get("row_overlap", 1) >= LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
+        least = LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
+        return features["cv_row"] > ALIKE_ROWS or features.get("row_overlap", 1) >= least
     return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
 

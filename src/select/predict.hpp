@@ -84,9 +84,10 @@ struct Candidate {
   Prediction prediction;
 };
 
-// The candidate that gains only where rows of A resemble each other: it is left out where
-// `row_overlap` of the features is small.
+// The candidate that gains only where rows of A differ in length or resemble each other: it is left
+// out where `cv_row` of the features is at most kAlikeRows and `row_overlap` is small.
 inline constexpr std::string_view kReordering = "async_wcsr?order=search";
+inline constexpr double kAlikeRows = 0.5;
 
 // Every kernel that the table has coefficients for at this precision and N.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,

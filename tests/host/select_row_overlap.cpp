@@ -80,6 +80,8 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   EXPECT_TRUE(reorders(1));
   EXPECT_TRUE(reorders(0.3));
   EXPECT_FALSE(reorders(0.01));
+  features.cv_row = 1;
+  EXPECT_TRUE(reorders(0.01));
 }
 
 }  // namespace
