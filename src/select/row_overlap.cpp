@@ -66,7 +66,9 @@ class Probes {
 
 // Looks for other rows in runs of rows from all over the matrix.
 void find_others(const CsrMatrix& matrix, Probes& probes) {
-  constexpr std::int64_t kLeastRead = 1 << 14, kOneOf = 64;  // entries in all
+  // Entries that are read in all and in a run. Reading twice as many chooses no better
+  // (docs/log/selection.md).
+  constexpr std::int64_t kLeastRead = 1 << 14, kOneOf = 64;
   constexpr std::int64_t kRun = 1 << 9, kMostOfRun = 4 * kRun;
   const std::int64_t rows_of_run = std::max<std::int64_t>(1, kRun * matrix.rows / matrix.nnz());
   const std::int64_t runs = (matrix.rows + rows_of_run - 1) / rows_of_run;

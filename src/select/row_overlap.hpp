@@ -9,9 +9,8 @@ namespace spmmbench {
 // A few rows are sampled in proportion to their nonzeros. For each, other rows that share a column
 // with it are looked for in a part of the matrix. Returned is the share of a sampled row's other
 // columns that the most similar of them has too, mean over the sampled rows for which one was
-// found; 1 where that is too few of them to tell. It is smaller than the share for the most similar
-// row of the whole matrix. Reads 16384 column indices or one in 64, whichever is more.
-// Deterministic.
+// found; 1 where these are too few to tell. The most similar row of the whole matrix would often
+// have a larger share. Reads 16384 column indices or one in 64, whichever is more. Deterministic.
 double row_overlap(const CsrMatrix& matrix);
 
 }  // namespace spmmbench

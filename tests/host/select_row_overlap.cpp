@@ -80,6 +80,8 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   EXPECT_TRUE(reorders(1));
   EXPECT_TRUE(reorders(0.3));
   EXPECT_FALSE(reorders(0.01));
+  features.mean_row = 2000;  // random rows share a tenth of their columns
+  EXPECT_FALSE(reorders(0.15));
   features.cv_row = 1;
   EXPECT_TRUE(reorders(0.01));
 }
