@@ -148,9 +148,9 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
 
 constexpr int kSumThreads = 1024;
 
-// From the distinct columns of each window, in place: the first tile of each, and the end. One
-// CTA; `window_ptr` has room for whole int4. 31 bits hold the tiles of 2^31 - 1 nonzeros: at most
-// one in 16 and one per window.
+// From the distinct columns of each window, in place: the first tile of each, and the end, repeated
+// until an int4 is full. One CTA; `window_ptr` has room for these. 31 bits hold the tiles of 2^31 -
+// 1 nonzeros: at most one in 16 and one per window.
 __global__ void __launch_bounds__(kSumThreads)
     sum_tiles(std::int32_t* window_ptr, std::int64_t windows, int tile_columns,
               std::int64_t* gathered) {
@@ -161,29 +161,28 @@ __global__ void __launch_bounds__(kSumThreads)
   } shared;
   std::int32_t before = 0;
   std::int64_t columns = 0;
-  for (std::int64_t from = 0; from < windows; from += 4 * kSumThreads) {
+  for (std::int64_t from = 0; from <= windows; from += 4 * kSumThreads) {
     const std::int64_t own = from + 4 * threadIdx.x;
     auto* const at = reinterpret_cast<int4*>(window_ptr + own);
-    const int4 distinct = own < windows ? *at : make_int4(0, 0, 0, 0);
+    const auto count = [&](int i) { return own + i < windows ? window_ptr[own + i] : 0; };
+    const int4 distinct =
+        own + 4 <= windows ? *at : make_int4(count(0), count(1), count(2), count(3));
     const int counted[4] = {distinct.x, distinct.y, distinct.z, distinct.w};
     int tiles[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const bool inside = own + i < windows;
-      columns += inside ? counted[i] : 0;
-      tiles[i] = inside ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
+      columns += counted[i];
+      tiles[i] = own + i < windows ? max(1, (counted[i] + tile_columns - 1) / tile_columns) : 0;
     }
     std::int32_t all = 0;
     Scan<kSumThreads>(shared.scan).ExclusiveSum(tiles, tiles, all);
-    if (own < windows)
+    if (own <= windows)
       *at = make_int4(before + tiles[0], before + tiles[1], before + tiles[2], before + tiles[3]);
     before += all;
     __syncthreads();  // the scan's memory is used again
   }
   columns = Reduce(shared.reduce).Sum(columns);
-  if (threadIdx.x > 0) return;
-  window_ptr[windows] = before;
-  *gathered = columns;
+  if (threadIdx.x == 0) *gathered = columns;
 }
 
 // Arrays that share an allocation, each aligned like one of its own.

@@ -52,6 +52,8 @@ struct Matrix {
       host = Streams::build(*a.a, type, device.info().sm_count, gather_mma::kWarps);
       list_parts(host, part_ptr_host, parts_host);
     }
+    for (std::size_t row = 0; row + 1 < part_ptr_host.size(); ++row)
+      most_parts = std::max(most_parts, part_ptr_host[row + 1] - part_ptr_host[row]);
     const auto timed = stages.scope("upload");
     stats = host.stats();
     blocks = static_cast<unsigned>(host.block_chunk.size());
@@ -102,6 +104,7 @@ struct Matrix {
   FormatStats stats;
   unsigned blocks = 0;
   int sm_count = 0;
+  std::int32_t most_parts = 0;  // of a row
   Buffer block_chunk, ranges, pieces, starts, words, part_ptr, parts;
   gather_mma::Arguments arguments{};
 };
@@ -128,10 +131,11 @@ class GatherMmaPlan final : public Plan {
         (tiles_of(n_) == 1 ? 1 : gather_mma::kAddBlocks) * std::int64_t{a_.sm_count};
     const std::int64_t items =
         c.rows * ((c.cols + gather_mma::kPlaneColumns - 1) / gather_mma::kPlaneColumns);
+    const int team = team_of(items, most * gather_mma::kAddThreads);
     const std::int64_t blocks =
-        std::min(most, (items + gather_mma::kAddThreads - 1) / gather_mma::kAddThreads);
+        std::min(most, (items * team + gather_mma::kAddThreads - 1) / gather_mma::kAddThreads);
     visit_element_type(c.type, [&](auto* tag) {
-      launch_dependent(gather_mma::add_parts<std::remove_pointer_t<decltype(tag)>>,
+      launch_dependent(gather_mma::add_parts_by<std::remove_pointer_t<decltype(tag)>>(team),
                        dim3(static_cast<unsigned>(blocks)), dim3(gather_mma::kAddThreads), 0,
                        stream, true, arguments_.partial, arguments_.piece_count, columns_of(n_),
                        a_.part_ptr.as<std::int32_t>(), a_.parts.as<std::int32_t>(), c);
@@ -150,6 +154,16 @@ class GatherMmaPlan final : public Plan {
   }
 
  private:
+  // Lanes for each row of add_parts: as many as its longest row has use for, while the threads
+  // have at most one row each.
+  int team_of(std::int64_t items, std::int64_t threads) const {
+    int team = 1;
+    while (team < gather_mma::kMostTeam && 2 * team * items <= threads &&
+           team * gather_mma::kAhead < a_.most_parts)
+      team *= 2;
+    return team;
+  }
+
   const Matrix& a_;
   Multiply multiply_;
   std::int64_t n_;

@@ -2,14 +2,17 @@
 # Usage: scripts/device_tests.sh [TEST_PROGRAM] [GTEST_ARGUMENT...]
 # Runs the device tests in shards side by side. The shards share the processors: each gets its part as OpenMP threads, so
 # that the host work of one does not push the others aside. SHARDS sets their number (one per two processors, at most 8,
-# unless set), WRAPPER a command before each (compute-sanitizer with its arguments). Prints the failures and the wall time;
-# fails where no test has passed.
+# unless set; never more than there are tests), WRAPPER a command before each (compute-sanitizer with its arguments).
+# Prints the failures and the wall time; fails where no test has passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
 [ $# -gt 0 ] && shift
 cores=$(nproc)
 shards=${SHARDS:-$((cores / 2 < 1 ? 1 : cores / 2 > 8 ? 8 : cores / 2))}
+tests=$("$program" --gtest_list_tests "$@" | grep -c '^  ' || true)
+[ "$tests" -gt 0 ] || { echo "no test matches: $*" >&2; exit 1; }
+shards=$((shards > tests ? tests : shards))
 threads=$((cores / shards < 1 ? 1 : cores / shards))
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT

@@ -272,16 +272,19 @@ __global__ void __maxnreg__(kMostRegisters)
 inline constexpr int kAddThreads = 256;
 inline constexpr int kAddRegisters = 40;  // of a thread, at most
 inline constexpr int kAddBlocks = 6;      // of a multiprocessor
+inline constexpr int kAhead = 2;          // pieces that a lane has in flight
+inline constexpr int kMostTeam = 8;       // lanes that add the pieces of a row
 static_assert(kThreads * kMostRegisters + kAddThreads * kAddRegisters <= 65536 &&
                   kAddBlocks * kAddThreads * kAddRegisters <= 65536,
               "registers of a multiprocessor");
 
-// C: each row's pieces in their order. A thread has eight columns of a row. The rows of a slice
-// have parts in different pieces, so no warp that arrives last (common/arrive_and_sum.cuh) has all
-// of them: a kernel of its own adds them up. Its blocks wait on the multiprocessors while
-// `multiply` runs, with the registers that it leaves.
-template <class T>
-__global__ void __launch_bounds__(kAddThreads)
+// C: eight columns of a row are the sum of the row's pieces. A team of kTeam lanes adds every
+// kTeam-th piece in order, and then the lanes' sums, so that results are the same from run to run.
+// The rows of a slice have parts in different pieces, so no warp that arrives last
+// (common/arrive_and_sum.cuh) has all of them: a kernel of its own adds them up. Its blocks wait on
+// the multiprocessors while `multiply` runs, with the registers that it leaves.
+template <class T, int kTeam>
+__global__ void __launch_bounds__(kAddThreads, kAddBlocks)
     add_parts(const float* partial, std::int64_t piece_count, int columns,
               const std::int32_t* part_ptr, const std::int32_t* parts,
               const __grid_constant__ DenseView c) {
@@ -289,35 +292,42 @@ __global__ void __launch_bounds__(kAddThreads)
   const bool by_row = c.layout == Layout::row_major;
   const std::int64_t groups = (c.cols + kPlaneColumns - 1) / kPlaneColumns;
   const std::int64_t items = c.rows * groups;
+  constexpr int kTeams = 32 / kTeam;  // of a warp
+  const int lane = static_cast<int>(threadIdx.x) % 32, member = lane % kTeam;
+  const std::int64_t warp = (blockIdx.x * std::int64_t{kAddThreads} + threadIdx.x) / 32;
+  const std::int64_t warps = gridDim.x * std::int64_t{kAddThreads / 32};
   bool waited = false;
-  for (std::int64_t i = blockIdx.x * std::int64_t{kAddThreads} + threadIdx.x; i < items;
-       i += gridDim.x * std::int64_t{kAddThreads}) {
+  // All lanes of a warp stay together, since teams exchange sums.
+  for (std::int64_t first = warp * kTeams; first < items; first += warps * kTeams) {
+    const bool inside = first + lane / kTeam < items;
+    const std::int64_t i = inside ? first + lane / kTeam : first;
     const std::int64_t row = by_row ? i / groups : i % c.rows;
     const std::int64_t column = kPlaneColumns * (by_row ? i % groups : i / c.rows);
     const float* const tile =
         partial + column / columns * piece_count * Streams::kRows * columns + column % columns;
     const std::int32_t last = part_ptr[row + 1];
-    std::int32_t part = part_ptr[row];
+    std::int32_t part = part_ptr[row] + member;
     // Where the first parts lie does not depend on the predecessor.
-    constexpr int kAhead = 2;
     std::int32_t ahead[kAhead];
 #pragma unroll
-    for (int a = 0; a < kAhead; ++a) ahead[a] = part + a < last ? parts[part + a] : 0;
+    for (int a = 0; a < kAhead; ++a)
+      ahead[a] = part + a * kTeam < last ? parts[part + a * kTeam] : 0;
     if (!waited) ptx::griddepcontrol_wait();
     waited = true;
     float4 sums[2] = {};
-    for (; part < last; part += kAhead) {
+    for (; part < last; part += kAhead * kTeam) {
       float4 fetched[kAhead][2] = {};
 #pragma unroll
       for (int a = 0; a < kAhead; ++a)
-        if (part + a < last)
+        if (part + a * kTeam < last)
 #pragma unroll
           for (int h = 0; h < 2; ++h)
             fetched[a][h] = __ldcg(
                 reinterpret_cast<const float4*>(tile + std::int64_t{ahead[a]} * columns) + h);
 #pragma unroll
       for (int a = 0; a < kAhead; ++a) {
-        ahead[a] = part + kAhead + a < last ? parts[part + kAhead + a] : 0;
+        const std::int32_t next = part + (kAhead + a) * kTeam;
+        ahead[a] = next < last ? parts[next] : 0;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
           sums[h].x += fetched[a][h].x;
@@ -327,14 +337,27 @@ __global__ void __launch_bounds__(kAddThreads)
         }
       }
     }
-    const float values[kPlaneColumns] = {sums[0].x, sums[0].y, sums[0].z, sums[0].w,
-                                         sums[1].x, sums[1].y, sums[1].z, sums[1].w};
+    float values[kPlaneColumns] = {sums[0].x, sums[0].y, sums[0].z, sums[0].w,
+                                   sums[1].x, sums[1].y, sums[1].z, sums[1].w};
+#pragma unroll
+    for (int apart = kTeam / 2; apart > 0; apart /= 2)
+#pragma unroll
+      for (float& value : values) value += __shfl_xor_sync(~0U, value, apart);
     T* const to = static_cast<T*>(c.data);
 #pragma unroll
     for (int j = 0; j < kPlaneColumns; ++j)
-      if (column + j < c.cols)
+      if (inside && j % kTeam == member && column + j < c.cols)
         to[by_row ? row * c.ld + column + j : (column + j) * c.ld + row] = from_float<T>(values[j]);
   }
+}
+
+// add_parts for a team of `lanes`, a power of two up to kMostTeam.
+template <class T>
+auto add_parts_by(int lanes) {
+  return lanes == 1   ? add_parts<T, 1>
+         : lanes == 2 ? add_parts<T, 2>
+         : lanes == 4 ? add_parts<T, 4>
+                      : add_parts<T, kMostTeam>;
 }
 
 }  // namespace spmmbench::gather_mma

@@ -71,6 +71,12 @@ class GuardedMatrix {
   Buffer buffer_;
 };
 
+// Values, and NaN between the lines: no kernel may use what is there.
+void fill_b(Device& device, const DenseView& b, Precision precision) {
+  device.fill_bytes(b.data, 0xFF, b.bytes());
+  device.fill_uniform(b, stream_seed(1, kStreamB), precision);
+}
+
 std::vector<std::int32_t> random_permutation(std::int64_t rows) {
   std::vector<std::int32_t> ids(rows);
   std::iota(ids.begin(), ids.end(), 0);
@@ -169,7 +175,7 @@ class KernelTest : public testing::TestWithParam<Case> {
     b.ld += space;
     const Buffer b_memory = device.allocate(b.bytes());
     b.data = b_memory.data();
-    device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
+    fill_b(device, b, param.precision);
     DenseView c_shape = make_dense_view(a.rows, n, param.layout, param.c_type);
     c_shape.ld += space;
     GuardedMatrix c(device, c_shape);
@@ -202,7 +208,7 @@ class KernelTest : public testing::TestWithParam<Case> {
     DenseView b = make_view(a.cols, n, param.layout, storage_type(param.precision));
     const Buffer b_memory = device.allocate(b.bytes());
     b.data = b_memory.data();
-    device.fill_uniform(b, stream_seed(1, kStreamB), param.precision);
+    fill_b(device, b, param.precision);
     GuardedMatrix c(device, make_dense_view(a.rows, n, param.layout, param.c_type));
     StageTimer stages;
     const auto prepared = param.kernel->prepare(operand, param.options, device, stages);
