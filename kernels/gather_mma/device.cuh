@@ -6,7 +6,7 @@
 //     registers: groups of quads (format/slot_streams.hpp), loaded ahead
 //     warp, per step of 32 nonzeros, 8 each of 4 rows:
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
-//       ldmatrix: 32 rows of B -> the first operand of two mma, transposed
+//       ldmatrix: 32 rows of B -> the first operand of two mma, transposed (a plane each)
 //       2 mma, whose second operands have the values of two rows each, and zeros elsewhere
 //   piece of a slice: its 16 rows' sums go to the workspace; add_parts adds up each row's pieces
 
@@ -145,12 +145,15 @@ __device__ void load_columns(const DenseView& b, std::int64_t first, int count, 
   }
 }
 
-// A slice's sums, transposed: of each plane, rows 2t and 2t + 1 in the first two of `low`, rows
-// 2t + 8 and 2t + 9 in the last two of `high`, column g. The other halves are products of one row's
-// values with another row's columns, and nobody reads them.
+// A slice's sums, transposed: [half] has those of rows 0 .. 7 and 8 .. 15, for column g of a plane
+// and rows 2t and 2t + 1 of the half. Two planes are the two halves of an mma. With one plane, an
+// mma multiplies the values of one half with rows of B for both, and only half of it is read.
 template <int kPlanes>
 struct Sums {
-  float low[kPlanes][4] = {}, high[kPlanes][4] = {};
+  float of[2][4] = {};
+  __device__ float at(int half, int plane, int i) const {
+    return of[half][2 * (kPlanes == 1 ? half : plane) + i];
+  }
 };
 
 // One quad. Lane 4g + t has the values of row g in slots 2t and 2t + 1, and those of row g + 8.
@@ -162,14 +165,20 @@ __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Str
   for (int step = 0; step < Streams::kQuadSteps; ++step) {
     row_of_b[step] = __dp4a(moves, kMoveBytes << (8 * step), row_of_b[step]);
     const bool first = g == 2 * step, second = g == 2 * step + 1;  // rows whose turn it is
+    std::uint32_t b[kPlanes][4];  // of rows 2s, 2s + 8, 2s + 1, 2s + 9
 #pragma unroll
-    for (int plane = 0; plane < kPlanes; ++plane) {
-      std::uint32_t b[4];  // of rows 2s, 2s + 8, 2s + 1, 2s + 9
-      ptx::ldmatrix_x4_trans(b, row_of_b[step] + plane * kPlaneBytes);
-      ptx::mma_m16n8k16(T{}, sums.low[plane], b[0], b[1], b[2], b[3], first ? value : 0,
-                        second ? value : 0);
-      ptx::mma_m16n8k16(T{}, sums.high[plane], b[0], b[1], b[2], b[3], first ? value_8 : 0,
-                        second ? value_8 : 0);
+    for (int plane = 0; plane < kPlanes; ++plane)
+      ptx::ldmatrix_x4_trans(b[plane], row_of_b[step] + plane * kPlaneBytes);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::uint32_t x = half == 0 ? value : value_8, x_first = first ? x : 0,
+                          x_second = second ? x : 0;
+      if constexpr (kPlanes == 1)
+        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][0], b[0][1], b[0][2], b[0][3], x_first,
+                          x_second);
+      else
+        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][half], b[1][half], b[0][2 + half],
+                          b[1][2 + half], x_first, x_second);
     }
   }
 }
@@ -223,8 +232,8 @@ class Pieces {
     for (int plane = 0; plane < kPlanes; ++plane)
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        to[i * kColumns + plane * kPlaneColumns] = sums_.low[plane][i];
-        to[(i + 8) * kColumns + plane * kPlaneColumns] = sums_.high[plane][2 + i];
+        to[i * kColumns + plane * kPlaneColumns] = sums_.at(0, plane, i);
+        to[(i + 8) * kColumns + plane * kPlaneColumns] = sums_.at(1, plane, i);
       }
   }
 
