@@ -84,7 +84,7 @@ class AsyncWcsrPlan final : public Plan {
       : windows_(built.part) {
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(view(), a.precision, options, shape, device.info(),
+      bound_.emplace(view(), a, options, shape, device.info(),
                      MakeVariant{windows_.empty_rows.bytes() > 0});
       const auto empty =
           static_cast<std::int32_t>(windows_.empty_rows.bytes() / sizeof(std::int32_t));

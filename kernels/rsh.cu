@@ -225,7 +225,7 @@ class RshPlan final : public Plan {
     bool ordered = false;
     {
       const auto timed = stages.scope("build");
-      bound_.emplace(a_.view(), a.precision, options, shape, device.info(), MakeVariant{});
+      bound_.emplace(a_.view(), a, options, shape, device.info(), MakeVariant{});
       ordered = adds_in_order(options, bound_->work());
       const int rows_per_cta = bound_->variant().residual_rows * bound_->launch_shape().cut.team;
       residual_ctas_ = static_cast<unsigned>((a_.residual.count + rows_per_cta - 1) / rows_per_cta);

@@ -64,12 +64,15 @@ __global__ void __launch_bounds__(T::kThreads, kMinBlocks) warp_list(const Opera
       __syncwarp();
       if (lane < left) list[lane] = kept;
       count = append_set_bits(word, chunk * kChunk, lane, list, left);
-      if (lane < T::kStep) list[count + lane] = 0;  // a short last stage fetches line 0 too
       next = 0;
       if (++chunk < chunks) {
         word = joint_word<1, 1>(op, strip_a, strip_b, chunk * kChunkWords + lane);
       }
       __syncwarp();
+      if (chunk == chunks && count > 0) {  // a short last stage fetches the last line again
+        if (lane < T::kStep) list[count + lane] = list[count - 1];
+        __syncwarp();
+      }
     }
   };
   auto fetch = [&] {

@@ -30,20 +30,34 @@ struct MatrixView {
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
 };
 
+// Bytes of a row of B that a CTA gathers. CTAs side by side gather the same part of all rows, and a
+// small part of them stays in the L2 cache. In exchange A is read again for every part. That pays
+// where gathers are this many times the bytes of B and C.
+constexpr int kMostSlice = 1024, kSmallSlice = 512;
+inline int slice_bytes(std::int64_t tiles, std::int64_t rows, std::int64_t cols, int value_bytes) {
+  constexpr double kManyGathers = 2.4;
+  const auto gathered = static_cast<double>(tiles * kTileColumns * value_bytes);
+  const auto operands = static_cast<double>(cols * value_bytes + rows * 4);
+  return gathered > kManyGathers * operands ? kSmallSlice : kMostSlice;
+}
+
 template <class Variant>
 class Bound {
  public:
   // Chooses variant and launch, and cuts the work; nothing on the device yet. `make`: see
   // make_variant.
   template <class Make>
-  Bound(const MatrixView& a, Precision precision, const Options& options,
+  Bound(const MatrixView& a, const SparseOperand& operand, const Options& options,
         const spmmbench::Shape& shape, const DeviceInfo& device, const Make& make)
       : a_(a),
         n_(shape.n),
         overlap_(device.compute_capability >= 90),
-        variant_(
-            make_variant(precision, options, shape, a.tiles(), a.windows(), a.window_rows, make)),
-        launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(), device)),
+        variant_(make_variant(operand.precision, options, shape, a.tiles(), a.windows(),
+                              a.window_rows, make)),
+        launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(),
+                              slice_bytes(a.tiles(), operand.m(), operand.k(),
+                                          bytes_of(storage_type(operand.precision))),
+                              device)),
         work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
 
   const Variant& variant() const { return variant_; }
@@ -103,6 +117,7 @@ class Bound {
     set("window", a_.window_rows);
     set("feature_tile", variant_.row_bytes);
     set("warps", launch_.warps);
+    set("cta_tiles", launch_.cta_feature_tiles);
     set("span", launch_.cut.span_tiles);
     set("whole", launch_.cut.whole_tiles);
     set("part", launch_.cut.part_tiles);

@@ -35,13 +35,18 @@ struct Choice {
 // Another order must gain so much, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
-// where windows are low and short, and where several feature tiles would read A again and there is
-// work for all warps.
+// where windows are low and short, and where there is work for all warps. The products of tiles and
+// rows were measured at N = 128, 256 and 512 (docs/log/irregular-windows.md).
 inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                              int window_rows) {
-  constexpr std::int64_t kEnoughTileRows = 125'000;
-  return row_bytes > 128 && ((window_rows == 8 && tiles < 3 * windows) ||
-                             (row_bytes >= 512 && tiles * window_rows >= kEnoughTileRows));
+  constexpr std::int64_t kEnoughOfOne = 1'000'000;  // where a row of B is one such tile
+  constexpr std::int64_t kEnoughOfLow = 40'000, kEnoughOfTall = 95'000;  // more, by height
+  if (row_bytes <= 128) return false;
+  if (window_rows == 8 && tiles < 3 * windows) return true;
+  const std::int64_t enough = row_bytes < 512    ? kEnoughOfOne
+                              : window_rows == 8 ? kEnoughOfLow
+                                                 : kEnoughOfTall;
+  return tiles * window_rows >= enough;
 }
 
 // Whether sorting the rows by length could bring rows that share hub columns together.
@@ -54,6 +59,8 @@ inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"},
 inline const auto kFeatureTile = auto_choice_option<int>(
     "feature_tile", {"128", "256"}, "bytes of a row of B per warp; windows of 32 rows take 128");
 inline const auto kWarps = integer_option("warps", kMaxWarps, 1, kMaxWarps, "warps per CTA");
+inline const auto kCtaTiles =
+    auto_integer_option("cta_tiles", 1, kMaxWarps, "most feature tiles per CTA");
 inline const auto kSpan = auto_integer_option("span", 1, TileCut::kMaxSpanTiles, "tiles per warp");
 inline const auto kWhole = auto_integer_option("whole", 1, TileCut::kMaxSpanTiles,
                                                "tiles up to which one warp keeps a window");
@@ -83,7 +90,7 @@ inline std::vector<OptionSpec> options_with(const OptionSpec& order,
                                             const std::vector<OptionSpec>& own) {
   std::vector<OptionSpec> all = {kWindow, order};
   all.insert(all.end(), own.begin(), own.end());
-  all.insert(all.end(), {kFeatureTile, kWarps, kSpan, kWhole, kPart});
+  all.insert(all.end(), {kFeatureTile, kWarps, kCtaTiles, kSpan, kWhole, kPart});
   return all;
 }
 
