@@ -125,7 +125,8 @@ class WindowChooser {
       if (given_ >= 0) return {order_, &a_.orders->get(order_, stages), given_};
       return consider(order_, n, stages).choice;
     }
-    std::vector<Costed> all = {consider("natural", n, stages)};
+    const Considered& natural = considered("natural", stages);
+    std::vector<Costed> all = {costed("natural", natural, n)};
     const bool worth_it =
         worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                     static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
@@ -133,8 +134,10 @@ class WindowChooser {
     if (worth_it && order_ == "search") {
       others = searched_;
       const auto pack = std::find(others.begin(), others.end(), kPack);
-      if (pack != others.end() && rcm_returns_less(n, stages)) *pack = kPackFromRcm;
-    } else if (worth_it && lengths_vary(a_)) others = {"degree"};
+      if (pack != others.end() && rcm_returns_less(natural, n, stages)) *pack = kPackFromRcm;
+    } else if (worth_it && lengths_vary(a_)) {
+      others = {"degree"};
+    }
     if (others.empty()) return all[0].choice;
     for (const std::string& other : others) all.push_back(consider(other, n, stages));
     add_memory_costs(all, n, stages);
@@ -166,9 +169,11 @@ class WindowChooser {
   }
 
   Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
-    const auto& [order, estimate] = considered(name, stages);
-    const Permutation& rows = *order;
-    const Height height = best_height(estimate, n, value_bytes_, format_);
+    return costed(name, considered(name, stages), n);
+  }
+  Costed costed(const std::string& name, const Considered& order, std::int64_t n) const {
+    const Permutation& rows = *order.rows;
+    const Height height = best_height(order.estimate, n, value_bytes_, format_);
     return {height.cost * (rows.empty() ? 1 : kOrderMargin),
             {name, &rows, given_ < 0 ? height.index : given_}};
   }
@@ -183,14 +188,13 @@ class WindowChooser {
   // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee, of which
   // fewer rows of B come from memory again. Packing keeps the locality of what it starts from.
   // Where rows share columns with the next ones already, someone has numbered them with care.
-  bool rcm_returns_less(std::int64_t n, StageTimer& stages) {
+  bool rcm_returns_less(const Considered& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kShares = 0.5, kLess = 0.75;
     const std::int64_t kept = kept_rows(n);
-    const auto& [natural, estimate] = considered("natural", stages);
-    if (kept == 0 || estimate.gathered_share[0] < kShares) return false;
+    if (kept == 0 || natural.estimate.gathered_share[0] < kShares) return false;
     const Permutation& rcm = a_.orders->get("rcm", stages);
     const auto timed = stages.scope("choose");
-    const std::vector<double> shares = new_column_shares(*a_.a, {natural, &rcm}, kept);
+    const std::vector<double> shares = new_column_shares(*a_.a, {natural.rows, &rcm}, kept);
     return shares[1] < kLess * shares[0];
   }
 
