@@ -30,8 +30,10 @@ struct MatrixView {
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
 };
 
-// Bytes of a row of B for a CTA. A small part of all rows stays in the L2 cache. In exchange A is
-// read again for every part. That pays where gathers are this many times the bytes of B and C.
+// Bytes of a row of B that a CTA gathers. CTAs side by side gather the same part of all rows, and a
+// small part of them stays in the L2 cache. In exchange A is read again for every part. That pays
+// where gathers are this many times the bytes of B and C.
+constexpr int kMostSlice = 1024, kSmallSlice = 512;
 inline int slice_bytes(std::int64_t tiles, std::int64_t rows, std::int64_t cols, int value_bytes) {
   constexpr double kManyGathers = 2.4;
   const auto gathered = static_cast<double>(tiles * kTileColumns * value_bytes);

@@ -34,11 +34,6 @@ struct Choice {
 
 // Another order must gain so much, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
-constexpr const char* kPack = "pack";
-constexpr const char* kPackFromRcm = "pack?start=rcm";
-// Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
-// rows.
-constexpr int kMostSlice = 1024, kSmallSlice = 512;
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps. The products of tiles and
 // rows were measured at N = 128, 256 and 512 (docs/log/irregular-windows.md).
@@ -125,19 +120,13 @@ class WindowChooser {
       if (given_ >= 0) return {order_, &a_.orders->get(order_, stages), given_};
       return consider(order_, n, stages).choice;
     }
-    const Considered& natural = considered("natural", stages);
-    std::vector<Costed> all = {costed("natural", natural, n)};
+    std::vector<Costed> all = {consider("natural", n, stages)};
     const bool worth_it =
         worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                     static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
     std::vector<std::string> others;
-    if (worth_it && order_ == "search") {
-      others = searched_;
-      const auto pack = std::find(others.begin(), others.end(), kPack);
-      if (pack != others.end() && rcm_returns_less(natural, n, stages)) *pack = kPackFromRcm;
-    } else if (worth_it && lengths_vary(a_)) {
-      others = {"degree"};
-    }
+    if (worth_it && order_ == "search") others = searched_;
+    else if (worth_it && lengths_vary(a_)) others = {"degree"};
     if (others.empty()) return all[0].choice;
     for (const std::string& other : others) all.push_back(consider(other, n, stages));
     add_memory_costs(all, n, stages);
@@ -156,60 +145,32 @@ class WindowChooser {
     WcsrEstimate estimate;
   };
 
-  // Adds what it took.
-  const Considered& considered(const std::string& name, StageTimer& stages) {
-    const auto& found = considered_.get(name, [&](StageTimer& cost) {
+  Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
+    const auto& considered = considered_.get(name, [&](StageTimer& cost) {
       const Permutation& rows = a_.orders->get(name, cost);
       const auto timed = cost.scope("choose");
       const bool known = rows.empty() && a_.features != nullptr;
       return Considered{&rows, known ? windows_of(*a_.features) : estimate_wcsr(*a_.a, rows)};
     });
-    stages.add(found.cost);
-    return found.part;
-  }
-
-  Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
-    return costed(name, considered(name, stages), n);
-  }
-  Costed costed(const std::string& name, const Considered& order, std::int64_t n) const {
-    const Permutation& rows = *order.rows;
-    const Height height = best_height(order.estimate, n, value_bytes_, format_);
+    stages.add(considered.cost);
+    const Permutation& rows = *considered.part.rows;
+    const Height height = best_height(considered.part.estimate, n, value_bytes_, format_);
     return {height.cost * (rows.empty() ? 1 : kOrderMargin),
             {name, &rows, given_ < 0 ? height.index : given_}};
   }
 
-  // Rows of B, or of the part of them that is gathered at a time, that stay in the L2 cache. Each
-  // half of the cache keeps its own copy of the data read, so it holds half of its size. All: 0.
-  std::int64_t kept_rows(std::int64_t n) const {
-    const std::int64_t bytes = std::min<std::int64_t>(n * value_bytes_, kMostSlice);
-    return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
-  }
-
-  // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee, of which
-  // fewer rows of B come from memory again. Packing keeps the locality of what it starts from.
-  // Where rows share columns with the next ones already, someone has numbered them with care.
-  bool rcm_returns_less(const Considered& natural, std::int64_t n, StageTimer& stages) const {
-    constexpr double kShares = 0.5, kLess = 0.75;
-    const std::int64_t kept = kept_rows(n);
-    if (kept == 0 || natural.estimate.gathered_share[0] < kShares) return false;
-    const Permutation& rcm = a_.orders->get("rcm", stages);
-    const auto timed = stages.scope("choose");
-    const std::vector<double> shares = new_column_shares(*a_.a, {natural.rows, &rcm}, kept);
-    return shares[1] < kLess * shares[0];
-  }
-
-  // The cost of rows of B that come from memory again.
+  // The cost of rows of B that come from memory again. Each half of the cache keeps its own copy of
+  // the data read, so the cache holds half of its size.
   void add_memory_costs(std::vector<Costed>& all, std::int64_t n, StageTimer& stages) const {
-    const std::int64_t kept = kept_rows(n);
-    if (kept == 0) return;
+    const std::int64_t row_bytes = n * value_bytes_;
+    if (a_.k() * row_bytes <= kept_bytes_) return;
     const auto timed = stages.scope("choose");
     std::vector<const Permutation*> orders;
     orders.reserve(all.size());
     for (const Costed& one : all) orders.push_back(one.choice.row_order);
-    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept);
-    const auto row_bytes = static_cast<double>(n * value_bytes_);
+    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept_bytes_ / row_bytes);
     for (std::size_t i = 0; i < all.size(); ++i)
-      all[i].cost += shares[i] * row_bytes * kL2BytesPerUs / kMemoryBytesPerUs;
+      all[i].cost += shares[i] * static_cast<double>(row_bytes) * kL2BytesPerUs / kMemoryBytesPerUs;
   }
 
   SparseOperand a_;
