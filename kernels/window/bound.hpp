@@ -30,17 +30,6 @@ struct MatrixView {
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
 };
 
-// Bytes of a row of B that a CTA gathers. CTAs side by side gather the same part of all rows, and a
-// small part of them stays in the L2 cache. In exchange A is read again for every part. That pays
-// where gathers are this many times the bytes of B and C.
-constexpr int kMostSlice = 1024, kSmallSlice = 512;
-inline int slice_bytes(std::int64_t tiles, std::int64_t rows, std::int64_t cols, int value_bytes) {
-  constexpr double kManyGathers = 2.4;
-  const auto gathered = static_cast<double>(tiles * kTileColumns * value_bytes);
-  const auto operands = static_cast<double>(cols * value_bytes + rows * 4);
-  return gathered > kManyGathers * operands ? kSmallSlice : kMostSlice;
-}
-
 template <class Variant>
 class Bound {
  public:
@@ -55,9 +44,7 @@ class Bound {
         variant_(make_variant(operand.precision, options, shape, a.tiles(), a.windows(),
                               a.window_rows, make)),
         launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(),
-                              slice_bytes(a.tiles(), operand.m(), operand.k(),
-                                          bytes_of(storage_type(operand.precision))),
-                              device)),
+                              slice_bytes(a.tiles() * kTileColumns, operand), device)),
         work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
 
   const Variant& variant() const { return variant_; }

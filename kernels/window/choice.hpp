@@ -49,6 +49,21 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
   return tiles * window_rows >= enough;
 }
 
+// Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
+// rows, and of smaller parts more rows stay in the L2 cache. In exchange A is read again for every
+// part. That pays where the gathered rows have many times the bytes of B and C
+// (docs/log/irregular-windows.md).
+constexpr int kMostSlice = 1024, kSmallSlice = 512;
+inline int slice_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
+  constexpr double kManyGathers = 2.4;
+  constexpr double kSumBytes = 4;  // of C
+  const auto value_bytes = static_cast<double>(bytes_of(storage_type(a.precision)));
+  const double gathered = static_cast<double>(gathered_rows) * value_bytes;
+  const double operands =
+      static_cast<double>(a.k()) * value_bytes + static_cast<double>(a.m()) * kSumBytes;
+  return gathered > kManyGathers * operands ? kSmallSlice : kMostSlice;
+}
+
 // Whether sorting the rows by length could bring rows that share hub columns together.
 inline bool lengths_vary(const SparseOperand& a) {
   return (a.features != nullptr ? a.features->cv_row : row_length_variation(*a.a)) > 0.8;

@@ -69,5 +69,25 @@ TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder
   EXPECT_EQ(chosen_order(matrix, "search", &features), "natural");
 }
 
+TEST(FeatureTiles, AreLongWhereWindowsAreShortOrTilesMany) {
+  constexpr std::int64_t kTiles = 6000, kWindows = 500;
+  EXPECT_FALSE(window::prefer_long_rows(kTiles, kWindows, 128, 8));
+  EXPECT_FALSE(window::prefer_long_rows(kTiles, kWindows, 256, 8));
+  EXPECT_TRUE(window::prefer_long_rows(kTiles, kTiles / 2, 256, 8));  // two tiles a window
+  EXPECT_TRUE(window::prefer_long_rows(kTiles, kWindows, 512, 8));
+  EXPECT_TRUE(window::prefer_long_rows(kTiles, kWindows, 512, 16));
+  EXPECT_FALSE(window::prefer_long_rows(kTiles / 2, kWindows, 512, 16));
+  EXPECT_TRUE(window::prefer_long_rows(30 * kTiles, kWindows, 256, 8));
+}
+
+TEST(FeatureTiles, OfACtaAreFewerWhereGathersAreMany) {
+  const CsrMatrix matrix = shuffled_grid(64);
+  SparseOperand a;
+  a.a = &matrix;
+  a.precision = Precision::fp16;  // B and C have 6 bytes for each row and column
+  EXPECT_EQ(window::slice_bytes(7 * matrix.rows, a), window::kMostSlice);
+  EXPECT_EQ(window::slice_bytes(8 * matrix.rows, a), window::kSmallSlice);
+}
+
 }  // namespace
 }  // namespace spmmbench
