@@ -299,7 +299,9 @@ std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
 double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
                         std::int64_t kept) {
   const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 3);
-  constexpr std::int64_t kBatch = 1 << 10;  // entries that are read together
+  // Entries that are read together: few where the cache keeps few, which one batch must not fill.
+  constexpr std::int64_t kLeastBatch = 1 << 5, kMostBatch = 1 << 10, kBatches = 8;
+  const std::int64_t batch = std::clamp(kept / kBatches, kLeastBatch, kMostBatch);
   constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
   // One column of so many stands for all of them.
   const std::int64_t step = std::clamp<std::int64_t>(kept / kCounted, 1, kMostStep);
@@ -318,7 +320,7 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
     std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
     std::size_t count = 0;
     std::int64_t entries = 0;
-    for (; place < matrix.rows && count < ranges.size() && entries < kBatch; ++place) {
+    for (; place < matrix.rows && count < ranges.size() && entries < batch; ++place) {
       const std::int64_t row = row_order.empty() ? place : row_order[place];
       const std::int64_t begin = matrix.row_ptr[row], end = matrix.row_ptr[row + 1];
       entries += end - begin;

@@ -199,6 +199,8 @@ TEST(Wcsr, RowsThatShareColumnsAskForFewNewOnes) {
   const std::vector<double> shares = new_column_shares(matrix, {&natural, &random}, 1000);
   EXPECT_NEAR(shares[0], 1.0 / kBand, 0.01);
   EXPECT_GT(shares[1], 0.9);
+  constexpr std::int64_t kFew = 100;  // fewer than 1024 entries in random order name
+  EXPECT_GT(new_column_shares(matrix, {&random}, kFew)[0], 0.9);
   EXPECT_EQ(new_column_shares(testing::from_rows(9, {{}, {}}), {&natural}, 1000)[0], 0);
 }
 
