@@ -6,7 +6,7 @@
 //     registers: groups of quads (format/slot_streams.hpp), loaded ahead
 //     warp, per step of 32 nonzeros, 8 each of 4 rows:
 //       lane l:   address of its row of B += move                          (1 dot product of bytes)
-//       ldmatrix: 32 rows of B -> the first operand of two mma, transposed (a plane each)
+//       ldmatrix: 32 rows of a plane of B -> the first operand of two mma, transposed
 //       2 mma, whose second operands have the values of two rows each, and zeros elsewhere
 //   piece of a slice: its 16 rows' sums go to the workspace; add_parts adds up each row's pieces
 
@@ -171,14 +171,13 @@ __device__ void multiply_quad(Sums<kPlanes>& sums, std::uint32_t (&row_of_b)[Str
       ptx::ldmatrix_x4_trans(b[plane], row_of_b[step] + plane * kPlaneBytes);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const std::uint32_t x = half == 0 ? value : value_8, x_first = first ? x : 0,
-                          x_second = second ? x : 0;
+      const std::uint32_t of_half = half == 0 ? value : value_8;
+      const std::uint32_t low = first ? of_half : 0, high = second ? of_half : 0;
       if constexpr (kPlanes == 1)
-        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][0], b[0][1], b[0][2], b[0][3], x_first,
-                          x_second);
+        ptx::mma_m16n8k16(T{}, sums.of[half], b[0][0], b[0][1], b[0][2], b[0][3], low, high);
       else
         ptx::mma_m16n8k16(T{}, sums.of[half], b[0][half], b[1][half], b[0][2 + half],
-                          b[1][2 + half], x_first, x_second);
+                          b[1][2 + half], low, high);
     }
   }
 }

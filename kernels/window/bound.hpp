@@ -44,7 +44,7 @@ class Bound {
         variant_(make_variant(operand.precision, options, shape, a.tiles(), a.windows(),
                               a.window_rows, make)),
         launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(),
-                              slice_bytes(a.tiles() * kTileColumns, operand), device)),
+                              cta_row_bytes(a.tiles() * kTileColumns, operand), device)),
         work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
 
   const Variant& variant() const { return variant_; }

@@ -35,17 +35,18 @@ struct Choice {
 // Another order must gain so much, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
-// where windows are low and short, and where there is work for all warps. The products of tiles and
-// rows were measured at N = 128, 256 and 512 (docs/log/irregular-windows.md).
+// where windows are low and short, and where there is work for all warps: so many tiles, times the
+// rows of a window (measured at N = 128, 256 and 512, docs/log/irregular-windows.md).
 inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                              int window_rows) {
-  constexpr std::int64_t kEnoughOfOne = 1'000'000;  // where a row of B is one such tile
-  constexpr std::int64_t kEnoughOfLow = 40'000, kEnoughOfTall = 95'000;  // more, by height
+  constexpr std::int64_t kEnoughNarrow = 1'000'000;                  // rows of B below kWideRow
+  constexpr std::int64_t kEnoughLow = 40'000, kEnoughTall = 95'000;  // windows of 8 rows, of more
+  constexpr std::int64_t kWideRow = 512;                             // bytes
   if (row_bytes <= 128) return false;
   if (window_rows == 8 && tiles < 3 * windows) return true;
-  const std::int64_t enough = row_bytes < 512    ? kEnoughOfOne
-                              : window_rows == 8 ? kEnoughOfLow
-                                                 : kEnoughOfTall;
+  const std::int64_t enough = row_bytes < kWideRow ? kEnoughNarrow
+                              : window_rows == 8   ? kEnoughLow
+                                                   : kEnoughTall;
   return tiles * window_rows >= enough;
 }
 
@@ -53,15 +54,15 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 // rows, and of smaller parts more rows stay in the L2 cache. In exchange A is read again for every
 // part. That pays where the gathered rows have many times the bytes of B and C
 // (docs/log/irregular-windows.md).
-constexpr int kMostSlice = 1024, kSmallSlice = 512;
-inline int slice_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
+constexpr int kMostCtaRow = 1024, kSmallCtaRow = 512;
+inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   constexpr double kManyGathers = 2.4;
   constexpr double kSumBytes = 4;  // of C
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(a.precision)));
   const double gathered = static_cast<double>(gathered_rows) * value_bytes;
   const double operands =
       static_cast<double>(a.k()) * value_bytes + static_cast<double>(a.m()) * kSumBytes;
-  return gathered > kManyGathers * operands ? kSmallSlice : kMostSlice;
+  return gathered > kManyGathers * operands ? kSmallCtaRow : kMostCtaRow;
 }
 
 // Whether sorting the rows by length could bring rows that share hub columns together.

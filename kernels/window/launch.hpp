@@ -90,15 +90,15 @@ struct LaunchShape {
 };
 
 // From the options "warps", "cta_tiles", "span", "whole" and "part", and from what the matrix
-// suggests. `slice`: bytes of a row of B for a CTA.
+// suggests. `cta_row`: bytes of a row of B for a CTA, at most.
 template <class... Parameters>
 LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& variant,
-                          std::int64_t n, std::int64_t tiles, std::int64_t windows, int slice,
+                          std::int64_t n, std::int64_t tiles, std::int64_t windows, int cta_row,
                           const DeviceInfo& device) {
   LaunchShape out;
   const std::int64_t feature_tiles = (n + variant.features - 1) / variant.features;
   const int wanted = kWarps(options);
-  const int most = std::min(wanted, kCtaTiles(options).value_or(slice / variant.row_bytes));
+  const int most = std::min(wanted, kCtaTiles(options).value_or(cta_row / variant.row_bytes));
   out.feature_tile_groups = static_cast<unsigned>((feature_tiles + most - 1) / most);
   out.cta_feature_tiles =
       static_cast<int>((feature_tiles + out.feature_tile_groups - 1) / out.feature_tile_groups);

@@ -85,8 +85,8 @@ TEST(FeatureTiles, OfACtaAreFewerWhereGathersAreMany) {
   SparseOperand a;
   a.a = &matrix;
   a.precision = Precision::fp16;  // B and C have 6 bytes for each row and column
-  EXPECT_EQ(window::slice_bytes(7 * matrix.rows, a), window::kMostSlice);
-  EXPECT_EQ(window::slice_bytes(8 * matrix.rows, a), window::kSmallSlice);
+  EXPECT_EQ(window::cta_row_bytes(7 * matrix.rows, a), window::kMostCtaRow);
+  EXPECT_EQ(window::cta_row_bytes(8 * matrix.rows, a), window::kSmallCtaRow);
 }
 
 }  // namespace
