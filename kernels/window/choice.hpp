@@ -34,6 +34,8 @@ struct Choice {
 
 // Another order must gain so much, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
+constexpr const char* kPack = "pack";
+constexpr const char* kPackFromRcm = "pack?start=rcm";
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps: so many tiles, times the
 // rows of a window (measured at N = 128, 256 and 512, docs/log/irregular-windows.md).
@@ -141,8 +143,13 @@ class WindowChooser {
         worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                     static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
     std::vector<std::string> others;
-    if (worth_it && order_ == "search") others = searched_;
-    else if (worth_it && lengths_vary(a_)) others = {"degree"};
+    if (worth_it && order_ == "search") {
+      others = searched_;
+      const auto pack = std::find(others.begin(), others.end(), kPack);
+      if (pack != others.end() && rcm_returns_less(n, stages)) *pack = kPackFromRcm;
+    } else if (worth_it && lengths_vary(a_)) {
+      others = {"degree"};
+    }
     if (others.empty()) return all[0].choice;
     for (const std::string& other : others) all.push_back(consider(other, n, stages));
     add_memory_costs(all, n, stages);
@@ -175,18 +182,42 @@ class WindowChooser {
             {name, &rows, given_ < 0 ? height.index : given_}};
   }
 
-  // The cost of rows of B that come from memory again. Each half of the cache keeps its own copy of
-  // the data read, so the cache holds half of its size.
+  // Rows of B, or of the part of them that a CTA gathers, that stay in the L2 cache. Each half of
+  // the cache keeps its own copy of the data read, so it holds half of its size. All: 0.
+  std::int64_t kept_rows(std::int64_t n) const {
+    const std::int64_t bytes = std::min<std::int64_t>(n * value_bytes_, kMostCtaRow);
+    return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
+  }
+
+  // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee, of which
+  // fewer rows of B come from memory again. Packing keeps the locality of what it starts from. It
+  // takes longer, and pays where rows were numbered without care (docs/log/packing.md). Graphs with
+  // hubs have no order of that kind.
+  bool rcm_returns_less(std::int64_t n, StageTimer& stages) const {
+    constexpr double kFewer = 0.35;  // rows of B per nonzero
+    const std::int64_t kept = kept_rows(n);
+    if (kept == 0 || lengths_vary(a_)) return false;
+    const auto returned = [&](const char* order) {
+      const Permutation& rows = a_.orders->get(order, stages);
+      const auto timed = stages.scope("choose");
+      return new_column_shares(*a_.a, {&rows}, kept)[0];
+    };
+    const double natural = returned("natural");
+    return natural > kFewer && natural - returned("rcm") > kFewer;
+  }
+
+  // The cost of rows of B that come from memory again.
   void add_memory_costs(std::vector<Costed>& all, std::int64_t n, StageTimer& stages) const {
-    const std::int64_t row_bytes = n * value_bytes_;
-    if (a_.k() * row_bytes <= kept_bytes_) return;
+    const std::int64_t kept = kept_rows(n);
+    if (kept == 0) return;
     const auto timed = stages.scope("choose");
     std::vector<const Permutation*> orders;
     orders.reserve(all.size());
     for (const Costed& one : all) orders.push_back(one.choice.row_order);
-    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept_bytes_ / row_bytes);
+    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept);
+    const auto row_bytes = static_cast<double>(n * value_bytes_);
     for (std::size_t i = 0; i < all.size(); ++i)
-      all[i].cost += shares[i] * static_cast<double>(row_bytes) * kL2BytesPerUs / kMemoryBytesPerUs;
+      all[i].cost += shares[i] * row_bytes * kL2BytesPerUs / kMemoryBytesPerUs;
   }
 
   SparseOperand a_;

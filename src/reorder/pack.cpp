@@ -10,6 +10,7 @@
 
 #include "reorder/compact.hpp"
 #include "reorder/graph.hpp"
+#include "reorder/rcm.hpp"
 #include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -19,6 +20,8 @@ namespace {
 const auto kWindow = integer_option("window", 8, 2, 64, "rows per window");
 const auto kCandidates =
     integer_option("candidates", 64, 1, 1024, "rows taken from one column's list");
+const auto kStart = choice_option("start", "natural", {"natural", "rcm"},
+                                  "order in which rows begin chains of windows");
 
 // The pattern of some rows, without the columns that only one of them has. `uses` must be 0 for
 // every column, and is left so.
@@ -152,7 +155,7 @@ class Packing {
   // The order, as places in `rows`.
   Permutation order() {
     // Windows are chained until they have as many rows as the highest ones. Then the first row that
-    // is left begins a new chain, so that an order that is already good keeps its locality.
+    // is left begins a new chain, so that the order keeps the locality of the one it starts with.
     constexpr int kHighestWindow = 32;
     const int group_rows = std::max(1, kHighestWindow / window_rows_) * window_rows_;
     Permutation order;
@@ -208,13 +211,16 @@ class Packing {
   std::vector<std::int32_t> found_;  // rows of one list
 };
 
-Permutation pack(const CsrMatrix& matrix, int window_rows, int most) {
+// `start`: the rows in the order in which they begin chains of windows, empty for natural.
+Permutation pack(const CsrMatrix& matrix, const Permutation& start, int window_rows, int most) {
   // Rows are packed in parts of so many, several at a time. The tables of a part stay in a cache.
   constexpr std::int64_t kPartRows = 1 << 18;
   std::vector<std::int32_t> rows;  // that are not empty
   rows.reserve(matrix.rows);
-  for (std::int32_t row = 0; row < matrix.rows; ++row)
+  for (std::int32_t place = 0; place < matrix.rows; ++place) {
+    const std::int32_t row = start.empty() ? place : start[place];
     if (matrix.row_length(row) > 0) rows.push_back(row);
+  }
   const auto filled = static_cast<std::int64_t>(rows.size());
   Permutation order(filled);
   const std::int64_t parts = (filled + kPartRows - 1) / kPartRows;
@@ -243,10 +249,12 @@ class Pack final : public Reordering {
   std::string summary() const override {
     return "windows filled greedily with the rows that share most columns";
   }
-  std::vector<OptionSpec> options() const override { return {kWindow, kCandidates}; }
+  std::vector<OptionSpec> options() const override { return {kWindow, kCandidates, kStart}; }
   Permutation compute(const CsrMatrix& matrix, const Options& options) const override {
     return order_compactly(matrix, [&](const CsrMatrix& pattern) {
-      return pack(pattern, kWindow(options), kCandidates(options));
+      const Permutation start =
+          kStart(options) == "rcm" ? reverse_cuthill_mckee(pattern) : Permutation{};
+      return pack(pattern, start, kWindow(options), kCandidates(options));
     });
   }
 };

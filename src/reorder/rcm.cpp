@@ -1,6 +1,8 @@
 // Reverse Cuthill-McKee (George and Liu 1979): breadth-first from a vertex at the rim of each
 // component, neighbours by ascending degree, all reversed. The graph is that of graph_of().
 
+#include "reorder/rcm.hpp"
+
 #include <algorithm>
 
 #include "reorder/compact.hpp"
@@ -51,6 +53,8 @@ class BreadthFirst {
   std::size_t last_level_ = 0;
 };
 
+}  // namespace
+
 Permutation reverse_cuthill_mckee(const CsrMatrix& matrix) {
   constexpr int kRimSearches = 3;  // the eccentricity rarely grows after that
   const Graph graph = graph_of(matrix);
@@ -80,6 +84,8 @@ Permutation reverse_cuthill_mckee(const CsrMatrix& matrix) {
   std::reverse(order.begin(), order.end());
   return order;
 }
+
+namespace {
 
 class Rcm final : public Reordering {
  public:

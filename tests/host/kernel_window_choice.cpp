@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+
 #include "../../kernels/window/choice.hpp"
 #include "matrices.hpp"
 
@@ -9,7 +13,8 @@ namespace spmmbench {
 namespace {
 
 std::string chosen_order(const CsrMatrix& matrix, const std::string& order,
-                         const MatrixFeatures* features = nullptr) {
+                         const MatrixFeatures* features = nullptr,
+                         std::size_t l2_bytes = std::size_t{60} << 20) {
   const auto orders = make_row_orders(matrix, Spec::parse("none"));
   SparseOperand a;
   a.a = &matrix;
@@ -17,7 +22,7 @@ std::string chosen_order(const CsrMatrix& matrix, const std::string& order,
   a.orders = orders.get();
   a.features = features;
   DeviceInfo device;
-  device.l2_bytes = std::size_t{60} << 20;
+  device.l2_bytes = l2_bytes;
   const std::vector<std::string> searched = {"pack"};
   window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
                                 window::order_option(order, searched), searched,
@@ -43,6 +48,25 @@ CsrMatrix shuffled_grid(std::int32_t side) {
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
   EXPECT_EQ(chosen_order(shuffled_grid(64), "search"), "pack");
+}
+
+TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
+  // The points of a square, numbered at random.
+  constexpr std::int32_t kSide = 192, kPoints = kSide * kSide;
+  std::vector<std::int32_t> number(kPoints);
+  std::iota(number.begin(), number.end(), 0);
+  std::shuffle(number.begin(), number.end(), std::mt19937(1));
+  std::vector<std::vector<std::int32_t>> rows(kPoints);
+  for (std::int32_t point = 0; point < kPoints; ++point) {
+    std::vector<std::int32_t>& row = rows[number[point]];
+    for (const std::int32_t other : {point - kSide, point - 1, point, point + 1, point + kSide})
+      if (other >= 0 && other < kPoints) row.push_back(number[other]);
+    std::sort(row.begin(), row.end());
+  }
+  const CsrMatrix matrix = testing::from_rows(kPoints, rows);
+  constexpr std::size_t kSmall = std::size_t{8} << 20;  // keeps 8192 of the 36864 rows of B
+  EXPECT_EQ(chosen_order(matrix, "search", nullptr, kSmall), "pack?start=rcm");
+  EXPECT_EQ(chosen_order(matrix, "search"), "pack");
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {

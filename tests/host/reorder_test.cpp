@@ -112,6 +112,30 @@ TEST(Reordering, PackFindsCompactWindowsOnAGrid) {
             gathers(matrix, compute("rsh", matrix), 8));
 }
 
+// Blocks one after another, each sharing a column with the next, shuffled: windows of neighbouring
+// blocks lie side by side again where chains begin in the order of Reverse Cuthill-McKee.
+TEST(Reordering, PackFromReverseCuthillMcKeePutsNeighbouringWindowsSideBySide) {
+  constexpr std::int32_t kBlocks = 100, kRows = 64;
+  std::vector<std::vector<std::int32_t>> rows;
+  for (std::int32_t block = 0; block < kBlocks; ++block)
+    for (std::int32_t row = 0; row < kRows; ++row)
+      rows.push_back({block * kRows, block * kRows + 1, (block + 1) * kRows});
+  const CsrMatrix matrix = shuffled(testing::from_rows((kBlocks + 1) * kRows, rows));
+  const auto distance = [&](const Permutation& order) {  // between a block's rows and the next's
+    std::vector<std::int64_t> first(kBlocks + 1, -1);
+    for (std::int64_t i = 0; i < std::ssize(order); ++i) {
+      const std::int32_t block = matrix.col_idx[matrix.row_ptr[order[i]]] / kRows;
+      if (first[block] < 0) first[block] = i;
+    }
+    std::int64_t sum = 0;
+    for (std::int32_t block = 0; block + 1 < kBlocks; ++block)
+      sum += std::abs(first[block + 1] - first[block]);
+    return sum / (kBlocks - 1);
+  };
+  EXPECT_LT(distance(compute("pack?start=rcm", matrix)), 2 * kRows);
+  EXPECT_GT(distance(compute("pack", matrix)), 10 * kRows);
+}
+
 TEST(Reordering, PackPutsEmptyRowsLast) {
   const CsrMatrix matrix = testing::from_rows(4, {{}, {0, 1}, {}, {2, 3}, {0, 1}, {}, {2, 3}});
   EXPECT_EQ(compute("pack", matrix), (Permutation{1, 4, 3, 6, 0, 2, 5}));
