@@ -2,7 +2,9 @@
 # Usage: scripts/sanitize.sh [TEST_PROGRAM] [FILTER]
 # compute-sanitizer over the tests of every registered kernel, in shards: memcheck, racecheck, initcheck and synccheck, or
 # those named in TOOLS. Matrices of more than SPMMBENCH_TEST_MAX_NNZ (2000) nonzeros are left out: a tool slows a kernel
-# down a thousand times. Fails when a tool reports anything; needs a GPU.
+# down a thousand times. racecheck takes 10 to 20 s for one kernel, one type of C and at most 300 nonzeros:
+#   TOOLS=racecheck SPMMBENCH_TEST_MAX_NNZ=300 scripts/sanitize.sh PROGRAM 'registry/KernelTest.Matches*/rsh__*__c_fp32'
+# Fails when a tool reports anything; needs a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-build/release/tests/spmmbench_device_tests}
