@@ -164,9 +164,7 @@ class AsyncBcsrPlan final : public Plan {
     }
     arguments_.b = bcsr::Lines(kernel_b);
     if (c.data != c_.data || c.ld != c_.ld) {
-      map_c_ = make_tensor_map(c, bcsr::kBoxLines,
-                               static_cast<std::uint32_t>(bcsr::kLineBytes / bytes_of(c.type)),
-                               {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      map_c_ = tile_store::map_of(c);
       c_ = c;
     }
     arguments_.layout_c = c.layout;

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -43,7 +44,11 @@ struct Variant {
   cluster::Tile tile;
   int threads;
   int stage_bytes, inbox_bytes;
-  void (*multiply)(cluster::Arguments, CUtensorMap, CUtensorMap, DenseView);
+  bool stores_chunks;
+  using Multiply = void (*)(cluster::Arguments, CUtensorMap, CUtensorMap, CUtensorMap, DenseView);
+  Multiply alone, in_cluster;  // a CTA walks all of K, or part of it
+
+  Multiply multiply(int cluster) const { return cluster == 1 ? alone : in_cluster; }
 };
 
 template <class T, cluster::TileB kTileB, int kRows, int kColumns>
@@ -59,7 +64,9 @@ Variant variant(ElementType type) {
           Shape::kThreads,
           Shape::kStageBytes,
           Shape::kInboxBytes,
-          cluster::multiply_tiles<Shape>};
+          Shape::kStoresChunks,
+          cluster::multiply_tiles<Shape, false>,
+          cluster::multiply_tiles<Shape, true>};
 }
 
 template <class T>
@@ -101,7 +108,8 @@ class DenseClusterPlan final : public Plan {
                                      {.rows = kTileM(problem.options),
                                       .columns = kTileN(problem.options),
                                       .cluster = kClusterCtas(problem.options)})),
-        variant_(variant_of(problem, split_.tile)) {
+        variant_(variant_of(problem, split_.tile)),
+        multiply_(variant_.multiply(split_.cluster)) {
     report_.device_bytes = a.bytes();
     if (problem.m() == 0 || problem.k() == 0 || problem.n == 0) return;
     const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
@@ -111,7 +119,7 @@ class DenseClusterPlan final : public Plan {
         (split_.whole_sm ? kWholeSm : kHalfSm) - cluster::kBarrierBytes - variant_.inbox_bytes;
     arguments_ = {.k_tiles = static_cast<int>(k_tiles),
                   .row_tiles = static_cast<int>(row_tiles),
-                  .cluster = split_.cluster,
+                  .cluster_log2 = std::countr_zero(static_cast<unsigned>(split_.cluster)),
                   .stages = static_cast<int>(
                       std::min<std::int64_t>({cluster::tiles_of(k_tiles, split_.cluster),
                                               room / variant_.stage_bytes, cluster::kMostStages}))};
@@ -119,7 +127,7 @@ class DenseClusterPlan final : public Plan {
         cluster::kBarrierBytes + arguments_.stages * variant_.stage_bytes + variant_.inbox_bytes;
     if (split_.whole_sm) shared_bytes_ = std::max(shared_bytes_, kMoreThanHalf);
     blocks_ = static_cast<unsigned>(row_tiles * column_tiles * split_.cluster);
-    allow_shared_bytes(variant_.multiply, shared_bytes_);
+    allow_shared_bytes(multiply_, shared_bytes_);
     map_a_ = make_tensor_map(a, static_cast<std::uint32_t>(split_.tile.rows), cluster::kTileK,
                              {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
     report_.params = {{"tile_m", std::to_string(split_.tile.rows)},
@@ -140,9 +148,13 @@ class DenseClusterPlan final : public Plan {
       map_b_ = map_of(b);
       b_ = b;
     }
-    launch_dependent_clusters(variant_.multiply, static_cast<unsigned>(split_.cluster),
+    if (variant_.stores_chunks && split_.cluster == 1 && (c.data != c_.data || c.ld != c_.ld)) {
+      map_c_ = tile_store::map_of(c);
+      c_ = c;
+    }
+    launch_dependent_clusters(multiply_, static_cast<unsigned>(split_.cluster),
                               dim3(blocks_), dim3(static_cast<unsigned>(variant_.threads)),
-                              shared_bytes_, stream, arguments_, map_a_, map_b_, c);
+                              shared_bytes_, stream, arguments_, map_a_, map_b_, map_c_, c);
   }
 
   PlanReport report() const override { return report_; }
@@ -165,12 +177,13 @@ class DenseClusterPlan final : public Plan {
 
   cluster::Split split_;
   const Variant& variant_;
+  Variant::Multiply multiply_;
   cluster::Arguments arguments_{};
   unsigned blocks_ = 0;
   int shared_bytes_ = 0;
   PlanReport report_;
-  CUtensorMap map_a_{}, map_b_{};
-  DenseView b_;  // of map_b_
+  CUtensorMap map_a_{}, map_b_{}, map_c_{};
+  DenseView b_, c_;  // of map_b_ and map_c_
 };
 
 class DenseClusterPrepared final : public Prepared {

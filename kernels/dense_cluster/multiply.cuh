@@ -15,10 +15,12 @@
 
 #include <cuda.h>
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
 #include "common/mbarrier.cuh"
+#include "common/tile_store.cuh"
 #include "gpu/element.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/cuda_ptx.cuh"
@@ -49,14 +51,17 @@ struct Shape {
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
   static constexpr int kPairs = kAccumulators / 2;
+  static constexpr int kPairsLog2 = std::countr_zero(unsigned{kPairs});
   static constexpr int kInboxBytes = kPairs * kMultiplyingThreads * int{sizeof(float2)};
+  // Whole chunks of C, whatever its type (common/tile_store.cuh). The inbox has room for them.
+  static constexpr bool kStoresChunks = kTileN % 64 == 0;
 };
 
 struct Arguments {
-  int k_tiles;    // of 64
-  int row_tiles;  // of C
-  int cluster;    // CTAs
-  int stages;     // of a CTA's ring
+  int k_tiles;       // of 64
+  int row_tiles;     // of C
+  int cluster_log2;  // of the CTAs of a cluster
+  int stages;        // of a CTA's ring
   // Narrow B without space between its rows: the map has it as one line.
   bool b_in_one_line = false;
 };
@@ -98,34 +103,41 @@ struct alignas(8 * kPairs) Parcel {
   float2 pair[kPairs];
 };
 
-// Sends a thread's sums to the CTAs of the cluster: `parcels` to each.
+// Sends a thread's sums to the CTAs of the cluster, 2^parcels_log2 parcels to each, but for those of
+// this CTA. Shifts, since divisions take longer than the sums.
 template <class S, int kPairs>
 __device__ void send_sums(const float (&acc)[S::kAccumulators], char* inbox,
-                          std::uint64_t* received, int rank, int parcels) {
-  constexpr int kSenders = S::kMultiplyingThreads;
-  auto* const own =
-      reinterpret_cast<Parcel<kPairs>*>(inbox) + rank * parcels * kSenders + threadIdx.x;
+                          std::uint64_t* received, int rank, int parcels_log2) {
+  constexpr int kParcels = S::kPairs / kPairs;
+  constexpr int kDistance = S::kMultiplyingThreads * int{sizeof(Parcel<kPairs>)};
+  char* const own = inbox + (rank << parcels_log2) * kDistance +
+                    static_cast<int>(threadIdx.x) * int{sizeof(Parcel<kPairs>)};
+  const auto first = static_cast<std::uint32_t>(__cvta_generic_to_shared(own));
+  const auto barrier = static_cast<std::uint32_t>(__cvta_generic_to_shared(received));
 #pragma unroll
-  for (int i = 0; i < S::kAccumulators / (2 * kPairs); ++i) {
-    const auto to = static_cast<unsigned>(i / parcels);
+  for (int i = 0; i < kParcels; ++i) {
+    const int to = i >> parcels_log2, offset = (i - (to << parcels_log2)) * kDistance;
     float sums[2 * kPairs];
 #pragma unroll
     for (int j = 0; j < 2 * kPairs; ++j) sums[j] = acc[2 * kPairs * i + j];
-    ptx::st_async(reinterpret_cast<float*>(ptx::map_to_cta(own + i % parcels * kSenders, to)), sums,
-                  ptx::map_to_cta(received, to));
+    if (to == rank)
+      *reinterpret_cast<Parcel<kPairs>*>(own + offset) =
+          reinterpret_cast<const Parcel<kPairs>&>(sums);
+    else ptx::st_async(ptx::map_to_cta(first + offset, to), sums, ptx::map_to_cta(barrier, to));
   }
 }
 
 // Adds what the CTAs have sent, in their order.
 template <class S, class T, Layout kLayout, int kPairs>
 __device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t column,
-                              const char* inbox, int rank, int parcels, int cluster) {
+                              const char* inbox, int rank, int parcels_log2, int cluster) {
   const auto* const from = reinterpret_cast<const Parcel<kPairs>*>(inbox) + threadIdx.x;
+  const int parcels = 1 << parcels_log2;
   for (int i = 0; i < parcels; ++i) {
     Parcel<kPairs> parts[kMostCluster];
 #pragma unroll
     for (int p = 0; p < kMostCluster; ++p)
-      if (p < cluster) parts[p] = from[(p * parcels + i) * S::kMultiplyingThreads];
+      if (p < cluster) parts[p] = from[((p << parcels_log2) + i) * S::kMultiplyingThreads];
 #pragma unroll
     for (int j = 0; j < kPairs; ++j) {
       float2 sum = parts[0].pair[j];
@@ -135,7 +147,7 @@ __device__ void add_and_store(const DenseView& c, std::int64_t row, std::int64_t
           sum.x += parts[p].pair[j].x;
           sum.y += parts[p].pair[j].y;
         }
-      store_pair<T, kLayout>(c, row, column, (rank * parcels + i) * kPairs + j, sum);
+      store_pair<T, kLayout>(c, row, column, ((rank << parcels_log2) + i) * kPairs + j, sum);
     }
   }
 }
@@ -153,6 +165,59 @@ __device__ void visit_c(const DenseView& c, Run&& run) {
     case ElementType::f32: with_layout(float{}); break;
     case ElementType::f16: with_layout(__half{}); break;
     case ElementType::bf16: with_layout(__nv_bfloat16{}); break;
+  }
+}
+
+// Joins the sums of the cluster's CTAs and stores them.
+template <class S>
+__device__ void join(const DenseView& c, int row, int column, const float (&acc)[S::kAccumulators],
+                     char* inbox, std::uint64_t* received, int rank, int cluster_log2) {
+  // Of a thread's pairs, as many as each CTA adds.
+  const int pairs_log2 = S::kPairsLog2 - cluster_log2, cluster = 1 << cluster_log2;
+  if (pairs_log2 == 0) send_sums<S, 1>(acc, inbox, received, rank, 0);
+  else send_sums<S, 2>(acc, inbox, received, rank, pairs_log2 - 1);
+  mbarrier::wait(received, 0);
+  ptx::griddepcontrol_wait();  // the launch before may still read C
+  visit_c(c, [&](auto zero, auto layout) {
+    using T = decltype(zero);
+    if (pairs_log2 == 0) add_and_store<S, T, layout(), 1>(c, row, column, inbox, rank, 0, cluster);
+    else add_and_store<S, T, layout(), 2>(c, row, column, inbox, rank, pairs_log2 - 1, cluster);
+  });
+}
+
+// Stores the sums of a CTA that shares K with no other: a wide tile chunk by chunk through shared
+// memory.
+template <class S>
+__device__ void store(const CUtensorMap& map_c, const DenseView& c, int row, int column,
+                      const float (&acc)[S::kAccumulators], char* staging) {
+  ptx::griddepcontrol_wait();  // the launch before may still read C
+  if constexpr (!S::kStoresChunks) {
+    visit_c(c, [&](auto zero, auto layout) {
+#pragma unroll
+      for (int pair = 0; pair < S::kPairs; ++pair)
+        store_pair<decltype(zero), layout()>(c, row, column, pair,
+                                             {acc[2 * pair], acc[2 * pair + 1]});
+    });
+  } else {
+    const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
+    const bool leader = threadIdx.x % kWarpgroup == 0;
+    char* chunk = staging + warpgroup * S::kTileN * kWarpgroupRows * int{sizeof(float)};
+    row += warpgroup * kWarpgroupRows;
+    tile_store::with_kind(c.type, c.layout, [&]<bool kWide, Layout kLayout>() {
+      constexpr int kColumns = tile_store::kColumns<kWide>;
+#pragma unroll
+      for (int first = 0; first < S::kTileN; first += kColumns) {
+        if (column + first >= c.cols) break;
+        tile_store::write_chunk<kWide, kLayout>(acc + first / 2, chunk, c.type);
+        ptx::fence_proxy_async(ptx::space_shared);
+        __barrier_sync_count(1 + warpgroup, kWarpgroup);
+        if (leader) tile_store::copy_chunk<kWide, kLayout>(map_c, chunk, row, column + first);
+        chunk += tile_store::kChunkBytes;
+      }
+    });
+    if (!leader) return;
+    ptx::cp_async_bulk_commit_group();
+    ptx::cp_async_bulk_wait_group_read(ptx::n32_t<0>());  // shared memory must outlive the copies
   }
 }
 
@@ -238,22 +303,25 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
   ptx::keep_in_registers(acc);
 }
 
-template <class S>
+// kSplits: clusters of several CTAs. A kernel of its own has short code, which small products notice.
+template <class S, bool kSplits>
 __global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,
                    const __grid_constant__ CUtensorMap map_a,
-                   const __grid_constant__ CUtensorMap map_b, const __grid_constant__ DenseView c) {
+                   const __grid_constant__ CUtensorMap map_b,
+                   const __grid_constant__ CUtensorMap map_c, const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
   auto* const full = reinterpret_cast<std::uint64_t*>(shared);
   std::uint64_t* const empty = full + kMostStages;
   std::uint64_t* const received = empty + kMostStages;
   char* const stages = shared + kBarrierBytes;
   char* const inbox = stages + args.stages * S::kStageBytes;
-  const int tile = static_cast<int>(blockIdx.x) / args.cluster;
-  const int rank = static_cast<int>(blockIdx.x) % args.cluster;
+  const int cluster_log2 = kSplits ? args.cluster_log2 : 0, cluster = 1 << cluster_log2;
+  const int tile = static_cast<int>(blockIdx.x) >> cluster_log2;
+  const int rank = static_cast<int>(blockIdx.x) & (cluster - 1);
   const int row = tile % args.row_tiles * S::kTileM, column = tile / args.row_tiles * S::kTileN;
-  const int first = args.k_tiles * rank / args.cluster;
-  const int count = args.k_tiles * (rank + 1) / args.cluster - first;
+  const int first = args.k_tiles * rank >> cluster_log2;
+  const int count = (args.k_tiles * (rank + 1) >> cluster_log2) - first;
   if (threadIdx.x == 0) {
     mbarrier::init(full, empty, args.stages, 1, S::kMultiplyingThreads / 32);
     mbarrier::init(received, 1, 1);
@@ -261,39 +329,26 @@ __global__ void __launch_bounds__(S::kThreads)
   }
   __syncthreads();
   ptx::griddepcontrol_launch_dependents();
-  if (threadIdx.x == 0) mbarrier::arrive_expect(received, S::kInboxBytes);
-  ptx::cluster_arrive();  // before others write here, the barrier must be ready
+  if constexpr (kSplits) {
+    if (threadIdx.x == 0)
+      mbarrier::arrive_expect(received, S::kInboxBytes - (S::kInboxBytes >> cluster_log2));
+    ptx::cluster_arrive();  // before others write here, the barrier must be ready
+  }
   if (threadIdx.x >= S::kMultiplyingThreads) {
     if (threadIdx.x == S::kMultiplyingThreads)
       produce<S>(args, map_a, map_b, stages, full, empty, first, count, row, column);
     __syncwarp();
-    ptx::cluster_wait();
+    if constexpr (kSplits) ptx::cluster_wait();
     return;
   }
   float acc[S::kAccumulators];
   multiply<S>(args, acc, stages, full, empty, count);
-  ptx::cluster_wait();
-  if (args.cluster == 1) {
-    ptx::griddepcontrol_wait();  // the launch before may still read C
-    visit_c(c, [&](auto zero, auto layout) {
-#pragma unroll
-      for (int pair = 0; pair < S::kPairs; ++pair)
-        store_pair<decltype(zero), layout()>(c, row, column, pair,
-                                             {acc[2 * pair], acc[2 * pair + 1]});
-    });
-    return;
+  if constexpr (kSplits) {
+    ptx::cluster_wait();
+    join<S>(c, row, column, acc, inbox, received, rank, cluster_log2);
+  } else {
+    store<S>(map_c, c, row, column, acc, inbox);
   }
-  const int pairs = S::kPairs / args.cluster;  // that each CTA adds
-  if (pairs == 1) send_sums<S, 1>(acc, inbox, received, rank, pairs);
-  else send_sums<S, 2>(acc, inbox, received, rank, pairs / 2);
-  mbarrier::wait(received, 0);
-  ptx::griddepcontrol_wait();
-  visit_c(c, [&](auto zero, auto layout) {
-    using T = decltype(zero);
-    if (pairs == 1)
-      add_and_store<S, T, layout(), 1>(c, row, column, inbox, rank, pairs, args.cluster);
-    else add_and_store<S, T, layout(), 2>(c, row, column, inbox, rank, pairs / 2, args.cluster);
-  });
 }
 
 }  // namespace spmmbench::dense_cluster

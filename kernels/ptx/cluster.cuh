@@ -1,8 +1,11 @@
 #pragma once
 // Clusters of CTAs and their distributed shared memory (PTX ISA, "Cluster of Cooperative Thread
-// Arrays", "barrier.cluster", "mapa").
+// Arrays", "barrier.cluster", "mapa", "st.async"). Addresses are those of the shared memory of the
+// whole cluster, 32 bits, which take fewer instructions than the generic ones of cuda::ptx.
 
 #include <cuda_runtime.h>
+
+#include <cstdint>
 
 namespace spmmbench::ptx {
 
@@ -13,9 +16,26 @@ __device__ inline void cluster_wait() { __cluster_barrier_wait(); }
 
 // The same place in the shared memory of CTA `rank` of the cluster, which must have started and not
 // ended.
-template <class T>
-__device__ T* map_to_cta(T* place, unsigned rank) {
-  return static_cast<T*>(__cluster_map_shared_rank(place, rank));
+__device__ inline std::uint32_t map_to_cta(std::uint32_t place, unsigned rank) {
+  std::uint32_t there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(rank));
+  return there;
+}
+
+// Writes to a CTA of the cluster, whose barrier at `barrier` counts the bytes when they are there.
+__device__ inline void st_async(std::uint32_t to, const float (&x)[2], std::uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
+          to),
+      "f"(x[0]), "f"(x[1]), "r"(barrier)
+      : "memory");
+}
+__device__ inline void st_async(std::uint32_t to, const float (&x)[4], std::uint32_t barrier) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, "
+      "[%5];" ::"r"(to),
+      "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]), "r"(barrier)
+      : "memory");
 }
 
 }  // namespace spmmbench::ptx

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,16 +144,18 @@ class WindowChooser {
         worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
                     static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
     std::vector<std::string> others;
+    std::optional<double> natural_returned;
     if (worth_it && order_ == "search") {
       others = searched_;
       const auto pack = std::find(others.begin(), others.end(), kPack);
-      if (pack != others.end() && rcm_returns_less(n, stages)) *pack = kPackFromRcm;
+      if (pack != others.end() && rcm_returns_less(natural_returned, n, stages))
+        *pack = kPackFromRcm;
     } else if (worth_it && lengths_vary(a_)) {
       others = {"degree"};
     }
     if (others.empty()) return all[0].choice;
     for (const std::string& other : others) all.push_back(consider(other, n, stages));
-    add_memory_costs(all, n, stages);
+    add_memory_costs(all, natural_returned, n, stages);
     return std::min_element(all.begin(), all.end(),
                             [](const Costed& x, const Costed& y) { return x.cost < y.cost; })
         ->choice;
@@ -190,31 +193,36 @@ class WindowChooser {
   }
 
   // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee, of which
-  // fewer rows of B come from memory again. Packing keeps the locality of what it starts from. It
-  // takes longer, and pays where rows were numbered without care (docs/log/packing.md). Graphs with
-  // hubs have no order of that kind.
-  bool rcm_returns_less(std::int64_t n, StageTimer& stages) const {
+  // fewer rows of B come from memory again than the share `natural`. Packing keeps the locality of
+  // what it starts from. It takes longer, and pays where rows were numbered without care
+  // (docs/log/packing.md). Graphs with hubs have no order of that kind.
+  bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.35;  // rows of B per nonzero
     const std::int64_t kept = kept_rows(n);
     if (kept == 0 || lengths_vary(a_)) return false;
-    const auto returned = [&](const char* order) {
-      const Permutation& rows = a_.orders->get(order, stages);
-      const auto timed = stages.scope("choose");
-      return new_column_shares(*a_.a, {&rows}, kept)[0];
-    };
-    const double natural = returned("natural");
-    return natural > kFewer && natural - returned("rcm") > kFewer;
+    natural = returned({&a_.orders->get("natural", stages)}, kept, stages)[0];
+    if (*natural < kFewer) return false;
+    const Permutation& rcm = a_.orders->get("rcm", stages);
+    return *natural - returned({&rcm}, kept, stages)[0] > kFewer;
+  }
+  // Rows of B per nonzero that come from memory again in each of the orders.
+  std::vector<double> returned(const std::vector<const Permutation*>& orders, std::int64_t kept,
+                               StageTimer& stages) const {
+    const auto timed = stages.scope("choose");
+    return new_column_shares(*a_.a, orders, kept);
   }
 
-  // The cost of rows of B that come from memory again.
-  void add_memory_costs(std::vector<Costed>& all, std::int64_t n, StageTimer& stages) const {
+  // The cost of rows of B that come from memory again. `natural`: the share of the first order,
+  // where it is known.
+  void add_memory_costs(std::vector<Costed>& all, const std::optional<double>& natural,
+                        std::int64_t n, StageTimer& stages) const {
     const std::int64_t kept = kept_rows(n);
     if (kept == 0) return;
-    const auto timed = stages.scope("choose");
     std::vector<const Permutation*> orders;
-    orders.reserve(all.size());
-    for (const Costed& one : all) orders.push_back(one.choice.row_order);
-    const std::vector<double> shares = new_column_shares(*a_.a, orders, kept);
+    for (std::size_t i = natural ? 1 : 0; i < all.size(); ++i)
+      orders.push_back(all[i].choice.row_order);
+    std::vector<double> shares = returned(orders, kept, stages);
+    if (natural) shares.insert(shares.begin(), *natural);
     const auto row_bytes = static_cast<double>(n * value_bytes_);
     for (std::size_t i = 0; i < all.size(); ++i)
       all[i].cost += shares[i] * row_bytes * kL2BytesPerUs / kMemoryBytesPerUs;

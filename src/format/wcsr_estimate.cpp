@@ -1,5 +1,7 @@
 #include "format/wcsr_estimate.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,7 +16,7 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-constexpr std::int64_t kLeastFull = 8, kAlike = 2;  // where groups are full and alike
+constexpr std::int64_t kLeastFull = 4, kAlike = 2;  // where groups are full and alike
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 128;      // of these
@@ -231,8 +233,9 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   std::int64_t entries = 0, fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
   for (const Group& group : drawn) {
     entries += group.nnz;
-    fewest = std::min(fewest, group.nnz);
-    most = std::max(most, group.nnz);
+    const std::int64_t if_whole = group.nnz * kGroupRows / (group.last - group.first);
+    fewest = std::min(fewest, if_whole);
+    most = std::max(most, if_whole);
   }
   const bool full_and_alike = fewest >= matrix.cols && most <= kAlike * fewest;
   const std::int64_t least = full_and_alike ? kLeastFull : kLeastSamples;
@@ -263,6 +266,12 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   return mean;
 }
 
+// One for each stretch of two orders. More would only be waited for, and where they take all cores,
+// one that the system holds up keeps the others waiting for 10 ms (docs/log/selection.md).
+int threads_of_stretches() {
+  return std::min(2 * static_cast<int>(kStretches), omp_get_max_threads());
+}
+
 // The places where each of kStretches equal parts of the entries begins.
 std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
                                                        const Permutation& row_order) {
@@ -275,11 +284,11 @@ std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
           matrix.row_ptr.begin();
     return places;
   }
-  // Rows of another order lie far apart, so all threads count the entries of some places each.
+  // Rows of another order lie far apart, so threads count the entries of some places each.
   constexpr std::int64_t kChunk = 1 << 12;
   const std::int64_t chunks = (matrix.rows + kChunk - 1) / kChunk;
   std::vector<std::int64_t> entries(chunks);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_of_stretches())
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
     for (std::int64_t i = chunk * kChunk; i < std::min((chunk + 1) * kChunk, matrix.rows); ++i)
       entries[chunk] += matrix.row_length(row_order[i]);
@@ -364,7 +373,7 @@ std::vector<double> new_column_shares(const CsrMatrix& matrix,
   first.reserve(row_orders.size());
   for (const Permutation* order : row_orders) first.push_back(places_at_entries(matrix, *order));
   std::vector<double> of_stretch(row_orders.size() * kStretches);
-#pragma omp parallel for schedule(dynamic, 1)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_of_stretches())
   for (std::size_t i = 0; i < of_stretch.size(); ++i)
     of_stretch[i] = new_column_share(matrix, *row_orders[i / kStretches],
                                      first[i / kStretches][i % kStretches], kept);

@@ -20,7 +20,7 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
                      MatrixFeatures& out) {
   constexpr std::int64_t kFew = 4;
   constexpr double kWorthFill = 0.15;
-  constexpr std::int64_t kMostOfBand = 1 << 11, kOfBlock = 16;
+  constexpr std::int64_t kMostOfBand = 1 << 11, kOfBlock = 8;
   constexpr std::uint32_t kGolden = 0x9E3779B9;  // 2^32 / golden ratio
   constexpr std::int64_t kAhead = 16;            // entries whose cache lines are on their way
   // Entries of a band: where it is narrow, fewer meet every block that is not nearly empty.

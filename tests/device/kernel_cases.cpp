@@ -14,6 +14,7 @@ const char* const kVariants[] = {
     "csr_row_split?split=8",
     "csr_row_split?split=100000",
     "dense_cluster?tile_n=32&cluster=8",
+    "dense_cluster?tile_m=64&tile_n=64&cluster=1",
     "dense_cluster?tile_m=128&tile_n=64&cluster=4",
     "dense_cluster?tile_m=128&tile_n=128&cluster=1",
     "dense_cluster?tile_m=128&tile_n=128&cluster=8",
