@@ -152,9 +152,9 @@ class DenseClusterPlan final : public Plan {
       map_c_ = tile_store::map_of(c);
       c_ = c;
     }
-    launch_dependent_clusters(multiply_, static_cast<unsigned>(split_.cluster),
-                              dim3(blocks_), dim3(static_cast<unsigned>(variant_.threads)),
-                              shared_bytes_, stream, arguments_, map_a_, map_b_, map_c_, c);
+    launch_dependent_clusters(multiply_, static_cast<unsigned>(split_.cluster), dim3(blocks_),
+                              dim3(static_cast<unsigned>(variant_.threads)), shared_bytes_, stream,
+                              arguments_, map_a_, map_b_, map_c_, c);
   }
 
   PlanReport report() const override { return report_; }

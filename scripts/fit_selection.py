@@ -32,7 +32,7 @@ COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "row
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
 ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
-    "async_wcsr": WINDOWS,
+    "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},
     "rsh": WINDOWS,
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},

@@ -4,7 +4,7 @@ import itertools
 import math
 
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
-         "window_parts", "nonzeros", "loads", "rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth",
+         "window_parts", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill", "dense_depth",
          "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups", "slot_passes",
          "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
@@ -20,15 +20,37 @@ def spilled(footprint, device):
     return max(0.0, 1 - 0.6 * device["l2"] / max(footprint, 1.0))
 
 
+def filled_rows(f):
+    """Rows that are in windows: async_wcsr leaves out empty ones where they are an eighth or more."""
+    empty = f.get("empty_rows", 0)
+    return f["rows"] if empty < 1 / 8 else f["rows"] * (1 - empty)
+
+
+def filled_windows(f, kind):
+    """Shares by height as windows of rows with nonzeros have them, which hold the columns of more neighbours."""
+    shares = [f[f"{kind}_{height}"] for height in (8, 16, 32)]
+    apart = f["rows"] / filled_rows(f)
+    if apart == 1:
+        return shares
+
+    def at_height(height):
+        place = math.log2(height / 8)
+        i = 0 if place < 1 else 1
+        return max(shares[i] + (place - i) * (shares[i + 1] - shares[i]), shares[2] / 2)
+
+    return [min(share, at_height(min(height * apart, 64))) for share, height in zip(shares, (8, 16, 32))]
+
+
 def best_windows(f, case, row_bytes):
     """(cost, gather, tiles, parts) of the height whose gathers and tiles cost least."""
     feature_tiles = math.ceil(row_bytes / 128)
     team = max(1, 4 // math.ceil(feature_tiles / math.ceil(feature_tiles / 4)))
     windows = []
-    for height, slowdown, warps in ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16)):
-        gather = f[f"gathered_{height}"] * f["nnz"] * row_bytes / case.device["gather"]
-        count = f["rows"] / height
-        stored = max(f[f"stored_{height}"] * f["nnz"] / 16, count)
+    heights = ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16))
+    for (height, slowdown, warps), gathered, stored in zip(heights, filled_windows(f, "gathered"), filled_windows(f, "stored")):
+        gather = gathered * f["nnz"] * row_bytes / case.device["gather"]
+        count = filled_rows(f) / height
+        stored = max(max(stored, gathered) * f["nnz"] / 16, count)
         tiles = per_sm(stored * feature_tiles, case.device)
         part = int(min(max(2 * stored * feature_tiles / (case.device["sms"] * warps), 8), 32))
         windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, math.ceil(stored / count / (team * part))))
@@ -64,15 +86,15 @@ def cluster_split(rows, cols, n, row_major, sms):
         k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
         step = 128 * (tile_rows + (8 if narrow else max(64, columns) if row_major else columns))
         if whole_sm:
-            us = 1.04 + (1.1 if ctas > sms / 2 else 0)
+            us = 0.9 + (1.17 if ctas > sms / 2 else 0)
             rounds = max(1, math.ceil(ctas / (sms * {8: 0.73, 4: 0.85}.get(cluster, 1))))
         else:
-            us = 1.04 + 0.42
-            rounds = 1 if ctas <= sms / 2 else 1.4 if cluster > 1 else 1.2
-            rounds = max(rounds, 1.15 * math.ceil(ctas / sms)) if ctas > sms else rounds
-        us += rounds * (k_tiles * (0.025 + (16 * 1024 if narrow else step) / 153e3) + sums / 50e3)
-        us += ctas * k_tiles * step / 27e6
-        us += 0.28 + rounds * sums / 30e3 if cluster > 1 else 0
+            us = 0.9 + 0.44
+            rounds = 1 if ctas <= sms / 2 else 1.43 if cluster > 1 else 1.23
+            rounds = max(rounds, 1.12 * math.ceil(ctas / sms)) if ctas > sms else rounds
+        us += rounds * (k_tiles * (0.03 + (16 * 1024 if narrow else step) / 154e3) + sums / 54e3)
+        us += ctas * k_tiles * step / 25e6
+        us += 0.22 + rounds * sums / 31e3 if cluster > 1 else 0
         best = min(best, (us, ctas * k_tiles * step))
     return best
 
@@ -119,6 +141,7 @@ def terms_of(case):
         "nonzeros": per_sm(nnz * pieces, device),
         "loads": per_sm(nnz * math.ceil(row_bytes / 16), device),
         "rows": per_sm(rows * pieces, device),
+        "filled_rows": per_sm(filled_rows(f) * pieces, device),
         "longest_row": min(f["max_row"], 4000.0) / 1000,
         "variation": min(f["cv_row"], 3.0),
         "dense_flops": 2 * entries * n / device["flops"],

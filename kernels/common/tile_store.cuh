@@ -88,9 +88,9 @@ template <bool kWide, Layout kLayout>
 __device__ void copy_chunk(const CUtensorMap& map, const char* chunk, int row, int column) {
 #pragma unroll
   for (int box = 0; box < kRows; box += kBoxLines) {
-    const std::int32_t at[2] = {kLayout == Layout::row_major ? column : row + (kWide ? box : 0),
-                                kLayout == Layout::row_major ? row + box
-                                                             : column + (kWide ? 0 : box)};
+    const std::int32_t at[2] = {
+        kLayout == Layout::row_major ? column : row + (kWide ? box : 0),
+        kLayout == Layout::row_major ? row + box : column + (kWide ? 0 : box)};
     ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &map, at,
                               chunk + box * kLineBytes);
   }

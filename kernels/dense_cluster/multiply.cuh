@@ -103,8 +103,8 @@ struct alignas(8 * kPairs) Parcel {
   float2 pair[kPairs];
 };
 
-// Sends a thread's sums to the CTAs of the cluster, 2^parcels_log2 parcels to each, but for those of
-// this CTA. Shifts, since divisions take longer than the sums.
+// Sends a thread's sums to the CTAs of the cluster, 2^parcels_log2 parcels to each, but for those
+// of this CTA. Shifts, since divisions take longer than the sums.
 template <class S, int kPairs>
 __device__ void send_sums(const float (&acc)[S::kAccumulators], char* inbox,
                           std::uint64_t* received, int rank, int parcels_log2) {
@@ -303,7 +303,8 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
   ptx::keep_in_registers(acc);
 }
 
-// kSplits: clusters of several CTAs. A kernel of its own has short code, which small products notice.
+// kSplits: clusters of several CTAs. A kernel of its own has short code, which small products
+// notice.
 template <class S, bool kSplits>
 __global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,

@@ -25,8 +25,8 @@ __device__ inline std::uint32_t map_to_cta(std::uint32_t place, unsigned rank) {
 // Writes to a CTA of the cluster, whose barrier at `barrier` counts the bytes when they are there.
 __device__ inline void st_async(std::uint32_t to, const float (&x)[2], std::uint32_t barrier) {
   asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
-          to),
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::
+          "r"(to),
       "f"(x[0]), "f"(x[1]), "r"(barrier)
       : "memory");
 }

@@ -143,8 +143,7 @@ CsrMatrix Wcsr::unpack() const {
 
 std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
                                                  const Permutation& row_order) {
-  constexpr double kLeastShare = 1.0 / 8;
-  if (matrix.nnz() == 0 || share_of_empty_rows(matrix) < kLeastShare) return std::nullopt;
+  if (matrix.nnz() == 0 || share_of_empty_rows(matrix) < kLeastEmptyShare) return std::nullopt;
   NonemptyRows out;
   out.row_order.reserve(std::min(matrix.rows, matrix.nnz()));
   for (std::int64_t row = 0; row < matrix.rows; ++row)

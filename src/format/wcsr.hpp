@@ -70,7 +70,8 @@ struct NonemptyRows {
 };
 
 // `row_order` (empty: the matrix's own order) without the rows that have no nonzeros, so that
-// windows need not store them. Nothing where these are fewer than an eighth of a sample, or all.
+// windows need not store them. Nothing where these are a smaller share of a sample, or all.
+inline constexpr double kLeastEmptyShare = 1.0 / 8;
 std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
                                                  const Permutation& row_order);
 

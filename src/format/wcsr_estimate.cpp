@@ -16,10 +16,12 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-constexpr std::int64_t kLeastFull = 4, kAlike = 2;  // where groups are full and alike
+// Where every group has more nonzeros than there are columns, and the most of a group are at most
+// twice the fewest, or 1.25 times.
+constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
-constexpr std::int64_t kMostCounted = 128;      // of these
+constexpr std::int64_t kMostCounted = 256;      // of these
 constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
 constexpr std::int64_t kStretches = 4;          // of new_column_shares
 constexpr std::size_t kHeights = kWcsrHeights.size();
@@ -237,8 +239,9 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
     fewest = std::min(fewest, if_whole);
     most = std::max(most, if_whole);
   }
-  const bool full_and_alike = fewest >= matrix.cols && most <= kAlike * fewest;
-  const std::int64_t least = full_and_alike ? kLeastFull : kLeastSamples;
+  const bool full = fewest >= matrix.cols && most <= 2 * fewest;
+  const bool alike = full && 4 * most <= 5 * fewest;
+  const std::int64_t least = alike ? kLeastAlike : full ? kLeastFull : kLeastSamples;
   std::int64_t every = 1;
   while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
   Scratch scratch;

@@ -88,17 +88,17 @@ inline double resident_ctas(int cluster, int sm_count) {
 // on an H200 (docs/log/dense-cluster.md, results/h200/dense-tiles.csv).
 inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           const Split& split, int sm_count) {
-  constexpr double kLaunchUs = 1.04;
+  constexpr double kLaunchUs = 0.9;
   // Whole multiprocessors: more CTAs than half of these, and the next launch finds no free ones.
-  constexpr double kNoneFreeUs = 1.1;
+  constexpr double kNoneFreeUs = 1.17;
   // Halves: what sharing costs, and how much longer a CTA takes, since some share with a CTA of the
   // same launch.
-  constexpr double kSharedUs = 0.42, kUneven = 1.2, kUnevenClusters = 1.4, kCrowded = 1.15;
-  constexpr double kStepUs = 0.025, kCopyBytesPerUs = 153e3;  // of one CTA, from the L2 cache
+  constexpr double kSharedUs = 0.44, kUneven = 1.23, kUnevenClusters = 1.43, kCrowded = 1.12;
+  constexpr double kStepUs = 0.03, kCopyBytesPerUs = 154e3;  // of one CTA, from the L2 cache
   constexpr int kNarrowStepBytes = 16 * 1024;  // a step with narrow B takes as long as these
-  constexpr double kAllCopiesBytesPerUs = 27e6;
-  constexpr double kStoreBytesPerUs = 50e3;                         // of one CTA's sums
-  constexpr double kExchangeUs = 0.28, kExchangeBytesPerUs = 30e3;  // of one CTA's sums
+  constexpr double kAllCopiesBytesPerUs = 25e6;
+  constexpr double kStoreBytesPerUs = 54e3;                         // of one CTA's sums
+  constexpr double kExchangeUs = 0.22, kExchangeBytesPerUs = 31e3;  // of one CTA's sums
   const double ctas = ctas_of(m, n, split);
   const bool more_than_half = ctas > sm_count / 2.0;
   double us = kLaunchUs, rounds = 1;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "format/slot_streams.hpp"
+#include "format/wcsr.hpp"
 #include "select/bitmap_bytes.hpp"
 #include "select/coefficients.hpp"
 #include "select/dense_split.hpp"
@@ -42,9 +43,39 @@ double parts_of_window(double tiles, double windows, std::size_t height, double 
   const int part = window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
   return std::ceil(tiles / windows / (team * part));
 }
+
+// Rows that are in windows: async_wcsr leaves out empty ones where they are many.
+double filled_rows(const MatrixFeatures& f) {
+  return f.empty_rows < kLeastEmptyShare ? f.rows : f.rows * (1 - f.empty_rows);
+}
+
+// Shares of windows of `height` rows by those of the three measured heights: a straight line over
+// the logarithm of the height between two of them. Beyond the highest the line goes on, but twice
+// the rows share at most half of the columns.
+double at_height(const std::array<double, 3>& shares, double height) {
+  const double place = std::log2(height / kWcsrHeights[0]);  // 0, 1 and 2 at these heights
+  const std::size_t i = place < 1 ? 0 : 1;
+  const double share = shares[i] + (place - static_cast<double>(i)) * (shares[i + 1] - shares[i]);
+  return std::max(share, shares[2] / 2);
+}
+
+// Windows of rows with nonzeros. So many of them have the columns of more neighbours.
+WcsrEstimate filled_windows(const MatrixFeatures& f) {
+  const WcsrEstimate all = windows_of(f);
+  const double apart = f.rows / filled_rows(f);
+  WcsrEstimate out = all;
+  for (std::size_t h = 0; h < kWcsrHeights.size() && apart > 1; ++h) {
+    const double height = std::min(kWcsrHeights[h] * apart, 2.0 * kWcsrHeights.back());
+    out.gathered_share[h] = std::min(all.gathered_share[h], at_height(all.gathered_share, height));
+    out.stored_share[h] = std::max(
+        out.gathered_share[h], std::min(all.stored_share[h], at_height(all.stored_share, height)));
+  }
+  return out;
+}
+
 WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
   constexpr double kTileUs = 0.25;
-  const WcsrEstimate windows = windows_of(f);
+  const WcsrEstimate windows = filled_windows(f);
   const double feature_tiles = std::ceil(row_bytes / 128);
   WindowCost best;
   double least = std::numeric_limits<double>::infinity();
@@ -52,7 +83,7 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
     const double gathered = windows.gathered_share[h], stored = windows.stored_share[h];
     const double penalty = window::kHeightPenalty[h];
     const double gather = gathered * f.nnz * row_bytes / device.gather_bytes_per_us;
-    const double count = f.rows / kWcsrHeights[h];
+    const double count = filled_rows(f) / kWcsrHeights[h];
     const double stored_tiles = std::max(stored * f.nnz / 16, count);
     const double tiles = per_sm(stored_tiles * feature_tiles, device);
     const double cost = (gather + kTileUs * tiles) * penalty;
@@ -171,6 +202,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.nonzeros = per_sm(f.nnz * pieces, device);
   t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
   t.rows = per_sm(f.rows * pieces, device);
+  t.filled_rows = per_sm(filled_rows(f) * pieces, device);
   t.longest_row = std::min(f.max_row, 4000.0) / 1000;
   t.variation = std::min(f.cv_row, 3.0);
   t.dense_flops = 2 * entries * columns / device.dense_flops_per_us;

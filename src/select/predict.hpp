@@ -34,6 +34,7 @@ struct Terms {
   double nonzeros = 0;         // nonzeros times groups of 256 bytes of B, 100 per multiprocessor
   double loads = 0;            // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
   double rows = 0;             // rows times groups of 256 bytes of B, 100 per multiprocessor
+  double filled_rows = 0;      // the same without empty rows, where async_wcsr leaves them out
   double longest_row = 0;      // thousands of nonzeros in the longest row, 4 at most
   double variation = 0;        // of the row lengths, 3 at most
   double dense_flops = 0;      // the product with A's zeros
