@@ -9,9 +9,10 @@
 
 namespace spmmbench::ptx {
 
-// All threads of all CTAs of the cluster call both, in this order. What was written before the
-// first is visible after the second, in the shared memory of the other CTAs as well.
-__device__ inline void cluster_arrive() { __cluster_barrier_arrive(); }
+// All threads of all CTAs of the cluster call both, in this order. Of what was written before the
+// first, the others see after the second only what a fence has released: barriers behind
+// fence_mbarrier_init.
+__device__ inline void cluster_arrive_relaxed() { __cluster_barrier_arrive_relaxed(); }
 __device__ inline void cluster_wait() { __cluster_barrier_wait(); }
 
 // The same place in the shared memory of CTA `rank` of the cluster, which must have started and not
