@@ -66,6 +66,10 @@ PARTS = 6
 FEWEST_CASES = 6
 MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
+# From DENSE_FROM columns on a choice that is slower than cuBLAS on the matrix with its zeros stored is what users of pruned layers mind
+# most. Where it takes over 1 / DENSE_SHARE of cuBLAS's time, the logarithm of what is beyond counts DENSE_WEIGHT times in the margins: such
+# cases fall from 29 to 17 in matrices that were left out, and from 22 to 10 in those of the fit (docs/log/selection.md).
+DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 10
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.4 the one that loses least on random halves
@@ -234,7 +238,7 @@ class Recorded:
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
     def set_margins(self, table):
-        """Coordinate descent on the loss of ranking; large single losses count more than the mean."""
+        """Coordinate descent on the loss of ranking; large single losses count more than the mean, and those to cuBLAS most."""
         groups = collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             groups[case.precision, band_of(case)].append(index)
@@ -242,6 +246,7 @@ class Recorded:
             kernels = sorted(k for k, p, b in table if (p, b) == (precision, band))
             predicted = np.full((len(members), len(kernels)), np.inf)
             lost = np.full((len(members), len(kernels)), np.inf)
+            beyond_dense = np.zeros((len(members), len(kernels)))
             for row, index in enumerate(members):
                 found = self.predictions(index, table)
                 times = self.cases[index].times
@@ -249,13 +254,16 @@ class Recorded:
                     at = row, kernels.index(kernel)
                     predicted[at] = math.log(us)
                     lost[at] = math.log(times[kernel] / min(times[k] for k in found))
+                    if "cublas_dense" in times and self.cases[index].n >= DENSE_FROM:
+                        beyond_dense[at] = max(0.0, math.log(DENSE_SHARE * times[kernel] / times["cublas_dense"]))
             ranked = np.isfinite(predicted).any(axis=1)
-            predicted, lost = predicted[ranked], lost[ranked]
+            predicted, lost, beyond_dense = predicted[ranked], lost[ranked], beyond_dense[ranked]
             margins = np.zeros(len(kernels))
 
             def loss():
-                regret = lost[np.arange(len(lost)), np.argmin(predicted + margins, axis=1)]
-                return float((regret + 2 * regret * regret).sum())
+                chosen = np.arange(len(lost)), np.argmin(predicted + margins, axis=1)
+                regret = lost[chosen]
+                return float((regret + 2 * regret * regret + DENSE_WEIGHT * beyond_dense[chosen]).sum())
 
             for _ in range(3):
                 for at in range(len(kernels)):
