@@ -68,7 +68,8 @@ MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # From DENSE_FROM columns on a choice that is slower than cuBLAS on the matrix with its zeros stored is what users of pruned layers mind
 # most. Where it takes over 1 / DENSE_SHARE of cuBLAS's time, the logarithm of what is beyond counts DENSE_WEIGHT times in the margins. With
-# 2 such cases fall from 22 to 12 and nothing is lost elsewhere; with 10 bitmap_dense is left out where it is faster (docs/log/selection.md).
+# a weight of 2 such cases fall from 22 to 12 and nothing is lost elsewhere. With 10 bitmap_dense is left out where it is faster
+# (docs/log/selection.md).
 DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3

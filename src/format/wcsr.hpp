@@ -69,9 +69,11 @@ struct NonemptyRows {
   std::vector<std::int32_t> empty;  // the others, ascending
 };
 
-// `row_order` (empty: the matrix's own order) without the rows that have no nonzeros, so that
-// windows need not store them. Nothing where these are a smaller share of a sample, or all.
+// Share of the rows of a sample that must be empty for the others to be worth an order of their
+// own.
 inline constexpr double kLeastEmptyShare = 1.0 / 8;
+// `row_order` (empty: the matrix's own order) without the rows that have no nonzeros, so that
+// windows need not store them. Nothing where these are fewer than that, or all.
 std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
                                                  const Permutation& row_order);
 

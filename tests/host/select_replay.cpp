@@ -163,5 +163,24 @@ TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
   EXPECT_LT(2 * mean_regret(10, few), mean_regret(10, many));
 }
 
+// Eight rows with nonzeros have the columns of sixteen neighbours where every other row is empty.
+TEST(Selection, WindowsAreThoseOfRowsWithNonzeros) {
+  MatrixFeatures f;
+  f.rows = f.cols = 8000;
+  f.nnz = 80'000;
+  f.gathered_8 = 1.0, f.gathered_16 = 0.8, f.gathered_32 = 0.7;
+  f.stored_8 = 1.2, f.stored_16 = 1.0, f.stored_32 = 0.9;
+  const auto terms = [&](double empty) {
+    f.empty_rows = empty;
+    return terms_of(f, 64, Layout::row_major, Precision::fp16, recorded().device);
+  };
+  const Terms none = terms(0), few = terms(0.1), half = terms(0.5);
+  EXPECT_EQ(few.gather_window, none.gather_window);
+  EXPECT_EQ(few.filled_rows, none.rows);
+  EXPECT_DOUBLE_EQ(half.filled_rows, none.rows / 2);
+  EXPECT_DOUBLE_EQ(half.gather_window, 0.8 * none.gather_window);
+  EXPECT_LT(half.tiles, none.tiles);
+}
+
 }  // namespace
 }  // namespace spmmbench
