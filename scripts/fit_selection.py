@@ -29,7 +29,7 @@ from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of,
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "rows"}
-WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts"}
+WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts", "window_depth"}
 ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},

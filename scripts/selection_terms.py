@@ -4,7 +4,7 @@ import itertools
 import math
 
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
-         "window_parts", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill",
+         "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill",
          "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups",
          "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
@@ -42,7 +42,7 @@ def filled_windows(f, kind):
 
 
 def best_windows(f, case, row_bytes):
-    """(cost, gather, tiles, parts) of the height whose gathers and tiles cost least."""
+    """(cost, gather, tiles, parts, depth) of the height whose gathers and tiles cost least."""
     feature_tiles = math.ceil(row_bytes / 128)
     team = max(1, 4 // math.ceil(feature_tiles / math.ceil(feature_tiles / 4)))
     windows = []
@@ -53,7 +53,8 @@ def best_windows(f, case, row_bytes):
         stored = max(max(stored, gathered) * f["nnz"] / 16, count)
         tiles = per_sm(stored * feature_tiles, case.device)
         part = int(min(max(2 * stored * feature_tiles / (case.device["sms"] * warps), 8), 32))
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, math.ceil(stored / count / (team * part))))
+        parts = math.ceil(stored / count / (team * part))
+        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, parts, stored / count / (team * parts)))
     return min(windows)
 
 
@@ -108,7 +109,7 @@ def terms_of(case):
     b_bytes, c_bytes = cols * row_bytes, rows * n * 4
     gathered = nnz * math.ceil(row_bytes / 32) * 32
     pieces = math.ceil(row_bytes / 256)
-    _, gather_window, tiles, parts = best_windows(f, case, row_bytes)
+    _, gather_window, tiles, parts, window_depth = best_windows(f, case, row_bytes)
     tiles_of_c = math.ceil(rows / 128) * math.ceil(n / 128)
     entries = rows * cols
     dense_a = entries * value_bytes / memory
@@ -138,6 +139,7 @@ def terms_of(case):
         "gather_window": gather_window,
         "tiles": tiles,
         "window_parts": (parts - 1) / 10,
+        "window_depth": window_depth / 10,
         "nonzeros": per_sm(nnz * pieces, device),
         "loads": per_sm(nnz * math.ceil(row_bytes / 16), device),
         "rows": per_sm(rows * pieces, device),

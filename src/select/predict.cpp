@@ -30,18 +30,20 @@ double per_sm(double count, const DeviceModel& device) { return count / device.s
 // as a quarter of a microsecond.
 struct WindowCost {
   double gather = 0, tiles = 0;
-  double parts = 0;  // CTAs that share a window of mean length
+  // Of a window of mean length: CTAs that share it, and tiles that each of their warps walks.
+  double parts = 0, depth = 0;
 };
 // Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
 // (kernels/window) on windows of mean length, with the warps that an SM holds at each height.
-double parts_of_window(double tiles, double windows, std::size_t height, double feature_tiles,
-                       const DeviceModel& device) {
+void cut_windows(double tiles, double windows, std::size_t height, double feature_tiles,
+                 const DeviceModel& device, WindowCost& out) {
   constexpr std::array<double, 3> kWarpsOfSm = {28, 20, 16};
   constexpr double kTeam = 4;  // warps of a CTA
   const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
   const double team = std::max(1.0, std::floor(kTeam / side_by_side));
   const int part = window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
-  return std::ceil(tiles / windows / (team * part));
+  out.parts = std::ceil(tiles / windows / (team * part));
+  out.depth = tiles / windows / (team * out.parts);
 }
 
 // Rows that are in windows: async_wcsr leaves out empty ones where they are many.
@@ -89,8 +91,8 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
     const double cost = (gather + kTileUs * tiles) * penalty;
     if (cost >= least) continue;
     least = cost;
-    best = {gather, tiles * penalty,
-            parts_of_window(stored_tiles, count, h, feature_tiles, device)};
+    best = {gather, tiles * penalty};
+    cut_windows(stored_tiles, count, h, feature_tiles, device, best);
   }
   return best;
 }
@@ -199,6 +201,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.gather_window = windows.gather;
   t.tiles = windows.tiles;
   t.window_parts = (windows.parts - 1) / 10;
+  t.window_depth = windows.depth / 10;
   t.nonzeros = per_sm(f.nnz * pieces, device);
   t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
   t.rows = per_sm(f.rows * pieces, device);

@@ -31,6 +31,7 @@ struct Terms {
   double gather_window = 0;    // a row of B per column of a window, at the best height
   double tiles = 0;            // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
   double window_parts = 0;     // tens of CTAs that add up one window, beyond the first
+  double window_depth = 0;     // tens of tiles of one window that a warp walks one after the other
   double nonzeros = 0;         // nonzeros times groups of 256 bytes of B, 100 per multiprocessor
   double loads = 0;            // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
   double rows = 0;             // rows times groups of 256 bytes of B, 100 per multiprocessor
