@@ -66,10 +66,9 @@ PARTS = 6
 FEWEST_CASES = 6
 MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
-# From DENSE_FROM columns on a choice that is slower than cuBLAS on the matrix with its zeros stored is what users of pruned layers mind
-# most. Where it takes over 1 / DENSE_SHARE of cuBLAS's time, the logarithm of what is beyond counts DENSE_WEIGHT times in the margins. With
-# a weight of 2 such cases fall from 22 to 12 and nothing is lost elsewhere. With 10 bitmap_dense is left out where it is faster
-# (docs/log/selection.md).
+# From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS, which multiplies
+# the matrix with its zeros: DENSE_WEIGHT times the logarithm of what lies beyond. With a weight of 2 cases below 0.95 x cuBLAS fall from
+# 22 to 12 and nothing is lost elsewhere. With 10 bitmap_dense is not picked in cases where it is faster (docs/log/selection.md).
 DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
@@ -239,7 +238,7 @@ class Recorded:
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
     def set_margins(self, table):
-        """Coordinate descent on the loss of ranking; large single losses count more than the mean, and those to cuBLAS most."""
+        """Coordinate descent on the loss of ranking; large single losses count more than the mean, those to cuBLAS again."""
         groups = collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             groups[case.precision, band_of(case)].append(index)

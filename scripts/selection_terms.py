@@ -21,13 +21,13 @@ def spilled(footprint, device):
 
 
 def filled_rows(f):
-    """Rows that are in windows: async_wcsr leaves out empty ones where they are an eighth or more."""
+    """Rows that are in windows: async_wcsr leaves out empty ones where they are an eighth or more. One at least."""
     empty = f.get("empty_rows", 0)
-    return f["rows"] if empty < 1 / 8 else f["rows"] * (1 - empty)
+    return max(1.0, f["rows"] if empty < 1 / 8 else f["rows"] * (1 - empty))
 
 
 def filled_windows(f, kind):
-    """Shares by height as windows of rows with nonzeros have them, which hold the columns of more neighbours."""
+    """The shares of windows that hold rows with nonzeros only, by height: of such windows, which reach over more neighbours."""
     shares = [f[f"{kind}_{height}"] for height in (8, 16, 32)]
     apart = f["rows"] / filled_rows(f)
     if apart == 1:

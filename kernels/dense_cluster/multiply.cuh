@@ -104,8 +104,8 @@ struct alignas(8 * kPairs) Parcel {
   float2 pair[kPairs];
 };
 
-// Sends a thread's sums to the CTAs of the cluster, 2^parcels_log2 parcels to each, but for those
-// of this CTA. Shifts, since divisions take longer than the sums.
+// Sends a thread's sums to the other CTAs of the cluster, 2^parcels_log2 parcels to each, and keeps
+// those of this CTA. A division for each parcel would take longer than sending it.
 template <class S, int kPairs>
 __device__ void send_sums(const float (&acc)[S::kAccumulators], char* inbox,
                           std::uint64_t* received, int rank, int parcels_log2) {
@@ -304,8 +304,8 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
   ptx::keep_in_registers(acc);
 }
 
-// kSplits: clusters of several CTAs. A kernel of its own has short code, which small products
-// notice.
+// With kSplits the CTAs of a cluster share K; without, each CTA walks all of it. There are two
+// kernels because one with the code of both takes up to 10 % longer (docs/log/dense-cluster.md).
 template <class S, bool kSplits>
 __global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,
@@ -328,8 +328,8 @@ __global__ void __launch_bounds__(S::kThreads)
     ptx::prefetch_tensormap(map_a);
     ptx::prefetch_tensormap(map_b);
   }
-  // By one thread: with the lanes of a warp, who all execute the fence, launches take 1 to 4 %
-  // longer (docs/log/dense-cluster.md).
+  // One thread prepares the barriers. Where the lanes of a warp share that and all execute the
+  // fence, a launch takes 2 % longer (docs/log/dense-cluster.md).
   if (threadIdx.x == 0) {
     mbarrier::init(full, empty, args.stages, 1, S::kMultiplyingThreads / 32);
     mbarrier::init(received, 1, 1);

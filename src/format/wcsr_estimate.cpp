@@ -16,9 +16,10 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-// Where every group has more nonzeros than there are columns, and the most of a group are at most
-// twice the fewest, or 1.25 times.
+// Fewer samples do where every group has more nonzeros than there are columns, and the most of a
+// group are at most so many times the fewest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
+constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 256;      // of these
@@ -239,9 +240,12 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
     fewest = std::min(fewest, if_whole);
     most = std::max(most, if_whole);
   }
-  const bool full = fewest >= matrix.cols && most <= 2 * fewest;
-  const bool alike = full && 4 * most <= 5 * fewest;
-  const std::int64_t least = alike ? kLeastAlike : full ? kLeastFull : kLeastSamples;
+  const double spread = fewest < matrix.cols
+                            ? std::numeric_limits<double>::infinity()
+                            : static_cast<double>(most) / static_cast<double>(fewest);
+  const std::int64_t least = spread <= kAlikeSpread  ? kLeastAlike
+                             : spread <= kFullSpread ? kLeastFull
+                                                     : kLeastSamples;
   std::int64_t every = 1;
   while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
   Scratch scratch;

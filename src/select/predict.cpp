@@ -28,27 +28,31 @@ double per_sm(double count, const DeviceModel& device) { return count / device.s
 
 // The work on windows of the height at which gathers and tiles cost least. A unit of tiles counts
 // as a quarter of a microsecond.
+struct WindowCut {   // of a window of mean length
+  double parts = 0;  // CTAs that share it
+  double depth = 0;  // tiles that each of their warps walks
+};
 struct WindowCost {
   double gather = 0, tiles = 0;
-  // Of a window of mean length: CTAs that share it, and tiles that each of their warps walks.
-  double parts = 0, depth = 0;
+  WindowCut cut;
 };
 // Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
 // (kernels/window) on windows of mean length, with the warps that an SM holds at each height.
-void cut_windows(double tiles, double windows, std::size_t height, double feature_tiles,
-                 const DeviceModel& device, WindowCost& out) {
+WindowCut cut_of_window(double tiles, double windows, std::size_t height, double feature_tiles,
+                        const DeviceModel& device) {
   constexpr std::array<double, 3> kWarpsOfSm = {28, 20, 16};
   constexpr double kTeam = 4;  // warps of a CTA
   const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
   const double team = std::max(1.0, std::floor(kTeam / side_by_side));
   const int part = window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
-  out.parts = std::ceil(tiles / windows / (team * part));
-  out.depth = tiles / windows / (team * out.parts);
+  const double parts = std::ceil(tiles / windows / (team * part));
+  return {parts, tiles / windows / (team * parts)};
 }
 
-// Rows that are in windows: async_wcsr leaves out empty ones where they are many.
+// Rows that are in windows: async_wcsr leaves out empty ones where they are many. One at least,
+// since all rows of the sample may be empty.
 double filled_rows(const MatrixFeatures& f) {
-  return f.empty_rows < kLeastEmptyShare ? f.rows : f.rows * (1 - f.empty_rows);
+  return std::max(1.0, f.empty_rows < kLeastEmptyShare ? f.rows : f.rows * (1 - f.empty_rows));
 }
 
 // Shares of windows of `height` rows by those of the three measured heights: a straight line over
@@ -61,7 +65,8 @@ double at_height(const std::array<double, 3>& shares, double height) {
   return std::max(share, shares[2] / 2);
 }
 
-// Windows of rows with nonzeros. So many of them have the columns of more neighbours.
+// The shares of windows that hold rows with nonzeros only. Where half of the rows are empty, eight
+// such rows have the columns of sixteen neighbours.
 WcsrEstimate filled_windows(const MatrixFeatures& f) {
   const WcsrEstimate all = windows_of(f);
   const double apart = f.rows / filled_rows(f);
@@ -91,8 +96,7 @@ WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceM
     const double cost = (gather + kTileUs * tiles) * penalty;
     if (cost >= least) continue;
     least = cost;
-    best = {gather, tiles * penalty};
-    cut_windows(stored_tiles, count, h, feature_tiles, device, best);
+    best = {gather, tiles * penalty, cut_of_window(stored_tiles, count, h, feature_tiles, device)};
   }
   return best;
 }
@@ -200,8 +204,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.gather_spill = gathered * spilled(b_bytes, device) / memory;
   t.gather_window = windows.gather;
   t.tiles = windows.tiles;
-  t.window_parts = (windows.parts - 1) / 10;
-  t.window_depth = windows.depth / 10;
+  t.window_parts = (windows.cut.parts - 1) / 10;
+  t.window_depth = windows.cut.depth / 10;
   t.nonzeros = per_sm(f.nnz * pieces, device);
   t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
   t.rows = per_sm(f.rows * pieces, device);

@@ -2,12 +2,14 @@
 
 #include <cctype>
 #include <ostream>
+#include <span>
 
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::test {
 namespace {
 
+// As NAME?key=value.
 const char* const kVariants[] = {
     "bitmap_dense?stored=values",
     "csr_row_split?split=1",
@@ -47,26 +49,39 @@ const char* const kVariants[] = {
     "esmm_skip?block_skip=0",
 };
 
-}  // namespace
+// With every layout and type of C: they store C in another way than what is chosen for small
+// matrices.
+const char* const kVariantsOfC[] = {"dense_cluster?tile_m=128&tile_n=64&cluster=1"};
 
-std::span<const char* const> kernel_variants() { return kVariants; }
+void add_cases(std::vector<Case>& cases, const Kernel& kernel, const Options& options,
+               std::span<const Layout> layouts, std::span<const ElementType> c_types) {
+  for (const Precision precision : kernel.info().precisions)
+    for (const Layout layout : layouts)
+      for (const ElementType c_type : c_types)
+        cases.push_back({&kernel, precision, layout, c_type, options});
+}
+
+// Of a kernel that the program was built without, none.
+void add_variants(std::vector<Case>& cases, std::span<const char* const> variants, bool all_of_c) {
+  for (const char* text : variants) {
+    const Spec spec = Spec::parse(text);
+    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
+    if (kernel == nullptr) continue;
+    const std::span<const Layout> layouts = kernel->info().layouts;
+    const std::span<const ElementType> c_types = kernel->info().c_types;
+    add_cases(cases, *kernel, spec.options, all_of_c ? layouts : layouts.first(1),
+              all_of_c ? c_types : c_types.first(1));
+  }
+}
+
+}  // namespace
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
-    for (const Precision precision : kernel->info().precisions)
-      for (const Layout layout : kernel->info().layouts)
-        for (const ElementType c_type : kernel->info().c_types)
-          cases.push_back({kernel, precision, layout, c_type});
-  for (const char* text : kVariants) {
-    const Spec spec = Spec::parse(text);
-    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
-    if (kernel == nullptr) continue;
-    const KernelInfo& info = kernel->info();
-    for (const Precision precision : info.precisions)
-      cases.push_back(
-          {kernel, precision, info.layouts.front(), info.c_types.front(), spec.options});
-  }
+    add_cases(cases, *kernel, {}, kernel->info().layouts, kernel->info().c_types);
+  add_variants(cases, kVariants, false);
+  add_variants(cases, kVariantsOfC, true);
   return cases;
 }
 

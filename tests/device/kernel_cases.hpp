@@ -3,7 +3,6 @@
 // code.
 
 #include <iosfwd>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,11 +18,9 @@ struct Case {
   Options options = {};
 };
 
-// Options that choose other device code than the defaults do, as NAME?key=value.
-std::span<const char* const> kernel_variants();
-
-// Every precision, layout and C type that a kernel declares, and the variants at every precision. A
-// kernel that the build lacks is passed over.
+// Every precision, layout and C type that a kernel declares, and at every precision the variants,
+// whose options choose other device code than the defaults do. A kernel that the build lacks is
+// passed over.
 std::vector<Case> all_cases();
 
 // csr_row_split__fp16__row__c_fp32 or csr_row_split__fp16__row__c_fp32__split_1: two underscores

@@ -366,12 +366,8 @@ TEST(Refusals, OfEveryShapeAreFailuresUnlessTheDeviceOrTheTypesAreTheReason) {
 }
 
 TEST(KernelVariants, NameOptionsThatTheirKernelsDeclare) {
-  for (const char* text : kernel_variants()) {
-    const Spec spec = Spec::parse(text);
-    const Kernel* kernel = Registry<Kernel>::instance().find(spec.name);
-    if (kernel == nullptr) continue;
-    EXPECT_NO_THROW(check_options(*kernel, spec.options)) << text;
-  }
+  for (const Case& c : all_cases())
+    EXPECT_NO_THROW(check_options(*c.kernel, c.options)) << name_of(c);
 }
 
 // What may_refuse_everything excuses at one precision must run at another: each layout and each

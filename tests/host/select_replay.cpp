@@ -182,5 +182,18 @@ TEST(Selection, WindowsAreThoseOfRowsWithNonzeros) {
   EXPECT_LT(half.tiles, none.tiles);
 }
 
+// A sample need not contain the few rows that have nonzeros.
+TEST(Selection, PredictsWhereAllSampledRowsAreEmpty) {
+  MatrixFeatures f;
+  f.rows = f.cols = 1e6;
+  f.nnz = 100;
+  f.gathered_8 = f.gathered_16 = f.gathered_32 = f.stored_8 = f.stored_16 = f.stored_32 = 1;
+  f.empty_rows = 1;
+  for (const std::int64_t n : {1, 64, 512})
+    for (const Candidate& one :
+         predict(f, n, Layout::row_major, Precision::fp16, recorded().device))
+      EXPECT_TRUE(std::isfinite(one.prediction.us)) << one.name << ", N = " << n;
+}
+
 }  // namespace
 }  // namespace spmmbench
