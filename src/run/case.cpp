@@ -41,45 +41,58 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
   row.metrics.merge(report.metrics);
 }
 
+double sum_of(const StageTimer& stages) {
+  double sum = 0;
+  for (const auto& [stage, ms] : stages.stages_ms()) sum += ms;
+  return sum;
+}
+
 // A and a plan, with what making them took.
 struct Preparation {
-  std::unique_ptr<Prepared> a;
+  std::unique_ptr<Prepared> a;  // null where an earlier case has prepared A
   StageTimer a_stages, stages;  // of A alone, and with the plan
   std::unique_ptr<Plan> plan;   // after `a`, which outlives it
-  double wall_ms = 0;
 
-  double ms() const {
-    double sum = 0;
-    for (const auto& [stage, ms] : stages.stages_ms()) sum += ms;
-    return sum;
-  }
+  double ms() const { return sum_of(stages); }
+  double plan_ms() const { return ms() - sum_of(a_stages); }
 };
 
-std::unique_ptr<Plan> bind(const CaseInput& input, Prepared& a, StageTimer& stages) {
-  std::unique_ptr<Plan> plan = a.bind(input.problem.shape(), stages);
-  plan->inspect_b(input.operands->b, stages);
+// The plan of `made`, for an A that is prepared.
+void bind(const CaseInput& input, Prepared& a, Preparation& made) {
+  made.stages = made.a_stages;
+  made.plan = a.bind(input.problem.shape(), made.stages);
+  made.plan->inspect_b(input.operands->b, made.stages);
   input.device->synchronize();
-  return plan;
 }
 
 Preparation prepare(const CaseInput& input) {
-  const double start = steady_seconds();
   Preparation made;
   made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
                                          *input.device, made.a_stages);
-  made.stages = made.a_stages;
-  made.plan = bind(input, *made.a, made.stages);
-  made.wall_ms = (steady_seconds() - start) * 1e3;
+  bind(input, *made.a, made);
   return made;
+}
+
+// A plan for the A that an earlier case of another N has prepared.
+Preparation prepare_shared(const CaseInput& input) {
+  Preparation made;
+  made.a_stages = input.prepared->stages;
+  bind(input, *input.prepared->kernel_a, made);
+  return made;
+}
+
+// Whether time that the host took away may be in it. What an earlier case has made was repeated
+// there.
+bool may_be_held_up(const Preparation& made) {
+  return made.ms() < kShortPreparationMs && (made.a || made.plan_ms() >= kLeastStallMs);
 }
 
 // A short preparation is made several times, and the fastest is kept: on a host that others use too
 // a thread that has to wait adds milliseconds.
 Preparation fastest_preparation(const CaseInput& input) {
-  Preparation fastest = prepare(input);
+  Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
   const PlanReport report = fastest.plan->report();
-  if (fastest.wall_ms >= kShortPreparationMs || report.remembers || input.one_launch)
-    return fastest;
+  if (!may_be_held_up(fastest) || report.remembers || input.one_launch) return fastest;
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
     Preparation next = prepare(input);
@@ -95,22 +108,14 @@ Preparation fastest_preparation(const CaseInput& input) {
 // preparation was repeated.
 std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   const double start = steady_seconds();
-  PreparedA& shared = *input.prepared;
-  std::unique_ptr<Plan> plan;
-  StageTimer stages;
-  if (shared.kernel_a) {
-    stages = shared.stages;
-    plan = bind(input, *shared.kernel_a, stages);
-  } else {
-    Preparation made = fastest_preparation(input);
-    shared.kernel_a = std::move(made.a);
-    shared.stages = std::move(made.a_stages);
-    stages = std::move(made.stages);
-    plan = std::move(made.plan);
+  Preparation made = fastest_preparation(input);
+  if (made.a) {
+    input.prepared->kernel_a = std::move(made.a);
+    input.prepared->stages = std::move(made.a_stages);
   }
-  for (const auto& [stage, ms] : stages.stages_ms()) row.stages_ms[stage] += ms;
+  for (const auto& [stage, ms] : made.stages.stages_ms()) row.stages_ms[stage] += ms;
   row.metrics["prepare_wall_ms"] = (steady_seconds() - start) * 1e3;
-  return plan;
+  return std::move(made.plan);
 }
 
 // Keeps the stream busy for 0.1 ms and more. A launch that does not wait for its stream then writes

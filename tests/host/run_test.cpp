@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "fake_device.hpp"
 #include "process/interrupt.hpp"
@@ -32,8 +33,9 @@ enum class Fault {
 
 class PlantedKernel final : public Kernel {
  public:
-  explicit PlantedKernel(Fault fault, std::chrono::milliseconds first_preparation = {})
-      : fault_(fault), first_takes_(first_preparation) {
+  explicit PlantedKernel(Fault fault, std::chrono::milliseconds first_preparation = {},
+                         std::chrono::milliseconds first_plan_of_7 = {})
+      : fault_(fault), first_takes_(first_preparation), first_of_7_takes_(first_plan_of_7) {
     info_.name = "planted";
     info_.device = DeviceKind::host;
     info_.precisions = {Precision::fp32};
@@ -49,7 +51,7 @@ class PlantedKernel final : public Kernel {
     ++prepared_;
     if (prepared_ == 1) std::this_thread::sleep_for(first_takes_);
     if (fault_ == Fault::throws) throw Error("cannot build");
-    return std::make_unique<PlantedPrepared>(fault_, *a.a);
+    return std::make_unique<PlantedPrepared>(*this, *a.a);
   }
   int prepared() const { return prepared_; }  // calls of prepare
 
@@ -85,19 +87,21 @@ class PlantedKernel final : public Kernel {
 
   class PlantedPrepared final : public Prepared {
    public:
-    PlantedPrepared(Fault fault, const CsrMatrix& a) : fault_(fault), a_(a) {}
-    std::unique_ptr<Plan> bind(const Shape&, StageTimer& stages) override {
+    PlantedPrepared(const PlantedKernel& kernel, const CsrMatrix& a) : kernel_(kernel), a_(a) {}
+    std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
       auto timed = stages.scope("tune");
-      return std::make_unique<PlantedPlan>(fault_, a_);
+      if (shape.n == 7) std::this_thread::sleep_for(std::exchange(kernel_.first_of_7_takes_, {}));
+      return std::make_unique<PlantedPlan>(kernel_.fault_, a_);
     }
 
    private:
-    Fault fault_;
+    const PlantedKernel& kernel_;
     const CsrMatrix& a_;
   };
 
   Fault fault_;
   std::chrono::milliseconds first_takes_;
+  mutable std::chrono::milliseconds first_of_7_takes_;
   KernelInfo info_;
   mutable int prepared_ = 0;
 };
@@ -169,6 +173,17 @@ TEST_F(RunCase, OfAShortPreparationTheFastestOfSeveralCounts) {
   EXPECT_TRUE(run(uneven, prepared, 6));
   EXPECT_LT(row_.stages_ms.at("build"), 20);
   EXPECT_EQ(uneven.prepared(), kShortPreparations);
+}
+
+TEST_F(RunCase, APartForOneNThatMayHaveBeenHeldUpIsMadeAgain) {
+  const PlantedKernel uneven(Fault::none, {}, std::chrono::milliseconds(20));
+  PreparedA prepared;
+  for (const std::int64_t n : {6, 7, 9}) {
+    EXPECT_TRUE(run(uneven, prepared, n));
+    EXPECT_EQ(row_.status, Status::ok);
+    EXPECT_LT(row_.stages_ms.at("tune"), 20);
+  }
+  EXPECT_EQ(uneven.prepared(), 2 * kShortPreparations - 1) << "A of 7 columns was shared at first";
 }
 
 TEST_F(RunCase, ALongPreparationIsMadeOnce) {
