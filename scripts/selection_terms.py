@@ -52,8 +52,10 @@ def best_windows(f, case, row_bytes):
         count = filled_rows(f) / height
         stored = max(max(stored, gathered) * f["nnz"] / 16, count)
         tiles = per_sm(stored * feature_tiles, case.device)
-        part = int(min(max(2 * stored * feature_tiles / (case.device["sms"] * warps), 8), 32))
-        parts = math.ceil(stored / count / (team * part))
+        wanted = 2 * stored * feature_tiles / (case.device["sms"] * warps)
+        part = int(min(max(wanted, 8), 32))
+        split = 4 if wanted <= 8 else part
+        parts = math.ceil(stored / count / (team * split)) if stored / count > team * part else 1
         windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, parts, stored / count / (team * parts)))
     return min(windows)
 

@@ -201,7 +201,7 @@ __device__ bool add_team(float (&sums)[kColumns]) {
 // the sums of the whole row, added in an order that does not depend on who is last: the places take
 // parts in turn. arrive_and_sum is for sums of which every lane has its own.
 template <int kLanesPerRow, int kColumns>
-__device__ bool add_parts(const Arguments& in, int part, const LongRow& row,
+__device__ bool add_parts(const Arguments& in, int part, int long_row, const LongRow& row,
                           float (&sums)[kColumns]) {
   constexpr int kPlaces = 32 / kLanesPerRow;
   constexpr int kRow = kColumns * kLanesPerRow;
@@ -219,7 +219,7 @@ __device__ bool add_parts(const Arguments& in, int part, const LongRow& row,
                make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
     }
   }
-  if (!arrives_last(in.arrivals + in.part_of[part], row.parts, lane)) return false;
+  if (!arrives_last(in.arrivals + long_row, row.parts, lane)) return false;
 
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) sums[i] = 0;
@@ -302,9 +302,10 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   const int place = lane / kLanesPerRow;
   const int place_of_row = place & (places - 1), row_of_slice = place >> log2_places;
   const int row_length = in.row_lengths[slice.first_row + row_of_slice];
-  std::int32_t row = -1;
+  std::int32_t row = -1;  // of C; of a part, of `long_rows`
   if (slice.target >= 0) row = slice.target + row_of_slice;
   else if (slice.target == Slice::kListed) row = in.row_ids[slice.first_row + row_of_slice];
+  else row = in.part_of[slice.part()];
 
   const int column = lane % kLanesPerRow * kColumns;
   const char* b_piece =
@@ -334,9 +335,9 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   add_places<kLanesPerRow>(sums, places);
   if (slice.target < Slice::kListed) {
     if (!add_team<kLanesPerRow>(sums)) return;
-    const int part = slice.part();
-    const LongRow long_row = in.long_rows[in.part_of[part]];
-    if (long_row.parts > 1 && !add_parts<kLanesPerRow>(in, part, long_row, sums)) return;
+    const LongRow long_row = in.long_rows[row];
+    if (long_row.parts > 1 && !add_parts<kLanesPerRow>(in, slice.part(), row, long_row, sums))
+      return;
     row = long_row.row;
   }
   store_rows<TC, kColumns, kLanesPerRow>(dense, row, places, place_of_row, sums);

@@ -56,26 +56,23 @@ class Accumulators {
       for (int r = 0; r < kMmaN; ++r) visit(i * kMmaN + r, d_[i][r]);
   }
 
-  // store(r, odd, first feature, four sums) of row 8 * r + 2 * (lane % 4) + odd: whole
-  // lines of 128 bytes per instruction, since halves of a 32-byte sector cost as much as all of it.
-  template <class Store>
-  __device__ void for_each_vector(Store store) const {
+  // For every row 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(r, odd), then
+  // store(to, first feature, four sums) for each four. Whole lines of 128 bytes per instruction,
+  // since halves of a 32-byte sector cost as much as all of it.
+  template <class RowOf, class Store>
+  __device__ void for_each_vector(RowOf row_of, Store store) const {
 #pragma unroll
     for (int r = 0; r < kMmaN; ++r)
 #pragma unroll
       for (int odd = 0; odd < 2; ++odd) {
-        if constexpr (kTf32) {
+        const auto to = row_of(r, odd);
 #pragma unroll
-          for (int i = 0; i < kMmaM; i += 2)
-            store(r, odd, i * 16 + lane_ / 4 * 4,
-                  make_float4(d_[i][r][odd], d_[i][r][odd + 2], d_[i + 1][r][odd],
-                              d_[i + 1][r][odd + 2]));
-        } else {
-#pragma unroll
-          for (int i = 0; i < kMmaM; i += 2)
-            store(r, odd, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4),
-                  transpose(d_[i][r][odd], d_[i][r][odd + 2], d_[i + 1][r][odd],
-                            d_[i + 1][r][odd + 2]));
+        for (int i = 0; i < kMmaM; i += 2) {
+          const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
+          const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
+          if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
+          else
+            store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
         }
       }
   }

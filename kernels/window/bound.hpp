@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -28,6 +29,12 @@ struct MatrixView {
 
   std::int64_t tiles() const { return window_ptr_host->back(); }
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
+  TileCounts counts() const {
+    TileCounts out{tiles(), windows()};
+    for (std::size_t w = 1; w < window_ptr_host->size(); ++w)
+      out.longest = std::max(out.longest, (*window_ptr_host)[w] - (*window_ptr_host)[w - 1]);
+    return out;
+  }
 };
 
 template <class Variant>
@@ -43,7 +50,7 @@ class Bound {
         overlap_(device.compute_capability >= 90),
         variant_(make_variant(operand.precision, options, shape, a.tiles(), a.windows(),
                               a.window_rows, make)),
-        launch_(choose_launch(options, variant_, n_, a.tiles(), a.windows(),
+        launch_(choose_launch(options, variant_, n_, a.counts(),
                               cta_row_bytes(a.tiles() * kTileColumns, operand), device)),
         work_(cut_windows(*a.window_ptr_host, launch_.cut)) {}
 

@@ -77,7 +77,7 @@ inline bool lengths_vary(const SparseOperand& a) {
 inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
 inline const auto kFeatureTile = auto_choice_option<int>(
     "feature_tile", {"128", "256"}, "bytes of a row of B per warp; windows of 32 rows take 128");
-inline const auto kWarps = integer_option("warps", kMaxWarps, 1, kMaxWarps, "warps per CTA");
+inline const auto kWarps = auto_integer_option("warps", 1, kMaxWarps, "warps per CTA");
 inline const auto kCtaTiles =
     auto_integer_option("cta_tiles", 1, kMaxWarps, "most feature tiles per CTA");
 inline const auto kSpan = auto_integer_option("span", 1, TileCut::kMaxSpanTiles, "tiles per warp");
@@ -254,8 +254,11 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
   // A window that the team shares costs a barrier.
   const int whole = std::max(cut.span_tiles, 4);
   cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
-  cut.part_tiles = part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles),
-                              static_cast<double>(sm_count * warps_per_sm));
+  const PartTiles of_warp =
+      part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles),
+                 static_cast<double>(sm_count * warps_per_sm));
+  cut.part_tiles = of_warp.part;
+  cut.split_tiles = of_warp.split;
   static_assert(kMostPart == TileCut::kMaxSpanTiles);
   return cut;
 }

@@ -44,18 +44,18 @@ namespace spmmbench::window {
 // Adds this CTA's sums of a split window to those of the other CTAs. True in the warp that comes
 // last, which then holds the window's sums.
 template <int kSumVectors, class Totals>
-__device__ bool add_parts(const Arguments& in, int split_index, std::int64_t feature_tile,
-                          std::int64_t feature_tiles, unsigned lane, Totals& totals) {
-  const TileSplit split = in.splits[split_index];
+__device__ bool add_parts(const Arguments& in, int split_index, const TileSplit& split,
+                          int feature_tile, int feature_tiles, unsigned lane,
+                          Totals& totals) {
   const auto slot = [&](std::int64_t index) {
     return in.sums + ((index * feature_tiles + feature_tile) * kSumVectors * 32 + lane) * 4;
   };
   const PartialSums partial = {.own = slot(in.ordered ? blockIdx.x : split_index),
-                               .arrivals = in.arrivals + split_index * feature_tiles + feature_tile,
+                               .arrivals = in.arrivals + std::int64_t{split_index} * feature_tiles + feature_tile,
                                .parts = split.ctas,
                                .ordered = in.ordered,
                                .first = slot(split.first_cta),
-                               .slot_floats = feature_tiles * kSumVectors * 32 * 4};
+                               .slot_floats = std::int64_t{feature_tiles} * kSumVectors * 32 * 4};
   return arrive_and_sum<128>(partial, lane, totals.all());
 }
 
@@ -75,10 +75,9 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   constexpr int kWindowRows = Operand::kWindowRows;
   const unsigned lane = threadIdx.x;
   const int member = threadIdx.z;
-  const std::int64_t feature_tile =
-      static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y;
-  const std::int64_t feature_tiles = static_cast<std::int64_t>(gridDim.y) * blockDim.y;
-  const std::int64_t feature = feature_tile * S::kFeatures;
+  const auto feature_tile = static_cast<int>(blockIdx.y * blockDim.y + threadIdx.y);
+  const auto feature_tiles = static_cast<int>(gridDim.y * blockDim.y);
+  const int feature = feature_tile * S::kFeatures;
 
   const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
   const bool is_shared = (span.tiles & TileSpan::kShared) != 0;
@@ -87,6 +86,14 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   Operand operand(a, span, tiles, lane);
   // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
   std::int32_t window = span.first_window;
+  // The row of C of place `lane` of a window, -1 for none. Known when the window begins, so that
+  // its store does not wait for it.
+  const auto row_of_place = [&]() -> std::int32_t {
+    const unsigned place = static_cast<unsigned>(window) * kWindowRows + lane;
+    if (lane >= kWindowRows || place >= static_cast<unsigned>(in.places)) return -1;
+    return in.row_ids == nullptr ? static_cast<std::int32_t>(place) : in.row_ids[place];
+  };
+  std::int32_t row_of_c = row_of_place();
   const std::int32_t end = in.window_ptr[min(window + lane + 1, in.windows)] - span.first_tile;
   const unsigned ends =
       __reduce_or_sync(kFullWarp, !is_shared && end > 0 && end <= tiles ? 1U << (end - 1) : 0U);
@@ -117,20 +124,20 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   }
 
   Accumulators<typename S::Input, kWindowRows, kRowBytes> sums(lane);
+  const auto columns = static_cast<int>(min(in.n - feature, std::int64_t{S::kFeatures}));
   const auto store = [&] {
-    C* row[kWindowRows / 8][2];  // of C, of this lane's places; null past the last
-#pragma unroll
-    for (int r = 0; r < kWindowRows / 8; ++r)
-#pragma unroll
-      for (int odd = 0; odd < 2; ++odd) {
-        std::int64_t place = std::int64_t{window} * kWindowRows + r * 8 + lane % 4 * 2 + odd;
-        const bool inside = place < in.places;
-        if (inside && in.row_ids != nullptr) place = in.row_ids[place];
-        row[r][odd] =
-            inside && place >= 0 ? static_cast<C*>(in.c) + place * in.ldc + feature : nullptr;
-      }
-    sums.for_each_vector([&](int r, int odd, int offset, float4 x) {
-      if (row[r][odd] != nullptr && feature + offset < in.n) store_four(row[r][odd] + offset, x);
+    struct Row {
+      C* c;
+      bool exists;
+    };
+    const auto row_of = [&](int r, int odd) -> Row {
+      const std::int32_t row = __shfl_sync(kFullWarp, row_of_c, r * 8 + lane % 4 * 2 + odd);
+      const auto ldc = static_cast<std::uint32_t>(in.ldc);
+      return {static_cast<C*>(in.c) + std::uint64_t{static_cast<std::uint32_t>(row)} * ldc + feature,
+              row >= 0};
+    };
+    sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
+      if (row.exists && offset < columns) store_four(row.c + offset, x);
     });
   };
 
@@ -164,12 +171,14 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       store();
       sums.clear();
       ++window;
+      row_of_c = row_of_place();
     }
   }
   ptx::griddepcontrol_launch_dependents();
   if (!is_shared) return;
 
   // One window for the whole team: the first member adds the others' sums to its own.
+  const TileSplit split = span.split < 0 ? TileSplit{} : in.splits[span.split];
   ptx::cp_async_wait_group<0>();
   __syncthreads();
   if (member > 0)
@@ -190,7 +199,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     });
   }
   if (span.split < 0 ||
-      add_parts<S::kSumVectors>(in, span.split, feature_tile, feature_tiles, lane, sums))
+      add_parts<S::kSumVectors>(in, span.split, split, feature_tile, feature_tiles, lane, sums))
     store();
 }
 

@@ -13,8 +13,9 @@ struct LongWindow {
 void cut_long_window(const LongWindow& window, std::int32_t first_tile, const TileCut& cut,
                      TileWork& out) {
   const std::int64_t tiles = window.tiles;
-  const std::int64_t cta_tiles = std::int64_t{cut.team} * cut.part_tiles;
-  const std::int64_t ctas = (tiles + cta_tiles - 1) / cta_tiles;
+  const bool is_split = tiles > std::int64_t{cut.team} * cut.part_tiles;
+  const std::int64_t cta_tiles = std::int64_t{cut.team} * cut.split_tiles;
+  const std::int64_t ctas = is_split ? (tiles + cta_tiles - 1) / cta_tiles : 1;
   const std::int32_t split = ctas == 1 ? -1 : static_cast<std::int32_t>(out.splits.size());
   if (ctas > 1)
     out.splits.push_back(

@@ -6,7 +6,8 @@
 //   windows of at most whole_tiles      stay whole: a span holds one or, up to about span_tiles,
 //                                       several of them;
 //   longer ones                         are cut evenly over the CTA's team (shared);
-//   longer than team * part_tiles       over several CTAs as well (split).
+//   longer than team * part_tiles       over several CTAs as well (split), about split_tiles for
+//                                       each of their warps.
 //
 // Shared and split windows come first, longest first, so that they do not finish last.
 
@@ -31,6 +32,7 @@ struct TileCut {
   int span_tiles = 8;
   int whole_tiles = 12;
   int part_tiles = 32;
+  int split_tiles = 32;  // at most part_tiles
   bool operator==(const TileCut&) const = default;
 };
 

@@ -44,9 +44,12 @@ WindowCut cut_of_window(double tiles, double windows, std::size_t height, double
   constexpr double kTeam = 4;  // warps of a CTA
   const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
   const double team = std::max(1.0, std::floor(kTeam / side_by_side));
-  const int part = window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
-  const double parts = std::ceil(tiles / windows / (team * part));
-  return {parts, tiles / windows / (team * parts)};
+  const window::PartTiles of_warp =
+      window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
+  const double of_window = tiles / windows;
+  const bool is_split = of_window > team * of_warp.part;
+  const double parts = is_split ? std::ceil(of_window / (team * of_warp.split)) : 1;
+  return {parts, of_window / (team * parts)};
 }
 
 // Rows that are in windows: async_wcsr leaves out empty ones where they are many. One at least,

@@ -27,7 +27,7 @@ const std::vector<std::vector<int>> kWindowLists = {
 };
 
 std::vector<TileCut> cuts(int team) {
-  return {{team, 1, 1, 1}, {team, 4, 6, 32}, {team, 8, 32, 8}, {team, 32, 32, 32}};
+  return {{team, 1, 1, 1, 1}, {team, 4, 6, 32, 5}, {team, 8, 32, 8, 4}, {team, 32, 32, 32, 32}};
 }
 
 TEST(TileWork, EveryTileIsInExactlyOneSpan) {
@@ -83,6 +83,15 @@ TEST(TileWork, AWindowBeyondOneCtaIsSplit) {
   EXPECT_EQ(work.splits, (std::vector<TileSplit>{{0, 3}, {3, 2}}));
   for (int cta = 0; cta < 7; ++cta)
     EXPECT_EQ(work.spans[8 * cta].split, cta < 3 ? 0 : cta < 5 ? 1 : -1);
+}
+
+TEST(TileWork, ASplitWindowHasShorterParts) {
+  const TileWork work = cut_windows(pointers({64, 65}), {8, 4, 6, 8, 4});
+  // 65 tiles are three CTAs of eight spans of about four, 64 stay in one CTA.
+  EXPECT_EQ(work.splits, (std::vector<TileSplit>{{0, 3}}));
+  for (int span = 0; span < 24; ++span)
+    EXPECT_LE(work.spans[span].tiles & ~TileSpan::kShared, 4) << span;
+  EXPECT_EQ(work.spans.size(), 32U);
 }
 
 TEST(TileWork, TileNumbersReachTheirLastValue) {
