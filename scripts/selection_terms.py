@@ -54,7 +54,7 @@ def best_windows(f, case, row_bytes):
         tiles = per_sm(stored * feature_tiles, case.device)
         wanted = 2 * stored * feature_tiles / (case.device["sms"] * warps)
         part = int(min(max(wanted, 8), 32))
-        split = 4 if wanted <= 8 else part
+        split = 4 if team > 1 and wanted <= 8 else part
         parts = math.ceil(stored / count / (team * split)) if stored / count > team * part else 1
         windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, parts, stored / count / (team * parts)))
     return min(windows)

@@ -255,7 +255,7 @@ inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t
   const int whole = std::max(cut.span_tiles, 4);
   cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
   const PartTiles of_warp =
-      part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles),
+      part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles), team,
                  static_cast<double>(sm_count * warps_per_sm));
   cut.part_tiles = of_warp.part;
   cut.split_tiles = of_warp.split;

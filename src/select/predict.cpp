@@ -45,7 +45,7 @@ WindowCut cut_of_window(double tiles, double windows, std::size_t height, double
   const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
   const double team = std::max(1.0, std::floor(kTeam / side_by_side));
   const window::PartTiles of_warp =
-      window::part_tiles(tiles, feature_tiles, device.sm_count * kWarpsOfSm[height]);
+      window::part_tiles(tiles, feature_tiles, team, device.sm_count * kWarpsOfSm[height]);
   const double of_window = tiles / windows;
   const bool is_split = of_window > team * of_warp.part;
   const double parts = is_split ? std::ceil(of_window / (team * of_warp.split)) : 1;

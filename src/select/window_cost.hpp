@@ -63,17 +63,17 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
 
 // The most tiles that a warp walks of a window that is cut: twice its share of all tiles, where the
 // device holds `warps` of them, so that few tiles are spread over all SMs. Where they are few the
-// longest window decides: if it has to be split over CTAs, whose sums take as long to add as some
-// five tiles, then into shorter parts (docs/log/irregular-windows.md).
+// longest window decides: if it has to be split over CTAs of several warps, whose sums take as long
+// to add as some five tiles, then into shorter parts (docs/log/irregular-windows.md).
 constexpr int kLeastPart = 8, kShortPart = 4, kMostPart = 32;
 struct PartTiles {
   int part = kMostPart;   // a CTA has the window for itself
   int split = kMostPart;  // several CTAs share it
 };
-inline PartTiles part_tiles(double tiles, double feature_tiles, double warps) {
+inline PartTiles part_tiles(double tiles, double feature_tiles, double team, double warps) {
   const double wanted = 2 * tiles * feature_tiles / warps;
   const auto part = static_cast<int>(std::clamp<double>(wanted, kLeastPart, kMostPart));
-  return {part, wanted <= kLeastPart ? kShortPart : part};
+  return {part, team > 1 && wanted <= kLeastPart ? kShortPart : part};
 }
 
 // Whether to search for an order that brings rows with the same columns together. It is worth it
