@@ -34,6 +34,7 @@ ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},
     "rsh": WINDOWS,
+    "csr_row_split": ROWS | {"uneven_rows", "mean_row"},
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},

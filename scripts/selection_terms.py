@@ -4,8 +4,8 @@ import itertools
 import math
 
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
-         "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "dense_flops", "dense_a", "dense_spill",
-         "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups",
+         "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "uneven_rows", "mean_row",
+         "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions", "bitmap_spill", "slots", "slot_groups",
          "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
@@ -148,6 +148,8 @@ def terms_of(case):
         "filled_rows": per_sm(filled_rows(f) * pieces, device),
         "longest_row": min(f["max_row"], 4000.0) / 1000,
         "variation": min(f["cv_row"], 3.0),
+        "uneven_rows": gathered / device["gather"] * min(f["cv_row"], 2.0),
+        "mean_row": min(f["mean_row"], 256.0) / 100,
         "dense_flops": 2 * entries * n / device["flops"],
         "dense_a": dense_a,
         "dense_spill": dense_a * spilled(entries * value_bytes + b_bytes + c_bytes, device),

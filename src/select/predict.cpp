@@ -215,6 +215,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.filled_rows = per_sm(filled_rows(f) * pieces, device);
   t.longest_row = std::min(f.max_row, 4000.0) / 1000;
   t.variation = std::min(f.cv_row, 3.0);
+  t.uneven_rows = t.gather_rows * std::min(f.cv_row, 2.0);
+  t.mean_row = std::min(f.mean_row, 256.0) / 100;
   t.dense_flops = 2 * entries * columns / device.dense_flops_per_us;
   t.dense_a = dense_bytes / memory;
   t.dense_spill = spill(dense_bytes);

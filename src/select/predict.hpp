@@ -38,6 +38,8 @@ struct Terms {
   double filled_rows = 0;      // the same without empty rows, where async_wcsr leaves them out
   double longest_row = 0;      // thousands of nonzeros in the longest row, 4 at most
   double variation = 0;        // of the row lengths, 3 at most
+  double uneven_rows = 0;      // gather_rows times the variation, of which 2 counts at most
+  double mean_row = 0;         // hundreds of nonzeros of a row, 2.56 at most
   double dense_flops = 0;      // the product with A's zeros
   double dense_a = 0;          // A with its zeros, from memory
   double dense_spill = 0;      // the part of it that the L2 cache cannot hold
