@@ -214,12 +214,11 @@ struct Windows {
       const auto timed = stages.scope("build");
       host = Wcsr::build(*a.a, {kWindowRows, kTileColumns, storage_type(a.precision)});
       // A span is one window or a part of one: windows are not gathered into spans.
-      work = cut_windows(host.window_ptr,
-                         {.team = 1,
-                          .span_tiles = 1,
-                          .whole_tiles = part,
-                          .part_tiles = part,
-                          .split_tiles = part});
+      work = cut_windows(host.window_ptr, {.team = 1,
+                                           .span_tiles = 1,
+                                           .whole_tiles = part,
+                                           .part_tiles = part,
+                                           .split_tiles = part});
     }
     stacked_tiles = host.tiles();
     const std::int64_t stacked_rows = stacked_tiles * kWindowRows;

@@ -71,8 +71,7 @@ class Accumulators {
           const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
           const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
           if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
-          else
-            store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
+          else store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
         }
       }
   }

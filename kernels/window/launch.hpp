@@ -114,8 +114,8 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
                                                                out.warps * 32, out.shared_bytes));
   ctas_per_sm = std::max(ctas_per_sm, 1);
   out.resident_ctas = std::int64_t{ctas_per_sm} * device.sm_count;
-  out.cut = choose_cut(a.tiles, a.windows, feature_tiles, team, device.sm_count,
-                       ctas_per_sm * out.warps);
+  out.cut =
+      choose_cut(a.tiles, a.windows, feature_tiles, team, device.sm_count, ctas_per_sm * out.warps);
   out.cut.span_tiles = kSpan(options).value_or(out.cut.span_tiles);
   out.cut.whole_tiles = kWhole(options).value_or(out.cut.whole_tiles);
   out.cut.part_tiles = kPart(options).value_or(out.cut.part_tiles);

@@ -45,17 +45,17 @@ namespace spmmbench::window {
 // last, which then holds the window's sums.
 template <int kSumVectors, class Totals>
 __device__ bool add_parts(const Arguments& in, int split_index, const TileSplit& split,
-                          int feature_tile, int feature_tiles, unsigned lane,
-                          Totals& totals) {
+                          int feature_tile, int feature_tiles, unsigned lane, Totals& totals) {
   const auto slot = [&](std::int64_t index) {
     return in.sums + ((index * feature_tiles + feature_tile) * kSumVectors * 32 + lane) * 4;
   };
-  const PartialSums partial = {.own = slot(in.ordered ? blockIdx.x : split_index),
-                               .arrivals = in.arrivals + std::int64_t{split_index} * feature_tiles + feature_tile,
-                               .parts = split.ctas,
-                               .ordered = in.ordered,
-                               .first = slot(split.first_cta),
-                               .slot_floats = std::int64_t{feature_tiles} * kSumVectors * 32 * 4};
+  const PartialSums partial = {
+      .own = slot(in.ordered ? blockIdx.x : split_index),
+      .arrivals = in.arrivals + std::int64_t{split_index} * feature_tiles + feature_tile,
+      .parts = split.ctas,
+      .ordered = in.ordered,
+      .first = slot(split.first_cta),
+      .slot_floats = std::int64_t{feature_tiles} * kSumVectors * 32 * 4};
   return arrive_and_sum<128>(partial, lane, totals.all());
 }
 
@@ -132,9 +132,10 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     };
     const auto row_of = [&](int r, int odd) -> Row {
       const std::int32_t row = __shfl_sync(kFullWarp, row_of_c, r * 8 + lane % 4 * 2 + odd);
-      const auto ldc = static_cast<std::uint32_t>(in.ldc);
-      return {static_cast<C*>(in.c) + std::uint64_t{static_cast<std::uint32_t>(row)} * ldc + feature,
-              row >= 0};
+      // Both factors fit 32 bits, which takes fewer registers: lines are shorter than 4 GiB.
+      const std::uint64_t first =
+          std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
+      return {static_cast<C*>(in.c) + first + feature, row >= 0};
     };
     sums.for_each_vector(row_of, [&](const Row& row, int offset, const float4& x) {
       if (row.exists && offset < columns) store_four(row.c + offset, x);

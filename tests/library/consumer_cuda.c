@@ -60,6 +60,12 @@ static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepare
   cuda(cudaMemset(c.data, 0xFF, sizeof *host_c * ROWS * ld));
   cuda(cudaDeviceSynchronize());
   if (kernel->inspect_b != NULL) kernel->inspect_b(plan, &b, NULL);
+  b.ld = (int64_t)1 << 31; /* 4 GiB from line to line */
+  if (kernel->launch(plan, &b, &c, stream) != SPMMBENCH_INVALID) {
+    printf("  n=%d: lines of 4 GiB are not refused\n", n);
+    wrong = 1;
+  }
+  b.ld = ld;
   if (kernel->launch(plan, &b, &c, stream) != SPMMBENCH_OK) {
     printf("  n=%d: %s\n", n, library->last_error());
     wrong = 1;
