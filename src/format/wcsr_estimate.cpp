@@ -20,6 +20,7 @@ constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
 // group are at most so many times the fewest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
+constexpr std::int64_t kManyEntries = 1 << 10;  // of a group
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
 constexpr std::int64_t kMostCounted = 256;      // of these
@@ -240,12 +241,13 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
     fewest = std::min(fewest, if_whole);
     most = std::max(most, if_whole);
   }
-  const double spread = fewest < matrix.cols
-                            ? std::numeric_limits<double>::infinity()
-                            : static_cast<double>(most) / static_cast<double>(fewest);
-  const std::int64_t least = spread <= kAlikeSpread  ? kLeastAlike
-                             : spread <= kFullSpread ? kLeastFull
-                                                     : kLeastSamples;
+  const bool full = fewest >= matrix.cols, many = fewest >= kManyEntries;
+  const double spread =
+      static_cast<double>(most) / static_cast<double>(std::max<std::int64_t>(fewest, 1));
+  const std::int64_t least = full && spread <= kAlikeSpread   ? kLeastAlike
+                             : full && spread <= kFullSpread  ? kLeastFull
+                             : many && spread <= kAlikeSpread ? kLeastFull
+                                                              : kLeastSamples;
   std::int64_t every = 1;
   while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
   Scratch scratch;
