@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-// Fewer samples do where every group has more nonzeros than there are columns, and the most of a
-// group are at most so many times the fewest.
+// Fewer samples do where every group has more nonzeros than there are columns, or kManyEntries, and
+// the most of a group are at most so many times the fewest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
 constexpr std::int64_t kManyEntries = 1 << 10;  // of a group
