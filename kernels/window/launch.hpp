@@ -89,6 +89,7 @@ struct LaunchShape {
   }
 };
 
+// Of a matrix in windows.
 struct TileCounts {
   std::int64_t tiles = 0, windows = 0;
   std::int32_t longest = 0;  // tiles of a window
@@ -130,13 +131,13 @@ template <class... Parameters>
 LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& variant,
                           std::int64_t n, const TileCounts& a, int cta_row,
                           const DeviceInfo& device) {
-  constexpr int kOfSmallCta = 2;
+  constexpr int kWarpsOfSmallCta = 2;
   const auto launch = [&](int warps) {
     return launch_of(warps, options, variant, n, a, cta_row, device);
   };
   if (const auto given = kWarps(options)) return launch(*given);
   const LaunchShape large = launch(kMaxWarps);
-  return a.longest <= large.cut.whole_tiles ? launch(kOfSmallCta) : large;
+  return a.longest <= large.cut.whole_tiles ? launch(kWarpsOfSmallCta) : large;
 }
 
 // Whether CTAs let the next kernel of the stream in when they start instead of when they end.

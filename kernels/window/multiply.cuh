@@ -132,7 +132,7 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     };
     const auto row_of = [&](int r, int odd) -> Row {
       const std::int32_t row = __shfl_sync(kFullWarp, row_of_c, r * 8 + lane % 4 * 2 + odd);
-      // Both factors fit 32 bits, which takes fewer registers: lines are shorter than 4 GiB.
+      // Both factors fit 32 bits, which takes fewer registers: rows are less than 4 GiB apart.
       const std::uint64_t first =
           std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
       return {static_cast<C*>(in.c) + first + feature, row >= 0};

@@ -62,13 +62,13 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
 }
 
 // The most tiles that a warp walks of a window that is cut: twice its share of all tiles, where the
-// device holds `warps` of them, so that few tiles are spread over all SMs. Where they are few the
-// longest window decides: if it has to be split over CTAs of several warps, whose sums take as long
-// to add as some five tiles, then into shorter parts (docs/log/irregular-windows.md).
+// device holds `warps` of them, so that few tiles are spread over all SMs. Where tiles are few, the
+// longest window decides how long the launch takes. So a window that several CTAs share has shorter
+// parts then. CTAs of one warp gain nothing by them (docs/log/irregular-windows.md).
 constexpr int kLeastPart = 8, kShortPart = 4, kMostPart = 32;
 struct PartTiles {
-  int part = kMostPart;   // a CTA has the window for itself
-  int split = kMostPart;  // several CTAs share it
+  int part = kMostPart;   // of a window that one CTA has for itself
+  int split = kMostPart;  // of one that several CTAs share
 };
 inline PartTiles part_tiles(double tiles, double feature_tiles, double team, double warps) {
   const double wanted = 2 * tiles * feature_tiles / warps;
