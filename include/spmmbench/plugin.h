@@ -124,8 +124,8 @@ typedef struct spmmbench_csr {
 /* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
  * `data` is a multiple of the kernel's data_alignment and, where there is more than one line,
  * ld * (bytes of an element) of its pitch_alignment. libspmmbench.so takes row-major lines on a GPU
- * that are less than 4 GiB apart. Where ld exceeds the line, the gap behind every line, the last one
- * included, may be read in B and overwritten in C. */
+ * that are less than 4 GiB apart. Where ld exceeds the line, the gap behind every line, the last
+ * one included, may be read in B and overwritten in C. */
 typedef struct spmmbench_dense {
   size_t size;
   void* data;         /* in the memory of the kernel's device; B is only read */
