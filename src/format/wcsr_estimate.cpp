@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -111,7 +112,8 @@ Parts parts_of(const CsrMatrix& matrix, const Group& group, std::int64_t sample)
 // Memory that all groups use in turn.
 struct Scratch {
   WindowsOfColumns windows;
-  std::vector<std::int32_t> columns;  // of one window, those that are counted
+  // Those of one window that are counted, at most all of a group. Not initialized, since few are.
+  std::unique_ptr<std::int32_t[]> columns;
 };
 
 bool is_empty(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
@@ -136,8 +138,7 @@ WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, cons
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
   std::int64_t nnz = 0;
   scratch.windows.reset(group.nnz / parts / step);
-  if (std::ssize(scratch.columns) < group.nnz) scratch.columns.resize(group.nnz);
-  std::int32_t* const counted = scratch.columns.data();
+  std::int32_t* const counted = scratch.columns.get();
   for (int window = 0; group.first + window * kWcsrHeights[0] < group.last; ++window) {
     const std::int64_t first = group.first + window * kWcsrHeights[0];
     const std::int64_t last = std::min(first + kWcsrHeights[0], group.last);
@@ -234,9 +235,11 @@ void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group
 WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
                       const std::vector<Group>& drawn) {
   WcsrEstimate mean;
-  std::int64_t entries = 0, fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
+  std::int64_t entries = 0, largest = 0;
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
   for (const Group& group : drawn) {
     entries += group.nnz;
+    largest = std::max(largest, group.nnz);
     const std::int64_t if_whole = group.nnz * kGroupRows / (group.last - group.first);
     fewest = std::min(fewest, if_whole);
     most = std::max(most, if_whole);
@@ -251,6 +254,7 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   std::int64_t every = 1;
   while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
   Scratch scratch;
+  scratch.columns = std::make_unique_for_overwrite<std::int32_t[]>(largest);
   WcsrEstimate sampled;
   std::int64_t measured = -1;
   double samples = 0;

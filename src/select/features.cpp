@@ -68,21 +68,19 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
 // Reads no more rows once it knows that the matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
-  std::int64_t most = 0;
   for (const std::int64_t row : sampled)
     __builtin_prefetch(matrix.col_idx.data() + matrix.row_ptr[row]);
+  int most = 1;
   for (const std::int64_t row : sampled) {
     if (most > kMostOfTwoFour) break;
-    const std::int64_t begin = matrix.row_ptr[row];
-    const std::int64_t end = std::min(matrix.row_ptr[row + 1], begin + kMostEntries);
-    std::int64_t count = 0;
-    for (std::int64_t e = begin; e < end; ++e) {
-      const bool same = e > begin && matrix.col_idx[e] / 4 == matrix.col_idx[e - 1] / 4;
-      count = same ? count + 1 : 1;
-      most = std::max(most, count);
-    }
+    const std::int32_t* const columns = matrix.col_idx.data() + matrix.row_ptr[row];
+    const std::int64_t entries = std::min(matrix.row_length(row), kMostEntries);
+    // Columns rise, so `more` + 1 nonzeros are in one four where the first and the last are.
+    for (int more = most; more < 4; ++more)
+      for (std::int64_t e = 0; e + more < entries; ++e)
+        most = std::max(most, columns[e] / 4 == columns[e + more] / 4 ? more + 1 : 0);
   }
-  return static_cast<double>(most);
+  return most;
 }
 
 // The nonzeros of the longest row. Reads one row pointer in 64, and all of them only where 64 rows
