@@ -11,16 +11,9 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kMostElements = 1 << 24;  // larger shapes take seconds each
+using testing::drawn;
 
-// `percent` of the positions, drawn at random.
-CsrMatrix drawn(int rows, int cols, unsigned percent) {
-  std::vector<std::vector<std::int32_t>> lists(rows);
-  for (int row = 0; row < rows; ++row)
-    for (int col = 0; col < cols; ++col)
-      if (hash_position(3, row, col) % 100 < percent) lists[row].push_back(col);
-  return testing::rounded(testing::from_rows(cols, lists), Precision::fp16);
-}
+constexpr std::int64_t kMostElements = 1 << 24;  // larger shapes take seconds each
 
 TEST(SlotStreams, UnpackGivesBackTheMatrix) {
   auto matrices = testing::adversarial_matrices();

@@ -56,6 +56,15 @@ inline CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
   return matrix;
 }
 
+// `percent` of the positions, drawn at random, with values that fp16 has.
+inline CsrMatrix drawn(int rows, int cols, unsigned percent) {
+  std::vector<std::vector<std::int32_t>> lists(rows);
+  for (int row = 0; row < rows; ++row)
+    for (int col = 0; col < cols; ++col)
+      if (hash_position(3, row, col) % 100 < percent) lists[row].push_back(col);
+  return rounded(from_rows(cols, lists), Precision::fp16);
+}
+
 // Shapes that break formats and orderings: named so that a failure says which.
 inline std::vector<std::pair<std::string, CsrMatrix>> adversarial_matrices() {
   std::vector<std::pair<std::string, CsrMatrix>> out;

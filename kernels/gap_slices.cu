@@ -1,0 +1,198 @@
+// gap_slices: weights with scattered zeros times a vector (N = 1), as in decoding token by token.
+// The cost is that of the bytes of A, which are fewer than a bit for every position would make: a
+// nonzero takes 2.5 or 3. Every lane of a warp walks the nonzeros of a row, and the gap to the next
+// one, of 4 or 8 bits, is all that is stored of its column. B lies in shared memory.
+//
+// docs/kernels/gap_slices.md has the pictures and what was measured.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "common/dependent_launch.hpp"
+#include "common/shared_limit.hpp"
+#include "gap_slices/device.cuh"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Slices = GapSlices;
+
+const auto kRowLanes = auto_choice_option<int>("row_lanes", {"1", "2", "4", "8", "16", "32"},
+                                               "lanes of a warp that share a row");
+const auto kGapBits = auto_choice_option<int>("gap_bits", {"4", "8"}, "of the gap to a nonzero");
+
+// Of one block at most: the sums of kMostBlockRows rows, and of 32 more for each warp.
+constexpr std::size_t kMostSumBytes =
+    (Slices::kMostBlockRows + Slices::kLanes * gap_slices::kWarps) * sizeof(float);
+constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
+constexpr std::int64_t kWidestGap = 255;
+
+class GapSlicesPlan final : public Plan {
+ public:
+  struct Matrix {  // A on the device
+    Matrix(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
+        : type(storage_type(a.precision)), overlap(device.info().compute_capability >= 90) {
+      Slices host;
+      {
+        const auto timed = stages.scope("build");
+        shape = Slices::choose(*a.a, device.info().sm_count);
+        shape.row_lanes = kRowLanes(options).value_or(shape.row_lanes);
+        shape.gap_bits = kGapBits(options).value_or(shape.gap_bits);
+        host = Slices::build(*a.a, type, shape, device.info().sm_count, gap_slices::kWarps);
+        if (!a.row_ids.empty())
+          for (std::int32_t& row : host.slice_rows)
+            if (row >= 0) row = a.row_ids[row];
+      }
+      const auto timed = stages.scope("upload");
+      stats = host.stats();
+      blocks = static_cast<unsigned>(host.block_ptr.size() - 1);
+      std::int32_t most_slices = 0;
+      for (unsigned block = 0; block < blocks; ++block)
+        most_slices = std::max(most_slices, host.block_ptr[block + 1] - host.block_ptr[block]);
+      shared_bytes = gap_slices::shared_bytes(a.k(), most_slices, shape.rows());
+      words = device.upload(host.words);
+      slice_ptr = device.upload(host.slice_ptr);
+      block_ptr = device.upload(host.block_ptr);
+      slice_warps = device.upload(host.slice_warps);
+      ranges = device.upload(host.ranges);
+      starts = device.upload(host.starts);
+      row_ids = device.upload(host.slice_rows);
+      device.synchronize();
+      arguments = {.words = words.as<std::uint32_t>(),
+                   .slice_ptr = slice_ptr.as<std::int32_t>(),
+                   .block_ptr = block_ptr.as<std::int32_t>(),
+                   .slice_warps = slice_warps.as<Slices::Warps>(),
+                   .ranges = ranges.as<Slices::Range>(),
+                   .starts = starts.as<std::int32_t>(),
+                   .row_ids = row_ids.as<std::int32_t>(),
+                   .cols = static_cast<int>(a.k()),
+                   .part_cols = static_cast<int>(host.part_cols),
+                   .row_lanes = shape.row_lanes};
+    }
+
+    ElementType type;
+    bool overlap;
+    Slices::Shape shape;
+    FormatStats stats;
+    unsigned blocks = 0;
+    std::size_t shared_bytes = 0;
+    Buffer words, slice_ptr, block_ptr, slice_warps, ranges, starts, row_ids;
+    gap_slices::Arguments arguments{};
+  };
+
+  GapSlicesPlan(const Matrix& a, ElementType c_type) : a_(a) {
+    visit_multiply(c_type, [&](auto multiply, auto*, auto*) {
+      allow_shared_bytes(multiply, static_cast<int>(a.shared_bytes));
+    });
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    if (a_.blocks == 0) return;
+    // A matrix of one column is a vector in both layouts.
+    const auto stride = [](const DenseView& view) {
+      return view.layout == Layout::row_major ? view.ld : 1;
+    };
+    visit_multiply(c.type, [&]<class T, class TC>(auto multiply, T*, TC*) {
+      launch_dependent(multiply, dim3(a_.blocks), dim3(gap_slices::kThreads), a_.shared_bytes,
+                       stream, a_.overlap, a_.arguments,
+                       gap_slices::Vector<const T>{static_cast<const T*>(b.data), stride(b)},
+                       gap_slices::Vector<TC>{static_cast<TC*>(c.data), stride(c)});
+    });
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.format = a_.stats;
+    for (const Buffer* buffer :
+         std::initializer_list<const Buffer*>{&a_.words, &a_.slice_ptr, &a_.block_ptr,
+                                              &a_.slice_warps, &a_.ranges, &a_.starts, &a_.row_ids})
+      report.device_bytes += buffer->bytes();
+    report.issued_flops = 2.0 * static_cast<double>(a_.stats.stored);
+    report.params["row_lanes"] = fmt::format("{}", a_.shape.row_lanes);
+    report.params["gap_bits"] = fmt::format("{}", a_.shape.gap_bits);
+    return report;
+  }
+
+ private:
+  // Calls `function` with the kernel for these types and gaps, and null pointers of its types.
+  template <class Function>
+  void visit_multiply(ElementType c_type, Function&& function) {
+    visit_element_type(c_type, [&]<class TC>(TC* c_tag) {
+      const auto with = [&]<class T>(T* tag) {
+        if (a_.shape.gap_bits == 4) function(gap_slices::multiply<T, TC, 4>, tag, c_tag);
+        else function(gap_slices::multiply<T, TC, 8>, tag, c_tag);
+      };
+      if (a_.type == ElementType::f16) with(static_cast<__half*>(nullptr));
+      else with(static_cast<__nv_bfloat16*>(nullptr));
+    });
+  }
+
+  const Matrix& a_;
+};
+
+class GapSlicesPrepared final : public Prepared {
+ public:
+  GapSlicesPrepared(const SparseOperand& a, const Options& options, Device& device,
+                    StageTimer& stages)
+      : a_(a, options, device, stages) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
+    return std::make_unique<GapSlicesPlan>(a_, shape.c_type);
+  }
+
+ private:
+  GapSlicesPlan::Matrix a_;
+};
+
+class GapSlicesKernel final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (problem.n != 1) return Support::no("N = 1 only");
+    const std::size_t shared = gap_slices::vector_bytes(problem.k()) + kMostSumBytes;
+    if (shared > device.shared_per_block)
+      return Support::no(
+          fmt::format("a vector of {} elements and the sums take {} of {} bytes of "
+                      "shared memory",
+                      problem.k(), shared, device.shared_per_block));
+    const std::int64_t positions = problem.m() * problem.k();
+    if (positions > kSmallPositions && positions > kWidestGap * problem.nnz())
+      return Support::no("more columns between nonzeros than a gap of 8 bits, on average");
+    // At worst one lane of a slice has all nonzeros of its rows, with zeros between them, and the
+    // others are filled up.
+    const std::int64_t entries =
+        Slices::kLanes * (problem.nnz() + Slices::kGroup * problem.m()) + positions;
+    return Support::yes(static_cast<std::size_t>(3 * entries + 16 * problem.m()));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<GapSlicesPrepared>(a, options, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "gap_slices",
+      .summary = "N = 1, scattered zeros: nonzeros stored by the gaps between them",
+      .source = "spmmbench",
+      .precisions = {Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},
+      .accumulation = Accumulation::fp32_fma,
+      .writes_row_ids = true,
+      .options = {kRowLanes, kGapBits},
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(GapSlicesKernel);
+
+}  // namespace
+}  // namespace spmmbench
