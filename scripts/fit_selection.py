@@ -38,6 +38,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
+    "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "longest_row", "variation"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_spill"},
@@ -110,6 +111,11 @@ def is_candidate(kernel, precision):
     return precision in VALUE_BYTES and kernel not in NO_CANDIDATES | NO_MORE and ("?" not in kernel or kernel in WITH_OPTIONS)
 
 
+def layout_of(n, layout):
+    """A matrix of one column is the same in both layouts."""
+    return "row" if n == 1 else layout
+
+
 def read_runs(path):
     """(matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; the device, if the file says it."""
     times, features, device = collections.defaultdict(dict), {}, None
@@ -118,14 +124,14 @@ def read_runs(path):
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
             if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
-                key = row["matrix"], int(row["n"]), row["precision"], row.get("layout", "row")
+                key = row["matrix"], int(row["n"]), row["precision"], layout_of(int(row["n"]), row.get("layout", "row"))
                 times[key][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
         return times, features, device
     document = json.loads(path.read_text())
     if "cases" in document:  # written by --write
         for c in document["cases"]:
-            times[c["matrix"], c["n"], c["precision"], c["layout"]] = {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items()
-                                                                          if k not in NO_MORE}  # fmt: skip
+            key = c["matrix"], c["n"], c["precision"], layout_of(c["n"], c["layout"])
+            times[key] |= {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items() if k not in NO_MORE}
         return times, document["matrices"], document["device"]
     for row in document["rows"]:
         if row["status"] != "ok" or row["reorder"] != "none" or row["c_type"] != "fp32":
@@ -135,7 +141,8 @@ def read_runs(path):
             features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_") and (k, v) != NOT_ASKED}
         elif is_candidate(row["kernel"], row["precision"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
-            times[matrix, row["n"], row["precision"], row["layout"]][row["kernel"]] = (row["hot"]["median_us"], prepare)
+            key = matrix, row["n"], row["precision"], layout_of(row["n"], row["layout"])
+            times[key][row["kernel"]] = (row["hot"]["median_us"], prepare)
     return times, features, device_of(document["context"])
 
 

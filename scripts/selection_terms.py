@@ -6,7 +6,8 @@ import math
 TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct", "gather_spill", "gather_window", "tiles",
          "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "uneven_rows", "mean_row",
          "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions",
-         "bitmap_spill", "slots", "slot_groups", "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies"]  # fmt: skip
+         "bitmap_spill", "slots", "slot_groups", "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies",
+         "gaps", "gap_spill"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 
@@ -102,6 +103,12 @@ def cluster_split(rows, cols, n, row_major, sms):
     return best
 
 
+def gap_bytes(f):
+    """Of values and gaps in gap_slices, where nonzeros lie at random."""
+    empty = 1 - f["nnz"] / max(1.0, f["rows"] * f["cols"])
+    return min(f["nnz"] * (2 + bits / 8) / max(1 - empty ** (2**bits - 1), 1e-9) for bits in (4, 8))
+
+
 def terms_of(case):
     """The terms of src/select/predict.cpp, in the order of TERMS."""
     f, device, n = case.features, case.device, case.n
@@ -167,6 +174,8 @@ def terms_of(case):
         "packed_spill": packed * spilled(packed + b_bytes + c_bytes, device) / memory,
         "cluster_us": cluster_us,
         "cluster_copies": cluster_copies / device["gather"],
+        "gaps": gap_bytes(f) / memory,
+        "gap_spill": gap_bytes(f) * spilled(gap_bytes(f) + b_bytes + c_bytes, device) / memory,
     }
     return [terms[name] for name in TERMS]
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/row_lengths.hpp"
 #include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -48,6 +49,17 @@ std::array<std::int64_t, 2> count_entries(const CsrMatrix& matrix) {
     }
   }
   return {matrix.nnz() + zeros_4, matrix.nnz() + zeros_8};
+}
+
+// Columns of a lane. Elements of B lie in 32 banks of shared memory, two in a word. Where rows are
+// regular (2:4 structured sparsity) all lanes move on alike, and so the lanes of a row begin evenly
+// spread over the banks.
+std::int64_t columns_of_lane(std::int64_t cols, int row_lanes) {
+  constexpr std::int64_t kBankColumns = 64;  // after which banks repeat
+  const std::int64_t even = (cols + row_lanes - 1) / row_lanes;
+  if (row_lanes == 1) return even;
+  const std::int64_t apart = kBankColumns / row_lanes;  // or an odd multiple of it
+  return (even + apart - 1) / (2 * apart) * 2 * apart + apart;
 }
 
 // Groups of the longest lane of every row.
@@ -163,14 +175,19 @@ GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
   if (matrix.nnz() == 0) return best;
   const auto rows = static_cast<double>(matrix.rows), nnz = static_cast<double>(matrix.nnz());
   const double share = nnz / (rows * static_cast<double>(matrix.cols));
+  const auto longest_row = static_cast<double>(row_lengths(matrix).longest);
   double least = std::numeric_limits<double>::infinity();
   for (int row_lanes = 1; row_lanes <= kLanes; row_lanes *= 2) {
+    // The most that a block has to do over the mean: whole slices, of which one may be long.
     const double slices = std::ceil(rows * row_lanes / kLanes);
-    const double uneven = std::ceil(slices / blocks) * blocks / slices;
+    const double uneven = std::max(std::ceil(slices / blocks) * blocks / slices,
+                                   kLanes * longest_row / row_lanes * blocks / nnz);
     // Rows are sorted, so lanes of one slice differ by chance only where a row has several.
     const double entries = nnz / (rows * row_lanes);
     const double longest = row_lanes == 1 ? 0 : kLongest * std::sqrt(entries * (1 - share));
-    const double cost = uneven * (entries + longest + kGroupEnd) / entries;
+    // The root, since blocks with more to do have the memory for themselves when others have ended
+    // (of powers tried the one that chooses best, docs/log/narrow.md).
+    const double cost = std::cbrt(uneven) * (entries + longest + kGroupEnd) / entries;
     if (cost < least) best.row_lanes = row_lanes, least = cost;
   }
   const auto [entries_4, entries_8] = count_entries(matrix);
@@ -187,7 +204,7 @@ GapSlices GapSlices::build(const CsrMatrix& matrix, ElementType type, const Shap
   out.type = type;
   out.shape = shape;
   out.warps = warps;
-  out.part_cols = (matrix.cols + shape.row_lanes - 1) / shape.row_lanes;
+  out.part_cols = columns_of_lane(matrix.cols, shape.row_lanes);
   cut_into_slices(out, groups_of_rows(matrix, out));
   deal_slices(out, blocks);
   cut_into_ranges(out);

@@ -2,7 +2,7 @@
 // Gap slices: the nonzeros of A for the product with a vector that lies in shared memory.
 //
 // A slice is a few rows, 32 / row_lanes of them. Each row has row_lanes lanes of a warp, and each
-// of these an even part of the columns:
+// of these a part of the columns:
 //
 //   row_lanes = 2     lane 0      lane 1       lane 2      lane 3     ...   16 rows, 32 lanes
 //                    [row 0, first half | second half][row 1, first half | second half] ...

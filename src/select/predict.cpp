@@ -122,6 +122,17 @@ double slots_of(const MatrixFeatures& f) {
   return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
 }
 
+// Of values and gaps in gap_slices (format/gap_slices.hpp), where nonzeros lie at random: before
+// one there is another zero stored wherever the widest gap goes by without a nonzero.
+double gap_bytes(const MatrixFeatures& f) {
+  const double empty = 1 - f.nnz / std::max(1.0, f.rows * f.cols);
+  const auto of_bits = [&](double bits) {
+    const double widest = std::exp2(bits) - 1;
+    return f.nnz * (2 + bits / 8) / std::max(1 - std::pow(empty, widest), 1e-9);
+  };
+  return std::min(of_bits(4), of_bits(8));
+}
+
 // Whether kernels that can search for a row order do so on this matrix.
 bool searches_order(const MatrixFeatures& f, std::int64_t n, Precision precision) {
   const auto value_bytes = static_cast<int>(bytes_of(storage_type(precision)));
@@ -243,6 +254,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   t.cluster_us = split.us;
   t.cluster_copies =
       dense_cluster::copied_bytes(m, k, n, layout_b, split) / device.gather_bytes_per_us;
+  t.gaps = gap_bytes(f) / memory;
+  t.gap_spill = spill(gap_bytes(f));
   return t;
 }
 

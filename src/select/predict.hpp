@@ -57,6 +57,8 @@ struct Terms {
   double packed_spill = 0;    // the part of these that the L2 cache cannot hold
   double cluster_us = 0;      // what dense_cluster expects of its division of the product
   double cluster_copies = 0;  // what all CTAs of it copy, from the L2 cache
+  double gaps = 0;            // nonzeros and the gaps between them (gap_slices), from memory
+  double gap_spill = 0;       // the part of these that the L2 cache cannot hold
 };
 
 // `layout`: of B and C.

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <numeric>
+#include <set>
+#include <utility>
+
 #include "matrices.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -105,6 +109,21 @@ TEST(GapSlices, NoLaneBeginsBehindTheLastColumn) {
   EXPECT_TRUE(format.unpack() == matrix);
 }
 
+TEST(GapSlices, LanesOfARowBeginInDifferentBanks) {
+  constexpr int kBanks = 32;
+  for (const int cols : {448, 3584, 4096, 18944})
+    for (int row_lanes = 2; row_lanes <= GapSlices::kLanes; row_lanes *= 2) {
+      const GapSlices format =
+          GapSlices::build(drawn(3, cols, 50), ElementType::f16, {row_lanes, 4}, 1, 1);
+      std::set<std::int64_t> banks;
+      for (int lane = 0; lane < row_lanes; ++lane)
+        banks.insert(lane * format.part_cols / 2 % kBanks);
+      EXPECT_EQ(std::ssize(banks), row_lanes) << cols;
+      EXPECT_GE(format.part_cols * row_lanes, cols);
+      EXPECT_LT(format.part_cols, cols / row_lanes + 1 + 128 / row_lanes);
+    }
+}
+
 TEST(GapSlices, IsNarrowerThanABitForEveryPositionAndAValueForEveryNonzero) {
   // 70 and 90 % zeros, 2.43 and 3.25 bytes a nonzero.
   for (const auto& [percent, bytes] : {std::pair{30U, 2.8}, {10U, 3.4}}) {
@@ -116,11 +135,20 @@ TEST(GapSlices, IsNarrowerThanABitForEveryPositionAndAValueForEveryNonzero) {
   }
 }
 
-// 592 slices of 32 rows for 132 blocks leave some with five and others with four.
-TEST(GapSlices, RowsAreSharedByLanesWhereSlicesWouldBeDealtUnevenly) {
+TEST(GapSlices, RowsAreSharedByLanesWhereBlocksWouldHaveLittleToDo) {
   const CsrMatrix tall = drawn(18944, 100, 30), flat = drawn(512, 4000, 30);
-  EXPECT_EQ(GapSlices::choose(tall, 592).row_lanes, 1);
+  EXPECT_EQ(GapSlices::choose(tall, 132).row_lanes, 1);
   EXPECT_GT(GapSlices::choose(flat, 132).row_lanes, 4);
+  // One row of 4,000 nonzeros among rows of 200 would keep one block busy.
+  const CsrMatrix even = drawn(4000, 4000, 5);
+  EXPECT_EQ(GapSlices::choose(even, 125).row_lanes, 1);
+  std::vector<std::vector<std::int32_t>> rows(4000);
+  for (int row = 0; row < 4000; ++row)
+    for (std::int64_t e = even.row_ptr[row]; e < even.row_ptr[row + 1]; ++e)
+      rows[row].push_back(even.col_idx[e]);
+  rows[7].resize(4000);
+  std::iota(rows[7].begin(), rows[7].end(), 0);
+  EXPECT_GT(GapSlices::choose(testing::from_rows(4000, rows), 125).row_lanes, 1);
 }
 
 TEST(GapSlices, TheThreadCountDoesNotChangeTheResult) {
