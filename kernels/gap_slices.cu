@@ -16,6 +16,7 @@
 
 #include "common/dependent_launch.hpp"
 #include "common/shared_limit.hpp"
+#include "core/row_lengths.hpp"
 #include "gap_slices/device.cuh"
 #include "spmmbench/registry.hpp"
 
@@ -32,7 +33,6 @@ const auto kGapBits = auto_choice_option<int>("gap_bits", {"4", "8"}, "of the ga
 constexpr std::size_t kMostSumBytes =
     (Slices::kMostBlockRows + Slices::kLanes * gap_slices::kWarps) * sizeof(float);
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
-constexpr std::int64_t kWidestGap = 255;
 
 class GapSlicesPlan final : public Plan {
  public:
@@ -164,13 +164,20 @@ class GapSlicesKernel final : public Kernel {
                       "shared memory",
                       problem.k(), shared, device.shared_per_block));
     const std::int64_t positions = problem.m() * problem.k();
-    if (positions > kSmallPositions && positions > kWidestGap * problem.nnz())
-      return Support::no("more columns between nonzeros than a gap of 8 bits, on average");
-    // At worst one lane of a slice has all nonzeros of its rows, with zeros between them, and the
-    // others are filled up.
-    const std::int64_t entries =
-        Slices::kLanes * (problem.nnz() + Slices::kGroup * problem.m()) + positions;
-    return Support::yes(static_cast<std::size_t>(3 * entries + 16 * problem.m()));
+    const std::int64_t widest = (1 << kGapBits(problem.options).value_or(8)) - 1;
+    if (positions > kSmallPositions && positions > widest * problem.nnz())
+      return Support::no("more columns between nonzeros than the widest gap, on average");
+    // At worst one lane of every row has all its nonzeros, with zeros on the way and at its end. A
+    // slice is as long as a row of the slice before has nonzeros, the first as the longest row.
+    const std::int64_t row_lanes =
+        kRowLanes(problem.options).value_or(Slices::choose_row_lanes(*problem.a, device.sm_count));
+    const std::int64_t of_rows = problem.nnz() + Slices::kGroup * problem.m() + positions / widest;
+    const std::int64_t of_longest = longest_row(*problem.a) + Slices::kGroup + problem.k() / widest;
+    const std::int64_t entries = row_lanes * of_rows + Slices::kLanes * of_longest;
+    const std::int64_t blocks = device.sm_count + problem.m() / Slices::kMostBlockRows + 1;
+    const std::int64_t of_warp = sizeof(Slices::Range) + Slices::kLanes * sizeof(std::int32_t);
+    return Support::yes(static_cast<std::size_t>(3 * entries + 16 * problem.m() +
+                                                 blocks * gap_slices::kWarps * of_warp));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -24,6 +24,13 @@ RowLengths row_lengths(const CsrMatrix& matrix) {
   return out;
 }
 
+std::int64_t longest_row(const CsrMatrix& matrix) {
+  std::int64_t longest = 0;
+  for (std::int64_t row = 0; row < matrix.rows; ++row)
+    longest = std::max(longest, matrix.row_length(row));
+  return longest;
+}
+
 double share_of_empty_rows(const CsrMatrix& matrix) {
   constexpr std::int64_t kPlaces = 128, kRows = 8;  // as many as share a cache line of row pointers
   const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);

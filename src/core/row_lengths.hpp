@@ -17,6 +17,9 @@ struct RowLengths {
 // Reads every row pointer.
 RowLengths row_lengths(const CsrMatrix& matrix);
 
+// The nonzeros of the longest row. Reads every row pointer.
+std::int64_t longest_row(const CsrMatrix& matrix);
+
 // From a sample of at most 1024 rows; the matrix has a row at least.
 double share_of_empty_rows(const CsrMatrix& matrix);
 

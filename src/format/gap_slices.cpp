@@ -168,31 +168,34 @@ void find_starts(GapSlices& format, std::int64_t range) {
 
 }  // namespace
 
-GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
+int GapSlices::choose_row_lanes(const CsrMatrix& matrix, int blocks) {
   constexpr double kLongest = 2.07;  // deviations by which the largest of 32 normal numbers exceeds
   constexpr double kGroupEnd = (kGroup - 1) / 2.0;  // zeros at the end of a lane, mean
-  Shape best;
+  int best = 1;
   if (matrix.nnz() == 0) return best;
   const auto rows = static_cast<double>(matrix.rows), nnz = static_cast<double>(matrix.nnz());
   const double share = nnz / (rows * static_cast<double>(matrix.cols));
-  const auto longest_row = static_cast<double>(row_lengths(matrix).longest);
+  const auto of_longest_row = static_cast<double>(longest_row(matrix));
   double least = std::numeric_limits<double>::infinity();
   for (int row_lanes = 1; row_lanes <= kLanes; row_lanes *= 2) {
     // The most that a block has to do over the mean: whole slices, of which one may be long.
     const double slices = std::ceil(rows * row_lanes / kLanes);
     const double uneven = std::max(std::ceil(slices / blocks) * blocks / slices,
-                                   kLanes * longest_row / row_lanes * blocks / nnz);
+                                   kLanes * of_longest_row / row_lanes * blocks / nnz);
     // Rows are sorted, so lanes of one slice differ by chance only where a row has several.
     const double entries = nnz / (rows * row_lanes);
     const double longest = row_lanes == 1 ? 0 : kLongest * std::sqrt(entries * (1 - share));
-    // The root, since blocks with more to do have the memory for themselves when others have ended
-    // (of powers tried the one that chooses best, docs/log/narrow.md).
+    // A root, since blocks with more to do have the memory for themselves when others have ended:
+    // of the powers tried the one that chose best (docs/log/bitmap-dense.md).
     const double cost = std::cbrt(uneven) * (entries + longest + kGroupEnd) / entries;
-    if (cost < least) best.row_lanes = row_lanes, least = cost;
+    if (cost < least) best = row_lanes, least = cost;
   }
-  const auto [entries_4, entries_8] = count_entries(matrix);
-  best.gap_bits = entries_4 * (16 + 4) <= entries_8 * (16 + 8) ? 4 : 8;
   return best;
+}
+
+GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
+  const auto [entries_4, entries_8] = count_entries(matrix);
+  return {choose_row_lanes(matrix, blocks), entries_4 * (16 + 4) <= entries_8 * (16 + 8) ? 4 : 8};
 }
 
 GapSlices GapSlices::build(const CsrMatrix& matrix, ElementType type, const Shape& shape,

@@ -82,7 +82,9 @@ struct GapSlices {
   std::vector<std::int32_t> starts;      // [block][warp][lane]: column before its first entry
   std::vector<std::uint32_t> words;      // of all groups
 
-  // The shape that is expected to be multiplied fastest by so many blocks at once.
+  // What is expected to be multiplied fastest by so many blocks at once. The first reads the row
+  // pointers alone.
+  static int choose_row_lanes(const CsrMatrix& matrix, int blocks);
   static Shape choose(const CsrMatrix& matrix, int blocks);
   // `blocks`: of a launch; there are more where each would have more than kMostBlockRows rows. The
   // values must be exact in `type`, which has 16 bits.

@@ -20,6 +20,8 @@ const char* const kVariants[] = {
     "dense_cluster?tile_m=128&tile_n=64&cluster=4",
     "dense_cluster?tile_m=128&tile_n=128&cluster=1",
     "dense_cluster?tile_m=128&tile_n=128&cluster=8",
+    "gap_slices?row_lanes=4&gap_bits=8",
+    "gap_slices?row_lanes=32&gap_bits=4",
     "jagged_slices?steps=1",
     "jagged_slices?steps=64",
     "cusparse_blocked_ell?block=16",

@@ -327,7 +327,8 @@ TEST_P(KernelOptionTest, IsRightOrRefusedAtEveryValueThatItDeclares) {
     SCOPED_TRACE(shape.name);
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = round_to(param.precision, value);
-    verified += verify(device, a, {}, 72);
+    // Some kernels take a vector, or few columns.
+    verified += verify(device, a, {}, 72) || verify(device, a, {}, 1);
     if (HasFailure()) return;
   }
   if (verified == 0) GTEST_SKIP() << refusal_;
