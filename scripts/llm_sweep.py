@@ -13,7 +13,7 @@ timed back to back. Decode reads every weight once per step, so its time is the 
 cache flushed before each launch, less the time of the two events around it (`timer_floor_us`).
 
 The sparse side of a weight is the fastest of the sparse kernels (--kernel); by default those of
-async_bcsr, bitmap*, gather_mma and two_four that this build has. NVIDIA's own of 2:4 zeros:
+async_bcsr, bitmap*, gap_slices, gather_mma and two_four that this build has. NVIDIA's own of 2:4 zeros:
 --zeros 2:4 --kernel cusparselt --c-type fp16.
 """
 
@@ -34,7 +34,7 @@ FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down
 ATTENTION = (("attn_q", 2), ("attn_k", 2))  # q and o; k and v
 LAYERS = {"qwen2.5-7b": 28, "llama3-70b": 80}
 DENSE = "cublas_dense"
-SPARSE = ("async_bcsr", "bitmap*", "gather_mma", "two_four")
+SPARSE = ("async_bcsr", "bitmap*", "gap_slices", "gather_mma", "two_four")
 DEFAULTS = {  # mode -> what is swept unless asked otherwise
     "prefill": {
         "model": ["qwen2.5-7b"],
