@@ -1,7 +1,7 @@
 // gap_slices: weights with scattered zeros times a vector (N = 1), as in decoding token by token.
-// The cost is that of the bytes of A, which are fewer than a bit for every position would make: a
-// nonzero takes 2.5 or 3. Every lane of a warp walks the nonzeros of a row, and the gap to the next
-// one, of 4 or 8 bits, is all that is stored of its column. B lies in shared memory.
+// Every lane of a warp walks the nonzeros of a row. Of the column of a nonzero only the gap to the
+// one before is stored, in 4 or 8 bits, so a nonzero takes 2.5 or 3 bytes, and a position without
+// one takes neither bytes nor instructions. B lies in shared memory.
 //
 // docs/kernels/gap_slices.md has the pictures and what was measured.
 

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "format/gap_slices.hpp"
 #include "gpu/element.cuh"
@@ -20,8 +21,8 @@ namespace spmmbench::gap_slices {
 
 inline constexpr int kWarps = 32;
 inline constexpr int kThreads = 32 * kWarps;
-inline constexpr int kAhead = 2;  // groups of a warp on their way
-inline constexpr int kVectorElements = 8;
+inline constexpr int kAhead = 2;           // groups of a warp on their way
+inline constexpr int kVectorElements = 8;  // of B that a thread copies at a time
 
 struct Arguments {
   const std::uint32_t* words;
