@@ -62,15 +62,34 @@ std::int64_t columns_of_lane(std::int64_t cols, int row_lanes) {
   return (even + apart - 1) / (2 * apart) * 2 * apart + apart;
 }
 
-// Groups of the longest lane of every row.
+GapSlices header_of(const CsrMatrix& matrix, const Shape& shape) {
+  GapSlices out;
+  out.rows = matrix.rows;
+  out.cols = matrix.cols;
+  out.nnz = matrix.nnz();
+  out.shape = shape;
+  out.part_cols = columns_of_lane(matrix.cols, shape.row_lanes);
+  return out;
+}
+
+// Groups of the longest lane of every row. Zeros on the way are counted, not visited: on matrices
+// with few nonzeros, which are only inspected, they are many.
 std::vector<std::int32_t> groups_of_rows(const CsrMatrix& matrix, const GapSlices& format) {
+  const std::int64_t most_gap = format.shape.most_gap();
   std::vector<std::int32_t> groups(matrix.rows);
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
-    std::int64_t longest = 0;
-    for (int lane = 0; lane < format.shape.row_lanes; ++lane) {
-      std::int64_t entries = 0;
-      for_lane(matrix, format, row, lane, [&](auto...) { ++entries; });
+    std::int64_t longest = 0, entries = 0, at = 0, part_end = 0;
+    for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
+      const std::int64_t column = matrix.col_idx[e];
+      if (column >= part_end) {
+        const std::int64_t part = column / format.part_cols;
+        at = format.first_column(static_cast<int>(part));
+        part_end = (part + 1) * format.part_cols;
+        entries = 0;
+      }
+      entries += 1 + std::max<std::int64_t>(column - at - 1, 0) / most_gap;
+      at = column;
       longest = std::max(longest, entries);
     }
     groups[row] = static_cast<std::int32_t>((longest + GapSlices::kGroup - 1) / GapSlices::kGroup);
@@ -78,16 +97,39 @@ std::vector<std::int32_t> groups_of_rows(const CsrMatrix& matrix, const GapSlice
   return groups;
 }
 
-void cut_into_slices(GapSlices& out, const std::vector<std::int32_t>& groups) {
-  std::vector<std::int32_t> order(out.rows);
+// Rows by falling number of groups.
+std::vector<std::int32_t> sorted_rows(const std::vector<std::int32_t>& groups) {
+  std::vector<std::int32_t> order(groups.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater{}, [&](std::int32_t row) { return groups[row]; });
-  const std::int64_t of_slice = out.shape.rows();
+  return order;
+}
+
+void cut_into_slices(GapSlices& out, const std::vector<std::int32_t>& groups) {
+  out.slice_rows = sorted_rows(groups);
   out.slice_ptr = {0};
-  for (std::int64_t first = 0; first < out.rows; first += of_slice)
-    out.slice_ptr.push_back(out.slice_ptr.back() + groups[order[first]]);
-  out.slice_rows = std::move(order);
-  out.slice_rows.resize(out.slices() * of_slice, -1);
+  for (std::int64_t first = 0; first < out.rows; first += out.shape.rows())
+    out.slice_ptr.push_back(out.slice_ptr.back() + groups[out.slice_rows[first]]);
+  out.slice_rows.resize(out.slices() * out.shape.rows(), -1);
+}
+
+// `longest`: groups of the first slice.
+FormatStats stats_from(const Shape& shape, std::int64_t nnz, std::int64_t slices,
+                       std::int64_t groups, std::int64_t longest) {
+  FormatStats out;
+  out.name = "gap_slices";
+  out.stored = groups * GapSlices::kLanes * GapSlices::kGroup;
+  out.index_bytes = out.stored * shape.gap_bits / 8;
+  out.bytes = out.index_bytes + out.stored * 2;
+  out.windows = slices;
+  out.extra["gap_bits"] = shape.gap_bits;
+  out.extra["row_lanes"] = shape.row_lanes;
+  if (groups == 0) return out;
+  out.fill = static_cast<double>(nnz) / static_cast<double>(out.stored);
+  out.nnz_per_window = static_cast<double>(nnz) / static_cast<double>(slices);
+  out.window_imbalance =
+      static_cast<double>(longest) * static_cast<double>(slices) / static_cast<double>(groups);
+  return out;
 }
 
 // Deals slices to `blocks`, each of which takes the next ones until it has its share.
@@ -200,14 +242,9 @@ GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
 
 GapSlices GapSlices::build(const CsrMatrix& matrix, ElementType type, const Shape& shape,
                            int blocks, int warps) {
-  GapSlices out;
-  out.rows = matrix.rows;
-  out.cols = matrix.cols;
-  out.nnz = matrix.nnz();
+  GapSlices out = header_of(matrix, shape);
   out.type = type;
-  out.shape = shape;
   out.warps = warps;
-  out.part_cols = columns_of_lane(matrix.cols, shape.row_lanes);
   cut_into_slices(out, groups_of_rows(matrix, out));
   deal_slices(out, blocks);
   cut_into_ranges(out);
@@ -243,21 +280,16 @@ CsrMatrix GapSlices::unpack() const {
 }
 
 FormatStats GapSlices::stats() const {
-  FormatStats out;
-  const std::int64_t entries = nnz;
-  out.name = "gap_slices";
-  out.stored = groups() * kLanes * kGroup;
-  out.index_bytes = out.stored * shape.gap_bits / 8;
-  out.bytes = out.index_bytes + out.stored * 2;
-  out.windows = slices();
-  out.extra["gap_bits"] = shape.gap_bits;
-  out.extra["row_lanes"] = shape.row_lanes;
-  if (out.stored == 0) return out;
-  out.fill = static_cast<double>(entries) / static_cast<double>(out.stored);
-  out.nnz_per_window = static_cast<double>(entries) / static_cast<double>(out.windows);
-  out.window_imbalance = static_cast<double>(slice_ptr[1]) * static_cast<double>(out.windows) /
-                         static_cast<double>(groups());
-  return out;
+  return stats_from(shape, nnz, slices(), groups(), slices() > 0 ? slice_ptr[1] : 0);
+}
+
+FormatStats GapSlices::stats_of(const CsrMatrix& matrix, const Shape& shape) {
+  const std::vector<std::int32_t> groups = groups_of_rows(matrix, header_of(matrix, shape));
+  const std::vector<std::int32_t> order = sorted_rows(groups);
+  std::int64_t slices = 0, total = 0;
+  for (std::int64_t first = 0; first < matrix.rows; first += shape.rows(), ++slices)
+    total += groups[order[first]];
+  return stats_from(shape, matrix.nnz(), slices, total, slices > 0 ? groups[order[0]] : 0);
 }
 
 namespace {
@@ -269,7 +301,7 @@ class GapSlicesFormat final : public Format {
     return "values and the gaps between their columns, a row for each lane of a warp (gap_slices)";
   }
   FormatStats analyze(const CsrMatrix& matrix, const Options& /*options*/) const override {
-    return GapSlices::build(matrix, ElementType::f16, GapSlices::choose(matrix, 1), 1, 1).stats();
+    return GapSlices::stats_of(matrix, GapSlices::choose(matrix, 1));
   }
 };
 

@@ -93,6 +93,8 @@ struct GapSlices {
   // The matrix without its entries of value zero, which cannot be told from padding.
   CsrMatrix unpack() const;
   FormatStats stats() const;
+  // Of what build would make, without making it.
+  static FormatStats stats_of(const CsrMatrix& matrix, const Shape& shape);
 
   std::int64_t slices() const { return static_cast<std::int64_t>(slice_ptr.size()) - 1; }
   std::int64_t groups() const { return slice_ptr.back(); }

@@ -22,17 +22,17 @@ TEST(GapSlices, UnpackGivesBackTheMatrix) {
   for (const auto& [name, raw] : matrices) {
     for (const Precision precision : {Precision::fp16, Precision::bf16}) {
       const CsrMatrix matrix = testing::rounded(raw, precision);
-      for (const int row_lanes : {1, 4, 32})
-        for (const int gap_bits : {4, 8})
-          for (const int blocks : {1, 7})
-            EXPECT_TRUE(
-                GapSlices::build(matrix, storage_type(precision), {row_lanes, gap_bits}, blocks, 4)
-                    .unpack() == matrix)
-                << name << " " << row_lanes << " " << gap_bits << " " << blocks;
+      for (const GapSlices::Shape shape : {GapSlices::Shape{1, 4}, {4, 8}, {32, 4}})
+        for (const int blocks : {1, 7})
+          EXPECT_TRUE(
+              GapSlices::build(matrix, storage_type(precision), shape, blocks, 4).unpack() ==
+              matrix)
+              << name << " " << shape.row_lanes << " " << shape.gap_bits << " " << blocks;
     }
   }
 }
 
+// What a warp reads is one run of the groups, and every warp of a block has the same share.
 TEST(GapSlices, TheRangesOfAllWarpsCoverTheGroupsInOrderAndEvenly) {
   constexpr int kBlocks = 7, kWarps = 4;
   const GapSlices format =
@@ -166,12 +166,19 @@ TEST(GapSlices, TheThreadCountDoesNotChangeTheResult) {
 }
 
 TEST(GapSlices, InspectCountsWhatIsBuilt) {
-  const CsrMatrix matrix = drawn(300, 500, 20);
-  const GapSlices format =
-      GapSlices::build(matrix, ElementType::f16, GapSlices::choose(matrix, 1), 1, 1);
-  const FormatStats shown = Registry<Format>::instance().at("gap_slices").analyze(matrix, {});
-  EXPECT_EQ(shown.bytes, format.stats().bytes);
-  EXPECT_EQ(shown.bytes, static_cast<std::int64_t>(format.words.size() * 4));
+  auto matrices = testing::adversarial_matrices();
+  matrices.emplace_back("random", drawn(300, 500, 20));
+  for (const auto& [name, matrix] : matrices)
+    for (const int row_lanes : {1, 8})
+      for (const int gap_bits : {4, 8}) {
+        const GapSlices::Shape shape = {row_lanes, gap_bits};
+        const GapSlices format = GapSlices::build(matrix, ElementType::f16, shape, 1, 1);
+        const FormatStats stats = GapSlices::stats_of(matrix, shape);
+        EXPECT_EQ(stats.bytes, static_cast<std::int64_t>(format.words.size() * 4)) << name;
+        EXPECT_EQ(stats.windows, format.slices()) << name;
+        EXPECT_EQ(stats.bytes, format.stats().bytes) << name;
+        EXPECT_EQ(stats.window_imbalance, format.stats().window_imbalance) << name;
+      }
 }
 
 }  // namespace
