@@ -99,11 +99,14 @@ struct Why {
       if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
       if (expected.size() == kNamed) break;
     }
+    const std::string blocks = features.block_fill > 0 ? fmt::format(", 128x64 blocks {:.0f}% full",
+                                                                     100 * features.block_fill)
+                                                       : "";
     return fmt::format(
-        "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per "
-        "nonzero, 128x64 blocks {:.0f}% full: expected {}{}",
-        features.mean_row, features.cv_row, features.gathered_8, 100 * features.block_fill,
-        fmt::join(expected, ", "), refusal.empty() ? "" : "; refused: " + refusal);
+        "{:.1f} nonzeros per row (cv {:.1f}), 8-row windows gather {:.2f} per nonzero{}: expected "
+        "{}{}",
+        features.mean_row, features.cv_row, features.gathered_8, blocks, fmt::join(expected, ", "),
+        refusal.empty() ? "" : "; refused: " + refusal);
   }
 };
 

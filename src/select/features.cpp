@@ -65,6 +65,14 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   out.block_fill = std::min(1.0, samples / slots_per_nonzero);
 }
 
+// A column of a window of 32 rows has 1 / gathered_32 nonzeros on average, so blocks, which also
+// have columns without any, are no fuller than 1 / (32 gathered_32). Both are estimates, hence the
+// margin.
+bool may_fill_blocks(const MatrixFeatures& f) {
+  constexpr double kMargin = 0.9;
+  return 1 / (32 * f.gathered_32) >= kMargin * kLeastBlockFill;
+}
+
 // Reads no more rows once it knows that the matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
@@ -150,7 +158,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =
       std::tuple_cat(windows.gathered_share);
   std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
-  estimate_blocks(matrix, sampled, out);
+  if (may_fill_blocks(out)) estimate_blocks(matrix, sampled, out);
   out.most_of_four = most_of_four(matrix, sampled);
   return out;
 }

@@ -153,11 +153,10 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
 }
 
 // Whether a kernel is worth a prediction. two_four takes 2:4 structured sparsity alone, and asking
-// it would read the whole matrix. Blocks that are emptier than this were never the fastest on 142
-// matrices (1.22 x the least time at best): the tensor cores multiply too many zeros. Where rows
-// are of similar length and overlap less than this, no order of them gains (docs/log/selection.md).
+// it would read the whole matrix. Where rows are of similar length and overlap less than this, no
+// order of them gains (docs/log/selection.md).
 bool considered(std::string_view kernel, const MatrixFeatures& f) {
-  constexpr double kLeastBlockFill = 0.08, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
+  constexpr double kLeastRowOverlap = 0.02, kOfRandomRows = 2;
   if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
   if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
   if (kernel == kReordering)  // random rows share mean_row / cols of their columns

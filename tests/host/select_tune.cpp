@@ -161,6 +161,15 @@ TEST(Features, BlocksAreCountedWhereRowsAreAlike) {
   EXPECT_NEAR(features.block_fill, 1, 0.01);
 }
 
+TEST(Features, BlocksAreNotCountedWhereWindowsShareTooFewColumnsToFillThem) {
+  // Every row has columns of its own among 4,096, or shares 32 of them with 31 others.
+  const CsrMatrix apart = stripes(1024, 4096, 4096, 128, [](auto row) { return row % 128; });
+  EXPECT_EQ(features_of(apart).block_fill, 0);
+  EXPECT_EQ(features_of(apart).band_blocks, 0);
+  const CsrMatrix shared = stripes(1024, 4096, 4096, 8, [](auto row) { return row / 32 % 8; });
+  EXPECT_GT(features_of(shared).block_fill, kLeastBlockFill);
+}
+
 TEST(Features, AreTakenFromASample) {
   // 8 million nonzeros, which take about 10 ms to read once; choosing takes 0.2 ms. Five tries,
   // since the machine may be busy.
