@@ -38,7 +38,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "jagged_slices": ROWS | {"loads"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
-    "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "longest_row", "variation"},
+    "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_spill"},
