@@ -29,7 +29,7 @@ const auto kRowLanes = auto_choice_option<int>("row_lanes", {"1", "2", "4", "8",
                                                "lanes of a warp that share a row");
 const auto kGapBits = auto_choice_option<int>("gap_bits", {"4", "8"}, "of the gap to a nonzero");
 
-// Of one block at most: the sums of kMostBlockRows rows, and of 32 more for each warp.
+// Of one block at most: a sum for each of kMostBlockRows rows, and for 32 more for each warp.
 constexpr std::size_t kMostSumBytes =
     (Slices::kMostBlockRows + Slices::kLanes * gap_slices::kWarps) * sizeof(float);
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
@@ -167,8 +167,8 @@ class GapSlicesKernel final : public Kernel {
     const std::int64_t widest = (1 << kGapBits(problem.options).value_or(8)) - 1;
     if (positions > kSmallPositions && positions > widest * problem.nnz())
       return Support::no("more columns between nonzeros than the widest gap, on average");
-    // At worst one lane of every row has all its nonzeros, with zeros on the way and at its end. A
-    // slice is as long as a row of the slice before has nonzeros, the first as the longest row.
+    // At worst one lane of every row has all its nonzeros, with zeros on the way and at its end. No
+    // slice is longer than the shortest row of the slice before, the first than the longest row.
     const std::int64_t row_lanes =
         kRowLanes(problem.options).value_or(Slices::choose_row_lanes(*problem.a, device.sm_count));
     const std::int64_t of_rows = problem.nnz() + Slices::kGroup * problem.m() + positions / widest;
@@ -176,7 +176,10 @@ class GapSlicesKernel final : public Kernel {
     const std::int64_t entries = row_lanes * of_rows + Slices::kLanes * of_longest;
     const std::int64_t blocks = device.sm_count + problem.m() / Slices::kMostBlockRows + 1;
     const std::int64_t of_warp = sizeof(Slices::Range) + Slices::kLanes * sizeof(std::int32_t);
-    return Support::yes(static_cast<std::size_t>(3 * entries + 16 * problem.m() +
+    constexpr std::int64_t kEntryBytes = 3;  // a value and the widest gap
+    constexpr std::int64_t kRowBytes = 12;   // slice_rows, slice_ptr, slice_warps: a slice each
+    return Support::yes(static_cast<std::size_t>(kEntryBytes * entries +
+                                                 kRowBytes * (problem.m() + Slices::kLanes) +
                                                  blocks * gap_slices::kWarps * of_warp));
   }
 

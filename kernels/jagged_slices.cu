@@ -237,9 +237,7 @@ class JaggedSlicesPrepared final : public Prepared {
     const auto& matrix = matrices_.get({places, packs}, [&](StageTimer& cost) {
       const bool vector = tiling.columns == 1;
       return std::make_unique<Matrix>(
-          a_,
-          choose_shape(a_, places, vector, vector && row_lengths(*a_.a).longest >= kLongRow,
-                       options_),
+          a_, choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
           packs, device_, cost);
     });
     stages.add(matrix.cost);

@@ -23,6 +23,7 @@ inline constexpr int kWarps = 32;
 inline constexpr int kThreads = 32 * kWarps;
 inline constexpr int kAhead = 2;           // groups of a warp on their way
 inline constexpr int kVectorElements = 8;  // of B that a thread copies at a time
+inline constexpr int kElementBytes = 2;    // of B
 
 struct Arguments {
   const std::uint32_t* words;
@@ -45,10 +46,11 @@ struct Vector {
 // Shared memory: B, then a sum for every row of every slice and of one more for each warp.
 constexpr std::size_t vector_bytes(std::int64_t cols) {
   return static_cast<std::size_t>((cols + kVectorElements - 1) / kVectorElements) *
-         kVectorElements * 2;
+         kVectorElements * kElementBytes;
 }
 constexpr std::size_t shared_bytes(std::int64_t cols, std::int64_t slices, int slice_rows) {
-  return vector_bytes(cols) + static_cast<std::size_t>((slices + kWarps) * slice_rows) * 4;
+  return vector_bytes(cols) +
+         static_cast<std::size_t>((slices + kWarps) * slice_rows) * sizeof(float);
 }
 
 // What one lane has of a group.
@@ -84,14 +86,13 @@ template <class T, int kGapBits>
 __device__ void add_group(Group<kGapBits> group, const char* b, std::uint32_t& at,
                           float (&sums)[2]) {
   group.unpack();
-  constexpr std::uint32_t kBytes = 2;  // of an element
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const std::uint32_t gaps = half == 0 ? group.first_gaps : group.last_gaps;
     std::uint32_t address[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)  // the gaps of entries 0 to i
-      address[i] = __dp4a(gaps, (0x01010101U >> (8 * (3 - i))) * kBytes, at);
+      address[i] = __dp4a(gaps, (0x01010101U >> (8 * (3 - i))) * kElementBytes, at);
     at = address[3];
     const std::uint32_t words[2] = {half == 0 ? group.values.x : group.values.z,
                                     half == 0 ? group.values.y : group.values.w};
@@ -143,9 +144,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   };
 #pragma unroll
   for (auto& group : groups) load(group);
-  std::uint32_t at = 2U * in.starts[range_index * GapSlices::kLanes + lane];
+  std::uint32_t at = kElementBytes * in.starts[range_index * GapSlices::kLanes + lane];
   const int part = lane % in.row_lanes;
-  const std::uint32_t part_begin = 2U * min(part * in.part_cols, in.cols - 1);
+  const std::uint32_t part_begin =  // GapSlices::first_column
+      kElementBytes * min(part * in.part_cols, in.cols - 1);
   for (int i = threadIdx.x; i < (slices + kWarps) * slice_rows; i += kThreads) sums_of_rows[i] = 0;
   ptx::griddepcontrol_launch_dependents();
   ptx::griddepcontrol_wait();

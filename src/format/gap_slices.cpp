@@ -237,7 +237,8 @@ int GapSlices::choose_row_lanes(const CsrMatrix& matrix, int blocks) {
 
 GapSlices::Shape GapSlices::choose(const CsrMatrix& matrix, int blocks) {
   const auto [entries_4, entries_8] = count_entries(matrix);
-  return {choose_row_lanes(matrix, blocks), entries_4 * (16 + 4) <= entries_8 * (16 + 8) ? 4 : 8};
+  const bool narrow = entries_4 * (kValueBits + 4) <= entries_8 * (kValueBits + 8);
+  return {choose_row_lanes(matrix, blocks), narrow ? 4 : 8};
 }
 
 GapSlices GapSlices::build(const CsrMatrix& matrix, ElementType type, const Shape& shape,

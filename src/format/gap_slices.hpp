@@ -29,7 +29,8 @@ struct GapSlices {
   static constexpr int kLanes = 32;               // of a warp
   static constexpr int kGroup = 8;                // entries of a lane
   static constexpr int kValueWords = kGroup / 2;  // of a lane and group
-  static constexpr int kMostBlockRows = 8192;
+  static constexpr int kMostBlockRows = 8192;     // whose sums take 32 KB of shared memory
+  static constexpr int kValueBits = 16;
 
   // How A is laid out.
   struct Shape {

@@ -16,7 +16,7 @@ namespace spmmbench {
 
 const CsrMatrix& ExactOperands::a() {
   if (a_) return *a_;
-  const std::int64_t longest = row_lengths(original_).longest;
+  const std::int64_t longest = longest_row(original_);
   const std::optional<int> top = lattice_top(longest);
   if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
   top_ = *top;

@@ -125,10 +125,12 @@ double slots_of(const MatrixFeatures& f) {
 // Of values and gaps in gap_slices (format/gap_slices.hpp), where nonzeros lie at random: before
 // one there is another zero stored wherever the widest gap goes by without a nonzero.
 double gap_bytes(const MatrixFeatures& f) {
+  constexpr double kValueBytes = 2, kLeastShare = 1e-9;  // so that nothing is divided by 0
   const double empty = 1 - f.nnz / std::max(1.0, f.rows * f.cols);
   const auto of_bits = [&](double bits) {
     const double widest = std::exp2(bits) - 1;
-    return f.nnz * (2 + bits / 8) / std::max(1 - std::pow(empty, widest), 1e-9);
+    const double share_of_nonzeros = std::max(1 - std::pow(empty, widest), kLeastShare);
+    return f.nnz / share_of_nonzeros * (kValueBytes + bits / 8);
   };
   return std::min(of_bits(4), of_bits(8));
 }

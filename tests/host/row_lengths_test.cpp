@@ -15,6 +15,8 @@ TEST(RowLengths, AreThoseOfEveryRow) {
   EXPECT_EQ(lengths.empty, 2);
   EXPECT_EQ(lengths.mean, 1);
   EXPECT_DOUBLE_EQ(lengths.variation, std::sqrt(1.5));
+  EXPECT_EQ(longest_row(testing::from_rows(9, {{1}, {1, 2, 3}, {4}})), 3);
+  EXPECT_EQ(longest_row(testing::from_rows(9, {})), 0);
 }
 
 TEST(RowLengths, TheShareOfEmptyRowsOfASmallMatrixIsExact) {
