@@ -119,7 +119,8 @@ class AsyncWcsrPlan final : public Plan {
             .window_ptr = windows_.matrix.window_ptr,
             .col_idx = windows_.matrix.col_idx,
             .row_ids = windows_.row_ids.as<std::int32_t>(),
-            .places = windows_.places};
+            .places = windows_.places,
+            .limits = window::kDenseBoxLimits};
   }
 
   void describe(std::int64_t nnz) {

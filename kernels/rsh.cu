@@ -90,6 +90,9 @@ window::FormatCost cost_of(int value_bytes) {
           .height_penalty = {1.0, 1.35, 2.1}};
 }
 
+// Decoding makes a tile slower than a dense box, so warps share windows sooner than in async_wcsr.
+constexpr window::MeanLimits kLimits = {.whole = 7.3, .part = 10};
+
 // Residual rows pay where a row of B is one feature tile of 128 bytes: the tensor cores' kernel
 // then takes few registers, so that there are enough warps for rows that wait for their loads.
 // Below a share of short rows the windows that they leave behind cost more than they save.
@@ -148,7 +151,8 @@ struct Matrix {
             .window_ptr = window_ptr.as<std::int32_t>(),
             .col_idx = col_idx.as<std::int32_t>(),
             .row_ids = row_ids.as<std::int32_t>(),
-            .places = places};
+            .places = places,
+            .limits = kLimits};
   }
 
   window::Choice choice;

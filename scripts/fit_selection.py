@@ -76,7 +76,7 @@ DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.4 the one that loses least on random halves
 # of the matrices (docs/log/selection.md).
-RIDGE = 0.02
+RIDGE = 0.005
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as there
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know

@@ -42,10 +42,24 @@ def filled_windows(f, kind):
     return [min(share, at_height(min(height * apart, 64))) for share, height in zip(shares, (8, 16, 32))]
 
 
+def cut_of_window(tiles, windows, feature_tiles, sms, warps):
+    """The CTAs that share a window of mean length, and the tiles that each of their warps walks: src/select/window_cost.hpp."""
+    most = 4
+    while most > 1 and windows * math.ceil(feature_tiles / most) < 2 * sms:
+        most //= 2
+    groups = math.ceil(feature_tiles / most)
+    team = max(1, 4 // math.ceil(feature_tiles / groups))
+    wanted, ctas, of_window = 2 * tiles * feature_tiles / warps, windows * groups, tiles / windows
+    alike = ctas >= 0.7 * sms and of_window / team <= (min(23, 16) if ctas < sms else 23)
+    part = int(min(max(wanted, 1.3 * of_window / team if alike else 0, 8), 32))
+    split = part // 2 if team > 1 and wanted <= 8 else part
+    parts = math.ceil(of_window / (team * split)) if of_window > team * part else 1
+    return parts, of_window / (team * parts)
+
+
 def best_windows(f, case, row_bytes):
     """(cost, gather, tiles, parts, depth) of the height whose gathers and tiles cost least."""
     feature_tiles = math.ceil(row_bytes / 128)
-    team = max(1, 4 // math.ceil(feature_tiles / math.ceil(feature_tiles / 4)))
     windows = []
     heights = ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16))
     for (height, slowdown, warps), gathered, stored in zip(heights, filled_windows(f, "gathered"), filled_windows(f, "stored")):
@@ -53,11 +67,8 @@ def best_windows(f, case, row_bytes):
         count = filled_rows(f) / height
         stored = max(max(stored, gathered) * f["nnz"] / 16, count)
         tiles = per_sm(stored * feature_tiles, case.device)
-        wanted = 2 * stored * feature_tiles / (case.device["sms"] * warps)
-        part = int(min(max(wanted, 8), 32))
-        split = 4 if team > 1 and wanted <= 8 else part
-        parts = math.ceil(stored / count / (team * split)) if stored / count > team * part else 1
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, parts, stored / count / (team * parts)))
+        cut = cut_of_window(stored, count, feature_tiles, case.device["sms"], case.device["sms"] * warps)
+        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, *cut))
     return min(windows)
 
 

@@ -26,11 +26,12 @@ struct MatrixView {
   int window_rows;
   const std::int32_t *window_ptr, *col_idx, *row_ids;  // on the device, as in Arguments
   std::int32_t places;
+  MeanLimits limits;  // of the kernel
 
   std::int64_t tiles() const { return window_ptr_host->back(); }
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
   TileCounts counts() const {
-    TileCounts out{tiles(), windows()};
+    TileCounts out{.tiles = tiles(), .windows = windows(), .limits = limits};
     for (std::size_t w = 1; w < window_ptr_host->size(); ++w)
       out.longest = std::max(out.longest, (*window_ptr_host)[w] - (*window_ptr_host)[w - 1]);
     return out;

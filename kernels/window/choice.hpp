@@ -241,22 +241,18 @@ class WindowChooser {
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long
 // ones, and whole windows, when there are many.
-inline TileCut choose_cut(std::int64_t tiles, std::int64_t windows, std::int64_t feature_tiles,
-                          int team, int sm_count, int warps_per_sm) {
-  const double per_warp =
-      static_cast<double>(tiles * feature_tiles) / static_cast<double>(sm_count * warps_per_sm);
-  const double per_window =
-      static_cast<double>(tiles) / static_cast<double>(std::max<std::int64_t>(windows, 1));
+inline TileCut choose_cut(const WindowWork& work) {
+  const double per_warp = work.tiles * work.feature_tiles / work.warps;
+  const double of_mean = work.mean_window();
   TileCut cut;
-  cut.team = team;
-  const bool many_short = per_warp > 40 && per_window > 5 && per_window < 16;
+  cut.team = work.team;
+  const bool many_short = per_warp > 40 && of_mean > 5 && of_mean < 16;
   cut.span_tiles = per_warp < 6 ? 2 : per_warp < 16 ? 4 : many_short ? 16 : 8;
   // A window that the team shares costs a barrier.
   const int whole = std::max(cut.span_tiles, 4);
-  cut.whole_tiles = team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2;
-  const PartTiles of_warp =
-      part_tiles(static_cast<double>(tiles), static_cast<double>(feature_tiles), team,
-                 static_cast<double>(sm_count * warps_per_sm));
+  cut.whole_tiles = whole_tiles(
+      work, work.team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2);
+  const PartTiles of_warp = part_tiles(work);
   cut.part_tiles = of_warp.part;
   cut.split_tiles = of_warp.split;
   static_assert(kMostPart == TileCut::kMaxSpanTiles);

@@ -93,6 +93,7 @@ struct LaunchShape {
 struct TileCounts {
   std::int64_t tiles = 0, windows = 0;
   std::int32_t longest = 0;  // tiles of a window
+  MeanLimits limits;
 };
 
 // With CTAs of `wanted` warps, from the options "cta_tiles", "span", "whole" and "part", and from
@@ -102,7 +103,11 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
                       std::int64_t n, const TileCounts& a, int cta_row, const DeviceInfo& device) {
   LaunchShape out;
   const std::int64_t feature_tiles = (n + variant.features - 1) / variant.features;
-  const int most = std::min(wanted, kCtaTiles(options).value_or(cta_row / variant.row_bytes));
+  const int fit = std::min(wanted, cta_row / variant.row_bytes);
+  const auto given = kCtaTiles(options);
+  const int most = given ? std::min(wanted, *given)
+                         : cta_feature_tiles(fit, static_cast<double>(a.windows),
+                                             static_cast<double>(feature_tiles), device.sm_count);
   out.feature_tile_groups = static_cast<unsigned>((feature_tiles + most - 1) / most);
   out.cta_feature_tiles =
       static_cast<int>((feature_tiles + out.feature_tile_groups - 1) / out.feature_tile_groups);
@@ -115,8 +120,14 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
                                                                out.warps * 32, out.shared_bytes));
   ctas_per_sm = std::max(ctas_per_sm, 1);
   out.resident_ctas = std::int64_t{ctas_per_sm} * device.sm_count;
-  out.cut =
-      choose_cut(a.tiles, a.windows, feature_tiles, team, device.sm_count, ctas_per_sm * out.warps);
+  out.cut = choose_cut({.tiles = static_cast<double>(a.tiles),
+                        .windows = static_cast<double>(a.windows),
+                        .feature_tiles = static_cast<double>(feature_tiles),
+                        .ctas_of_window = static_cast<double>(out.feature_tile_groups),
+                        .team = team,
+                        .sms = static_cast<double>(device.sm_count),
+                        .warps = static_cast<double>(device.sm_count) * ctas_per_sm * out.warps,
+                        .limits = a.limits});
   out.cut.span_tiles = kSpan(options).value_or(out.cut.span_tiles);
   out.cut.whole_tiles = kWhole(options).value_or(out.cut.whole_tiles);
   out.cut.part_tiles = kPart(options).value_or(out.cut.part_tiles);
@@ -137,7 +148,10 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   };
   if (const auto given = kWarps(options)) return launch(*given);
   const LaunchShape large = launch(kMaxWarps);
-  return a.longest <= large.cut.whole_tiles ? launch(kWarpsOfSmallCta) : large;
+  if (a.longest > large.cut.whole_tiles) return large;
+  LaunchShape small = launch(kWarpsOfSmallCta);
+  small.cut.whole_tiles = large.cut.whole_tiles;
+  return small;
 }
 
 // Whether CTAs let the next kernel of the stream in when they start instead of when they end.

@@ -41,15 +41,22 @@ struct WindowCost {
 WindowCut cut_of_window(double tiles, double windows, std::size_t height, double feature_tiles,
                         const DeviceModel& device) {
   constexpr std::array<double, 3> kWarpsOfSm = {28, 20, 16};
-  constexpr double kTeam = 4;  // warps of a CTA
-  const double side_by_side = std::ceil(feature_tiles / std::ceil(feature_tiles / kTeam));
-  const double team = std::max(1.0, std::floor(kTeam / side_by_side));
-  const window::PartTiles of_warp =
-      window::part_tiles(tiles, feature_tiles, team, device.sm_count * kWarpsOfSm[height]);
-  const double of_window = tiles / windows;
-  const bool is_split = of_window > team * of_warp.part;
-  const double parts = is_split ? std::ceil(of_window / (team * of_warp.split)) : 1;
-  return {parts, of_window / (team * parts)};
+  constexpr int kWarps = 4;  // of a CTA
+  const int most = window::cta_feature_tiles(kWarps, windows, feature_tiles, device.sm_count);
+  const double groups = std::ceil(feature_tiles / most);
+  const window::WindowWork work = {
+      .tiles = tiles,
+      .windows = windows,
+      .feature_tiles = feature_tiles,
+      .ctas_of_window = groups,
+      .team = std::max(1, kWarps / static_cast<int>(std::ceil(feature_tiles / groups))),
+      .sms = device.sm_count,
+      .warps = device.sm_count * kWarpsOfSm[height]};
+  const window::PartTiles of_warp = window::part_tiles(work);
+  const double of_window = work.mean_window();
+  const bool is_split = of_window > work.team * of_warp.part;
+  const double parts = is_split ? std::ceil(of_window / (work.team * of_warp.split)) : 1;
+  return {parts, of_window / (work.team * parts)};
 }
 
 // Rows that are in windows: async_wcsr leaves out empty ones where they are many. One at least,
