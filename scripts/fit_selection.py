@@ -35,7 +35,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},
     "rsh": WINDOWS,
     "csr_row_split": ROWS | {"uneven_rows", "mean_row"},
-    "jagged_slices": ROWS | {"loads"},
+    "jagged_slices": ROWS | {"loads", "mean_row"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
     "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},
@@ -66,7 +66,7 @@ WIDENED = {"async_wcsr?order=search", "two_four"}
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
 PARTS = 6
 FEWEST_CASES = 6
-MARGINS = (0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4)
+MARGINS = (*(0.85 + step / 40 for step in range(14)), 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS, which multiplies
 # the matrix with its zeros: DENSE_WEIGHT times the logarithm of what lies beyond. With a weight of 2 cases below 0.95 x cuBLAS fall from
@@ -138,7 +138,8 @@ def read_runs(path):
             continue
         matrix = row["matrix"]["name"]
         if row["kernel"].split("?")[0] == "auto":
-            features[matrix] = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_") and (k, v) != NOT_ASKED}
+            known = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_") and (k, v) != NOT_ASKED}
+            features[matrix] = features.get(matrix, {}) | known
         elif is_candidate(row["kernel"], row["precision"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
             key = matrix, row["n"], row["precision"], layout_of(row["n"], row["layout"])
@@ -281,7 +282,7 @@ class Recorded:
                         tried.append((loss(), abs(math.log(margin)), margin))
                     margins[at] = math.log(min(tried)[2])
             for kernel, margin in zip(kernels, margins):
-                table[kernel, precision, band]["margin"] = round(math.exp(margin), 2)
+                table[kernel, precision, band]["margin"] = round(math.exp(margin), 3)
 
     def choices(self, table):
         """For each case: what the choice loses, and what it loses of the total of so many calls."""
