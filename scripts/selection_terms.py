@@ -50,7 +50,7 @@ def cut_of_window(tiles, windows, feature_tiles, sms, warps):
     groups = math.ceil(feature_tiles / most)
     team = max(1, 4 // math.ceil(feature_tiles / groups))
     wanted, ctas, of_window = 2 * tiles * feature_tiles / warps, windows * groups, tiles / windows
-    alike = ctas >= 0.7 * sms and of_window / team <= (min(23, 16) if ctas < sms else 23)
+    alike = ctas >= 0.7 * sms and of_window / team <= (16 if ctas < sms else 23)
     part = int(min(max(wanted, 1.3 * of_window / team if alike else 0, 8), 32))
     split = part // 2 if team > 1 and wanted <= 8 else part
     parts = math.ceil(of_window / (team * split)) if of_window > team * part else 1

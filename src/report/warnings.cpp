@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <string>
+
 #include "stats/quantiles.hpp"
 
 namespace spmmbench {
@@ -35,12 +38,17 @@ void Warnings::add(const ResultRow& row) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
-  if (noisy_.rows > 0)
+  if (noisy_.rows > 0) {
+    // Samples that are too few tell nothing, which counts as infinite noise.
+    const std::string worst = std::isinf(noisy_.worst)
+                                  ? "too few samples to tell"
+                                  : fmt::format("worst {:.1f} %", noisy_.worst);
     lines.push_back(
-        fmt::format("{} of {} rows are noisier than {:g} % (worst {:.1f} %: {}). Let nothing else "
+        fmt::format("{} of {} rows are noisier than {:g} % ({}: {}). Let nothing else "
                     "run, or raise "
                     "--max-seconds and --max-samples",
-                    noisy_.rows, rows_, noise_limit_ * 100, noisy_.worst, noisy_.where));
+                    noisy_.rows, rows_, noise_limit_ * 100, worst, noisy_.where));
+  }
   if (throttled_.rows > 0)
     lines.push_back(fmt::format(
         "the GPU had lowered its clocks in {} of {} rows (power or temperature; throttle_reasons "
