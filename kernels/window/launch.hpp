@@ -93,7 +93,7 @@ struct LaunchShape {
 struct TileCounts {
   std::int64_t tiles = 0, windows = 0;
   std::int32_t longest = 0;  // tiles of a window
-  MeanLimits limits;
+  MeanLimits limits;         // of the kernel
 };
 
 // With CTAs of `wanted` warps, from the options "cta_tiles", "span", "whole" and "part", and from
@@ -150,7 +150,7 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   const LaunchShape large = launch(kMaxWarps);
   if (a.longest > large.cut.whole_tiles) return large;
   LaunchShape small = launch(kWarpsOfSmallCta);
-  small.cut.whole_tiles = large.cut.whole_tiles;
+  small.cut.whole_tiles = large.cut.whole_tiles;  // still no window is shared
   return small;
 }
 

@@ -74,19 +74,21 @@ inline int cta_feature_tiles(int most, double windows, double feature_tiles, dou
   return most;
 }
 
-// The longest mean window, in tiles, that one warp of a kernel may keep, and of which each warp of
-// a team may walk so many tiles. Measured; the slower a tile, the less.
+// Limits of a kernel for windows that are like the others, in tiles and measured. A kernel whose
+// tiles take longer has lower ones.
 struct MeanLimits {
-  double whole, part;
+  double whole;  // of the mean window that one warp keeps
+  double part;   // of the mean window, for each warp of a team that shares it
 };
 constexpr MeanLimits kDenseBoxLimits = {.whole = 12.5, .part = 23};  // of async_wcsr
 
+// What a launch has to do, and what the device holds at a time.
 struct WindowWork {
   double tiles = 0, windows = 0;  // of the matrix
   double feature_tiles = 0;
   double ctas_of_window = 1;  // side by side, for different feature tiles
   int team = 1;
-  double sms = 1, warps = 1;  // that the device holds
+  double sms = 1, warps = 1;  // of the device
   MeanLimits limits = kDenseBoxLimits;
 
   double mean_window() const { return tiles / std::max(windows, 1.0); }
