@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "format/tile_work.hpp"
+
 namespace spmmbench::window {
 namespace {
 
@@ -83,6 +87,25 @@ TEST(WindowCost, AMatrixWithoutWindowsHasNoWork) {
   EXPECT_GE(of_warp.part, 1);
   EXPECT_GE(of_warp.split, 1);
   EXPECT_EQ(whole_tiles(narrow(0, 0), 6), 6);
+}
+
+TEST(WindowCost, NoSpanIsLongerThanOneMayBe) {
+  constexpr int kLongestRule = TileCut::kMaxSpanTiles;
+  for (const double windows : {1.0, 50.0, 131.0, 132.0, 500.0, 5000.0, 1e6})
+    for (const double mean : {1.0, 7.0, 12.5, 31.0, 64.0, 200.0, 1e5})
+      for (const int team : {1, 2, 3, 4})
+        for (const double feature_tiles : {1.0, 2.0, 16.0}) {
+          WindowWork work = narrow(windows, mean);
+          work.team = team;
+          work.feature_tiles = feature_tiles;
+          work.ctas_of_window = std::ceil(feature_tiles * team / 4);
+          const PartTiles of_warp = part_tiles(work);
+          EXPECT_GE(of_warp.split, 1);
+          EXPECT_LE(of_warp.split, of_warp.part);
+          EXPECT_LE(of_warp.part, TileCut::kMaxSpanTiles);
+          EXPECT_GE(whole_tiles(work, 6), 6);
+          EXPECT_LE(whole_tiles(work, kLongestRule), TileCut::kMaxSpanTiles);
+        }
 }
 
 }  // namespace
