@@ -66,6 +66,7 @@ WIDENED = {"async_wcsr?order=search", "two_four"}
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
 PARTS = 6
 FEWEST_CASES = 6
+# Factors of a prediction that are tried.
 MARGINS = (*(0.85 + step / 40 for step in range(14)), 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS, which multiplies
@@ -74,8 +75,8 @@ CALLS = (1, 100, 1000, 100000)
 DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
-# The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.4 the one that loses least on random halves
-# of the matrices (docs/log/selection.md).
+# The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.04 those from 0.004 to 0.006 lose least on
+# random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
 ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as there

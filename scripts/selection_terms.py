@@ -43,7 +43,7 @@ def filled_windows(f, kind):
 
 
 def cut_of_window(tiles, windows, feature_tiles, sms, warps):
-    """The CTAs that share a window of mean length, and the tiles that each of their warps walks: src/select/window_cost.hpp."""
+    """The CTAs that share a window of mean length, and the tiles that each of their warps walks: src/select/window_cut.hpp."""
     most = 4
     while most > 1 and windows * math.ceil(feature_tiles / most) < 2 * sms:
         most //= 2

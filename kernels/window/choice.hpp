@@ -17,6 +17,7 @@
 #include "format/wcsr_estimate.hpp"
 #include "select/features.hpp"
 #include "select/window_cost.hpp"
+#include "select/window_cut.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"

@@ -13,6 +13,7 @@
 #include "select/coefficients.hpp"
 #include "select/dense_split.hpp"
 #include "select/window_cost.hpp"
+#include "select/window_cut.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {

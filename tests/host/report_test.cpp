@@ -16,6 +16,7 @@
 #include "report/json.hpp"
 #include "report/table.hpp"
 #include "report/terminal.hpp"
+#include "report/warnings.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/suggest.hpp"
 #include "stats/quantiles.hpp"
@@ -234,6 +235,23 @@ TEST(Baselines, AVectorsBestIsThatOfSpmvToo) {
   ResultRow mine = row_of("jagged_slices", "fp16", 20);
   baselines.fill(mine);
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 2);
+}
+
+TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
+  const auto warning_of = [](std::vector<double> samples_us) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.hot->samples_us = std::move(samples_us);
+    row.cold = row.hot;
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(warning_of({100, 100, 100, 100, 101}).empty());
+  const auto noisy = warning_of({100, 150, 100, 150, 200}), few = warning_of({100, 101});
+  ASSERT_EQ(noisy.size(), 1U);
+  EXPECT_NE(noisy[0].find("(worst "), std::string::npos) << noisy[0];
+  ASSERT_EQ(few.size(), 1U);
+  EXPECT_NE(few[0].find("(too few samples to tell: rsh on"), std::string::npos) << few[0];
 }
 
 // With so much preparation, all of it "build".

@@ -1,4 +1,4 @@
-#include "select/window_cost.hpp"
+#include "select/window_cut.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ WindowWork narrow(double windows, double mean) {
           .warps = kSms * 28};
 }
 
-TEST(WindowCost, FewWindowsHaveOneFeatureTileInACta) {
+TEST(WindowCut, FewWindowsHaveOneFeatureTileInACta) {
   EXPECT_EQ(cta_feature_tiles(4, 16, 4, kSms), 1);
   EXPECT_EQ(cta_feature_tiles(4, 150, 4, kSms), 2);  // 2 x 150 CTAs
   EXPECT_EQ(cta_feature_tiles(4, 264, 4, kSms), 4);  // two on each SM
@@ -30,7 +30,7 @@ TEST(WindowCost, FewWindowsHaveOneFeatureTileInACta) {
   EXPECT_EQ(cta_feature_tiles(4, 0, 4, kSms), 1);
 }
 
-TEST(WindowCost, WindowsLikeTheOthersAreNotSplit) {
+TEST(WindowCut, WindowsLikeTheOthersAreNotSplit) {
   for (const double mean : {20.0, 33.0, 47.0, 91.0}) {
     const PartTiles of_warp = part_tiles(narrow(313, mean));
     EXPECT_GT(4 * of_warp.part, mean) << mean;
@@ -40,7 +40,7 @@ TEST(WindowCost, WindowsLikeTheOthersAreNotSplit) {
   EXPECT_LT(4 * of_warp.part, 133);
 }
 
-TEST(WindowCost, FewTilesAreSpreadOverAllSms) {
+TEST(WindowCut, FewTilesAreSpreadOverAllSms) {
   // A few long windows among many short ones.
   EXPECT_EQ(part_tiles(narrow(2200, 2.4)).part, kLeastPart);
   EXPECT_EQ(part_tiles(narrow(2200, 2.4)).split, kLeastPart / 2);
@@ -52,13 +52,13 @@ TEST(WindowCost, FewTilesAreSpreadOverAllSms) {
   EXPECT_EQ(part_tiles(narrow(125, 91)).part, kLeastPart);
 }
 
-TEST(WindowCost, ManyTilesMakeLongParts) {
+TEST(WindowCut, ManyTilesMakeLongParts) {
   const PartTiles of_warp = part_tiles(narrow(10000, 10));
   EXPECT_EQ(of_warp.part, kMostPart);
   EXPECT_EQ(of_warp.split, kMostPart);
 }
 
-TEST(WindowCost, AWarpKeepsWindowsLikeTheOthersWhereTheyAreEnough) {
+TEST(WindowCut, AWarpKeepsWindowsLikeTheOthersWhereTheyAreEnough) {
   constexpr int kRule = 6;
   EXPECT_GE(whole_tiles(narrow(3750, 7.7), kRule), 8);
   EXPECT_GE(whole_tiles(narrow(1000, 12), kRule), 12);
@@ -82,14 +82,14 @@ TEST(WindowCost, AWarpKeepsWindowsLikeTheOthersWhereTheyAreEnough) {
   EXPECT_EQ(whole_tiles(slow, kRule), kRule);
 }
 
-TEST(WindowCost, AMatrixWithoutWindowsHasNoWork) {
+TEST(WindowCut, AMatrixWithoutWindowsHasNoWork) {
   const PartTiles of_warp = part_tiles(narrow(0, 0));
   EXPECT_GE(of_warp.part, 1);
   EXPECT_GE(of_warp.split, 1);
   EXPECT_EQ(whole_tiles(narrow(0, 0), 6), 6);
 }
 
-TEST(WindowCost, NoSpanIsLongerThanOneMayBe) {
+TEST(WindowCut, NoSpanIsLongerThanOneMayBe) {
   constexpr int kLongestRule = TileCut::kMaxSpanTiles;
   for (const double windows : {1.0, 50.0, 131.0, 132.0, 500.0, 5000.0, 1e6})
     for (const double mean : {1.0, 7.0, 12.5, 31.0, 64.0, 200.0, 1e5})
