@@ -118,9 +118,11 @@ class BitmapDensePlan final : public Plan {
       return;
     }
     if (b.data != b_.data || b.ld != b_.ld) {
-      const auto lines = static_cast<std::uint32_t>(
-          b.layout == Layout::col_major ? variant_.tiling.tile_columns : bitmap::kStageK);
-      map_b_ = make_tensor_map(b, lines, bitmap::kStageK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+      const bool by_column = b.layout == Layout::col_major;
+      const auto lines =
+          static_cast<std::uint32_t>(by_column ? variant_.tiling.tile_columns : bitmap::kStageK);
+      map_b_ = make_tensor_map(by_column ? b : with_whole_boxes(b, bitmap::kStageK), lines,
+                               bitmap::kStageK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
       b_ = b;
     }
     launch_dependent(variant_.multiply, dim3(static_cast<unsigned>(blocks_)),

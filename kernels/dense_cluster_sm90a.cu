@@ -44,6 +44,7 @@ struct Variant {
   cluster::Tile tile;
   int threads;
   int stage_bytes, inbox_bytes;
+  int box_columns;  // of row-major B
   bool stores_chunks;
   using Multiply = void (*)(cluster::Arguments, CUtensorMap, CUtensorMap, CUtensorMap, DenseView);
   Multiply alone, in_cluster;  // a CTA walks all of K, or part of it
@@ -64,6 +65,7 @@ Variant variant(ElementType type) {
           Shape::kThreads,
           Shape::kStageBytes,
           Shape::kInboxBytes,
+          Shape::kBoxColumns,
           Shape::kStoresChunks,
           cluster::multiply_tiles<Shape, false>,
           cluster::multiply_tiles<Shape, true>};
@@ -170,9 +172,12 @@ class DenseClusterPlan final : public Plan {
       line.cols = line.ld = b.rows * b.ld;
       return make_tensor_map(line, 1, cluster::kPieceOfLine);
     }
-    const auto lines = static_cast<std::uint32_t>(
-        variant_.tile_b == cluster::TileB::col_major ? split_.tile.columns : cluster::kTileK);
-    return make_tensor_map(b, lines, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    const auto columns = static_cast<std::uint32_t>(split_.tile.columns);
+    if (variant_.tile_b == cluster::TileB::col_major)
+      return make_tensor_map(b, columns, cluster::kTileK, {.swizzle = CU_TENSOR_MAP_SWIZZLE_128B});
+    const auto box_columns = static_cast<std::uint32_t>(variant_.box_columns);
+    return make_tensor_map(with_whole_boxes(b, box_columns), cluster::kTileK, box_columns,
+                           {.swizzle = swizzle_of(2 * variant_.box_columns)});
   }
 
   cluster::Split split_;

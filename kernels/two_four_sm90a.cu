@@ -42,12 +42,6 @@ struct Variant {
   }
 };
 
-constexpr CUtensorMapSwizzle swizzle(int line_bytes) {
-  return line_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
-         : line_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                            : CU_TENSOR_MAP_SWIZZLE_32B;
-}
-
 template <class T, Layout kLayout, int kTileN>
 Variant variant(ElementType type) {
   using Shape = two_four::Shape<T, kLayout, kTileN>;
@@ -62,7 +56,7 @@ Variant variant(ElementType type) {
           Shape::kWarpRows,
           Shape::kPanels * Shape::kRegisters,
           Shape::kBoxColumns,
-          swizzle(Shape::kLineBytes),
+          swizzle_of(Shape::kLineBytes),
           two_four::kernel<Shape>};
 }
 
@@ -132,10 +126,10 @@ class TwoFourPlan final : public Plan {
     }
     if (b.data != b_.data || b.ld != b_.ld) {
       const auto columns = static_cast<std::uint32_t>(variant_.box_columns);
-      const bool by_column = b.layout == Layout::col_major;
-      map_b_ =
-          make_tensor_map(b, by_column ? columns : TwoFour::kCols,
-                          by_column ? TwoFour::kCols : columns, {.swizzle = variant_.swizzle_b});
+      const TensorMapOptions options{.swizzle = variant_.swizzle_b};
+      map_b_ = b.layout == Layout::col_major ? make_tensor_map(b, columns, TwoFour::kCols, options)
+                                             : make_tensor_map(with_whole_boxes(b, columns),
+                                                               TwoFour::kCols, columns, options);
       b_ = b;
     }
     launch_dependent(variant_.kernel, dim3(static_cast<unsigned>(blocks_)),

@@ -4,9 +4,9 @@
   scripts/fit_selection.py [--features INSPECT.json] [FILE...] [--write]
 
 FILE is a run (.json), medians of one (.csv with matrix, n, precision, kernel, status, hot_median_us and prepare_ms), or the cases that
---write wrote; without any: results/selection/cases.json again. A later file replaces the times of the same case; what it did not run
-again is scaled by what the cuSPARSE rows of both took. Features of matrices come from rows of `auto`, or from
-`spmmbench inspect MATRIX... --formats csr --json`.
+--write wrote; without any: results/selection/cases.json again. A later file replaces the times of the same case on the same device; what
+it did not run again is scaled by what the cuSPARSE rows of both took. A .csv is of the device that the first file with a device names.
+Features of matrices come from rows of `auto`, or from `spmmbench inspect MATRIX... --formats csr --json`.
 
 For every kernel, precision and range of N the terms of src/select/predict.hpp get the non-negative coefficients of least squared relative
 error; then each kernel gets a margin, so that ranking by margin x prediction loses least. Printed is what ranking loses on matrices that
@@ -83,7 +83,7 @@ ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?or
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
-Case = collections.namedtuple("Case", "matrix n precision layout features device times prepare_ms")
+Case = collections.namedtuple("Case", "device_name matrix n precision layout features device times prepare_ms")
 
 
 def rounded(values):
@@ -118,22 +118,23 @@ def layout_of(n, layout):
 
 
 def read_runs(path):
-    """(matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; the device, if the file says it."""
-    times, features, device = collections.defaultdict(dict), {}, None
+    """(device, matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; device -> rates. A .csv has no device."""
+    times, features = collections.defaultdict(dict), {}
     if path.suffix == ".csv":
         with path.open() as file:
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
             if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
-                key = row["matrix"], int(row["n"]), row["precision"], layout_of(int(row["n"]), row.get("layout", "row"))
+                key = None, row["matrix"], int(row["n"]), row["precision"], layout_of(int(row["n"]), row.get("layout", "row"))
                 times[key][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
-        return times, features, device
+        return times, features, {}
     document = json.loads(path.read_text())
     if "cases" in document:  # written by --write
         for c in document["cases"]:
-            key = c["matrix"], c["n"], c["precision"], layout_of(c["n"], c["layout"])
+            key = c["device"], c["matrix"], c["n"], c["precision"], layout_of(c["n"], c["layout"])
             times[key] |= {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items() if k not in NO_MORE}
-        return times, document["matrices"], document["device"]
+        return times, document["matrices"], document["devices"]
+    device = document["context"]["device"]["name"]
     for row in document["rows"]:
         if row["status"] != "ok" or row["reorder"] != "none" or row["c_type"] != "fp32":
             continue
@@ -143,9 +144,9 @@ def read_runs(path):
             features[matrix] = features.get(matrix, {}) | known
         elif is_candidate(row["kernel"], row["precision"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
-            key = matrix, row["n"], row["precision"], layout_of(row["n"], row["layout"])
+            key = device, matrix, row["n"], row["precision"], layout_of(row["n"], row["layout"])
             times[key][row["kernel"]] = (row["hot"]["median_us"], prepare)
-    return times, features, device_of(document["context"])
+    return times, features, {device: device_of(document["context"])}
 
 
 def joined(old, new):
@@ -156,22 +157,25 @@ def joined(old, new):
 
 
 def read_cases(paths, inspected):
-    times, features, device = {}, {}, None
-    for path in paths:
-        more, seen, ran_on = read_runs(pathlib.Path(path))
-        for key, kernels in more.items():
+    runs = [read_runs(pathlib.Path(path)) for path in paths]
+    times, features, devices = {}, {}, {}
+    for _, _, ran_on in runs:
+        devices |= {name: rates for name, rates in ran_on.items() if name not in devices}
+    if not devices:
+        sys.exit("fit_selection: no file says what device it ran on; give a run or the cases as well")
+    first = next(iter(devices))
+    for more, seen, _ in runs:
+        for (device, *case), kernels in more.items():
+            key = (device or first, *case)
             times[key] = joined(times[key], kernels) if key in times else kernels
         for matrix, values in seen.items():
             features[matrix] = features.get(matrix, {}) | values
-        device = device or ran_on
     if inspected:
         features |= {matrix["name"]: matrix["features"] for matrix in json.loads(pathlib.Path(inspected).read_text())}
-    if device is None:
-        sys.exit("fit_selection: no file says what device it ran on; give a run or the cases as well")
     features = {matrix: rounded(values) for matrix, values in features.items()}
-    return [Case(matrix, n, precision, layout, features[matrix], device, rounded({k: v[0] for k, v in kernels.items()}),
+    return [Case(device, matrix, n, precision, layout, features[matrix], devices[device], rounded({k: v[0] for k, v in kernels.items()}),
                  rounded({k: v[1] for k, v in kernels.items()}))
-            for (matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
+            for (device, matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
 
 
 def band_of(case):
@@ -329,7 +333,9 @@ def report(title, choices):
         worst = max(group, key=lambda choice: choice.loss)
         print(f"  {precision} N {band[0]:>3} to {min(band[1], 999):<3}  {mean([c.loss for c in group]):.3f}  "
               f"{sum(c.loss > 1.25 for c in group)} of {len(group)}  {worst.loss:.2f} ({worst.case.matrix}, N = {worst.case.n}: {worst.pick})")  # fmt: skip
-    print(f"  all                {mean([c.loss for c in choices]):.3f}  {sum(c.loss > 1.25 for c in choices)} of {len(choices)}")
+    for device in sorted({choice.case.device_name for choice in choices}):
+        losses = [c.loss for c in choices if c.case.device_name == device]
+        print(f"  {device:<22}  {mean(losses):.3f}  {sum(loss > 1.25 for loss in losses)} of {len(losses)}")
     for calls in CALLS:
         totals = [c.totals[calls] for c in choices]
         print(f"  preparation + {calls} calls: {mean(totals):.3f}, worst {max(totals):.2f}")
@@ -373,17 +379,17 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 
 
 def write_cases(recorded, table, choices, path):
-    cases = [{"matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout, "times_us": c.times, "prepare_ms": c.prepare_ms,
+    cases = [{"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout, "times_us": c.times, "prepare_ms": c.prepare_ms,
               "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
         "mean_regret": mean([c.loss for c in choices]),
         "mean_total": {str(calls): mean([c.totals[calls] for c in choices]) for calls in CALLS},
-        "device": recorded.cases[0].device,
+        "devices": {c.device_name: c.device for c in recorded.cases},
         "matrices": {c.matrix: c.features for c in recorded.cases},
         "cases": cases,
     }
     text = json.dumps(document, separators=(",", ":"))
-    path.write_text(text.replace('{"matrix"', '\n{"matrix"').replace(':{"band_blocks"', ':\n{"band_blocks"') + "\n")
+    path.write_text(text.replace('{"device":', '\n{"device":').replace(':{"band_blocks"', ':\n{"band_blocks"') + "\n")
 
 
 def main():

@@ -99,7 +99,7 @@ def cluster_split(rows, cols, n, row_major, sms):
         sums = 4 * tile_rows * columns
         ctas = math.ceil(rows / tile_rows) * math.ceil(n / columns) * cluster
         k_tiles = math.ceil(math.ceil(cols / 64) / cluster)
-        step = 128 * (tile_rows + (8 if narrow else max(64, columns) if row_major else columns))
+        step = 128 * (tile_rows + (8 if narrow else columns))
         if whole_sm:
             us = 0.9 + (1.17 if ctas > sms / 2 else 0)
             rounds = max(1, math.ceil(ctas / (sms * {8: 0.73, 4: 0.85}.get(cluster, 1))))
@@ -107,7 +107,7 @@ def cluster_split(rows, cols, n, row_major, sms):
             us = 0.9 + 0.44
             rounds = 1 if ctas <= sms / 2 else 1.43 if cluster > 1 else 1.23
             rounds = max(rounds, 1.12 * math.ceil(ctas / sms)) if ctas > sms else rounds
-        us += rounds * (k_tiles * (0.03 + (16 * 1024 if narrow else step) / 154e3) + sums / 54e3)
+        us += rounds * (k_tiles * (0.03 + max(16 * 1024, step) / 154e3) + sums / 54e3)
         us += ctas * k_tiles * step / 25e6
         us += 0.22 + rounds * sums / 31e3 if cluster > 1 else 0
         best = min(best, (us, ctas * k_tiles * step))

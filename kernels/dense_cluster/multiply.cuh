@@ -48,6 +48,10 @@ struct Shape {
   static constexpr int kMultiplyingThreads = kTileM / kWarpgroupRows * kWarpgroup;
   static constexpr int kThreads = kMultiplyingThreads + 32;
   static constexpr int kTileBytesA = kTileM * kLineBytes;
+  // A box of row-major B is 64 of k by 16, 32 or 64 columns.
+  static constexpr int kBoxColumns = kTileN < 64 ? kTileN : 64;
+  static constexpr int kBoxBytes = kTileK * kBoxColumns * 2;
+  static constexpr int kLineBytesB = kTile == TileB::row_major ? 2 * kBoxColumns : kLineBytes;
   static constexpr int kStageBytes = stage_bytes(kTile, {kTileM, kTileN});
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
@@ -66,8 +70,6 @@ struct Arguments {
   // Narrow B without space between its rows: the map has it as one line.
   bool b_in_one_line = false;
 };
-
-inline constexpr int kLineColumns = kLineBytes / 2;  // 16-bit values of row-major B
 
 // Elements of narrow B in a line that are copied at once: a box has at most 256 (CUDA driver API).
 inline constexpr int kPieceOfLine = 256;
@@ -235,7 +237,8 @@ __device__ void load_b(const Arguments& args, const CUtensorMap& map, char* to, 
     for (int i = 0; i < kTileK * kNarrowColumns; i += kPieceOfLine)
       copy(to + 2 * i, k * kNarrowColumns + i, 0);
   else
-    for (int i = 0; i < S::kTileN; i += kLineColumns) copy(to + i * kLineBytes, column + i, k);
+    for (int i = 0; i < S::kTileN / S::kBoxColumns; ++i)
+      copy(to + i * S::kBoxBytes, column + i * S::kBoxColumns, k);
 }
 
 template <class S>
@@ -270,7 +273,7 @@ template <class S>
 __device__ std::uint64_t descriptor_of_b(const char* tile) {
   constexpr int kBlock = 8 * kNarrowColumns * 2;
   if constexpr (S::kTileB == TileB::narrow) return ptx::wgmma_descriptor<0>(tile, kBlock, kBlock);
-  else return ptx::wgmma_descriptor(tile, kTileK * kLineBytes, 8 * kLineBytes);
+  else return ptx::wgmma_descriptor<S::kLineBytesB>(tile, S::kBoxBytes, 8 * S::kLineBytesB);
 }
 
 template <class S>
@@ -278,7 +281,7 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
                          std::uint64_t* full, std::uint64_t* empty, int count) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kAdvanceB = S::kTileB == TileB::col_major   ? 2 * kMmaK
-                            : S::kTileB == TileB::row_major ? kMmaK * kLineBytes
+                            : S::kTileB == TileB::row_major ? kMmaK * S::kLineBytesB
                                                             : kMmaK * kNarrowColumns * 2;
   const int first_line = static_cast<int>(threadIdx.x) / kWarpgroup * kWarpgroupRows;
   mbarrier::Cursor at;

@@ -65,4 +65,11 @@ CUtensorMap make_tensor_map(const DenseView& view, std::uint32_t box_lines,
   return make_tensor_map(view.data, view.type, extents, strides, box, options);
 }
 
+DenseView with_whole_boxes(const DenseView& row_major, std::int64_t box_columns) {
+  DenseView out = row_major;
+  const std::int64_t whole = (out.cols + box_columns - 1) / box_columns * box_columns;
+  if (whole <= out.ld) out.cols = whole;
+  return out;
+}
+
 }  // namespace spmmbench

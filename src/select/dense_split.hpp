@@ -31,7 +31,7 @@ constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile
 // What a stage holds of B.
 enum class TileB {
   col_major,  // a line per column, 64 of k
-  row_major,  // lines of 64 columns for each of 64 k; a tile of fewer does not use all of them
+  row_major,  // a line for each of 64 k, or several: the columns of a tile, at most 64 a line
   narrow,     // row-major: 8 columns for each of 64 k
 };
 constexpr TileB tile_b_of(Layout layout, std::int64_t n) {
@@ -39,8 +39,7 @@ constexpr TileB tile_b_of(Layout layout, std::int64_t n) {
   return n <= kNarrowColumns ? TileB::narrow : TileB::row_major;
 }
 constexpr int tile_bytes_b(TileB b, int columns) {
-  if (b == TileB::narrow) return kTileK * kNarrowColumns * 2;
-  return (b == TileB::col_major ? columns : std::max(columns, kTileK)) * kLineBytes;
+  return (b == TileB::narrow ? kNarrowColumns : columns) * kTileK * 2;
 }
 constexpr int stage_bytes(TileB b, const Tile& tile) {
   return tile.rows * kLineBytes + tile_bytes_b(b, tile.columns);
@@ -95,7 +94,7 @@ inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout
   // same launch.
   constexpr double kSharedUs = 0.44, kUneven = 1.23, kUnevenClusters = 1.43, kCrowded = 1.12;
   constexpr double kStepUs = 0.03, kCopyBytesPerUs = 154e3;  // of one CTA, from the L2 cache
-  constexpr int kNarrowStepBytes = 16 * 1024;  // a step with narrow B takes as long as these
+  constexpr int kLeastStepBytes = 16 * 1024;                 // a step of fewer takes as long
   constexpr double kAllCopiesBytesPerUs = 25e6;
   constexpr double kStoreBytesPerUs = 54e3;                         // of one CTA's sums
   constexpr double kExchangeUs = 0.22, kExchangeBytesPerUs = 31e3;  // of one CTA's sums
@@ -110,8 +109,7 @@ inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout
     if (more_than_half) rounds = split.cluster > 1 ? kUnevenClusters : kUneven;
     if (ctas > sm_count) rounds = std::max(rounds, kCrowded * std::ceil(ctas / sm_count));
   }
-  const TileB b = tile_b_of(layout, n);
-  const int step_bytes = b == TileB::narrow ? kNarrowStepBytes : stage_bytes(b, split.tile);
+  const int step_bytes = std::max(kLeastStepBytes, stage_bytes(tile_b_of(layout, n), split.tile));
   const double sums = 4.0 * split.tile.rows * split.tile.columns;
   us += rounds * (steps_of(k, split) * (kStepUs + step_bytes / kCopyBytesPerUs) +
                   sums / kStoreBytesPerUs) +

@@ -19,6 +19,7 @@ namespace spmmbench {
 namespace {
 
 struct RecordedCase {
+  DeviceModel device;
   std::string name;
   std::int64_t n = 0;
   Precision precision = Precision::fp16;
@@ -30,7 +31,6 @@ struct RecordedCase {
 struct Recorded {
   double mean_regret = 0;
   std::map<std::int64_t, double> mean_total;  // by number of calls
-  DeviceModel device;
   std::vector<RecordedCase> cases;
 };
 
@@ -38,15 +38,15 @@ const Recorded& recorded() {
   static const Recorded all = [] {
     std::ifstream file(std::string(SPMMBENCH_SOURCE_DIR) + "/results/selection/cases.json");
     const auto document = nlohmann::json::parse(file);
-    const auto& device = document.at("device");
     Recorded out;
     out.mean_regret = document.at("mean_regret");
     for (const auto& [calls, total] : document.at("mean_total").items())
       out.mean_total[std::stoll(calls)] = total;
-    out.device = {device.at("memory"), device.at("gather"), device.at("flops"), device.at("l2"),
-                  device.at("sms")};
     for (const auto& entry : document.at("cases")) {
+      const auto& device = document.at("devices").at(entry.at("device").get<std::string>());
       RecordedCase one;
+      one.device = {device.at("memory"), device.at("gather"), device.at("flops"), device.at("l2"),
+                    device.at("sms")};
       one.name = entry.at("matrix");
       one.n = entry.at("n");
       one.precision = parse_precision(entry.at("precision").get<std::string>());
@@ -64,7 +64,7 @@ const Recorded& recorded() {
 }
 
 std::vector<Candidate> predicted(const RecordedCase& one) {
-  return predict(one.features, one.n, one.layout, one.precision, recorded().device);
+  return predict(one.features, one.n, one.layout, one.precision, one.device);
 }
 
 // Geometric mean over the cases of what the picked kernel took over the least that one took, for
@@ -125,12 +125,11 @@ TEST(Selection, PredictsWhatTheFitPredicted) {
 }
 
 TEST(Selection, HasACandidateForEveryNAndPrecision) {
+  const RecordedCase& any = recorded().cases.front();
   for (const Precision precision :
        {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
     for (const std::int64_t n : {1, 2, 7, 32, 33, 100, 128, 129, 100000})
-      EXPECT_FALSE(predict(recorded().cases.front().features, n, Layout::row_major, precision,
-                           recorded().device)
-                       .empty())
+      EXPECT_FALSE(predict(any.features, n, Layout::row_major, precision, any.device).empty())
           << to_string(precision) << " N = " << n;
 }
 
@@ -172,7 +171,7 @@ TEST(Selection, WindowsAreThoseOfRowsWithNonzeros) {
   f.stored_8 = 1.2, f.stored_16 = 1.0, f.stored_32 = 0.9;
   const auto terms = [&](double empty) {
     f.empty_rows = empty;
-    return terms_of(f, 64, Layout::row_major, Precision::fp16, recorded().device);
+    return terms_of(f, 64, Layout::row_major, Precision::fp16, recorded().cases.front().device);
   };
   const Terms none = terms(0), few = terms(0.1), half = terms(0.5);
   EXPECT_EQ(few.gather_window, none.gather_window);
@@ -191,7 +190,7 @@ TEST(Selection, PredictsWhereAllSampledRowsAreEmpty) {
   f.empty_rows = 1;
   for (const std::int64_t n : {1, 64, 512})
     for (const Candidate& one :
-         predict(f, n, Layout::row_major, Precision::fp16, recorded().device))
+         predict(f, n, Layout::row_major, Precision::fp16, recorded().cases.front().device))
       EXPECT_TRUE(std::isfinite(one.prediction.us)) << one.name << ", N = " << n;
 }
 

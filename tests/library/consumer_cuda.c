@@ -1,7 +1,7 @@
 /* Calls every CUDA kernel of libspmmbench.so as a network on the GPU would: A as CSR in device
- * memory, two plans of one prepared A, B and C at addresses that are multiples of 16 bytes and no
- * more, on a stream of its own. All values are small integers, so each element of C must be exact.
- * Prints a line per kernel; the exit code says how many were wrong. */
+ * memory, several plans of one prepared A, B and C at addresses that are multiples of 16 bytes and
+ * no more, on a stream of its own. All values are small integers, so each element of C must be
+ * exact. Prints a line per kernel; the exit code says how many were wrong. */
 
 #include <cuda_runtime_api.h>
 #include <stdint.h>
@@ -12,6 +12,7 @@
 #include "spmmbench/plugin.h"
 
 enum { ROWS = 2000, COLS = 1500, PER_ROW = 12, NNZ = ROWS * PER_ROW, SHIFT = 16 };
+enum { HALF_NAN = 0x7E00 };
 
 static const spmmbench_library* library;
 
@@ -36,15 +37,15 @@ static uint16_t half_of(int value) { /* of -3 to 3 */
 static int a_at(int row, int entry) { return (row + 3 * entry) % 5 - 2; }
 static int b_at(int row, int column) { return (5 * row + column) % 7 - 3; }
 
-/* 0: right, or not supported. */
-static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepared, int n,
+/* Lines of B and C have ld elements, of which the last ld - n are NaN in B. 0: right, or not
+ * supported. */
+static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepared, int n, int ld,
                      const int32_t* col_idx, cudaStream_t stream) {
-  const int ld = (n + 7) / 8 * 8;
   spmmbench_shape shape = {sizeof shape, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_dense b = {sizeof b, NULL, COLS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16};
   spmmbench_dense c = {sizeof c, NULL, ROWS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_plan* plan = NULL;
-  uint16_t* host_b = calloc((size_t)COLS * ld, sizeof *host_b);
+  uint16_t* host_b = malloc(sizeof *host_b * COLS * ld);
   float* host_c = malloc(sizeof *host_c * ROWS * ld);
   int i, j, k, wrong = 0;
   const spmmbench_status status = kernel->bind(prepared, &shape, NULL, &plan);
@@ -54,7 +55,7 @@ static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepare
     return status == SPMMBENCH_UNSUPPORTED ? 0 : 1;
   }
   for (i = 0; i < COLS; ++i)
-    for (j = 0; j < n; ++j) host_b[i * ld + j] = half_of(b_at(i, j));
+    for (j = 0; j < ld; ++j) host_b[i * ld + j] = j < n ? half_of(b_at(i, j)) : HALF_NAN;
   b.data = on_device(host_b, sizeof *host_b * COLS * ld);
   c.data = on_device(NULL, sizeof *host_c * ROWS * ld);
   cuda(cudaMemset(c.data, 0xFF, sizeof *host_c * ROWS * ld));
@@ -89,6 +90,7 @@ static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepare
 int main(void) {
   static int32_t row_ptr[ROWS + 1], col_idx[NNZ];
   static uint16_t values[NNZ];
+  static const struct { int n, ld; } shapes[] = {{1, 8}, {32, 32}, {100, 104}, {100, 128}};
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           NULL,          NULL,
                      NULL,     NULL, SPMMBENCH_CUDA, SPMMBENCH_I32, SPMMBENCH_I32, SPMMBENCH_F16};
   spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP16_IN};
@@ -121,8 +123,8 @@ int main(void) {
       wrong += status != SPMMBENCH_UNSUPPORTED;
       continue;
     }
-    wrong += try_shape(kernel, prepared, 32, col_idx, stream);
-    wrong += try_shape(kernel, prepared, 100, col_idx, stream);
+    for (i = 0; i < 4; ++i)
+      wrong += try_shape(kernel, prepared, shapes[i].n, shapes[i].ld, col_idx, stream);
     kernel->destroy_prepared(prepared);
   }
   printf("%d wrong\n", wrong);
