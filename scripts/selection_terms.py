@@ -61,7 +61,7 @@ def best_windows(f, case, row_bytes):
     """(cost, gather, tiles, parts, depth) of the height whose gathers and tiles cost least."""
     feature_tiles = math.ceil(row_bytes / 128)
     windows = []
-    heights = ((8, 1.0, 28), (16, 1.25, 20), (32, 1.9, 16))
+    heights = ((8, 1.0, 28), (16, 1.25, 20), (32, 1.7, 16))
     for (height, slowdown, warps), gathered, stored in zip(heights, filled_windows(f, "gathered"), filled_windows(f, "stored")):
         gather = gathered * f["nnz"] * row_bytes / case.device["gather"]
         count = filled_rows(f) / height
@@ -196,7 +196,7 @@ def searches_order(case):
     f, n, value_bytes = case.features, case.n, VALUE_BYTES[case.precision]
     cost = min(((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * n * value_bytes
                 + max(1.0, n * value_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
-               for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.9)))  # fmt: skip
+               for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.7)))  # fmt: skip
     memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
     return f["nnz"] * cost / 8.4e6 > 0.45 * memory_bytes / 3.4e6
 

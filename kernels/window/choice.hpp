@@ -131,7 +131,8 @@ class WindowChooser {
         order_(order(options)),
         searched_(searched),
         format_(format),
-        kept_bytes_(static_cast<std::int64_t>(device.l2_bytes / 2)) {
+        kept_bytes_(static_cast<std::int64_t>(device.l2_bytes / 2)),
+        sms_(device.sm_count) {
     if (const auto rows = kWindow(options)) given_ = height_index(*rows);
   }
 
@@ -142,8 +143,8 @@ class WindowChooser {
     }
     std::vector<Costed> all = {consider("natural", n, stages)};
     const bool worth_it =
-        worth_order(static_cast<double>(a_.m()), static_cast<double>(a_.k()),
-                    static_cast<double>(a_.a->nnz()), all[0].cost, n, value_bytes_);
+        worth_order(all[0].estimate, static_cast<double>(a_.m()), static_cast<double>(a_.k()),
+                    static_cast<double>(a_.a->nnz()), n, value_bytes_, format_);
     std::vector<std::string> others;
     std::optional<double> natural_returned;
     if (worth_it && order_ == "search") {
@@ -166,6 +167,7 @@ class WindowChooser {
   struct Costed {
     double cost;  // per nonzero, in bytes through the L2 cache
     Choice choice;
+    WcsrEstimate estimate;
   };
   struct Considered {
     const Permutation* rows;
@@ -181,9 +183,12 @@ class WindowChooser {
     });
     stages.add(considered.cost);
     const Permutation& rows = *considered.part.rows;
-    const Height height = best_height(considered.part.estimate, n, value_bytes_, format_);
+    const WcsrEstimate& estimate = considered.part.estimate;
+    const Height height =
+        best_height(estimate, static_cast<double>(a_.m()), n, value_bytes_, format_, sms_);
     return {height.cost * (rows.empty() ? 1 : kOrderMargin),
-            {name, &rows, given_ < 0 ? height.index : given_}};
+            {name, &rows, given_ < 0 ? height.index : given_},
+            estimate};
   }
 
   // Rows of B, or of the part of them that a CTA gathers, that stay in the L2 cache. Each half of
@@ -235,7 +240,8 @@ class WindowChooser {
   std::vector<std::string> searched_;
   FormatCost format_;
   std::int64_t kept_bytes_;  // of B, in the L2 cache
-  int given_ = -1;           // height index; -1: to be chosen
+  double sms_;
+  int given_ = -1;  // height index; -1: to be chosen
   SharedParts<std::string, Considered> considered_;
 };
 

@@ -146,9 +146,8 @@ double gap_bytes(const MatrixFeatures& f) {
 // Whether kernels that can search for a row order do so on this matrix.
 bool searches_order(const MatrixFeatures& f, std::int64_t n, Precision precision) {
   const auto value_bytes = static_cast<int>(bytes_of(storage_type(precision)));
-  const window::Height natural =
-      window::best_height(windows_of(f), n, value_bytes, window::dense_box_cost(value_bytes));
-  return window::worth_order(f.rows, f.cols, f.nnz, natural.cost, n, value_bytes);
+  return window::worth_order(windows_of(f), f.rows, f.cols, f.nnz, n, value_bytes,
+                             window::dense_box_cost(value_bytes));
 }
 
 // Thousands of columns of A that the busiest multiprocessor walks, one after the other, for its

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -16,7 +17,7 @@ namespace spmmbench::window {
 constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 
 // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.9};
+constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.7};
 
 // The cost of a window of each height in a kernel's format.
 struct FormatCost {
@@ -34,9 +35,8 @@ inline FormatCost dense_box_cost(double value_bytes) {
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
 // padding column fetches nothing, but takes about half the time of a column that does.
-inline double gather_cost(const WcsrEstimate& estimate, std::size_t height_index, std::int64_t n,
-                          int value_bytes, const FormatCost& format) {
-  const auto row_bytes = static_cast<double>(n) * value_bytes;
+inline double gather_cost(const WcsrEstimate& estimate, std::size_t height_index, double row_bytes,
+                          const FormatCost& format) {
   const double feature_tiles = std::max(1.0, row_bytes / 256);
   const double gathered = estimate.gathered_share[height_index];
   const double stored = estimate.stored_share[height_index];
@@ -47,15 +47,23 @@ inline double gather_cost(const WcsrEstimate& estimate, std::size_t height_index
 }
 
 struct Height {
-  int index = 0;                                          // into kWcsrHeights
-  double cost = std::numeric_limits<double>::infinity();  // gather_cost
+  int index = 0;  // into kWcsrHeights
+  double cost = std::numeric_limits<double>::infinity();
 };
 
-inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int value_bytes,
-                          const FormatCost& format) {
+// The height that costs least. A row of B is gathered line by line of the L2 cache, so that part of
+// a line takes as long as all of it. Tall windows are few: where windows and feature tiles, lines
+// of B side by side, give work to fewer than half of the multiprocessors, the cost grows by the
+// square root of what is missing.
+inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
+                          int value_bytes, const FormatCost& format, double sms) {
+  constexpr double kLineBytes = 128, kBusyShare = 0.5;
+  const double lines = std::ceil(static_cast<double>(n * value_bytes) / kLineBytes);
   Height best;
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-    const double cost = gather_cost(estimate, h, n, value_bytes, format);
+    const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
+    const double cost = gather_cost(estimate, h, lines * kLineBytes, format) *
+                        std::sqrt(std::max(1.0, kBusyShare * sms / pieces));
     if (cost < best.cost) best = {static_cast<int>(h), cost};
   }
   return best;
@@ -64,13 +72,16 @@ inline Height best_height(const WcsrEstimate& estimate, std::int64_t n, int valu
 // Whether to search for an order that brings rows with the same columns together. It is worth it
 // where the gathers in natural order take longer than a certain share of the time of the compulsory
 // bytes.
-inline bool worth_order(double rows, double cols, double nnz, double natural_cost, std::int64_t n,
-                        int value_bytes) {
+inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, double nnz,
+                        std::int64_t n, int value_bytes, const FormatCost& format) {
   constexpr double kWorth = 0.45;
   const auto columns = static_cast<double>(n);
+  double gathers = std::numeric_limits<double>::infinity();
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
+    gathers = std::min(gathers, gather_cost(natural, h, columns * value_bytes, format));
   const double memory_bytes =
       nnz * (4 + value_bytes) + cols * columns * value_bytes + rows * columns * 4;
-  return nnz * natural_cost / kL2BytesPerUs > kWorth * memory_bytes / kMemoryBytesPerUs;
+  return nnz * gathers / kL2BytesPerUs > kWorth * memory_bytes / kMemoryBytesPerUs;
 }
 
 }  // namespace spmmbench::window

@@ -1,0 +1,46 @@
+// The height of windows that costs least.
+
+#include "select/window_cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace spmmbench::window {
+namespace {
+
+constexpr double kManyRows = 1e6, kMultiprocessors = 132;
+
+// Rows that share most of their columns with 16 neighbours, and half of them with 32.
+constexpr WcsrEstimate kShared = {.gathered_share = {0.5, 0.25, 0.13},
+                                  .stored_share = {0.5, 0.25, 0.13}};
+
+int height(std::int64_t n, double rows = kManyRows, const WcsrEstimate& estimate = kShared) {
+  return kWcsrHeights[best_height(estimate, rows, n, 2, dense_box_cost(2), kMultiprocessors).index];
+}
+
+TEST(WindowCost, RowsThatShareNothingTakeLowWindows) {
+  constexpr WcsrEstimate kNothing = {.gathered_share = {1, 1, 1}, .stored_share = {1, 1, 1}};
+  EXPECT_EQ(height(128, kManyRows, kNothing), 8);
+}
+
+TEST(WindowCost, PartOfALineOfBTakesAsLongAsAllOfIt) {
+  EXPECT_EQ(height(128), 32);
+  EXPECT_EQ(height(100), height(128));
+  for (const std::int64_t n : {1, 8, 32}) EXPECT_EQ(height(n), height(64)) << n;
+}
+
+TEST(WindowCost, FewRowsTakeLowerWindowsThatMoreMultiprocessorsShare) {
+  EXPECT_EQ(height(128, 256), 16);
+  EXPECT_EQ(height(128, 4000), 32);
+  // 64 lines of B side by side are work enough for all.
+  EXPECT_EQ(height(4096, 256), 32);
+}
+
+TEST(WindowCost, AnOrderIsWorthwhileWhereGathersOutweighWhatComesFromMemory) {
+  const FormatCost format = dense_box_cost(2);
+  const WcsrEstimate nothing = {.gathered_share = {1, 1, 1}, .stored_share = {1, 1, 1}};
+  EXPECT_TRUE(worth_order(nothing, 1e4, 1e4, 1e6, 128, 2, format));
+  EXPECT_FALSE(worth_order(nothing, 1e6, 1e6, 2e6, 128, 2, format));
+}
+
+}  // namespace
+}  // namespace spmmbench::window
