@@ -156,7 +156,7 @@ class AsyncWcsrPrepared final : public Prepared {
         device_(device),
         on_device_(kBuild(options) == "device"),
         chooser_(a, options, kOrder, kSearched,
-                 window::dense_box_cost(static_cast<double>(bytes_of(storage_type(a.precision)))),
+                 window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
                  device.info()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {

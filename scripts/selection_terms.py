@@ -57,19 +57,41 @@ def cut_of_window(tiles, windows, feature_tiles, sms, warps):
     return parts, of_window / (team * parts)
 
 
+HEIGHTS = (8, 16, 32)
+WARPS_OF_SM = (28, 20, 16)  # by height
+
+
+def slowdowns(value_bytes):
+    """By height: dense_box_cost of src/select/window_cost.hpp."""
+    return 1.0, 1.25, 1.7 if value_bytes == 2 else 1.9
+
+
+def gather_costs(f, row_bytes, value_bytes):
+    """By height: gather_cost of src/select/window_cost.hpp."""
+    return [((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * row_bytes
+             + max(1.0, row_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
+            for h, slowdown in zip(HEIGHTS, slowdowns(value_bytes))]  # fmt: skip
+
+
+def best_height(f, lines, value_bytes, sms):
+    """An index into HEIGHTS: best_height of src/select/window_cost.hpp."""
+    costs = [cost * math.sqrt(max(1.0, 0.5 * sms / (max(1.0, f["rows"] / h) * lines)))
+             for h, cost in zip(HEIGHTS, gather_costs(f, 128 * lines, value_bytes))]  # fmt: skip
+    return costs.index(min(costs))
+
+
 def best_windows(f, case, row_bytes):
-    """(cost, gather, tiles, parts, depth) of the height whose gathers and tiles cost least."""
+    """(gather, tiles, parts, depth) of windows of the height that async_wcsr takes."""
+    value_bytes, sms = VALUE_BYTES[case.precision], case.device["sms"]
+    lines = math.ceil(case.n * value_bytes / 128)
+    at = best_height(f, lines, value_bytes, sms)
     feature_tiles = math.ceil(row_bytes / 128)
-    windows = []
-    heights = ((8, 1.0, 28), (16, 1.25, 20), (32, 1.7, 16))
-    for (height, slowdown, warps), gathered, stored in zip(heights, filled_windows(f, "gathered"), filled_windows(f, "stored")):
-        gather = gathered * f["nnz"] * row_bytes / case.device["gather"]
-        count = filled_rows(f) / height
-        stored = max(max(stored, gathered) * f["nnz"] / 16, count)
-        tiles = per_sm(stored * feature_tiles, case.device)
-        cut = cut_of_window(stored, count, feature_tiles, case.device["sms"], case.device["sms"] * warps)
-        windows.append(((gather + 0.25 * tiles) * slowdown, gather, tiles * slowdown, *cut))
-    return min(windows)
+    gathered, stored = filled_windows(f, "gathered")[at], filled_windows(f, "stored")[at]
+    count = filled_rows(f) / HEIGHTS[at]
+    tiles = max(max(stored, gathered) * f["nnz"] / 16, count)
+    return (gathered * f["nnz"] * row_bytes / case.device["gather"],
+            per_sm(tiles * feature_tiles, case.device) * slowdowns(value_bytes)[at],
+            *cut_of_window(tiles, count, feature_tiles, sms, sms * WARPS_OF_SM[at]))  # fmt: skip
 
 
 def pitch_of_b(line_bytes):
@@ -129,7 +151,7 @@ def terms_of(case):
     b_bytes, c_bytes = cols * row_bytes, rows * n * 4
     gathered = nnz * math.ceil(row_bytes / 32) * 32
     pieces = math.ceil(row_bytes / 256)
-    _, gather_window, tiles, parts, window_depth = best_windows(f, case, row_bytes)
+    gather_window, tiles, parts, window_depth = best_windows(f, case, row_bytes)
     tiles_of_c = math.ceil(rows / 128) * math.ceil(n / 128)
     entries = rows * cols
     dense_a = entries * value_bytes / memory
@@ -192,11 +214,9 @@ def terms_of(case):
 
 
 def searches_order(case):
-    """Whether a kernel that looks for a row order would do so: worth_order of kernels/window/choice.hpp."""
+    """Whether a kernel that looks for a row order would do so: worth_order of src/select/window_cost.hpp."""
     f, n, value_bytes = case.features, case.n, VALUE_BYTES[case.precision]
-    cost = min(((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * n * value_bytes
-                + max(1.0, n * value_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
-               for h, slowdown in ((8, 1.0), (16, 1.25), (32, 1.7)))  # fmt: skip
+    cost = min(gather_costs(f, n * value_bytes, value_bytes))
     memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
     return f["nnz"] * cost / 8.4e6 > 0.45 * memory_bytes / 3.4e6
 

@@ -91,25 +91,19 @@ WcsrEstimate filled_windows(const MatrixFeatures& f) {
   return out;
 }
 
-WindowCost best_windows(const MatrixFeatures& f, double row_bytes, const DeviceModel& device) {
-  constexpr double kTileUs = 0.25;
+// Windows of the height that async_wcsr takes.
+WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes, double row_bytes,
+                        const DeviceModel& device) {
+  const window::FormatCost format = window::dense_box_cost(value_bytes);
+  const auto h = static_cast<std::size_t>(
+      window::best_height(windows_of(f), f.rows, n, value_bytes, format, device.sm_count).index);
   const WcsrEstimate windows = filled_windows(f);
   const double feature_tiles = std::ceil(row_bytes / 128);
-  WindowCost best;
-  double least = std::numeric_limits<double>::infinity();
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
-    const double gathered = windows.gathered_share[h], stored = windows.stored_share[h];
-    const double penalty = window::kHeightPenalty[h];
-    const double gather = gathered * f.nnz * row_bytes / device.gather_bytes_per_us;
-    const double count = filled_rows(f) / kWcsrHeights[h];
-    const double stored_tiles = std::max(stored * f.nnz / 16, count);
-    const double tiles = per_sm(stored_tiles * feature_tiles, device);
-    const double cost = (gather + kTileUs * tiles) * penalty;
-    if (cost >= least) continue;
-    least = cost;
-    best = {gather, tiles * penalty, cut_of_window(stored_tiles, count, h, feature_tiles, device)};
-  }
-  return best;
+  const double count = filled_rows(f) / kWcsrHeights[h];
+  const double stored_tiles = std::max(windows.stored_share[h] * f.nnz / 16, count);
+  return {windows.gathered_share[h] * f.nnz * row_bytes / device.gather_bytes_per_us,
+          per_sm(stored_tiles * feature_tiles, device) * format.height_penalty[h],
+          cut_of_window(stored_tiles, count, h, feature_tiles, device)};
 }
 
 // The share of so many bytes that the L2 cache cannot hold while other data streams through it.
@@ -208,7 +202,8 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
   const double aligned = kLoadBytes / value_bytes;
   const bool odd = std::fmod(columns, aligned) != 0 || std::fmod(f.cols, aligned) != 0;
-  const WindowCost windows = best_windows(f, row_bytes, device);
+  const WindowCost windows =
+      best_windows(f, n, static_cast<int>(bytes_of(storage_type(precision))), row_bytes, device);
   // A in a format of so many bytes: the time for the part of it that every launch reads from
   // memory, because the L2 cache cannot hold A, B and C.
   const auto spill = [&](double bytes) {

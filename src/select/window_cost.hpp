@@ -16,21 +16,20 @@ namespace spmmbench::window {
 // Rates of an H200, in bytes per microsecond.
 constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 
-// Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-constexpr std::array<double, 3> kHeightPenalty = {1.0, 1.25, 1.7};
-
 // The cost of a window of each height in a kernel's format.
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
+  // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
   std::array<double, 3> height_penalty;
 };
 
 // For async_wcsr, whose tiles are dense boxes.
-inline FormatCost dense_box_cost(double value_bytes) {
-  return {.bytes_per_column = {8 * value_bytes, 16 * value_bytes, 32 * value_bytes},
+inline FormatCost dense_box_cost(int value_bytes) {
+  const double bytes = value_bytes;
+  return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
           .bytes_per_nonzero = 0,
-          .height_penalty = kHeightPenalty};
+          .height_penalty = {1.0, 1.25, value_bytes == 2 ? 1.7 : 1.9}};
 }
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
