@@ -28,7 +28,7 @@ struct Terms {
   double gather_rows = 0;      // a row of B per nonzero, from the L2 cache
   double gather_distinct = 0;  // the same, once for 8 rows of A that have the column
   double gather_spill = 0;     // the part of gather_rows that the L2 cache cannot hold, from memory
-  double gather_window = 0;    // a row of B per column of a window, at the best height
+  double gather_window = 0;    // a row of B per column of a window, as async_wcsr has them
   double tiles = 0;            // tiles of 16 columns and 128 bytes of B, 100 per multiprocessor
   double window_parts = 0;     // tens of CTAs that add up one window, beyond the first
   double window_depth = 0;     // tens of tiles of one window that a warp walks one after the other
