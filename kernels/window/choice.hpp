@@ -240,8 +240,8 @@ class WindowChooser {
   std::vector<std::string> searched_;
   FormatCost format_;
   std::int64_t kept_bytes_;  // of B, in the L2 cache
-  double sms_;
-  int given_ = -1;  // height index; -1: to be chosen
+  double sms_;               // multiprocessors
+  int given_ = -1;           // height index; -1: to be chosen
   SharedParts<std::string, Considered> considered_;
 };
 

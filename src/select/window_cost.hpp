@@ -1,7 +1,7 @@
 #pragma once
 // The cost of windows of rows of each height. The kernels of the window engine choose the height by
-// it, and auto predicts their choice. Constants without another source were measured on an H200
-// (docs/log/irregular-windows.md).
+// it, and auto predicts their choice. Constants without another source were measured on an H200,
+// those of heights on an H100 (docs/log/irregular-windows.md).
 
 #include <algorithm>
 #include <array>

@@ -269,7 +269,7 @@ TEST_P(KernelTest, RunsPlansForSeveralShapesThatExistAtTheSameTime) {
     CsrMatrix a = shape.matrix;
     for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
     try {
-      launch_side_by_side(device, a, {128, 192, 64, 8});
+      launch_side_by_side(device, a, {128, 192, 100, 64, 8});
     } catch (const DeviceError& error) {
       mark_device_lost(error);
       ADD_FAILURE() << error.what();
