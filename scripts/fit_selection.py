@@ -118,7 +118,7 @@ def layout_of(n, layout):
 
 
 def read_runs(path):
-    """(device, matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; device -> rates. A .csv has no device."""
+    """(device, matrix, n, precision, layout) -> {kernel: (us, ms)}; matrix -> features; device -> rates. In a .csv the device is None."""
     times, features = collections.defaultdict(dict), {}
     if path.suffix == ".csv":
         with path.open() as file:
@@ -379,8 +379,8 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 
 
 def write_cases(recorded, table, choices, path):
-    cases = [{"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout, "times_us": c.times, "prepare_ms": c.prepare_ms,
-              "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
+    cases = [{"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout,
+              "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
         "mean_regret": mean([c.loss for c in choices]),
         "mean_total": {str(calls): mean([c.totals[calls] for c in choices]) for calls in CALLS},

@@ -28,17 +28,17 @@ struct RecordedCase {
   std::map<std::string, double> times_us, prepare_ms, predicted_us;
 };
 
-struct Recorded {
+struct RecordedCases {
   double mean_regret = 0;
   std::map<std::int64_t, double> mean_total;  // by number of calls
   std::vector<RecordedCase> cases;
 };
 
-const Recorded& recorded() {
-  static const Recorded all = [] {
+const RecordedCases& recorded() {
+  static const RecordedCases all = [] {
     std::ifstream file(std::string(SPMMBENCH_SOURCE_DIR) + "/results/selection/cases.json");
     const auto document = nlohmann::json::parse(file);
-    Recorded out;
+    RecordedCases out;
     out.mean_regret = document.at("mean_regret");
     for (const auto& [calls, total] : document.at("mean_total").items())
       out.mean_total[std::stoll(calls)] = total;

@@ -123,7 +123,7 @@ int main(void) {
       wrong += status != SPMMBENCH_UNSUPPORTED;
       continue;
     }
-    for (i = 0; i < 4; ++i)
+    for (i = 0; i < (int)(sizeof shapes / sizeof *shapes); ++i)
       wrong += try_shape(kernel, prepared, shapes[i].n, shapes[i].ld, col_idx, stream);
     kernel->destroy_prepared(prepared);
   }

@@ -1,0 +1,117 @@
+// The table of a matrix, as a terminal shows it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "report/table.hpp"
+#include "report/terminal.hpp"
+#include "result_rows.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
+  std::vector<ResultRow> rows = filled({prepared(row_of("cublas_dense", "fp16", 120, true), 0.3),
+                                        prepared(row_of("async_wcsr", "fp16", 86.1), 0.5),
+                                        prepared(row_of("auto", "fp16", 77.1), 3)});
+  rows[2].params = {{"picked", "rsh"}, {"why", "expected rsh 77 us, async_wcsr 86 us"}};
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(
+      table.find("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 calls async_wcsr 86.1 "
+                 "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the limit\n"),
+      std::string::npos)
+      << table;
+  EXPECT_EQ(table.find("picked"), std::string::npos);
+  EXPECT_NE(format_table(rows, {.why = true})
+                .find("auto in fp16 picked rsh: expected rsh 77 us, async_wcsr 86 us\n"),
+            std::string::npos);
+  EXPECT_NE(format_markdown(rows, {}).find("- answer: 1 call cublas_dense"), std::string::npos);
+}
+
+TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
+  const std::vector<ResultRow> rows = filled({prepared(row_of("cublas_dense", "fp16", 120), 0.3),
+                                              prepared(row_of("async_wcsr", "fp16", 86.1), 0.5)});
+  const auto answer = [&](std::int64_t calls) {
+    const std::string table = format_table(rows, {.calls = calls});
+    const std::size_t at = table.find("  answer: ");
+    return table.substr(at, table.find('\n', at) - at);
+  };
+  EXPECT_TRUE(answer(5).starts_with("  answer: 5 calls cublas_dense 900 us in all \u00b7 1 call "));
+  EXPECT_TRUE(answer(100).starts_with("  answer: 100 calls async_wcsr 9110 us in all \u00b7 1 "));
+  EXPECT_TRUE(answer(1).starts_with("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 "));
+}
+
+TEST(Table, NamesThePrecisionOfTheAnswerWhereRowsOfAnotherStandBeside) {
+  const std::vector<ResultRow> rows =
+      filled({row_of("rsh", "fp16", 20), row_of("cusparse_csr_default", "fp32", 10, true)});
+  EXPECT_NE(format_table(rows, {}).find("  answer in fp16: 1 call rsh"), std::string::npos);
+}
+
+std::size_t widest(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t width = 0;
+  for (std::string line; std::getline(lines, line);) width = std::max(width, display_width(line));
+  return width;
+}
+
+TEST(Table, FitsTheTerminalAndMarksTheWinner) {
+  std::vector<ResultRow> rows = {
+      row_of("cusparse_csr_default", "fp32", 123456789, true), row_of("rsh", "fp16", 20),
+      row_of("a_kernel_with_a_name_that_is_far_too_long_for_any_table", "fp16", 30)};
+  rows[2].gflops = 1e9;
+  rows[2].break_even_calls = 1e12;
+  rows[0].matrix.name = rows[1].matrix.name = rows[2].matrix.name = std::string(150, 'x');
+  ResultRow skipped = rows[1];
+  skipped.status = Status::skipped;
+  skipped.reason = std::string(200, 'r');
+  rows.push_back(skipped);
+  for (const int width : {48, 80, 100, 200}) {
+    const std::string table = format_table(rows, {.width = width, .sort = ""});
+    EXPECT_LE(widest(table), static_cast<std::size_t>(width)) << table;
+    EXPECT_NE(table.find("* rsh"), std::string::npos);
+    EXPECT_NE(table.find("hot us"), std::string::npos);
+  }
+  const std::string file = format_table(rows, {});
+  EXPECT_NE(file.find(rows[2].kernel), std::string::npos);
+  EXPECT_NE(file.find(skipped.reason), std::string::npos);
+}
+
+TEST(Table, SortsAbsentValuesLastInBothDirections) {
+  std::vector<ResultRow> rows = {row_of("a", "fp16", 1), row_of("b", "fp16", 2),
+                                 row_of("c", "fp16", 3)};
+  rows[0].break_even_calls = 10;
+  rows[2].break_even_calls = 30;
+  const auto order = [&](const std::string& sort) {
+    const std::string table = format_table(rows, {.columns = {"kernel"}, .sort = sort});
+    std::string names;
+    const std::size_t first = table.find("kernel\n") + 7;
+    for (const char c : table.substr(first, table.find("  answer") - first))
+      if (c >= 'a' && c <= 'c') names += c;
+    return names;
+  };
+  EXPECT_EQ(order("pays_at"), "acb");
+  EXPECT_EQ(order("pays_at:desc"), "cab");
+  EXPECT_EQ(order("hot:desc"), "cba");
+  EXPECT_EQ(order("kernel:desc"), "cba");
+}
+
+TEST(Terminal, CountsCharactersAndCutsBetweenThem) {
+  EXPECT_EQ(display_width("k\u00f6nig"), 5U);
+  EXPECT_EQ(clip("k\u00f6nig", 3), "k\u00f6~");
+  EXPECT_EQ(clip("k\u00f6nig", 5), "k\u00f6nig");
+  EXPECT_EQ(pad_left("\u00f6", 3), "  \u00f6");
+}
+
+TEST(Terminal, BreaksLinesAtBlanksAndLongWordsWhereTheLineEnds) {
+  EXPECT_EQ(wrap("  one two three", 9, 4), "  one two\n    three");
+  EXPECT_EQ(wrap("  " + std::string(12, 'x'), 8, 2), "  xxxxxx\n  xxxxxx");
+  EXPECT_EQ(wrap("one two three", 0, 2), "one two three");
+}
+
+}  // namespace
+}  // namespace spmmbench
