@@ -330,8 +330,11 @@ class AsyncBcsr final : public Kernel {
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
     // 16 bytes a step, both ways.
     std::int64_t bytes = pattern.stored() * type_bytes + 32 * steps + 32 * work;
-    if (bcsr::kernel_layout(problem) != problem.layout)
+    if (bcsr::kernel_layout(problem) != problem.layout) {
+      constexpr std::int64_t kMost = 65535 * kTransposeTile;  // gridDim.y
+      if (problem.n > kMost) return Support::no(fmt::format("row-major with N above {}", kMost));
       bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
+    }
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 

@@ -209,10 +209,12 @@ class AsyncWcsr final : public Kernel {
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const std::int64_t most = window::max_features(static_cast<int>(value_bytes));
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
-    // Windows of 8 rows that share no column, and a half-filled tile at the end of each.
+    // Windows that share no column, and a half-filled tile at the end of each. Taller ones than of
+    // 8 rows are chosen only where they hold less.
     const std::int64_t columns = problem.nnz() + problem.m();
+    const std::int64_t window_rows = window::kWindow(problem.options).value_or(8);
     return Support::yes(
-        static_cast<std::size_t>(columns * (4 + 8 * value_bytes) + 8 * problem.m()));
+        static_cast<std::size_t>(columns * (4 + window_rows * value_bytes) + 8 * problem.m()));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

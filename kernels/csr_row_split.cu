@@ -338,10 +338,7 @@ class CsrRowSplitPlan final : public Plan {
  public:
   CsrRowSplitPlan(const Matrix& a, Precision precision, std::int64_t n, Device& device,
                   StageTimer& stages)
-      : a_(a),
-        n_(n),
-        tiling_(tile_columns(n, precision)),
-        overlap_(device.info().compute_capability >= 90) {
+      : a_(a), n_(n), tiling_(tile_columns(n, precision)), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
     sums_ = device.allocate(a.split_count * tiling_.columns_padded * sizeof(float));
     arrivals_ = device.allocate(a.split_count * tiling_.slabs * sizeof(unsigned));

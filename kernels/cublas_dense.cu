@@ -10,9 +10,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <map>
+#include <mutex>
 
 #include "common/dense_copy.hpp"
+#include "common/device_handles.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
@@ -23,17 +24,17 @@ namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;  // as cuBLAS recommends on Hopper
 
-// Lives as long as the process: creating one takes longer than most products.
-cublasHandle_t cublas_handle(const Device& device) {
-  static std::map<int, cublasHandle_t> handles;
-  cublasHandle_t& handle = handles[device.info().index];
-  if (handle != nullptr) return handle;
-  SPMMBENCH_CUBLAS(cublasCreate, &handle);
-  // Partial sums of a 16-bit C stay fp32; by default cuBLAS may add them in 16 bits.
-  SPMMBENCH_CUBLAS(cublasSetMathMode, handle,
-                   static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
-  return handle;
+using CublasHandle = DeviceHandles<cublasHandle_t>::Shared;
+
+CublasHandle& cublas_handle(const Device& device) {
+  static DeviceHandles<cublasHandle_t> handles;
+  return handles.of(device, [](cublasHandle_t& handle) {
+    SPMMBENCH_CUBLAS(cublasCreate, &handle);
+    // Partial sums of a 16-bit C stay fp32; by default cuBLAS may add them in 16 bits.
+    SPMMBENCH_CUBLAS(cublasSetMathMode, handle,
+                     static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
+  });
 }
 
 cublasComputeType_t compute_type(Precision precision) {
@@ -52,26 +53,29 @@ struct DenseA {
       : view(dense_shape(operand)), precision(operand.precision) {
     const auto timed = stages.scope("upload");
     memory = upload_dense(*operand.a, view, device);
-    workspace = device.allocate(kWorkspaceBytes);
     view.data = memory.data();
   }
 
   DenseView view;
   Precision precision;
-  Buffer memory, workspace;
+  Buffer memory;
 };
 
 class CublasDensePlan final : public Plan {
  public:
-  CublasDensePlan(const DenseA& a, std::int64_t n, Device& device)
+  CublasDensePlan(const DenseA& a, std::int64_t n, Device& device, StageTimer& stages)
       : handle_(cublas_handle(device)),
         a_(a),
         issued_flops_(2.0 * static_cast<double>(a.view.rows) * static_cast<double>(a.view.cols) *
-                      static_cast<double>(n)) {}
+                      static_cast<double>(n)) {
+    const auto timed = stages.scope("upload");
+    workspace_ = device.allocate(kWorkspaceBytes);
+  }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    SPMMBENCH_CUBLAS(cublasSetStream, handle_, static_cast<cudaStream_t>(stream.handle));
-    SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_, a_.workspace.data(), a_.workspace.bytes());
+    const std::scoped_lock lock(handle_.mutex);
+    SPMMBENCH_CUBLAS(cublasSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
+    SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_.handle, workspace_.data(), workspace_.bytes());
     const auto m = static_cast<int>(c.rows);
     const auto n = static_cast<int>(c.cols);
     if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c);
@@ -81,7 +85,7 @@ class CublasDensePlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes = a_.memory.bytes() + a_.workspace.bytes();
+    report.device_bytes = a_.memory.bytes() + workspace_.bytes();
     report.issued_flops = issued_flops_;
     return report;
   }
@@ -92,7 +96,7 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check_cublas(gemm_ex()(handle_, left_op, CUBLAS_OP_N, rows, cols,
+    check_cublas(gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols,
                            static_cast<int>(a_.view.cols), &kOne, left.data, cuda_type(left.type),
                            static_cast<int>(left.ld), right.data, cuda_type(right.type),
                            static_cast<int>(right.ld), &kZero, c.data, cuda_type(c.type),
@@ -100,8 +104,9 @@ class CublasDensePlan final : public Plan {
                  "cublasGemmEx");
   }
 
-  cublasHandle_t handle_;
+  CublasHandle& handle_;
   const DenseA& a_;
+  Buffer workspace_;  // its own, since another plan of A may run at the same time
   double issued_flops_;
 };
 
@@ -110,8 +115,8 @@ class CublasDensePrepared final : public Prepared {
   CublasDensePrepared(const SparseOperand& a, Device& device, StageTimer& stages)
       : a_(a, device, stages), device_(device) {}
 
-  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
-    return std::make_unique<CublasDensePlan>(a_, shape.n, device_);
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<CublasDensePlan>(a_, shape.n, device_, stages);
   }
 
  private:

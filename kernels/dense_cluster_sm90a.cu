@@ -113,7 +113,6 @@ class DenseClusterPlan final : public Plan {
         variant_(variant_of(problem, split_.tile)),
         multiply_(variant_.multiply(split_.cluster)) {
     report_.device_bytes = a.bytes();
-    if (problem.m() == 0 || problem.k() == 0 || problem.n == 0) return;
     const std::int64_t k_tiles = cluster::tiles_of(problem.k(), cluster::kTileK);
     const std::int64_t row_tiles = cluster::tiles_of(problem.m(), split_.tile.rows);
     const std::int64_t column_tiles = cluster::tiles_of(problem.n, split_.tile.columns);

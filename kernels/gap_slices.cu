@@ -38,7 +38,7 @@ class GapSlicesPlan final : public Plan {
  public:
   struct Matrix {  // A on the device
     Matrix(const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-        : type(storage_type(a.precision)), overlap(device.info().compute_capability >= 90) {
+        : type(storage_type(a.precision)), overlap(kernels_wait()) {
       Slices host;
       {
         const auto timed = stages.scope("build");
@@ -94,16 +94,11 @@ class GapSlicesPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (a_.blocks == 0) return;
-    // A matrix of one column is a vector in both layouts.
-    const auto stride = [](const DenseView& view) {
-      return view.layout == Layout::row_major ? view.ld : 1;
-    };
     visit_multiply(c.type, [&]<class T, class TC>(auto multiply, T*, TC*) {
       launch_dependent(multiply, dim3(a_.blocks), dim3(gap_slices::kThreads), a_.shared_bytes,
                        stream, a_.overlap, a_.arguments,
-                       gap_slices::Vector<const T>{static_cast<const T*>(b.data), stride(b)},
-                       gap_slices::Vector<TC>{static_cast<TC*>(c.data), stride(c)});
+                       gap_slices::Vector<const T>{static_cast<const T*>(b.data), b.row_stride()},
+                       gap_slices::Vector<TC>{static_cast<TC*>(c.data), c.row_stride()});
     });
   }
 

@@ -191,6 +191,9 @@ class GatherMma final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    constexpr std::int64_t kMostTiles = 65535;  // gridDim.y
+    if (tiles_of(problem.n) > kMostTiles)
+      return Support::no(fmt::format("N above {}", kMostTiles * columns_of(problem.n)));
     const std::int64_t chunks = Streams::chunks(problem.k());
     const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);

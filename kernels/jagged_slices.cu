@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
-#include <utility>
+#include <tuple>
 
 #include "common/dependent_launch.hpp"
 #include "common/upload_values.hpp"
@@ -134,11 +134,7 @@ class JaggedSlicesPlan final : public Plan {
  public:
   JaggedSlicesPlan(const Matrix& a, const Tiling& tiling, std::int64_t n, bool many_warps,
                    Device& device, StageTimer& stages)
-      : a_(a),
-        tiling_(tiling),
-        n_(n),
-        many_warps_(many_warps),
-        overlap_(device.info().compute_capability >= 90) {
+      : a_(a), tiling_(tiling), n_(n), many_warps_(many_warps), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
     const std::int64_t row = tiling.columns * tiling.lanes;
     partial_sums_ = device.allocate(a.parts * row * sizeof(float));
@@ -148,7 +144,6 @@ class JaggedSlicesPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    if (a_.slice_count == 0) return;
     visit_element_type(b.type, [&](auto* b_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
       visit_element_type(c.type, [&](auto* c_tag) {
@@ -191,10 +186,6 @@ class JaggedSlicesPlan final : public Plan {
   template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int kMinBlocksPerSm>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
-    // In both layouts a matrix of one column differs only in the distance of its elements.
-    const auto stride = [](const DenseView& view) {
-      return view.layout == Layout::row_major ? view.ld : 1;
-    };
     const jagged::Arguments in{.slices = a_.slices.as<JaggedSlices::Slice>(),
                                .slice_count = static_cast<std::uint32_t>(a_.slice_count),
                                .row_lengths = a_.row_lengths.as<std::uint16_t>(),
@@ -207,11 +198,12 @@ class JaggedSlicesPlan final : public Plan {
                                .first_columns = a_.first_columns.as<std::int32_t>(),
                                .partial_sums = partial_sums_.as<float>(),
                                .arrivals = arrivals_.as<unsigned>()};
-    const jagged::Dense dense{.b = b.data,
-                              .b_row_bytes = static_cast<std::uint32_t>(stride(b) * sizeof(TB)),
-                              .c = c.data,
-                              .c_stride = stride(c),
-                              .columns = static_cast<int>(n_)};
+    const jagged::Dense dense{
+        .b = b.data,
+        .b_row_bytes = static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
+        .c = c.data,
+        .c_stride = c.row_stride(),
+        .columns = static_cast<int>(n_)};
     const dim3 grid(static_cast<unsigned>((a_.slice_count + kWarps - 1) / kWarps));
     launch_dependent(jagged::multiply<TB, TC, kColumns, kLanesPerRow, kUnroll, kMinBlocksPerSm>,
                      grid, dim3(jagged::kThreads), 0, stream, overlap_, in, dense);
@@ -234,8 +226,8 @@ class JaggedSlicesPrepared final : public Prepared {
     const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
     const int places = kWarpLanes / tiling.lanes;
     const bool packs = packs_entries(shape.n, a_.precision);
-    const auto& matrix = matrices_.get({places, packs}, [&](StageTimer& cost) {
-      const bool vector = tiling.columns == 1;
+    const bool vector = tiling.columns == 1;
+    const auto& matrix = matrices_.get({places, vector, packs}, [&](StageTimer& cost) {
       return std::make_unique<Matrix>(
           a_, choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
           packs, device_, cost);
@@ -249,7 +241,8 @@ class JaggedSlicesPrepared final : public Prepared {
   SparseOperand a_;
   Options options_;
   Device& device_;
-  SharedParts<std::pair<int, bool>, std::unique_ptr<Matrix>> matrices_;  // by places, packed
+  // By places, one column, packed.
+  SharedParts<std::tuple<int, bool, bool>, std::unique_ptr<Matrix>> matrices_;
 };
 
 class JaggedSlicesKernel final : public Kernel {

@@ -33,6 +33,8 @@ struct DenseView {
 
   std::int64_t lines() const { return layout == Layout::row_major ? rows : cols; }
   std::int64_t line_length() const { return layout == Layout::row_major ? cols : rows; }
+  // Elements from one row to the next.
+  std::int64_t row_stride() const { return layout == Layout::row_major ? ld : 1; }
   std::size_t bytes() const { return static_cast<std::size_t>(lines() * ld) * bytes_of(type); }
 };
 

@@ -24,7 +24,8 @@
  *
  * Threads. Two threads must not use the same prepared A or the same plan at the same time, except
  * that different plans of one prepared A may be launched at the same time. Everything else may run
- * at the same time.
+ * at the same time. Launches of one plan must not overlap on the device either, so they belong on
+ * one stream, or on streams that wait for each other: a plan has one workspace.
  *
  * Devices. A CUDA kernel uses the device that is current in the calling thread at `prepare`. The
  * same device must be current at `bind`, `launch` and `destroy_*`. Device pointers belong to its
@@ -122,10 +123,12 @@ typedef struct spmmbench_csr {
 } spmmbench_csr;
 
 /* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
- * `data` is a multiple of the kernel's data_alignment and, where there is more than one line,
- * ld * (bytes of an element) of its pitch_alignment. libspmmbench.so takes row-major lines on a GPU
- * that are less than 4 GiB apart. Where ld exceeds the line, the gap behind every line, the last
- * one included, may be read in B and overwritten in C. */
+ * `data` is a multiple of the kernel's data_alignment, and ld * (bytes of an element) of its
+ * pitch_alignment, also where there is one line; only a single column in column-major layout may
+ * have any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart. Where
+ * ld exceeds the line, the gap behind every line, the last one included, may be read in B and
+ * overwritten in C. Behind a single column of B, elements up to the next multiple of 16 bytes may
+ * be read. */
 typedef struct spmmbench_dense {
   size_t size;
   void* data;         /* in the memory of the kernel's device; B is only read */

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <map>
+#include <mutex>
 
 #include "common/cusparse.hpp"
 #include "common/upload_values.hpp"
@@ -91,10 +91,10 @@ class CusparsePlan final : public Plan {
   CusparsePlan(const SparseOperand& operand, const Shape& shape, const SparseOnDevice& a,
                typename Product::Algorithm algorithm, bool preprocess, Device& device,
                StageTimer& stages)
-      : a_(a), n_(shape.n) {
+      : handle_(cusparse_handle(device)), a_(a), n_(shape.n) {
     const auto timed = stages.scope("tune");
-    const cusparseHandle_t handle = cusparse_handle(device);
-    SPMMBENCH_CUSPARSE(cusparseSetStream, handle,
+    const std::scoped_lock lock(handle_.mutex);
+    SPMMBENCH_CUSPARSE(cusparseSetStream, handle_.handle,
                        static_cast<cudaStream_t>(device.stream().handle));
     // B and C are not there yet. cuSPARSE wants addresses, which launch replaces before it reads or
     // writes anything.
@@ -104,21 +104,22 @@ class CusparsePlan final : public Plan {
     b.data = c.data = placeholder_.data();
     b_ld_ = b.ld;
     c_ld_ = c.ld;
-    product_ = {handle, algorithm, a.describe(), Product::describe(b), Product::describe(c)};
+    product_ = {handle_.handle, algorithm, a.describe(), Product::describe(b),
+                Product::describe(c)};
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
     device.synchronize();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    SPMMBENCH_CUSPARSE(cusparseSetStream, product_.handle,
-                       static_cast<cudaStream_t>(stream.handle));
     // A descriptor says how far apart the lines of its matrix lie.
     if (b.ld != b_ld_) product_.b = Product::describe(b);
     if (c.ld != c_ld_) product_.c = Product::describe(c);
     b_ld_ = b.ld;
     c_ld_ = c.ld;
     product_.set(b.data, c.data);
+    const std::scoped_lock lock(handle_.mutex);
+    SPMMBENCH_CUSPARSE(cusparseSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
     product_.multiply(workspace_.data());
     SPMMBENCH_CUDA_LAUNCHED();
   }
@@ -135,6 +136,7 @@ class CusparsePlan final : public Plan {
  private:
   static constexpr std::size_t kPlaceholderBytes = 256;
 
+  CusparseHandle& handle_;
   const SparseOnDevice& a_;
   std::int64_t n_;
   Product product_{};
@@ -178,11 +180,10 @@ void throw_cusparse_error(cusparseStatus_t status, const char* call) {
   throw DeviceError(fmt::format("cuSPARSE: {}: {}", call, text(status)), is_sticky(cuda));
 }
 
-cusparseHandle_t cusparse_handle(const Device& device) {
-  static std::map<int, cusparseHandle_t> handles;
-  cusparseHandle_t& handle = handles[device.info().index];
-  if (handle == nullptr) SPMMBENCH_CUSPARSE(cusparseCreate, &handle);
-  return handle;
+CusparseHandle& cusparse_handle(const Device& device) {
+  static DeviceHandles<cusparseHandle_t> handles;
+  return handles.of(device,
+                    [](cusparseHandle_t& handle) { SPMMBENCH_CUSPARSE(cusparseCreate, &handle); });
 }
 
 cusparseOrder_t cusparse_order(Layout layout) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/device_handles.hpp"
 #include "gpu/element.cuh"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/kernel.hpp"
@@ -29,8 +30,8 @@ namespace spmmbench {
       ::spmmbench::throw_cusparse_error(spmmbench_status, #function);               \
   } while (false)
 
-// Lives as long as the process: creating one takes longer than most products.
-cusparseHandle_t cusparse_handle(const Device& device);
+using CusparseHandle = DeviceHandles<cusparseHandle_t>::Shared;
+CusparseHandle& cusparse_handle(const Device& device);
 
 cusparseOrder_t cusparse_order(Layout layout);
 

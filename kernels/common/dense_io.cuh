@@ -37,6 +37,17 @@ __device__ inline void unpack(const uint4& raw, float (&out)[8], __nv_bfloat16 /
   }
 }
 
+// Four neighbours of a row of C, as one streaming store: C is not read again, so it should not push
+// B out of the L2 cache.
+template <class C>
+__device__ void store_four(C* to, const float4& x) {
+  using Vector = std::conditional_t<sizeof(C) == 4, float4, uint2>;
+  static_assert(sizeof(Vector) == 4 * sizeof(C));
+  alignas(Vector) const C packed[4] = {from_float<C>(x.x), from_float<C>(x.y), from_float<C>(x.z),
+                                       from_float<C>(x.w)};
+  __stcs(reinterpret_cast<Vector*>(to), reinterpret_cast<const Vector&>(packed));
+}
+
 // Writes this lane's kCount consecutive columns, from `column` on, to a row of C that has n of
 // them, as streaming stores: C is not read again, so it should not push B out of the L2 cache. All
 // of `lanes` call it together and hold one row, an even lane and the next one side by side.

@@ -1,6 +1,6 @@
 #pragma once
-// Launches of kernels that begin with ptx::griddepcontrol_wait() (ptx/griddepcontrol.cuh): on
-// compute capability 9.0 and above their CTAs start while the stream's previous kernel drains.
+// Launches of kernels that begin with ptx::griddepcontrol_wait() (ptx/griddepcontrol.cuh): their
+// CTAs start while the stream's previous kernel drains.
 
 #include <cuda_runtime.h>
 
@@ -12,6 +12,11 @@
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
+
+// Whether kernels wait on the current device: those compiled for compute capability 9.0 and above.
+// What was compiled for less, and is translated by the driver, does not wait even on newer devices,
+// so it must not start before its predecessor has ended.
+bool kernels_wait();
 
 inline cudaLaunchAttribute overlap_attribute() {
   cudaLaunchAttribute out{};
@@ -35,6 +40,7 @@ void launch_with(std::span<cudaLaunchAttribute> attributes, void (*kernel)(Param
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
+// `overlap`: of kernels for every device kernels_wait(), of kernels for 9.0 true.
 template <class... Parameters, class... Values>
 void launch_dependent(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                       std::size_t shared_bytes, Stream stream, bool overlap, Values&&... values) {

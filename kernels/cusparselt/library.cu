@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -59,6 +60,8 @@ std::string CusparseLt::version() const {
 }
 
 CusparseLtLookup find_cusparselt() {
+  static std::mutex mutex;
+  const std::scoped_lock lock(mutex);
   static std::optional<CusparseLt> loaded;
   if (loaded) return {&*loaded, {}};
   const SharedLibrary file = open_library();

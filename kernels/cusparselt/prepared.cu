@@ -3,12 +3,11 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
-#include <utility>
 
 #include "common/cusparse.hpp"
 #include "common/dense_copy.hpp"
+#include "common/device_handles.hpp"
 #include "cusparselt/library.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
@@ -34,15 +33,10 @@ void check(cusparseStatus_t status, const char* call) {
 
 #define SPMMBENCH_LT(name, ...) check(lt().name(__VA_ARGS__), "cusparseLt" #name)
 
-// Lives as long as the process.
 const cusparseLtHandle_t* handle_of(const Device& device) {
-  static std::map<int, std::unique_ptr<cusparseLtHandle_t>> handles;
-  auto& handle = handles[device.info().index];
-  if (handle != nullptr) return handle.get();
-  auto made = std::make_unique<cusparseLtHandle_t>();
-  SPMMBENCH_LT(Init, made.get());
-  handle = std::move(made);
-  return handle.get();
+  static DeviceHandles<cusparseLtHandle_t> handles;
+  return &handles.of(device, [](cusparseLtHandle_t& handle) { SPMMBENCH_LT(Init, &handle); })
+              .handle;
 }
 
 cudaStream_t stream_of(const Device& device) {

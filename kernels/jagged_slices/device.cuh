@@ -242,15 +242,6 @@ __device__ bool add_parts(const Arguments& in, int part, int long_row, const Lon
   return true;
 }
 
-// Four sums to four columns of C, as a streaming store: C is not read again.
-__device__ inline void store_four(float* to, float4 x) { __stcs(reinterpret_cast<float4*>(to), x); }
-template <class TC>
-__device__ void store_four(TC* to, float4 x) {
-  alignas(8) const TC packed[4] = {from_float<TC>(x.x), from_float<TC>(x.y), from_float<TC>(x.z),
-                                   from_float<TC>(x.w)};
-  __stcs(reinterpret_cast<uint2*>(to), reinterpret_cast<const uint2&>(packed));
-}
-
 // Writes the rows of a slice, -1 for none, from the sums that all places of a row hold.
 template <class TC, int kColumns, int kLanesPerRow>
 __device__ void store_rows(const Dense& dense, std::int32_t row, int places, int place_of_row,

@@ -16,16 +16,6 @@ __device__ inline unsigned atom_acq_rel_gpu_global_inc_u32(unsigned* at, unsigne
   return before;
 }
 
-// The same among the threads of a CTA, for a counter in shared memory.
-__device__ inline unsigned atom_acq_rel_cta_shared_inc_u32(unsigned* at, unsigned most) {
-  unsigned before = 0;
-  asm volatile("atom.acq_rel.cta.shared.inc.u32 %0, [%1], %2;"
-               : "=r"(before)
-               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(at))), "r"(most)
-               : "memory");
-  return before;
-}
-
 // What lies there now. Acquires what others have released at the same address.
 __device__ inline unsigned ld_acquire_gpu_global_u32(const unsigned* at) {
   unsigned now = 0;

@@ -1,8 +1,8 @@
 #pragma once
 // griddepcontrol: kernels that overlap with their predecessor in the stream (PTX ISA, "Parallel
 // Synchronization and Communication Instructions: griddepcontrol"), by way of CUDA's own wrappers.
-// common/dependent_launch.hpp launches such kernels. No effect below compute capability 9.0, where
-// kernels do not overlap.
+// common/dependent_launch.hpp launches such kernels. No effect in code for less than compute
+// capability 9.0, which is launched without overlap.
 
 #include <cuda_runtime.h>
 

@@ -28,10 +28,5 @@ __device__ inline std::uint32_t ld_global_nc_no_allocate(const void* from) {
                : "l"(__cvta_generic_to_global(from)));
   return x;
 }
-__device__ inline std::uint32_t ld_global_nc(const std::uint32_t* from) {
-  std::uint32_t x;
-  asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(x) : "l"(__cvta_generic_to_global(from)));
-  return x;
-}
 
 }  // namespace spmmbench::ptx

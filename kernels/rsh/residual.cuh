@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "common/dense_io.cuh"
 #include "format/rs_tile.hpp"
 #include "gpu/element.cuh"
 #include "window/stage.cuh"
@@ -121,7 +122,7 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
   }
 #pragma unroll
   for (int i = 0; i < kRowsTogether; ++i)
-    if (row[i] >= 0) window::store_four(static_cast<C*>(in.c) + row[i] * in.ldc + feature, sum[i]);
+    if (row[i] >= 0) store_four(static_cast<C*>(in.c) + row[i] * in.ldc + feature, sum[i]);
 }
 
 }  // namespace spmmbench::rsh

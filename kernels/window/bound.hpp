@@ -48,7 +48,7 @@ class Bound {
         const spmmbench::Shape& shape, const DeviceInfo& device, const Make& make)
       : a_(a),
         n_(shape.n),
-        overlap_(device.compute_capability >= 90),
+        overlap_(kernels_wait()),
         variant_(make_variant(operand.precision, options, shape, a.tiles(), a.windows(),
                               a.window_rows, make)),
         launch_(choose_launch(options, variant_, n_, a.counts(),

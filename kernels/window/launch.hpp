@@ -21,10 +21,11 @@
 namespace spmmbench::window {
 
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a feature tile
-constexpr std::int64_t kMaxGridY = 65535;
 
+// The most columns for which CTAs of one feature tile are a grid.
 inline std::int64_t max_features(int value_bytes) {
-  return kMaxGridY * kMaxWarps * kShortRow / value_bytes;
+  constexpr std::int64_t kMaxGridY = 65535;
+  return kMaxGridY * kShortRow / value_bytes;
 }
 
 // One instance of a kernel's template.

@@ -33,6 +33,7 @@
 #include <cstdint>
 
 #include "common/arrive_and_sum.cuh"
+#include "common/dense_io.cuh"
 #include "ptx/cp_async.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "window/accumulators.cuh"

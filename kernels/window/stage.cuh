@@ -34,17 +34,6 @@ struct Arguments {
   bool release_early = true;  // see window/launch.hpp
 };
 
-// Four neighbours of a row of C, as one streaming store: C is not read again, so it should not push
-// B out of the L2 cache.
-template <class C>
-__device__ void store_four(C* to, const float4& x) {
-  using Vector = std::conditional_t<sizeof(C) == 4, float4, uint2>;
-  static_assert(sizeof(Vector) == 4 * sizeof(C));
-  alignas(Vector) const C packed[4] = {from_float<C>(x.x), from_float<C>(x.y), from_float<C>(x.z),
-                                       from_float<C>(x.w)};
-  __stcs(reinterpret_cast<Vector*>(to), reinterpret_cast<const Vector&>(packed));
-}
-
 template <class Input>
 constexpr int kInputBytes = 2;
 template <>

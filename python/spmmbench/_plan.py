@@ -170,7 +170,8 @@ class Plan:
     start at multiples of `pitch_alignment` bytes. Nothing is copied. A GPU's work is enqueued on the
     caller's stream: torch's or CuPy's current one, else the stream that the array's interface names,
     or `stream`. After the first call it allocates nothing but the result, so that it can be
-    captured in a CUDA graph. Two threads must not call one plan at the same time.
+    captured in a CUDA graph. Two threads must not call one plan at the same time, and
+    calls on two streams must not overlap: a plan has one workspace.
     """
 
     def __init__(self, prepared, n, layout="row", c_type=None):
@@ -364,15 +365,16 @@ class Plan:
         row_major = self.layout == "row"
         step, ld = view.strides[::-1] if row_major else view.strides
         lines, length = (rows, cols) if row_major else (cols, rows)
-        if lines == 1:
-            ld = self._pitch(length, kind)
+        size = abi.ELEMENT_BYTES[kind]
+        if lines == 1:  # whose stride may be anything; it matters where the kernel needs a gap
+            ld = length if length * size % self.pitch_alignment == 0 else max(ld, length)
         if (step != 1 and length > 1) or ld < length:
             raise InvalidArgument(
                 f"{name} has strides {tuple(view.strides)}; "
                 f"{'rows' if row_major else 'columns'} must be contiguous and apart "
                 f"(layout '{self.layout}')"
             )
-        pitch = ld * abi.ELEMENT_BYTES[kind]
+        pitch = ld * size
         if name == "C" and self.pitch_alignment > 1 and ld > self._pitch(length, kind):
             raise InvalidArgument(
                 f"lines of C start {pitch} bytes apart, and what lies between them would be "

@@ -53,6 +53,7 @@ Support check_support(const Kernel& kernel, const Problem& problem, const Device
       return Support::no(fmt::format("needs compute capability {}.{}",
                                      info.min_compute_capability / 10,
                                      info.min_compute_capability % 10));
+    if (problem.m() == 0 || problem.k() == 0) return Support::no("A has no rows or no columns");
   }
   if (!contains(info.precisions, problem.precision))
     return Support::no(fmt::format("does not offer {}", to_string(problem.precision)));

@@ -98,8 +98,9 @@ void sort_rows(CsrMatrix& a) {
 }  // namespace
 
 CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory) {
-  if (given.rows < 0 || given.nnz < 0 || given.cols < 0 || given.cols > INT32_MAX)
-    throw Error("spmmbench_csr: expected sizes from 0, and cols below 2^31");
+  if (given.nnz < 0 || given.rows < 0 || given.rows > INT32_MAX || given.cols < 0 ||
+      given.cols > INT32_MAX)
+    throw Error("spmmbench_csr: expected sizes from 0, and rows and cols below 2^31");
   const Reader reader(given.memory, memory);
   CsrMatrix a{given.rows, given.cols, {}, {}, {}};
   a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
@@ -167,10 +168,15 @@ DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, co
   const std::size_t data_alignment = kind == DeviceKind::cuda ? kVectorBytes : bytes_of(view.type);
   if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
     throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
-  if (kind == DeviceKind::cuda && view.lines() > 1 &&
-      static_cast<std::size_t>(view.ld) * bytes_of(view.type) % kVectorBytes != 0)
-    throw Error(
-        fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVectorBytes));
+  if (kind == DeviceKind::cuda) {
+    const std::int64_t step = kVectorBytes / static_cast<std::int64_t>(bytes_of(view.type));
+    // A vector: nothing lies at ld, but tensor maps want a multiple.
+    if (view.layout == Layout::col_major && view.cols == 1)
+      view.ld = (view.ld + step - 1) / step * step;
+    if (view.ld % step != 0)
+      throw Error(
+          fmt::format("{}.ld is {}: expected a multiple of {} bytes", name, view.ld, kVectorBytes));
+  }
   // Kernels take the distance of rows in 32 bits.
   constexpr std::int64_t kMostLineBytes = std::numeric_limits<std::uint32_t>::max();
   if (kind == DeviceKind::cuda && view.layout == Layout::row_major && view.lines() > 1 &&

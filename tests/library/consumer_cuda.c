@@ -11,7 +11,7 @@
 
 #include "spmmbench/plugin.h"
 
-enum { ROWS = 2000, COLS = 1500, PER_ROW = 12, NNZ = ROWS * PER_ROW, SHIFT = 16 };
+enum { ROWS = 2003, COLS = 1501, PER_ROW = 12, NNZ = ROWS * PER_ROW, SHIFT = 16 };
 enum { HALF_NAN = 0x7E00 };
 
 static const spmmbench_library* library;
@@ -36,6 +36,53 @@ static uint16_t half_of(int value) { /* of -3 to 3 */
 
 static int a_at(int row, int entry) { return (row + 3 * entry) % 5 - 2; }
 static int b_at(int row, int column) { return (5 * row + column) % 7 - 3; }
+
+/* Bytes behind C must stay as they are: C is all that the caller owns. */
+enum { GUARD = 64 };
+
+/* A column of B and one of C, both contiguous, whose lengths are no multiples of 16 bytes: the one
+ * case in which ld may be anything. 0: right, or not supported. */
+static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepared,
+                      const int32_t* col_idx, cudaStream_t stream) {
+  spmmbench_shape shape = {sizeof shape, 1, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
+  spmmbench_dense b = {sizeof b, NULL, COLS, 1, COLS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F16};
+  spmmbench_dense c = {sizeof c, NULL, ROWS, 1, ROWS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
+  spmmbench_plan* plan = NULL;
+  uint16_t host_b[COLS];
+  float host_c[ROWS];
+  unsigned char guard[GUARD];
+  int i, k, wrong = 0;
+  const spmmbench_status status = kernel->bind(prepared, &shape, NULL, &plan);
+  if (status != SPMMBENCH_OK) {
+    printf("  a vector: status %d, %s\n", (int)status, library->last_error());
+    return status == SPMMBENCH_UNSUPPORTED ? 0 : 1;
+  }
+  for (i = 0; i < COLS; ++i) host_b[i] = half_of(b_at(i, 0));
+  b.data = on_device(host_b, sizeof host_b);
+  c.data = on_device(NULL, sizeof host_c + GUARD);
+  cuda(cudaMemset(c.data, 0xFF, sizeof host_c + GUARD));
+  cuda(cudaDeviceSynchronize());
+  if (kernel->inspect_b != NULL) kernel->inspect_b(plan, &b, NULL);
+  if (kernel->launch(plan, &b, &c, stream) != SPMMBENCH_OK) {
+    printf("  a vector: %s\n", library->last_error());
+    wrong = 1;
+  }
+  cuda(cudaStreamSynchronize(stream));
+  cuda(cudaMemcpy(host_c, c.data, sizeof host_c, cudaMemcpyDeviceToHost));
+  cuda(cudaMemcpy(guard, (char*)c.data + sizeof host_c, GUARD, cudaMemcpyDeviceToHost));
+  for (i = 0; i < ROWS; ++i) {
+    int sum = 0;
+    for (k = 0; k < PER_ROW; ++k) sum += a_at(i, k) * b_at(col_idx[i * PER_ROW + k], 0);
+    if (host_c[i] != (float)sum && wrong++ == 0)
+      printf("  a vector: C(%d) is %g: expected %d\n", i, host_c[i], sum);
+  }
+  for (i = 0; i < GUARD; ++i)
+    if (guard[i] != 0xFF && wrong++ == 0) printf("  a vector: byte %d behind C was written\n", i);
+  kernel->destroy_plan(plan);
+  cuda(cudaFree((char*)b.data - SHIFT));
+  cuda(cudaFree((char*)c.data - SHIFT));
+  return wrong != 0;
+}
 
 /* Lines of B and C have ld elements, of which the last ld - n are NaN in B. 0: right, or not
  * supported. */
@@ -125,6 +172,7 @@ int main(void) {
     }
     for (i = 0; i < (int)(sizeof shapes / sizeof *shapes); ++i)
       wrong += try_shape(kernel, prepared, shapes[i].n, shapes[i].ld, col_idx, stream);
+    wrong += try_vector(kernel, prepared, col_idx, stream);
     kernel->destroy_prepared(prepared);
   }
   printf("%d wrong\n", wrong);

@@ -220,6 +220,17 @@ class Refusals(unittest.TestCase):
         wide = np.zeros((50, 32), np.float32)
         self.refused("would be overwritten", lambda: plan(b, out=wide[:, :8]))
 
+    def test_one_row_of_c_has_the_room_that_kernels_write(self):
+        a = sp.csr_matrix(np.ones((1, 50), np.float32))
+        plan = cpu_plan(a, 5)
+        plan.pitch_alignment = 16
+        b = plan.empty_b(dense(50, 5))
+        b[:] = dense(50, 5)
+        self.refused("a multiple of 16 is wanted", lambda: plan(b, out=np.zeros((1, 5), np.float32)))
+        out = plan.empty_c(b)
+        np.testing.assert_allclose(plan(b, out=out), a @ b, rtol=1e-5)
+        self.assertEqual(out.strides, (32, 4))
+
     def test_questions_that_do_not_fit(self):
         a = matrix()
         self.refused("no kernel 'rhs'", lambda: cpu_plan(a, 8, kernel="rhs"))
