@@ -316,6 +316,13 @@ class AsyncBcsr final : public Kernel {
     if (bcsr::kStages(o).value_or(1) > max_stages)
       return Support::no(fmt::format("shared memory holds {} stages of {} bytes", max_stages,
                                      variant->stage_bytes));
+    // The last copy to a column of C writes whole 16 bytes, and a single column has no room for
+    // that.
+    constexpr std::int64_t kCopyBytes = 16;
+    const auto column_bytes = problem.m() * static_cast<std::int64_t>(bytes_of(problem.c_type));
+    if (problem.layout == Layout::col_major && problem.n == 1 && column_bytes % kCopyBytes != 0)
+      return Support::no(fmt::format("writes {} bytes at a time, and a column of C has {}",
+                                     kCopyBytes, column_bytes));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block.rows, block.cols);
     const double fill = pattern.blocks() == 0 ? 1
                                               : static_cast<double>(pattern.nnz) /

@@ -19,7 +19,8 @@ struct TensorMapOptions {
 
 // A tensor of up to five dimensions, fastest first: `extents` in elements, `strides` in bytes of
 // the dimensions after the first (multiples of 16), `box` in elements. Elements outside the extents
-// read as zero and are not written. Throws DeviceError when the driver refuses the shape.
+// read as zero and are not written, but for those that share 16 bytes with the last inside. Throws
+// DeviceError when the driver refuses the shape.
 CUtensorMap make_tensor_map(const void* data, ElementType type,
                             std::span<const std::uint64_t> extents,
                             std::span<const std::uint64_t> strides,
