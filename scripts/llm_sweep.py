@@ -27,7 +27,7 @@ import shutil
 import subprocess
 import sys
 
-from result_data import InputError, hot_us, load_document
+from result_data import InputError, Parser, hot_us, load_document
 
 # Weights of one layer that share a shape are measured once: (generator, how many of them).
 FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down
@@ -53,8 +53,23 @@ DEFAULTS = {  # mode -> what is swept unless asked otherwise
 }
 
 
-def number_list(kind):
-    return lambda text: [kind(part) for part in text.split(",")]
+def words(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [listed(part, float, "numbers") for part in text.split(",")]
+
+
+def whole_numbers(text):
+    return [listed(part, int, "whole numbers") for part in text.split(",")]
+
+
+def listed(part, kind, what):
+    try:
+        return kind(part)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{part}': expected {what}, with commas between") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -281,18 +296,16 @@ def draw(args, measured):
 
 
 def parse(argv):
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     build = pathlib.Path(__file__).resolve().parents[1] / "build" / "release" / "spmmbench"
     parser.add_argument("--spmmbench", default=os.environ.get("SPMMBENCH", str(build)))
     parser.add_argument("--out", type=pathlib.Path, required=True, help="result document")
     parser.add_argument("--mode", choices=sorted(DEFAULTS), default="prefill")
-    parser.add_argument("--model", type=number_list(str), help="of " + ", ".join(LAYERS))
-    parser.add_argument("--zeros", type=number_list(str), help="block, random, magnitude, 2:4")
-    parser.add_argument("--tokens", type=number_list(int), help="columns of B")
-    parser.add_argument("--sparsity", type=number_list(float))
-    parser.add_argument("--block", type=number_list(int), default=[64, 128])
+    parser.add_argument("--model", type=words, help="of " + ", ".join(LAYERS))
+    parser.add_argument("--zeros", type=words, help="block, random, magnitude, 2:4")
+    parser.add_argument("--tokens", type=whole_numbers, help="columns of B")
+    parser.add_argument("--sparsity", type=numbers)
+    parser.add_argument("--block", type=whole_numbers, default=[64, 128])
     parser.add_argument("--kernel", help="sparse kernels: NAME, NAME?key=value or globs")
     parser.add_argument("--precision", default="fp16", choices=["fp16", "bf16", "tf32"])
     parser.add_argument("--c-type", default="fp32", choices=["fp32", "fp16", "bf16"])

@@ -21,6 +21,16 @@ require_build_tools() {
   require g++ cmake ninja-build git ca-certificates libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev libminizip-dev libeigen3-dev libgtest-dev python3
 }
 
+# Chromium, in which the tests of the report's page run. Ubuntu has it as a snap only, so nothing is installed there.
+require_browser() {
+  if (. /etc/os-release; [[ " ${ID:-} ${ID_LIKE:-} " == *" ubuntu "* ]]); then
+    command -v chromium chromium-browser google-chrome >/dev/null ||
+      echo "no Chromium or Chrome on PATH: the tests of the report's page will be skipped"
+  else
+    require chromium
+  fi
+}
+
 # preset: `release` with a CUDA toolkit on PATH or in /usr/local/cuda, else `host`.
 preset=host
 if command -v nvcc >/dev/null; then

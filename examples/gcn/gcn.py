@@ -5,7 +5,7 @@ long an epoch takes with each (the set-up of RSH-SpMM, section 4.4: six layers, 
 
   gcn.py --out gcn.json data/*.mtx SNAP/com-Amazon 'gen:rmat?scale=18&edge_factor=8'
   gcn.py --out gcn.json --backends torch,auto --precision fp16 --widths 256 DD.mtx
-  report.py gcn.json --out figures            tables and figures of it
+  report.py gcn.json --figure gcn             a table, and gcn.svg and gcn.png, of it
 
 Graphs are Matrix Market files, .npz of scipy.sparse, SuiteSparse names (GROUP/NAME, downloaded) or
 gen: specifications of spmmbench. Features, labels and initial weights depend on the seed and the

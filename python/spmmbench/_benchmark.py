@@ -6,17 +6,43 @@ import numpy as np
 
 from . import _abi as abi
 from . import _cuda, _dense, _protocol, _sparse, _verify
-from ._plan import Plan
+from ._plan import Plan, _columns
 from .errors import InvalidArgument
 
-_PREFIXED = ("format", "hot", "cold", "exact")  # groups whose columns bear their name in the CSV
+# The columns of the program's CSV, in its order, by the group of the row that they are of ("": the
+# row itself). Names of a group with an underscore begin with it; of `format`, "" is its name.
+_TIMING = "median_us q1_us q3_us min_us n launches_per_sample"
+_COLUMNS = [
+    (group, column)
+    for group, columns in (
+        ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
+        ("", "n kernel baseline binary params precision c_type layout reorder status reason"),
+        ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms"),
+        ("", "format"),
+        ("format_", "bytes index_bytes stored tiles windows fill nnz_per_tile nnz_per_window"),
+        ("format_", "window_imbalance extra"),
+        ("", "device_bytes"),
+        ("verify", "error_over_bound worst_row worst_col error_over_typical incomparable"),
+        ("verify", "relative_frobenius"),
+        ("exact_", "passed not_made worst_row worst_col ms"),
+        ("", "bit_identical"),
+        ("hot_", _TIMING),
+        ("cold_", _TIMING),
+        ("", "gflops issued_flops compulsory_bytes bound_us of_bound"),
+        ("speedup_", "cusparse_default_fp32 cusparse_best cublas eigen_fp32 eigen best_in_all"),
+        ("", "break_even_calls break_even_against in_all_us metrics command"),
+    )
+    for column in columns.split()
+]
 
 
 class Rows(list):
-    """Rows of results: dicts with the fields of the program's JSON (`spmmbench list schema`)."""
+    """Rows of results: dicts with fields of the program's JSON (`spmmbench list schema`), all but
+    those that docs/python.md names."""
 
     def flat(self):
-        """The rows as flat dicts with the columns of the program's CSV; samples are left out."""
+        """The rows as flat dicts with the columns of the program's CSV, None where a row lacks the
+        field; samples and a kernel's own stages are left out."""
         return [_flat(row) for row in self]
 
     def frame(self):
@@ -30,18 +56,16 @@ class Rows(list):
 
 
 def _flat(row):
+    groups = {
+        **row,
+        "": {**row, "format": (row["format"] or {}).get("name")},
+        "matrix": {**row["matrix"], "matrix": row["matrix"]["name"]},
+        "stages_ms": {f"{stage}_ms": ms for stage, ms in row["stages_ms"].items()},
+    }
     flat = {}
-    for field, value in row.items():
-        if field == "matrix":
-            flat["matrix"] = value["name"]
-            flat.update((key, x) for key, x in value.items() if key != "name")
-        elif field == "stages_ms":
-            flat.update((f"{stage}_ms", ms) for stage, ms in value.items())
-        elif isinstance(value, dict) and field != "params":
-            prefix = f"{field}_" if field in _PREFIXED else ""
-            flat.update((prefix + key, x) for key, x in value.items() if key != "samples_us")
-        else:
-            flat[field] = value
+    for group, column in _COLUMNS:
+        prefix = group if group.endswith("_") else ""
+        flat[prefix + column] = (groups.get(group.removesuffix("_")) or {}).get(column)
     return flat
 
 
@@ -84,7 +108,7 @@ def benchmark(
     """
     if callable(candidates):
         candidates = {_name_of(candidates): candidates}
-    csr = _sparse.csr_of(a)
+    csr, n = _sparse.csr_of(a), _columns(n)
     precision = precision or csr.natural_precision
     if precision not in abi.PRECISIONS:
         raise InvalidArgument(f"precision is '{precision}'; {', '.join(abi.PRECISIONS)} are possible")

@@ -5,6 +5,7 @@ import ctypes.util
 import functools
 import os
 import pathlib
+import site
 import subprocess
 import sys
 
@@ -47,6 +48,9 @@ def _candidates():
     yield "the package's folder", str(pathlib.Path(__file__).parent / FILE)
     for folder in ("lib", "lib64"):
         yield "Python's prefix", str(pathlib.Path(sys.prefix) / folder / FILE)
+    if user := site.getuserbase():  # ~/.local, unless PYTHONUSERBASE names another
+        for folder in ("lib", "lib64"):
+            yield "the user's prefix", str(pathlib.Path(user) / folder / FILE)
     if found := ctypes.util.find_library("spmmbench"):
         yield "the system's libraries", found
     for prefix in ("/usr/local", "/opt/spmmbench"):
@@ -140,7 +144,8 @@ class Library:
 @functools.lru_cache(maxsize=None)
 def load(path=None):
     """The library at `path`, or where it is looked for: SPMMBENCH_LIBRARY, the package's folder, the
-    prefix of Python, the system's libraries, /usr/local, pkg-config. Raises LibraryNotFound."""
+    prefixes of Python and of the user (~/.local), the system's libraries, /usr/local, pkg-config.
+    Raises LibraryNotFound."""
     if path is not None:
         try:
             return Library(str(path))

@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import operator
 import weakref
 
 from . import _abi as abi
@@ -68,6 +69,17 @@ class _Stages:
         self.ms[name] = self.ms.get(name, 0.0) + milliseconds
 
 
+def _columns(n):
+    """n as an int: any whole number of at least 1."""
+    try:
+        columns = 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        columns = 0
+    if columns < 1:
+        raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+    return columns
+
+
 def _check_n(kernel, n):
     """Refuses an n that the kernel's description does not allow, in the program's words."""
     struct = kernel.struct
@@ -94,6 +106,13 @@ class Prepared:
         name, given = _split_spec(kernel)
         given.update(options or {})
         self._kernel = chosen = _choose_kernel(loaded, name, device, a)
+        if name == "auto" and chosen.name != "auto":
+            known = [option["name"] for option in chosen.options]
+            for key in given:
+                if key not in known:
+                    raise InvalidArgument(
+                        f"on the CPU 'auto' stands for {chosen.name}, which has no option '{key}'"
+                    )
         for flag, why in (
             (abi.ADDS_TO_C, "adds to C, which would have to be cleared before"),
             (abi.IGNORES_STREAM, "ignores the stream that it is given"),
@@ -176,8 +195,7 @@ class Plan:
 
     def __init__(self, prepared, n, layout="row", c_type=None):
         kernel = prepared._kernel
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+        n = _columns(n)
         _check_n(kernel, n)
         self.prepared = prepared
         self.n = n
@@ -209,6 +227,7 @@ class Plan:
         self._report = kernel.struct.report
         self._handle = handle.value
         self._checked = {}  # shape, strides, type and device of the last B and the last C
+        self._extents = {}  # bytes from the first to the last element of each
         self._b = self._dense(prepared.shape[1], self.b_type)
         self._c = self._dense(prepared.shape[0], self.c_type)
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
@@ -233,8 +252,9 @@ class Plan:
         else:
             target = _dense.arrays_of(out, "C").view(out, "C")
         self._place(self._c, target, self.c_type, "C")
-        if target.data == view.data and target.data:
-            raise InvalidArgument("C begins where B does; memory of its own is wanted")
+        apart = target.data - view.data
+        if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
+            raise InvalidArgument("C overlaps B; memory of its own is wanted")
         handle = None
         if self.device != "cpu":
             self._check_device()
@@ -343,7 +363,33 @@ class Plan:
         form = view[1:5]
         if form != self._checked.get(name):
             dense.ld = self._pitch_of(dense, view, kind, name)
+            self._extents[name] = self._extent(dense)
             self._checked[name] = form
+
+    def _lines(self, dense):
+        """How many, and the bytes of one and from one to the next."""
+        size = abi.ELEMENT_BYTES[_NAME_OF_TYPE[dense.type]]
+        lines, length = dense.rows, dense.cols
+        if self.layout == "col":
+            lines, length = length, lines
+        return lines, length * size, dense.ld * size
+
+    def _extent(self, dense):
+        lines, length, pitch = self._lines(dense)
+        return (lines - 1) * pitch + length if lines and length else 0
+
+    def _overlap(self, apart):
+        """Whether C, `apart` bytes behind B, shares elements with it; the bytes from the first to
+        the last element of one do with those of the other."""
+        if not self._extents["B"] or not self._extents["C"]:
+            return False
+        (b_lines, b_length, pitch), (c_lines, c_length, c_pitch) = map(
+            self._lines, (self._b, self._c)
+        )
+        if pitch != c_pitch or b_lines == 1 or c_lines == 1:
+            return True
+        place = apart % pitch  # of C in a line of B: both may be columns of one wider array
+        return place < b_length or place + c_length > pitch
 
     def _pitch_of(self, dense, view, kind, name):
         """Elements from one line of an array to the next, after all checks but of its address."""

@@ -3,6 +3,7 @@ form, else a conversion by the library that owns them."""
 
 import ctypes
 import dataclasses
+import operator
 
 import numpy as np
 import scipy.sparse
@@ -18,7 +19,7 @@ _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for a
 
 @dataclasses.dataclass
 class Csr:
-    """A matrix of `shape` in CSR: three one-dimensional arrays of NumPy, torch, or with
+    """A matrix of `shape` in CSR: three contiguous one-dimensional arrays of NumPy, torch, or with
     __cuda_array_interface__, all on `device` ("cpu" or the index of a GPU; None: a GPU that the
     arrays do not name)."""
 
@@ -119,7 +120,43 @@ def _cast(x, name):
         return x
     if _dense.is_torch(x):
         return x.to(getattr(_dense.loaded("torch"), name))
+    if not hasattr(x, "astype"):
+        raise InvalidArgument(f"a {type(x).__name__} of {_dtype(x)} cannot be made one of {name} here")
     return x.astype(name)
+
+
+def _holds_integers(x):
+    if _dense.is_torch(x):
+        return _dtype(x).startswith(("int", "uint"))
+    return np.dtype(x.dtype).kind in "iu"
+
+
+def _contiguous(x):
+    """The same values one after another, which is how a library reads them: no copy where they lie
+    so."""
+    if _dense.is_torch(x):
+        return x.contiguous()
+    if isinstance(x, np.ndarray):
+        return np.require(x, requirements=["C", "ALIGNED"])
+    if _dense.is_cupy(x):
+        return _dense.loaded("cupy").ascontiguousarray(x)
+    strides = x.__cuda_array_interface__.get("strides")
+    if strides is not None and x.shape[0] > 1 and tuple(strides) != (np.dtype(x.dtype).itemsize,):
+        raise InvalidArgument(f"a {type(x).__name__} of A has strides; contiguous arrays are wanted")
+    return x
+
+
+def _array(x):
+    """`x` of a tuple, or NumPy's array of it where it is a list or anything else that NumPy reads."""
+    if _dense.is_torch(x) or isinstance(x, np.ndarray) or hasattr(x, "__cuda_array_interface__"):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError:  # lists of different lengths
+        array = None
+    if array is None or array.dtype.kind not in "biufc":
+        raise InvalidArgument(f"A has a {type(x).__name__} where an array of numbers is wanted")
+    return array if array.size else array.astype(np.int64)  # of [], which has no type
 
 
 def _index(x, allowed):
@@ -164,37 +201,48 @@ def _device(arrays):
     return places.pop()
 
 
-def _check(csr):
-    rows, cols = csr.shape
-    for name, x, length in (
-        ("row pointers", csr.row_ptr, rows + 1),
-        ("values", csr.values, csr.nnz),
-    ):
-        if x.shape != (length,):
+def _shape(given):
+    try:
+        rows, cols = (operator.index(x) for x in given)
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"A's shape is {given!r}; (rows, cols) is wanted") from None
+    return rows, cols
+
+
+def _checked(shape, *arrays):
+    """A Csr of arrays that fit each other."""
+    row_ptr, col_idx, values = arrays
+    if len(col_idx.shape) != 1:
+        raise InvalidArgument(f"A has column indices in {len(col_idx.shape)} dimensions; one is wanted")
+    rows, nnz = shape[0], col_idx.shape[0]
+    for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
+        if tuple(x.shape) != (length,):
             raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
-    if "complex" in _dtype(csr.values):
+    for name, x in (("row pointers", row_ptr), ("column indices", col_idx)):
+        if not _holds_integers(x):
+            raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
+    if "complex" in _dtype(values):
         raise InvalidArgument("A is complex; real values are wanted")
-    return csr
+    return Csr(shape, *(_contiguous(x) for x in arrays), _device(arrays))
 
 
 def csr_of(a):
     """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC or
-    BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays. Duplicates are summed
-    where the format may hold them."""
+    BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
+    scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. The
+    other forms must have neither: libraries refuse them."""
     if isinstance(a, Csr):
         return a
     if _dense.is_torch(a):
         return _of_torch(a)
     if isinstance(a, tuple) and len(a) == 4:
-        row_ptr, col_idx, values, shape = a
-        return _check(Csr(tuple(shape), row_ptr, col_idx, values, _device(a[:3])))
+        return _checked(_shape(a[3]), *(_array(x) for x in a[:3]))
     if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
         csr = a.tocsr()
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        arrays = (csr.indptr, csr.indices, csr.data)
-        return _check(Csr(tuple(csr.shape), *arrays, _device(arrays)))
+        return _checked(_shape(csr.shape), csr.indptr, csr.indices, csr.data)
     raise InvalidArgument(
         f"A is a {type(a).__name__}; a sparse matrix of scipy or CuPy, a sparse torch tensor or a "
         "tuple (row_ptr, col_idx, values, (rows, cols)) is wanted"
@@ -210,8 +258,7 @@ def _of_torch(a):
     a = a.detach()
     if a.layout is not torch.sparse_csr:
         a = a.coalesce().to_sparse_csr() if a.layout is torch.sparse_coo else a.to_sparse_csr()
-    arrays = (a.crow_indices(), a.col_indices(), a.values())
-    return _check(Csr(tuple(a.shape), *(x.contiguous() for x in arrays), _device(arrays)))
+    return _checked(_shape(a.shape), a.crow_indices(), a.col_indices(), a.values())
 
 
 def options_array(options):

@@ -43,16 +43,14 @@ def roofline(results, _):
     best = defaultdict(dict)
     for case, rows in results.contested().items():
         for row in rows:
-            if (
-                row["compulsory_bytes"]
-                and results.documents[row["run"]]["context"]["copy_gb_per_s"]
-            ):
+            bandwidth = results.documents[row["run"]]["context"]["copy_gb_per_s"]
+            if row["compulsory_bytes"] and bandwidth and points_of([row], hot_us):
                 of_precision = best[row["precision"]]
                 key = (case, row["baseline"])
                 if key not in of_precision or hot_us(row) < hot_us(of_precision[key]):
                     of_precision[key] = row
     if not best:
-        raise Missing("no compulsory bytes or no measured bandwidth")
+        raise Missing("no nonzeros, no compulsory bytes or no measured bandwidth")
     precisions = sorted(best, key=lambda p: -len(best[p]))
     figure, axes = panels(min(len(precisions), MAX_PANELS), height=4.3)
     look, drawn, notes = styles(results), [], []

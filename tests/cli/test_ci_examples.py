@@ -42,8 +42,13 @@ class CiExamplesTest(CliCase):
         (job,) = yaml.safe_load((SOURCE / "examples" / "ci" / workflow).read_text())["jobs"].values()
         self.assertEqual(set(SETTINGS) - set(job["env"]), set(), "a setting that the workflow has not")
         environment = {**ENVIRONMENT, **job["env"], **SETTINGS}
+        paths = self.folder / "paths"  # what a step adds to the PATH of the steps after it
+        paths.write_text("")
+        environment["GITHUB_PATH"] = str(paths)
+        path = environment["PATH"]
         for step in job["steps"]:
             if "run" in step:
+                environment["PATH"] = ":".join([*reversed(paths.read_text().split()), path])
                 result = subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
                                         cwd=self.folder, env=environment, capture_output=True, text=True,
                                         timeout=300, check=False)  # fmt: skip
@@ -68,6 +73,18 @@ class CiExamplesTest(CliCase):
         self.project()
         job, result = self.steps("cpu.yml")
         self.check_outputs(job, result)
+
+    def test_the_gpu_workflow_hands_the_toolkit_that_setup_finds_to_the_gate(self):
+        """As if setup.sh had found it in /usr/local/cuda, of which no other step knows."""
+        toolkit = self.folder / "toolkit"
+        toolkit.mkdir()
+        (toolkit / "nvcc").write_text("#!/bin/sh\n")
+        (toolkit / "nvcc").chmod(0o755)
+        self.project()
+        with (self.folder / "scripts" / "setup.sh").open("a") as file:
+            file.write(f'export PATH="{toolkit}:$PATH"\n')
+        self.steps("gpu.yml")
+        self.assertEqual((self.folder / "paths").read_text(), f"{toolkit}\n")
 
     def test_the_gpu_workflow_keeps_its_calibration(self):
         self.project()

@@ -140,6 +140,19 @@ class LlmSweep(unittest.TestCase):
             self.assertIn("gen:llama3-70b/ffn_gate?zeros=2:4", argv)
             self.assertEqual(sum(word.startswith("gen:") for word in argv), 8)
 
+    def test_bad_arguments_are_one_line_and_exit_with_1(self):
+        for options, words in (
+            (["--out", "a.json", "--tokens", "1,x"], "--tokens: 'x': expected whole numbers, with"),
+            (["--out", "a.json", "--sparsity", "half"], "--sparsity: 'half': expected numbers, with"),
+            (["--out", "a.json", "--model", "gpt"], "--model gpt: expected qwen2.5-7b"),
+            ([], "--out"),
+        ):
+            command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", *options]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 1, result.stderr)  # 2 is a wrong result
+            self.assertIn(words, result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
+
     def test_a_file_that_is_no_document_is_one_line(self):
         result = self.table({"rows": []})
         self.assertEqual(result.returncode, 1)

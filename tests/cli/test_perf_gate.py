@@ -151,11 +151,20 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         self.assertIn("building HEAD~1 (host)", result.stderr)
         self.assertIn("BASE: 1 run of ", result.stdout)
         self.assertEqual(git("worktree", "list").count("\n"), 1)
+        (self.folder / "CMakeLists.txt").write_text("message(FATAL_ERROR planted)")
+        git("commit", "-q", "-a", "-m", "three")
+        result = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("planted", result.stderr)
+        self.assertIn("perf_gate: HEAD: cmake", result.stderr.splitlines()[-1])
+        self.assertNotIn("Traceback", result.stderr)
+        self.assertEqual(git("worktree", "list").count("\n"), 1)
 
     def test_bad_arguments_are_one_line(self):
         for args, expected in (
             ((), "expected two revisions"),
             (("main",), "expected two revisions"),
+            (("no-such-revision", "HEAD"), "no-such-revision: git knows no such revision"),
             (("--binaries", PROGRAM, PROGRAM, "-N", 0), "expected at least 1"),
             (("--binaries", PROGRAM, PROGRAM, "--most-turns", 3), "expected at least --turns 7"),
         ):

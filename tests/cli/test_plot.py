@@ -126,6 +126,10 @@ class PlotTest(ReportCase):
         result = self.run_script("plot.py", path, "--out", out)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("density_curves: left out: no shape with three densities", result.stderr)
+        empty = [row(f"m{i}", "rsh", 10.0, density=0) for i in range(3)]
+        result = self.run_script("plot.py", self.write(empty), "--out", out, "--format", "svg")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("roofline: left out: no nonzeros", result.stderr)
         for options in (["--only", "no_such_figure"], ["--format", "gif"]):
             result = self.run_script("plot.py", path, "--out", out, *options)
             self.assertNotEqual(result.returncode, 0)

@@ -1,5 +1,7 @@
 """benchmark(): the program's values, bound and rules, for any Python callable."""
 
+import csv
+import io
 import json
 import os
 import pathlib
@@ -101,6 +103,9 @@ class Verification(unittest.TestCase):
         for options in ({"precision": "fp8"}, {"c_type": "int"}, {"layout": "both"}):
             with self.assertRaises(spmmbench.InvalidArgument):
                 spmmbench.benchmark(lambda b: b, matrix(), 8, **options)
+        for n in (0, -1, 2.5, True, "8"):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "n is "):
+                spmmbench.benchmark(lambda b: b, matrix(), n)
 
 
 class TheProgram(unittest.TestCase):
@@ -136,6 +141,33 @@ class TheProgram(unittest.TestCase):
                         self.assertAlmostEqual(value, expected["matrix"][field], msg=field)
                 self.assertLessEqual(set(row), set(expected))
                 self.assertEqual(set(row["hot"]), set(expected["hot"]))
+
+    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
+    def test_flat_rows_have_the_columns_of_the_csv_in_its_order(self):
+        asked = [PROGRAM, "run", "gen:banded?rows=20&bandwidth=2", "-n", "4", "-k", "cpu_csr"]
+        asked += ["--no-baselines", "--max-seconds", "0.01", "--csv", "-", "-q"]
+        told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        (expected,) = csv.DictReader(io.StringIO(told))
+        a = matrix()
+        plan = spmmbench.plan(a, 4, "cpu_csr")
+        rows = spmmbench.benchmark({"plan": plan, "scipy": lambda b: a @ b}, a, 4, **QUICK)
+        for flat in rows.flat():
+            self.assertEqual(list(flat), list(expected))
+
+    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
+    def test_what_rows_lack_is_what_the_documentation_names(self):
+        asked = [PROGRAM, "list", "schema"]
+        schema = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+        text = (SOURCE / "docs/python.md").read_text()
+        text = text[text.index("Rows lack") :].split(". ")[0]
+        fields_of = schema["$defs"]["row"]["properties"]
+        a = matrix()
+        (row,) = spmmbench.benchmark(spmmbench.plan(a, 4, "cpu_csr"), a, 4, **QUICK)
+        for group, known in (("", row), ("matrix", row["matrix"])):
+            fields = fields_of[group]["properties"] if group else fields_of
+            for field in fields:
+                name = f"{group}.{field}" if group else field
+                self.assertEqual(field not in known, f"`{name}`" in text, name)
 
     def test_numbers_of_the_protocol_are_those_of_the_sources(self):
         texts = [

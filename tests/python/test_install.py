@@ -1,4 +1,5 @@
-"""`pip install python/` needs no compiler, and finds a library beside the package."""
+"""`pip install python/` needs no compiler, and finds a library beside the package or in the user's
+prefix."""
 
 import importlib.util
 import os
@@ -45,6 +46,26 @@ class Installed(unittest.TestCase):
             self.assertEqual(
                 told.split(), ["60.0", str(folder / "site" / "spmmbench" / "libspmmbench.so")]
             )
+
+    @unittest.skipUnless(LIBRARY, "SPMMBENCH_LIBRARY names no library")
+    def test_a_library_that_was_installed_for_the_user_is_found(self):
+        for folder in ("lib", "lib64"):
+            with self.subTest(folder), tempfile.TemporaryDirectory() as name:
+                installed = pathlib.Path(name) / folder / "libspmmbench.so"
+                installed.parent.mkdir()
+                installed.symlink_to(LIBRARY)
+                code = (
+                    "import sys, spmmbench\n"
+                    "sys.prefix = '/nowhere'\n"  # the user's comes next
+                    "print(spmmbench.load().path)"
+                )
+                environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONUSERBASE": name}
+                del environment["SPMMBENCH_LIBRARY"]
+                told = subprocess.run(
+                    [sys.executable, "-c", code], env=environment, capture_output=True, text=True,
+                    check=True, cwd=name,
+                ).stdout  # fmt: skip
+                self.assertEqual(told.strip(), str(installed))
 
 
 if __name__ == "__main__":

@@ -72,6 +72,47 @@ class Products(unittest.TestCase):
             given = (a.indptr.astype(index), a.indices.astype(index), a.data, a.shape)
             self.assertProduct(cpu_plan(given, 4) @ b, a, b)
 
+    def test_lists_in_a_tuple_are_a_matrix(self):
+        b = dense(2, 3)
+        given = ([0, 1, 3], [1, 0, 1], [2.0, 3.0, 4.0], (2, 2))
+        self.assertProduct(cpu_plan(given, 3) @ b, np.array([[0, 2], [3, 4]]), b)
+        empty = cpu_plan(([0, 0, 0], [], [], (2, 2)), 3) @ b
+        self.assertProduct(empty, np.zeros((2, 2)), b)
+
+    def test_arrays_of_a_matrix_with_strides_give_the_product(self):
+        a, b = matrix(), dense(50, 4)
+        pairs = np.stack([a.data, np.full_like(a.data, 9)], axis=1)
+        columns = np.stack([a.indices, np.full_like(a.indices, 49)], axis=1)
+        offsets = np.stack([a.indptr, np.zeros_like(a.indptr)], axis=1)
+        packed = np.zeros(a.nnz, [("flag", np.int8), ("value", np.float32)])
+        packed["value"] = a.data
+        moved = np.frombuffer(b"." + a.data.tobytes(), np.uint8)[1:].view(np.float32)
+        for values in (pairs[:, 0], packed["value"], moved):
+            for shape in (a.shape, np.array(a.shape)):
+                given = (offsets[:, 0], columns[:, 0], values, shape)
+                self.assertProduct(cpu_plan(given, 4) @ b, a, b)
+        for strided in (
+            sp.csr_matrix((pairs[:, 0], a.indices, a.indptr), a.shape),
+            (a * (1 + 9j)).astype(np.complex64).real,
+        ):
+            self.assertFalse(strided.data.flags.c_contiguous)
+            self.assertProduct(cpu_plan(strided, 4) @ b, a, b)
+
+    def test_n_may_be_any_whole_number(self):
+        a, b = matrix(), dense(50, 8)
+        plan = cpu_plan(a, np.int64(8))
+        self.assertIs(type(plan.n), int)
+        self.assertProduct(plan @ b, a, b)
+
+    def test_b_and_c_may_be_columns_of_one_wider_array(self):
+        a = sp.random(50, 50, 0.1, "csr", np.float32, random_state=1)
+        wide = dense(50, 16)
+        b = wide[:, :8].copy()
+        plan = cpu_plan(a, 8)
+        plan(wide[:, :8], out=wide[:, 8:])
+        self.assertProduct(wide[:, 8:], a, b)
+        np.testing.assert_array_equal(wide[:, :8], b)
+
     def test_values_of_other_types_become_fp32(self):
         b = dense(50, 4)
         for dtype in (np.float64, np.int32, np.bool_):
@@ -211,7 +252,15 @@ class Refusals(unittest.TestCase):
         b, c = dense(50, 8), dense(50, 8)
         c.flags.writeable = False
         self.refused("C is read-only", lambda: plan(b, out=c))
-        self.refused("C begins where B does", lambda: plan(b, out=b))
+        both = np.zeros((101, 8), np.float32)
+        for first, last in ((0, 0), (0, 1), (1, 0), (0, 49), (49, 0)):
+            given, out = both[first : first + 50], both[last : last + 50]
+            self.refused("C overlaps B", lambda given=given, out=out: plan(given, out=out))
+        plan(both[:50], out=both[50:100])
+        wide = np.zeros((50, 20), np.float32)
+        for first, last in ((0, 7), (7, 0), (5, 12)):
+            given, out = wide[:, first : first + 8], wide[:, last : last + 8]
+            self.refused("C overlaps B", lambda given=given, out=out: plan(given, out=out))
         self.refused("B is >f4", lambda: plan @ b.astype(">f4"))
         self.refused("B is a masked array", lambda: plan @ np.ma.masked_less(b, 0))
         packed = np.zeros((50, 8), [("flag", np.int8), ("value", np.float32)])["value"]
@@ -239,6 +288,11 @@ class Refusals(unittest.TestCase):
         self.refused("layout is 'both'", lambda: cpu_plan(a, 8, layout="both"))
         self.refused("n is 0", lambda: cpu_plan(a, 0))
         self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
+        self.refused("n is True", lambda: cpu_plan(a, True))
+        self.refused(
+            "on the CPU 'auto' stands for cpu_csr, which has no option 'calls'",
+            lambda: cpu_plan(a, 8, kernel="auto?calls=1000"),
+        )
         self.refused("device is 'tpu'", lambda: cpu_plan(a, 8, device="tpu"))
         self.refused("runs on cpu", lambda: cpu_plan(a, 8, "cpu_csr", device="cuda"))
         self.refused("a ndarray", lambda: cpu_plan(a.toarray(), 8))
@@ -258,6 +312,27 @@ class Refusals(unittest.TestCase):
         self.refused("row pointers; 61 are wanted", lambda: cpu_plan(given, 8))
         given = (a.indptr, a.indices, a.data[:-1], a.shape)
         self.refused("values", lambda: cpu_plan(given, 8))
+        given = (a.indptr, a.indices.reshape(1, -1), a.data, a.shape)
+        self.refused("column indices in 2 dimensions", lambda: cpu_plan(given, 8))
+
+    def test_duplicates_and_unsorted_columns_of_a_tuple(self):
+        for columns in ([0, 1, 1], [1, 0, 1]):
+            given = ([0, 3, 3], columns, [1.0, 2.0, 4.0], (2, 2))
+            self.refused("expected ascending columns", lambda given=given: cpu_plan(given, 8))
+
+    def test_arrays_of_a_matrix_that_are_none(self):
+        a = matrix()
+        fractions = a.indices + 0.5
+        for given, words in (
+            ((a.indptr, fractions, a.data, a.shape), "column indices of float64; integers"),
+            ((a.indptr * 1.0, a.indices, a.data, a.shape), "row pointers of float64; integers"),
+            ((a.indptr, a.indices, None, a.shape), "a NoneType where an array of numbers"),
+            ((a.indptr, a.indices, [[1], [2, 3]], a.shape), "a list where an array of numbers"),
+            ((a.indptr, a.indices, a.data, 60), "A's shape is 60"),
+            ((a.indptr, a.indices, a.data, (60, 50.5)), r"A's shape is \(60, 50.5\)"),
+        ):
+            with self.subTest(words):
+                self.refused(words, lambda given=given: cpu_plan(given, 8))
 
     def test_a_missing_library_says_where_it_was_looked_for(self):
         code = "import spmmbench; spmmbench.list_kernels()"

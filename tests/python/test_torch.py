@@ -49,6 +49,21 @@ class OnEveryDevice(Close):
                     self.assertEqual((plan @ x).device, x.device)
                     self.assertClose(plan @ x, expected)
 
+    def test_tensors_of_a_tuple_with_strides_give_the_product(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 8, device=device)
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
+            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            pairs = [torch.stack([part, torch.zeros_like(part)], 1) for part in parts]
+            given = (*(pair[:, 0] for pair in pairs), a.shape)
+            with self.subTest(device):
+                self.assertFalse(given[2].is_contiguous())
+                self.assertClose(spmmbench.plan(given, 8) @ x, expected)
+                halves = (given[0], given[1] + 0.5, *given[2:])
+                with self.assertRaisesRegex(spmmbench.InvalidArgument, "integers are wanted"):
+                    spmmbench.plan(halves, 8)
+
     def test_gradients_are_those_of_the_dense_product(self):
         a = matrix()
         dense = torch.as_tensor(a.toarray())
