@@ -228,12 +228,14 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   RunCounts usual;
   const auto collect = [&cases](std::vector<InputDocument>& side, std::vector<ResultRow> Rows::*to,
                                 std::size_t& most) {
-    for (InputDocument& input : side)
+    for (InputDocument& input : side) {
+      ComparisonKeys keys;
       for (ResultRow& row : input.document.rows) {
-        std::vector<ResultRow>& rows = cases[comparison_key(row)].*to;
+        std::vector<ResultRow>& rows = cases[keys.next(row)].*to;
         rows.push_back(std::move(row));
         most = std::max(most, rows.size());
       }
+    }
   };
   collect(base, &Rows::base, usual.base);
   collect(fresh, &Rows::fresh, usual.fresh);
