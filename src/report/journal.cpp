@@ -287,7 +287,10 @@ bool Journal::finish(const ClockState& clocks_after, bool complete) try {
                      [this](const std::string& line) { damaged_.push_back(line); }});
   complete &= readable == cases_.size();
   write_outputs(complete);
-  if (!complete) return false;
+  if (!complete) {
+    if (!durable_) file_->remove();  // its rows are made again, and nothing goes on with them
+    return false;
+  }
   if (folder_) return true;
   write_line(journal_line({{"complete", true}}));
   if (has_document()) file_->remove();

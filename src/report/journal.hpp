@@ -72,7 +72,7 @@ class Journal {
 
   // Writes the outputs, the last row of every case. They are complete when the run is and every row
   // could be read back: the result. The journal is then removed, unless there is only a CSV, which
-  // cannot be gone on with.
+  // cannot be gone on with. One that is not durable is removed in any case.
   bool finish(const ClockState& clocks_after, bool complete);
 
  private:

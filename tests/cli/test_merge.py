@@ -80,6 +80,8 @@ class MergeTest(CliCase):
         document, result = self.merge(part)
         self.assertFalse(document["complete"])
         self.assertIn("part.json is incomplete", result.stderr)
+        self.assertEqual(list(self.folder.glob("*.journal")), [])
+        self.assertEqual(self.merge(part)[0]["rows"], document["rows"], "it can be merged again")
         self.run_cpu(INPUTS[0], "-n", "4,8", "--json", self.out, "--resume")
         self.assertEqual(len(read(self.out)["rows"]), 2)
         self.assertTrue(read(self.out)["complete"])
