@@ -110,6 +110,15 @@ bool has_content(const std::string& path) {
   return !error && size > 0;
 }
 
+std::string journal_name(const std::string& output) { return output + ".journal"; }
+
+// Beside the document, or else beside the CSV; empty where both are streams.
+std::string journal_of(const RunOutputs& paths) {
+  for (const std::string& output : {paths.json, paths.csv})
+    if (!output.empty() && !is_stream(output)) return journal_name(output);
+  return {};
+}
+
 }  // namespace
 
 std::string case_key(const ResultRow& row) {
@@ -143,6 +152,13 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
   return document;
 }
 
+std::optional<RunContext> earlier_context(const RunOutputs& paths) {
+  const std::string journal = journal_of(paths);
+  if (has_content(journal)) return look_into(journal).context;
+  if (journal != journal_name(paths.json) || !has_content(paths.json)) return std::nullopt;
+  return scan_document(paths.json, [](const ResultRow&) {}).context;
+}
+
 Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
     : paths_(std::move(paths)),
       context_(std::move(context)),
@@ -150,8 +166,7 @@ Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
       baselines_(context_.calls) {
   if (!paths_.json.empty()) json_.emplace(paths_.json);
   if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
-  for (const std::string& output : {paths_.csv, paths_.json})
-    if (!output.empty() && !is_stream(output)) path_ = output + ".journal";
+  path_ = journal_of(paths_);
   if (path_.empty()) {
     folder_ = std::make_unique<TemporaryFolder>();
     path_ = folder_->file("journal");
@@ -197,7 +212,7 @@ void Journal::take_over(const std::string& path, bool is_journal) {
                     }});
 }
 
-bool Journal::has_document() const { return path_ == paths_.json + ".journal"; }
+bool Journal::has_document() const { return path_ == journal_name(paths_.json); }
 
 void Journal::write_line(const std::string& line) {
   file_->append(line, durable_);

@@ -44,11 +44,16 @@ enum class Earlier {
   give_up,
 };
 
+struct RunOutputs {
+  std::string json, csv;  // either may be empty, or a stream
+};
+
+// The context of the run that has left a journal, or else a document, at these outputs.
+std::optional<RunContext> earlier_context(const RunOutputs& paths);
+
 class Journal {
  public:
-  struct Paths {
-    std::string json, csv;  // either may be empty, or a stream
-  };
+  using Paths = RunOutputs;
 
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,

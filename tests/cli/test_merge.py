@@ -93,6 +93,14 @@ class MergeTest(CliCase):
         document, _ = self.merge(first, other, first)
         self.assertEqual(document["context"]["hostname"], f"{host}, elsewhere")
 
+    def test_tags_are_joined(self):
+        tags = ({"night": "1", "driver": "580"}, {"night": "11", "driver": "580"}, {"note": "warm"}, {"night": "1"})
+        first = self.shard("a.json", INPUTS[0])
+        shards = [self.edited(first, f"{i}.json", lambda d, own=own: d["context"].update(tags=own))
+                  for i, own in enumerate(tags)]
+        document, _ = self.merge(*shards)
+        self.assertEqual(document["context"]["tags"], {"night": "1, 11", "driver": "580", "note": "warm"})
+
     def test_other_devices_are_refused_unless_forced(self):
         first = self.shard("a.json", INPUTS[0])
         other = self.edited(first, "b.json", lambda d: d["context"]["device"].update(name="another"))
