@@ -11,6 +11,7 @@
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
+#include "report/two_files.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -164,6 +165,7 @@ Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
       context_(std::move(context)),
       durable_(durable),
       baselines_(context_.calls) {
+  require_two_files(paths_.json, paths_.csv);
   if (!paths_.json.empty()) json_.emplace(paths_.json);
   if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
   path_ = journal_of(paths_);

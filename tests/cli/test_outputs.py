@@ -53,8 +53,11 @@ class OutputTest(CliCase):
         both = self.folder / "both"
         for command in ((*RUN, "-q", "--json", both, "--csv", f"{self.folder}/./both"),
                         ("compare", self.out, self.out, "--json", both, "--junit", f"{self.folder}/./both")):
-            self.assert_one_line(self.spmmbench(*command), 1, "both")
+            self.assert_one_line(self.spmmbench(*command), 1,
+                                 f"{both} and {self.folder}/./both: expected two files to write, got one")
             self.assertFalse(both.exists())
+        (self.folder / "link").symlink_to(self.out)
+        self.assert_one_line(self.spmmbench("merge", self.out, self.out, "--csv", self.folder / "link"), 1, "link")
         self.assert_one_line(self.spmmbench("compare", self.out, self.out, "--json", "-", "--junit", "-"), 1,
                              "standard output: expected one of --json - and --junit -")
 
