@@ -18,6 +18,7 @@
 #include "report/recorded.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/precision.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench {
@@ -117,7 +118,7 @@ std::string header_of(const std::string& path, const ResultDocument& document) {
   for (const auto& [key, value] : context.tags) text += fmt::format(", {}={}", key, value);
   if (!document.complete)
     text += fmt::format("; not complete, {} cases so far", document.rows.size());
-  return text;
+  return to_printable(text);
 }
 
 void print_tables(const std::string& path, ResultDocument document, const Filter& filter,

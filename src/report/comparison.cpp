@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "spmmbench/printable.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -151,7 +153,8 @@ void describe_side(const std::vector<InputDocument>& side, std::vector<std::stri
     const std::string& own = input.document.context.git_revision;
     if (revision.find(own) == std::string::npos) revision += (revision.empty() ? "" : ", ") + own;
     if (!input.document.complete)
-      notes.push_back(fmt::format("{} is incomplete: finish it with run --resume", input.path));
+      notes.push_back(
+          fmt::format("{} is incomplete: finish it with run --resume", to_printable(input.path)));
   }
 }
 

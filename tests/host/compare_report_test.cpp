@@ -252,6 +252,15 @@ TEST(Comparison, SeveralRunsPerSideArePutTogether) {
   EXPECT_TRUE(comparison.notes.empty());
 }
 
+TEST(Comparison, NamesOfFilesAreShownWithoutControlCharacters) {
+  InputDocument input = document_of({row_of("k", 10)});
+  input.document.complete = false;
+  input.path = "\x1b[31m\xff.json";
+  const std::string shown = format_comparison(compare_documents({input}, {input}, {}), false);
+  EXPECT_NE(shown.find("note: \\x1b[31m\\xff.json is incomplete"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+}
+
 TEST(Comparison, TakesColdTimesOnDemand) {
   const Comparison comparison = compare({row_of("k", 10)}, {row_of("k", 10)}, {.cold = true});
   EXPECT_NEAR(comparison.cases.at(0).times->base_us, 20.1, 0.05);
