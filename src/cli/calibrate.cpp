@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "io/output.hpp"
@@ -21,11 +24,27 @@ namespace {
 
 constexpr int kFewestRepetitions = 3;  // two may lie close together by luck
 
+struct Case {
+  std::string key;
+  const ResultRow* row;
+};
+
 // How the document's cases were measured.
 RunOptions options_of_document(const std::string& path, const ResultDocument& document) try {
   return options_of(document.context);
 } catch (const Error& error) {
   throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+}
+
+std::vector<Case> cases_of(const std::string& path, const ResultDocument& document) {
+  ComparisonKeys keys;
+  std::vector<Case> cases;
+  for (const ResultRow& row : document.rows) {
+    std::string key = keys.next(row);
+    if (row.status == Status::ok) cases.push_back({std::move(key), &row});
+  }
+  if (cases.empty()) throw Error(fmt::format("{}: no case is ok", path));
+  return cases;
 }
 
 ResultDocument measure(const ResultRow& row, const RunOptions& options) {
@@ -42,16 +61,31 @@ ResultDocument measure(const ResultRow& row, const RunOptions& options) {
   return read_document(work.json);
 }
 
+// Measures every case once, and then adds all of their times.
+void repeat_once(const std::vector<Case>& cases, const RunOptions& options,
+                 const std::function<void(const RunContext&)>& check, Progress& progress,
+                 std::optional<Calibration>& calibration) {
+  std::vector<std::pair<std::string, double>> medians;
+  for (const auto& [key, row] : cases) {
+    progress.start(fmt::format("{} n={} {}", row->matrix.name, row->n, row->kernel));
+    const ResultDocument again = measure(*row, options);
+    check(again.context);
+    if (!calibration) calibration.emplace(again.context);
+    for (const ResultRow& measured : again.rows)
+      if (comparison_key(measured) == comparison_key(*row) && measured.hot)
+        medians.emplace_back(key, measured.hot->median_us);
+    progress.done();
+  }
+  for (const auto& [key, us] : medians) calibration->add(key, us);
+}
+
 }  // namespace
 
-ExitCode calibrate(const std::string& path, int repeat, bool force, const std::string& out) try {
+ExitCode calibrate(const std::string& path, int repeat, bool force, const std::string& out) {
   if (repeat < kFewestRepetitions)
     throw Error(fmt::format("--repeat {}: expected at least {}", repeat, kFewestRepetitions));
   const ResultDocument document = read_document(path);
-  std::vector<const ResultRow*> cases;
-  for (const ResultRow& row : document.rows)
-    if (row.status == Status::ok) cases.push_back(&row);
-  if (cases.empty()) throw Error(fmt::format("{}: no case is ok", path));
+  const std::vector<Case> cases = cases_of(path, document);
   const RunOptions options = options_of_document(path, document);
   require_not_an_input(out, {path});
   OutputFile file(out);  // an unwritable place is found before the first run, not after the last
@@ -59,28 +93,34 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   install_interrupt_handler(true);
   const std::size_t runs = cases.size() * static_cast<std::size_t>(repeat);
   Progress progress(runs, runs, false);
+  const auto check = [&](const RunContext& context) {
+    const std::string other = difference(document.context, context);
+    if (!other.empty() && !force)
+      throw Error(fmt::format("{} and this machine: {}", path, other), ExitCode::not_comparable);
+  };
   std::optional<Calibration> calibration;
-  for (int repetition = 0; repetition < repeat; ++repetition)
-    for (const ResultRow* row : cases) {
-      progress.start(fmt::format("{} n={} {}", row->matrix.name, row->n, row->kernel));
-      const ResultDocument again = measure(*row, options);
-      const std::string other = difference(document.context, again.context);
-      if (!other.empty() && !force)
-        throw Error(fmt::format("{} and this machine: {}", path, other), ExitCode::not_comparable);
-      if (!calibration) calibration.emplace(again.context);
-      for (const ResultRow& measured : again.rows)
-        if (comparison_key(measured) == comparison_key(*row) && measured.hot)
-          calibration->add(comparison_key(*row), measured.hot->median_us);
-      progress.done();
-    }
+  int whole = 0;                // repetitions
+  std::optional<Error> ending;  // what came before the last one
+  try {
+    for (; whole < repeat; ++whole) repeat_once(cases, options, check, progress, calibration);
+  } catch (const Interrupted&) {
+    ending.emplace("interrupted", ExitCode::interrupted);
+  } catch (const Error& error) {
+    ending = error;
+  }
   progress.clear();
+  if (whole < kFewestRepetitions)
+    throw Error(fmt::format("{}; nothing is kept of {} whole repetitions: expected at least {}",
+                            ending->what(), whole, kFewestRepetitions),
+                ending->code());
   calibration->require_usable(out);
   calibration->write(file);
-  print("{} runs of {} cases: one run against another resolves {:.1f} %\n", repeat, cases.size(),
+  print("{} runs of {} cases: one run against another resolves {:.1f} %\n", whole, cases.size(),
         calibration->resolution() * 100);
+  if (ending)
+    throw Error(fmt::format("{}; {} of {} repetitions are kept", ending->what(), whole, repeat),
+                ending->code());
   return ExitCode::ok;
-} catch (const Interrupted&) {
-  return ExitCode::interrupted;
 }
 
 }  // namespace spmmbench

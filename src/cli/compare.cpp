@@ -16,6 +16,7 @@
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/junit.hpp"
+#include "report/two_files.hpp"
 
 namespace spmmbench {
 namespace {
@@ -93,7 +94,8 @@ ExitCode compare(CompareArguments in) {
   for (const std::string* output : {&in.json, &in.junit}) require_not_an_input(*output, inputs);
   if (in.json == kStandardOutput && in.junit == kStandardOutput)
     throw Error("standard output: expected one of --json - and --junit -");
-  std::optional<OutputFile> json, junit;  // opened first, so that they are not one file
+  require_two_files(in.json, in.junit);
+  std::optional<OutputFile> json, junit;
   if (!in.json.empty()) json.emplace(in.json);
   if (!in.junit.empty()) junit.emplace(in.junit);
   const Comparison comparison =

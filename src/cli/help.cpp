@@ -104,6 +104,26 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
+// What is wrong with an entry of the file of --config. CLI11 names it SECTION.KEY, and SECTION.++
+// where no command is called so.
+std::string config_error(const CLI::App& app, const std::vector<std::string>& commands,
+                         const std::string& message) {
+  const std::string file = app.get_config_ptr()->as<std::string>();
+  const std::string_view said = "INI was not able to parse ";
+  if (!message.starts_with(said)) return fmt::format("{}: {}", file, message);
+  const std::string entry = message.substr(said.size());
+  const std::size_t dot = entry.find('.');
+  if (dot == std::string::npos)
+    return fmt::format("{}: {}: expected a section for a command before it, such as [run]", file,
+                       entry);
+  const std::string section = entry.substr(0, dot), key = entry.substr(dot + 1);
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    if (command->get_name() == section)
+      return fmt::format("{}: [{}] {}: no such option{}", file, section, key,
+                         did_you_mean("--" + key, option_names(*command)));
+  return fmt::format("{}: [{}]: no such command{}", file, section, did_you_mean(section, commands));
+}
+
 }  // namespace
 
 void add_footers(CLI::App& app) {
@@ -131,7 +151,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
     return fmt::format("{} (given: {}{})", list, arguments.front(),
                        meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
   }
-  std::string message = error.what();
+  std::string message = dynamic_cast<const CLI::ConfigError*>(&error) != nullptr
+                            ? config_error(app, names, error.what())
+                            : error.what();
   if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     for (const std::string& extra : app.remaining(true))
       if (extra.starts_with('-'))

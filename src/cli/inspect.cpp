@@ -56,7 +56,7 @@ Threshold parse_threshold(const std::string& text) {
 // Formats that a list of names, globs and specs selects, with their options.
 std::vector<std::pair<const Format*, Options>> select_formats(const std::string& list) {
   std::vector<std::pair<const Format*, Options>> out;
-  for (const std::string& item : split_list(list)) {
+  for (const std::string& item : split_list(list, "--formats")) {
     const Spec spec = Spec::parse(item);
     const std::size_t before = out.size();
     for (const Format* format : Registry<Format>::instance().sorted())

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
@@ -28,12 +29,15 @@ std::int64_t parse_positive(std::string_view text, std::string_view whole, std::
 
 }  // namespace
 
-std::vector<std::string> split_list(std::string_view text) {
+std::vector<std::string> split_list(std::string_view text, std::string_view flag) {
+  const std::string_view whole = text;
   std::vector<std::string> items;
   while (true) {
     const std::size_t comma = text.find(',');
     items.emplace_back(text.substr(0, comma));
-    if (items.back().empty()) throw Error("expected a comma-separated list without empty items");
+    if (items.back().empty())
+      throw Error(fmt::format("{}{}'{}': expected a comma-separated list without empty items", flag,
+                              flag.empty() ? "" : " ", whole));
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
   }
@@ -41,7 +45,7 @@ std::vector<std::string> split_list(std::string_view text) {
 
 std::vector<Spec> parse_reorderings(std::string_view list) {
   std::vector<Spec> out;
-  for (const std::string& text : split_list(list)) {
+  for (const std::string& text : split_list(list, "--reorder")) {
     out.push_back(Spec::parse(text));
     check_options(Registry<Reordering>::instance().at(out.back().name), out.back().options);
   }
@@ -50,7 +54,7 @@ std::vector<Spec> parse_reorderings(std::string_view list) {
 
 std::vector<std::int64_t> parse_range_list(std::string_view text, std::string_view flag) {
   std::vector<std::int64_t> values;
-  for (const std::string& item : split_list(text)) {
+  for (const std::string& item : split_list(text, flag)) {
     const std::string_view range = item;
     const std::size_t first = range.find(':');
     if (first == std::string_view::npos) {
@@ -93,7 +97,20 @@ CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::
 }
 
 void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help) {
-  command.add_option("--seed", seed, help)->capture_default_str()->check(require_not_negative);
+  command.add_option("--seed", seed, help)
+      ->capture_default_str()
+      ->check(integer_up_to(std::numeric_limits<std::uint64_t>::max()));
+}
+
+CLI::Validator integer_up_to(std::uint64_t most) {
+  return CLI::Validator(
+      [most](const std::string& text) {
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool good = error == std::errc{} && end == text.data() + text.size() && value <= most;
+        return good ? "" : fmt::format("expected an integer from 0 to {}, got '{}'", most, text);
+      },
+      "");
 }
 
 std::string require_positive(const std::string& text) {

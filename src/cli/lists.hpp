@@ -11,8 +11,8 @@
 
 namespace spmmbench {
 
-std::vector<std::string> split_list(
-    std::string_view text);  // at commas; throws Error on an empty item
+// At commas. Throws Error naming `flag` on an empty item.
+std::vector<std::string> split_list(std::string_view text, std::string_view flag = {});
 
 // "fp32, tf32, fp16, bf16" for kPrecisions: the names of all values, for help texts.
 template <class Values>
@@ -25,7 +25,8 @@ std::string names_of(const Values& values) {
   return names;
 }
 
-// `NAME?key=value,NAME`: reorderings that exist, with options that they have. Throws Error.
+// `NAME?key=value,NAME` of --reorder: reorderings that exist, with options that they have. Throws
+// Error.
 std::vector<Spec> parse_reorderings(std::string_view list);
 
 // "128", "32,64", "32:512:x2" (times 2), "32:128:32" (plus 32), or a mix. Throws Error naming
@@ -42,8 +43,11 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
                                const std::string& help);
 
-// --seed, which CLI11 alone would read as 2^64 - 1 of "-1".
+// --seed, which CLI11 alone would read as 2^64 - 1 of "-1" and of numbers that are too large.
 void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help);
+
+// For CLI11's check(): an integer from 0 to `most`, which CLI11 alone would not hold to 64 bits.
+CLI::Validator integer_up_to(std::uint64_t most);
 
 // For CLI11's check(): what is wrong with an option's text, or nothing.
 std::string require_positive(const std::string& text);

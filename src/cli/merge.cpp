@@ -27,7 +27,9 @@ bool failed(Status status) { return status == Status::failed || status == Status
 
 // "a" and "b" to "a, b"; a name that is there already is not added again.
 void join_distinct(std::string& all, const std::string& one) {
-  if (all.find(one) == std::string::npos) all += ", " + one;
+  const auto listed = [](const std::string& names) { return fmt::format(", {}, ", names); };
+  if (one.empty() || listed(all).find(listed(one)) != std::string::npos) return;
+  all += (all.empty() ? "" : ", ") + one;
 }
 
 struct Header {
@@ -36,7 +38,7 @@ struct Header {
 };
 
 // The context of all the documents together: the first one's, over the whole time, with every host,
-// device and revision.
+// device, revision and tag.
 Header joined_header(const MergeArguments& in) {
   Header joined;
   std::map<std::string, std::string> sha256_of;  // every matrix, by its source
@@ -67,6 +69,9 @@ Header joined_header(const MergeArguments& in) {
     join_distinct(context.hostname, own.hostname);
     join_distinct(context.device.uuid, own.device.uuid);
     join_distinct(context.git_revision, own.git_revision);
+    for (const auto& [key, value] : own.tags)
+      if (const auto [it, added] = context.tags.emplace(key, value); !added)
+        join_distinct(it->second, value);
   }
   joined.context.argv = process_arguments();
   return joined;

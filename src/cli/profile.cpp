@@ -113,7 +113,9 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       "profile", "One launch per case between profiler brackets; prints or runs the ncu command");
   RunOptions& o = in->cases.options;
   add_case_options(*command, in->cases);
-  command->get_option("--kernel")->required();
+  command->get_option("--kernel")
+      ->required()
+      ->description("Kernels by NAME or glob, with options as NAME?key=value&key=value");
   CLI::Option* run = command->add_flag(
       "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
   add_output_option(*command, "--json", o.json,

@@ -18,6 +18,7 @@
 #include "report/recorded.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/precision.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench {
@@ -44,9 +45,9 @@ void require_status(const std::string& text) {
   throw Error(fmt::format("--status {}: expected ok, wrong, skipped, failed or timeout", text));
 }
 
-std::set<std::string> set_of(const std::string& list) {
+std::set<std::string> set_of(const std::string& list, std::string_view flag) {
   if (list.empty()) return {};
-  const std::vector<std::string> items = split_list(list);
+  const std::vector<std::string> items = split_list(list, flag);
   return {items.begin(), items.end()};
 }
 
@@ -57,10 +58,10 @@ Filter filter_of(const ShowArguments& in) {
   filter.matrices = in.matrices;
   if (!in.ns.empty())
     for (const std::int64_t n : parse_range_list(in.ns, "-n")) filter.ns.insert(n);
-  filter.precisions = set_of(in.precisions);
+  filter.precisions = set_of(in.precisions, "--precision");
   for (const std::string& precision : filter.precisions) parse_precision(precision);
-  filter.reorderings = set_of(in.reorder);
-  filter.statuses = set_of(in.statuses);
+  filter.reorderings = set_of(in.reorder, "--reorder");
+  filter.statuses = set_of(in.statuses, "--status");
   for (const std::string& status : filter.statuses) require_status(status);
   return filter;
 }
@@ -117,7 +118,7 @@ std::string header_of(const std::string& path, const ResultDocument& document) {
   for (const auto& [key, value] : context.tags) text += fmt::format(", {}={}", key, value);
   if (!document.complete)
     text += fmt::format("; not complete, {} cases so far", document.rows.size());
-  return text;
+  return to_printable(text);
 }
 
 void print_tables(const std::string& path, ResultDocument document, const Filter& filter,

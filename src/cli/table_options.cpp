@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "cli/lists.hpp"
 #include "report/table_columns.hpp"
 #include "report/terminal.hpp"
@@ -21,7 +23,7 @@ void add_table_options(CLI::App& command, TableOptions& in) {
           "--calls", in.calls,
           "Count preparation, as spread over so many calls, in the answer, the order, the star and "
           "x best; 0: rank by the time of a call")
-      ->check(CLI::NonNegativeNumber);
+      ->check(integer_up_to(std::numeric_limits<std::int64_t>::max()));
   command.add_flag("--why", in.why, "After the rows, what auto picked and why");
   command
       .add_option("--color", in.color,
@@ -33,7 +35,7 @@ TableStyle resolve(const TableOptions& in) {
   TableStyle style;
   style.width = terminal_width(STDOUT_FILENO);
   style.color = use_color(parse_color(in.color), STDOUT_FILENO);
-  if (!in.columns.empty()) style.columns = split_list(in.columns);
+  if (!in.columns.empty()) style.columns = split_list(in.columns, "--columns");
   style.sort = in.sort;
   style.calls = in.calls.value_or(0);
   style.why = in.why;

@@ -31,6 +31,12 @@ std::int64_t overtakes(const Cost& later, const Cost& now, std::int64_t least) {
 
 }  // namespace
 
+std::string types_of(const std::string& precision, const std::string& c_type) {
+  return c_type == "fp32" ? precision : fmt::format("{}>{}", precision, c_type);
+}
+
+std::string types_of(const ResultRow& row) { return types_of(row.precision, row.c_type); }
+
 double preprocessing_ms(const ResultRow& row) {
   double total = 0;
   for (const auto& [stage, ms] : row.stages_ms)

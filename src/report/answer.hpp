@@ -13,6 +13,10 @@
 
 namespace spmmbench {
 
+// What A and B are stored as, and C where that is not fp32: "fp16", "fp32>fp16".
+std::string types_of(const std::string& precision, const std::string& c_type);
+std::string types_of(const ResultRow& row);
+
 // The time to prepare once, and the time of each call.
 struct Cost {
   double prepare_ms = 0, us = 0;

@@ -43,6 +43,12 @@ std::string comparison_key(const ResultRow& row) {
                      row.kernel, row.precision, row.c_type, row.layout, row.reorder);
 }
 
+std::string ComparisonKeys::next(const ResultRow& row) {
+  const std::string key = comparison_key(row);
+  const int count = ++rows_[key];
+  return count == 1 ? key : fmt::format("{}|{}", key, count);
+}
+
 std::vector<double> Calibration::medians_us(const std::string& key) const {
   const auto it = medians_us_.find(key);
   return it == medians_us_.end() ? std::vector<double>{} : it->second;

@@ -16,6 +16,16 @@ namespace spmmbench {
 // reordering.
 std::string comparison_key(const ResultRow& row);
 
+// The keys of the rows of one document. It may hold the same matrix twice, as x.mtx and x.csr: the
+// second row of a case is a case of its own.
+class ComparisonKeys {
+ public:
+  std::string next(const ResultRow& row);
+
+ private:
+  std::map<std::string, int> rows_;  // so far, by comparison_key
+};
+
 class Calibration {
  public:
   explicit Calibration(RunContext context) : context_(std::move(context)) {}

@@ -7,6 +7,8 @@
 #include <map>
 #include <numeric>
 
+#include "spmmbench/printable.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -151,7 +153,8 @@ void describe_side(const std::vector<InputDocument>& side, std::vector<std::stri
     const std::string& own = input.document.context.git_revision;
     if (revision.find(own) == std::string::npos) revision += (revision.empty() ? "" : ", ") + own;
     if (!input.document.complete)
-      notes.push_back(fmt::format("{} is incomplete: finish it with run --resume", input.path));
+      notes.push_back(
+          fmt::format("{} is incomplete: finish it with run --resume", to_printable(input.path)));
   }
 }
 
@@ -228,12 +231,14 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   RunCounts usual;
   const auto collect = [&cases](std::vector<InputDocument>& side, std::vector<ResultRow> Rows::*to,
                                 std::size_t& most) {
-    for (InputDocument& input : side)
+    for (InputDocument& input : side) {
+      ComparisonKeys keys;
       for (ResultRow& row : input.document.rows) {
-        std::vector<ResultRow>& rows = cases[comparison_key(row)].*to;
+        std::vector<ResultRow>& rows = cases[keys.next(row)].*to;
         rows.push_back(std::move(row));
         most = std::max(most, rows.size());
       }
+    }
   };
   collect(base, &Rows::base, usual.base);
   collect(fresh, &Rows::fresh, usual.fresh);

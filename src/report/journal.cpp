@@ -11,6 +11,7 @@
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
+#include "report/two_files.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -110,6 +111,15 @@ bool has_content(const std::string& path) {
   return !error && size > 0;
 }
 
+std::string journal_name(const std::string& output) { return output + ".journal"; }
+
+// Beside the document, or else beside the CSV; empty where both are streams.
+std::string journal_of(const RunOutputs& paths) {
+  for (const std::string& output : {paths.json, paths.csv})
+    if (!output.empty() && !is_stream(output)) return journal_name(output);
+  return {};
+}
+
 }  // namespace
 
 std::string case_key(const ResultRow& row) {
@@ -143,15 +153,22 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
   return document;
 }
 
+std::optional<RunContext> earlier_context(const RunOutputs& paths) {
+  const std::string journal = journal_of(paths);
+  if (has_content(journal)) return look_into(journal).context;
+  if (journal != journal_name(paths.json) || !has_content(paths.json)) return std::nullopt;
+  return scan_document(paths.json, [](const ResultRow&) {}).context;
+}
+
 Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
     : paths_(std::move(paths)),
       context_(std::move(context)),
       durable_(durable),
       baselines_(context_.calls) {
+  require_two_files(paths_.json, paths_.csv);
   if (!paths_.json.empty()) json_.emplace(paths_.json);
   if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
-  for (const std::string& output : {paths_.csv, paths_.json})
-    if (!output.empty() && !is_stream(output)) path_ = output + ".journal";
+  path_ = journal_of(paths_);
   if (path_.empty()) {
     folder_ = std::make_unique<TemporaryFolder>();
     path_ = folder_->file("journal");
@@ -197,7 +214,7 @@ void Journal::take_over(const std::string& path, bool is_journal) {
                     }});
 }
 
-bool Journal::has_document() const { return path_ == paths_.json + ".journal"; }
+bool Journal::has_document() const { return path_ == journal_name(paths_.json); }
 
 void Journal::write_line(const std::string& line) {
   file_->append(line, durable_);
@@ -287,7 +304,10 @@ bool Journal::finish(const ClockState& clocks_after, bool complete) try {
                      [this](const std::string& line) { damaged_.push_back(line); }});
   complete &= readable == cases_.size();
   write_outputs(complete);
-  if (!complete) return false;
+  if (!complete) {
+    if (!durable_) file_->remove();  // its rows are made again, and nothing goes on with them
+    return false;
+  }
   if (folder_) return true;
   write_line(journal_line({{"complete", true}}));
   if (has_document()) file_->remove();

@@ -44,11 +44,16 @@ enum class Earlier {
   give_up,
 };
 
+struct RunOutputs {
+  std::string json, csv;  // either may be empty, or a stream
+};
+
+// The context of the run that has left a journal, or else a document, at these outputs.
+std::optional<RunContext> earlier_context(const RunOutputs& paths);
+
 class Journal {
  public:
-  struct Paths {
-    std::string json, csv;  // either may be empty, or a stream
-  };
+  using Paths = RunOutputs;
 
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,
@@ -72,7 +77,7 @@ class Journal {
 
   // Writes the outputs, the last row of every case. They are complete when the run is and every row
   // could be read back: the result. The journal is then removed, unless there is only a CSV, which
-  // cannot be gone on with.
+  // cannot be gone on with. One that is not durable is removed in any case.
   bool finish(const ClockState& clocks_after, bool complete);
 
  private:

@@ -28,12 +28,12 @@ bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 // What ranked rows are ranked by.
 double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
 
-// The best correct row of each precision.
+// The best correct row of each precision and type of C.
 std::map<std::string, const ResultRow*> winners(const Group& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row)) continue;
-    const ResultRow*& winner = best[row->precision];
+    const ResultRow*& winner = best[types_of(*row)];
     if (winner == nullptr || rank_us(*row) < rank_us(*winner)) winner = row;
   }
   return best;
@@ -59,18 +59,18 @@ std::string title_of(const ResultRow& row, std::int64_t calls) {
 
 // The rows that the group's break-even is against; empty where no row has one.
 std::string pays_against(const Group& group) {
-  std::map<std::string, std::string> first;  // precision -> the row that is done first
+  std::map<std::string, std::string> first;  // types -> the row that is done first
   bool ordered = false;
   for (const ResultRow* row : group) {
     if (!row->break_even_against) continue;
     const bool itself = *row->break_even_against == row->kernel;
-    if (!itself) first[row->precision] = *row->break_even_against;
+    if (!itself) first[types_of(*row)] = *row->break_even_against;
     ordered |= itself;
   }
   std::string text;
-  for (const auto& [precision, label] : first)
+  for (const auto& [types, label] : first)
     text += fmt::format("{}{}{}", text.empty() ? "" : ", ", label,
-                        first.size() > 1 ? fmt::format(" ({})", precision) : "");
+                        first.size() > 1 ? fmt::format(" ({})", types) : "");
   if (!ordered) return text;
   return fmt::format("{}{}the same kernel without the order where there is one", text,
                      text.empty() ? "" : ", ");
@@ -80,15 +80,15 @@ std::string pays_against(const Group& group) {
 std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
   std::vector<std::string> lines;
   Answers answers;
-  std::set<std::string> precisions;
+  std::set<std::string> types;
   for (const ResultRow* row : group) {
     answers.add(*row);
-    precisions.insert(row->precision);
+    types.insert(types_of(*row));
   }
   for (const Answer& answer : answers.all())
-    lines.push_back(fmt::format("answer{}: {}",
-                                precisions.size() > 1 ? " in " + answer.precision : "",
-                                to_string(answer, style.calls)));
+    lines.push_back(fmt::format(
+        "answer{}: {}", types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
+        to_string(answer, style.calls)));
   if (const std::string against = pays_against(group); !against.empty())
     lines.push_back("pays at: against " + against);
   for (const ResultRow* row : group) {
@@ -96,7 +96,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
     if (!style.why || why == row->params.end()) continue;
     const auto picked = row->params.find("picked"), measured = row->params.find("measured");
     lines.push_back(fmt::format(
-        "{} in {} picked {}: {}{}", label_of(*row), row->precision,
+        "{} in {} picked {}: {}{}", label_of(*row), types_of(*row),
         picked == row->params.end() ? "-" : picked->second, why->second,
         measured == row->params.end() ? "" : fmt::format("; measured {}", measured->second)));
   }
@@ -220,7 +220,7 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
       text += painted(wrap(line, width, kContinuedIndent), Paint::bad, style.color) + "\n";
       continue;
     }
-    const auto it = best.find(row->precision);
+    const auto it = best.find(types_of(*row));
     const bool winner = it != best.end() && it->second == row;
     text += painted(fmt::format("{} {}", winner ? '*' : ' ', line_of(columns, cell)),
                     winner ? Paint::winner : Paint::plain, style.color) +
@@ -263,11 +263,11 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
   for (const ResultRow* row : sorted(group, style.sort)) {
     if (row->status == Status::skipped) continue;
     if (row->status != Status::ok) {
-      notes += fmt::format("- {} {}: {}: {}\n", label_of(*row), row->precision,
+      notes += fmt::format("- {} {}: {}: {}\n", label_of(*row), types_of(*row),
                            to_string(row->status), row->reason);
       continue;
     }
-    const auto it = best.find(row->precision);
+    const auto it = best.find(types_of(*row));
     const char* strong = it != best.end() && it->second == row ? "**" : "";
     text += row_of([&](const TableColumn& column) {
       return fmt::format("{0}{1}{0}", strong, column.text(*row));
@@ -308,11 +308,11 @@ void Summary::add(std::span<const ResultRow> rows) {
     const auto best = winners(group);
     for (const ResultRow* row : group) over_eigen_ |= over_eigen(*row);
     for (const ResultRow* row : group) {
-      Sums& sums = kernels_[row->precision + " " + label_of(*row)];
+      Sums& sums = kernels_[types_of(*row) + " " + label_of(*row)];
       sums.wrong += row->status == Status::wrong;
       if (!ranked(*row)) continue;
       ++sums.cases;
-      const auto it = best.find(row->precision);
+      const auto it = best.find(types_of(*row));
       sums.wins += it != best.end() && it->second == row;
       const auto accumulate = [](const std::optional<double>& value, double& log_sum, int& n) {
         if (!value) return;

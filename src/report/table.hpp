@@ -1,5 +1,6 @@
 #pragma once
-// The table for people: one block per matrix, N and layout, with a winner per precision.
+// The table for people: one block per matrix, N and layout, with a winner per precision and
+// type of C.
 
 #include <cstdint>
 #include <map>
@@ -41,7 +42,7 @@ class Summary {
   };
   int matrices_ = 0;
   bool over_eigen_ = false;              // what the speed-ups are over: Eigen in runs without a GPU
-  std::map<std::string, Sums> kernels_;  // key: precision and kernel
+  std::map<std::string, Sums> kernels_;  // key: precision, type of C and kernel
 };
 
 }  // namespace spmmbench

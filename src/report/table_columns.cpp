@@ -111,7 +111,7 @@ const std::vector<TableColumn>& default_columns() {
   using R = const ResultRow&;
   static const std::vector<TableColumn> columns = {
       textual("kernel", "kernel", label_of),
-      textual("in", "in", [](R row) { return row.precision; }),
+      textual("in", "in", [](R row) { return types_of(row); }),
       numeric("hot", "hot us", 1, [](R row) { return median_of(row.hot); }),
       in_all(),
       numeric("cold", "cold us", 1, [](R row) { return median_of(row.cold); }),

@@ -11,6 +11,7 @@
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
+#include "report/journal.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
 #include "run/dry_run.hpp"
@@ -227,6 +228,16 @@ class Run {
   std::vector<ResultRow> rows_;  // of the current matrix
 };
 
+// Tags and calls that a run with --resume is not given are those of the run that it goes on with.
+RunOptions with_earlier(RunOptions options) {
+  if (options.resume == Resume::none) return options;
+  const std::optional<RunContext> earlier = earlier_context({options.json, options.csv});
+  if (!earlier) return options;
+  options.tags.insert(earlier->tags.begin(), earlier->tags.end());
+  if (options.table.calls == 0) options.table.calls = earlier->calls;
+  return options;
+}
+
 }  // namespace
 
 ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>& argv) {
@@ -236,7 +247,8 @@ ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>
   }
   install_interrupt_handler(!options.quiet);
   set_cache_folder(options.cache);
-  Run run(options, argv);
+  const RunOptions whole = with_earlier(options);
+  Run run(whole, argv);
   return run.execute();
 }
 

@@ -153,8 +153,15 @@ class RunTest(CliCase):
         self.assertEqual([(row["n"], row["precision"]) for row in read(out)["rows"]], [(8, "fp32"), (16, "fp32")])
         result = self.spmmbench("run", SMALL, "--config", config, "-n", "32", "-q")
         self.assertEqual([row["n"] for row in read(out)["rows"]], [32], "the command line comes first")
-        config.write_text("[run]\nkernels = 1\n")
-        self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, "kernels")
+        for text, expected in (
+            ("[run]\nkernels = 1\n", "[run] kernels: no such option (did you mean '--kernel'?)"),
+            ("[runn]\nn = 8\n", "[runn]: no such command (did you mean 'run'?)"),
+            ("n = 8\n", "n: expected a section for a command before it, such as [run]"),
+        ):
+            config.write_text(text)
+            self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}: {expected}")
+        config.write_text("[run]\nn =\n")
+        self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, "-n '': expected a comma-separated")
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
 
     def test_repeated_launches_are_compared(self):
@@ -271,7 +278,13 @@ class BadInputTest(CliCase):
             ("-n 1:9223372036854775807:x2: expected at most", "-n", "1:9223372036854775807:x2"),
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
             ("a generated matrix cannot be pruned", "--prune", "block:4x4:0.5"),
-            ("--seed: expected a number that is not negative, got '-1'", "--seed", "-1"),
+            ("--seed: expected an integer from 0 to 18446744073709551615, got '-1'", "--seed", "-1"),
+            (f"--seed: expected an integer from 0 to {2**64 - 1}, got '{2**64}'", "--seed", 2**64),
+            ("--calls: expected an integer from 0 to 9223372036854775807, got '-1'", "--calls", "-1"),
+            (f"--calls: expected an integer from 0 to {2**63 - 1}, got '{2**63}'", "--calls", 2**63),
+            ("-n '8,': expected a comma-separated list without empty items", "-n", "8,"),
+            ("--reorder 'none,,rcm': expected a comma-separated list", "--reorder", "none,,rcm"),
+            ("--columns ',hot': expected a comma-separated list", "--columns", ",hot"),
             ("--json: expected a file to write, got '--quiet' (./--quiet names a file)", "--json", "--quiet"),
             ("--csv: expected a file to write, got an empty name", "--csv", ""),
         ):
@@ -293,6 +306,7 @@ class BadInputTest(CliCase):
         self.assert_one_line(self.spmmbench("measure"), 1, "subcommand: run, ")
         self.assert_one_line(self.spmmbench(), 1, "subcommand")
         self.assert_one_line(self.spmmbench("list", "colours"), 1, "colours")
+        self.assert_one_line(self.spmmbench("inspect", SMALL, "--formats", ""), 1, "--formats '': expected a comma-")
         self.assert_one_line(self.spmmbench("list", "kernls"), 1, "did you mean 'kernels'?")
         self.assert_one_line(self.spmmbench("rnu"), 1, "did you mean 'run'?")
         self.assert_one_line(self.spmmbench("run", SMALL, "-q", "-k", "cpu_crs"), 1,

@@ -6,10 +6,14 @@ import copy
 import math
 import pathlib
 import random
+import re
+import signal
+import subprocess
 import tempfile
+import time
 import xml.etree.ElementTree
 
-from cli_case import SMALL, CliCase, main, read, write
+from cli_case import ENVIRONMENT, PROGRAM, SMALL, CliCase, main, read, write
 
 
 class CompareTest(CliCase):
@@ -196,6 +200,47 @@ class CompareTest(CliCase):
         write(base, document)
         self.assert_one_line(self.spmmbench("compare", "--calibrate", out, base), 1,
                              f"{base}: the run's protocol has no max_seconds")
+
+    def calibrate_until(self, measured, disturb, *inputs):
+        """Disturbs the calibration of one case when so many measurements have begun, each in a folder of its own."""
+        base, out, scratch = (self.folder / name for name in ("base.json", "calibration.json", "scratch"))
+        self.run_cpu(*inputs, "-n", "4", "--json", base)
+        scratch.mkdir()
+        process = subprocess.Popen(
+            [PROGRAM, "compare", "--calibrate", out, "--repeat", "10000", base],
+            env={**ENVIRONMENT, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        seen = set()
+        while len(seen) < measured:
+            self.assertIsNone(process.poll(), "ended before it was disturbed")
+            seen.update(path.name for path in scratch.iterdir())
+            time.sleep(0.002)
+        disturb(process)
+        _, errors = process.communicate(timeout=60)
+        return process.returncode, errors, out
+
+    def assert_whole_repetitions(self, code, errors, out, expected):
+        if code == 6:  # this machine is too busy, which must be said
+            self.assertIn("one run against another resolves ", errors)
+            return
+        self.assertEqual(code, expected, errors)
+        kept = int(re.search(r"; (\d+) of 10000 repetitions are kept\n$", errors).group(1))
+        self.assertGreaterEqual(kept, 3)
+        self.assertEqual([len(case["medians_us"]) for case in read(out)["cases"]], [kept])
+
+    def test_ctrl_c_keeps_the_whole_repetitions_of_a_calibration(self):
+        self.assert_whole_repetitions(*self.calibrate_until(5, lambda p: p.send_signal(signal.SIGINT), SMALL), 130)
+
+    def test_a_failing_case_keeps_the_whole_repetitions_of_a_calibration(self):
+        matrix = self.folder / "a.mtx"
+        self.spmmbench("generate", SMALL, matrix)
+        self.assert_whole_repetitions(*self.calibrate_until(5, lambda _: matrix.unlink(), matrix), 1)
+
+    def test_a_calibration_of_too_few_repetitions_is_not_written(self):
+        code, errors, out = self.calibrate_until(1, lambda p: p.send_signal(signal.SIGINT), SMALL)
+        self.assertEqual(code, 130, errors)
+        self.assertIn("interrupted; nothing is kept of 0 whole repetitions: expected at least 3\n", errors)
+        self.assertFalse(out.exists())
 
     def calibration(self, deviation):
         """A calibration of the cases, as if their runs had differed by so much."""

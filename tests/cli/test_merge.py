@@ -80,6 +80,8 @@ class MergeTest(CliCase):
         document, result = self.merge(part)
         self.assertFalse(document["complete"])
         self.assertIn("part.json is incomplete", result.stderr)
+        self.assertEqual(list(self.folder.glob("*.journal")), [])
+        self.assertEqual(self.merge(part)[0]["rows"], document["rows"], "it can be merged again")
         self.run_cpu(INPUTS[0], "-n", "4,8", "--json", self.out, "--resume")
         self.assertEqual(len(read(self.out)["rows"]), 2)
         self.assertTrue(read(self.out)["complete"])
@@ -90,6 +92,14 @@ class MergeTest(CliCase):
         host = read(first)["context"]["hostname"]
         document, _ = self.merge(first, other, first)
         self.assertEqual(document["context"]["hostname"], f"{host}, elsewhere")
+
+    def test_tags_are_joined(self):
+        tags = ({"night": "1", "driver": "580"}, {"night": "11", "driver": "580"}, {"note": "warm"}, {"night": "1"})
+        first = self.shard("a.json", INPUTS[0])
+        shards = [self.edited(first, f"{i}.json", lambda d, own=own: d["context"].update(tags=own))
+                  for i, own in enumerate(tags)]
+        document, _ = self.merge(*shards)
+        self.assertEqual(document["context"]["tags"], {"night": "1, 11", "driver": "580", "note": "warm"})
 
     def test_other_devices_are_refused_unless_forced(self):
         first = self.shard("a.json", INPUTS[0])

@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import threading
 
-from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, CliCase, case_of, main, read
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, CliCase, case_of, main, read, write
 
 RUN = ("run", SMALL, "-n", "8,16", "-k", "cpu_csr", *QUICK)
 
@@ -53,8 +53,11 @@ class OutputTest(CliCase):
         both = self.folder / "both"
         for command in ((*RUN, "-q", "--json", both, "--csv", f"{self.folder}/./both"),
                         ("compare", self.out, self.out, "--json", both, "--junit", f"{self.folder}/./both")):
-            self.assert_one_line(self.spmmbench(*command), 1, "both")
+            self.assert_one_line(self.spmmbench(*command), 1,
+                                 f"{both} and {self.folder}/./both: expected two files to write, got one")
             self.assertFalse(both.exists())
+        (self.folder / "link").symlink_to(self.out)
+        self.assert_one_line(self.spmmbench("merge", self.out, self.out, "--csv", self.folder / "link"), 1, "link")
         self.assert_one_line(self.spmmbench("compare", self.out, self.out, "--json", "-", "--junit", "-"), 1,
                              "standard output: expected one of --json - and --junit -")
 
@@ -169,6 +172,20 @@ class EarlierRunTest(CliCase):
         self.run_it("--overwrite")
         self.assertEqual(len(read(self.out)["rows"]), 2)
         self.assertFalse(self.journal.exists())
+
+    def test_resume_keeps_tags_and_calls_that_it_is_not_given(self):
+        self.spmmbench(*RUN, "--json", self.out, "--tag", "night=1", "--tag", "driver=580", "--calls", 50, "-q")
+        document = read(self.out)
+        document["rows"].pop()
+        write(self.out, document)
+        result = self.spmmbench(*RUN, "--json", self.out, "--resume", "--tag", "night=2")
+        self.assertIn("preparation counted for 50 calls", result.stdout)
+        document = read(self.out)
+        context = document["context"]
+        self.assertEqual(context["tags"], {"night": "2", "driver": "580"})
+        self.assertEqual(context["calls"], 50)
+        self.assertTrue(all(row["in_all_us"] for row in document["rows"]))
+        self.assertEqual(len(document["rows"]), 2)
 
     def test_a_replaced_matrix_is_measured_again(self):
         self.run_it("-n", "8,16")

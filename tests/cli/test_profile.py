@@ -31,6 +31,7 @@ class ProfileTest(CliCase):
 
     def test_it_needs_a_kernel(self):
         self.assert_one_line(self.spmmbench("profile", MATRIX), 1, "--kernel is required")
+        self.assertNotIn("default: all", self.spmmbench("profile", "--help").stdout)
 
     def test_a_document_needs_counters(self):
         result = self.spmmbench("profile", MATRIX, "-k", "cpu_csr", "--json", self.folder / "a.json")

@@ -160,6 +160,13 @@ class ShowTest(CliCase):
         tags = {"driver": "580", "note": "after the update, warm"}
         self.assertEqual(read(out)["context"]["tags"], tags)
         self.assertIn("driver=580, note=after the update, warm", self.show(out).splitlines()[0])
+        path = self.folder / "\x1b[31m.json"
+        path.write_bytes(self.recorded("--tag", "note=\x1b[2J").read_bytes())
+        for style in ("table", "markdown"):
+            shown = self.show(path, "--format", style)
+            self.assertIn(r"\x1b[31m.json: ", shown)
+            self.assertIn(r"note=\x1b[2J", shown)
+            self.assertNotIn("\x1b", shown)
         result = self.run_cpu(SMALL, "--tag", "driver")
         self.assertEqual(result.returncode, 1)
         self.assertIn("--tag driver: expected KEY=VALUE", result.stderr)

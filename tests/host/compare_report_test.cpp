@@ -216,6 +216,25 @@ TEST(Comparison, ACaseThatOnlySomeRunsHoldIsMissing) {
   EXPECT_EQ(comparison.cases.at(0).reason, "in 4 of 5 runs of NEW");
 }
 
+TEST(Comparison, AMatrixThatADocumentHoldsTwiceIsTwoCasesOfOneRun) {
+  ResultRow again = row_of("k", 10);
+  again.matrix.source = "m.csr";
+  const std::vector<ResultRow> twice = {row_of("k", 10), again, row_of("once", 10)};
+  std::vector<ResultRow> slower = twice;
+  for (ResultRow& row : slower) row.hot = row_of("k", 11.5).hot;
+  const Comparison comparison = compare_single_runs(twice, slower);
+  ASSERT_EQ(comparison.cases.size(), 3U);
+  for (const ComparedCase& one : comparison.cases) {
+    EXPECT_EQ(one.base_runs, 1);
+    EXPECT_EQ(one.new_runs, 1);
+    EXPECT_EQ(one.verdict, CaseVerdict::not_able_to_tell);
+  }
+  const Comparison lost = compare(twice, {twice[0], twice[2]});
+  EXPECT_EQ(lost.count(CaseVerdict::missing), 1);
+  EXPECT_EQ(lost.cases.at(0).reason, "no row in NEW");
+  EXPECT_EQ(compare(twice, twice).count(CaseVerdict::same), 3) << "the row that is alone too";
+}
+
 TEST(Comparison, AWrongRunAmongSeveralIsNewlyWrong) {
   const Comparison comparison = compare_documents(
       {document_of({row_of("k", 10)})},
@@ -231,6 +250,15 @@ TEST(Comparison, SeveralRunsPerSideArePutTogether) {
   EXPECT_EQ(comparison.cases[0].times->shift.freedom, 2) << "a run counts once, not every sample";
   EXPECT_NEAR(comparison.cases[0].times->shift.run_deviation, std::log(1.1) / std::sqrt(2), 1e-6);
   EXPECT_TRUE(comparison.notes.empty());
+}
+
+TEST(Comparison, NamesOfFilesAreShownWithoutControlCharacters) {
+  InputDocument input = document_of({row_of("k", 10)});
+  input.document.complete = false;
+  input.path = "\x1b[31m\xff.json";
+  const std::string shown = format_comparison(compare_documents({input}, {input}, {}), false);
+  EXPECT_NE(shown.find("note: \\x1b[31m\\xff.json is incomplete"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find('\x1b'), std::string::npos);
 }
 
 TEST(Comparison, TakesColdTimesOnDemand) {
@@ -398,6 +426,14 @@ TEST_F(CalibrationTest, ShowsWhatOneRunOfEachSideCannot) {
   EXPECT_EQ(verdict("steady", 10, true), CaseVerdict::same);
   EXPECT_EQ(verdict("shaky", 10.4, true), CaseVerdict::not_able_to_tell);
   EXPECT_EQ(verdict("unknown", 10.4, true), CaseVerdict::not_able_to_tell);
+}
+
+TEST_F(CalibrationTest, KeepsTwoRowsOfTheSameMatrixApart) {
+  ComparisonKeys keys;
+  const std::string first = keys.next(row_of("k", 10));
+  EXPECT_EQ(first, comparison_key(row_of("k", 10)));
+  EXPECT_EQ(keys.next(row_of("k", 10)), first + "|2");
+  EXPECT_NE(keys.next(row_of("l", 10)), first);
 }
 
 TEST_F(CalibrationTest, SurvivesItsFile) {

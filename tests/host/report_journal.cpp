@@ -183,6 +183,25 @@ TEST_F(JournalTest, ThatCannotBeReadBackLeavesNoCompleteDocument) {
   EXPECT_EQ(kernels_of(document), Names{"a"});
 }
 
+TEST_F(JournalTest, OrItsDocumentTellsTheContextOfTheEarlierRun) {
+  EXPECT_FALSE(earlier_context({json(), ""}));
+  EXPECT_FALSE(earlier_context({"-", ""}));
+  context_.tags = {{"night", "1"}};
+  leave({measured_row("a", 1)});
+  EXPECT_EQ(earlier_context({json(), ""})->tags, context_.tags);
+  open(Earlier::take_over).finish({}, true);
+  ASSERT_FALSE(std::filesystem::exists(journal()));
+  EXPECT_EQ(earlier_context({json(), ""})->tags, context_.tags);
+}
+
+TEST_F(JournalTest, ThatIsNotDurableIsRemovedFromAnIncompleteDocument) {
+  Journal merged({json(), ""}, context_, Earlier::keep, /*durable=*/false);
+  merged.append(measured_row("a", 1));
+  EXPECT_FALSE(merged.finish({}, false));
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  EXPECT_FALSE(read_document(json()).complete);
+}
+
 TEST_F(JournalTest, HasOneWriter) {
   const Journal first = open(Earlier::keep);
   EXPECT_NE(test::error_of([&] { open(Earlier::take_over); }).find("another run is writing it"),

@@ -52,6 +52,27 @@ TEST(Table, NamesThePrecisionOfTheAnswerWhereRowsOfAnotherStandBeside) {
   EXPECT_NE(format_table(rows, {}).find("  answer in fp16: 1 call rsh"), std::string::npos);
 }
 
+TEST(Table, KeepsRowsApartThatStoreCInAnotherType) {
+  std::vector<ResultRow> rows = {row_of("eigen_csr", "fp32", 10, true),
+                                 row_of("eigen_csr", "fp32", 20, true),
+                                 row_of("cpu_csr", "fp32", 15)};
+  rows[1].c_type = rows[2].c_type = "fp16";
+  rows = filled(rows);
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(table.find("* eigen_csr fp32      "), std::string::npos) << table;
+  EXPECT_NE(table.find("  eigen_csr fp32>fp16 "), std::string::npos) << table;
+  EXPECT_NE(table.find("* cpu_csr   fp32>fp16 "), std::string::npos) << table;
+  EXPECT_NE(table.find("  answer in fp32>fp16: 1 call cpu_csr"), std::string::npos) << table;
+  EXPECT_NE(format_markdown(rows, {}).find("| **cpu_csr** | **fp32>fp16** |"), std::string::npos);
+  Summary summary;
+  summary.add(rows);
+  summary.add(rows);
+  const std::string means = summary.format({});
+  EXPECT_NE(means.find("fp32 eigen_csr           2     2"), std::string::npos) << means;
+  EXPECT_NE(means.find("fp32>fp16 cpu_csr        2     2"), std::string::npos) << means;
+  EXPECT_NE(means.find("fp32>fp16 eigen_csr      2     0"), std::string::npos) << means;
+}
+
 std::size_t widest(const std::string& text) {
   std::istringstream lines(text);
   std::size_t width = 0;
