@@ -186,6 +186,21 @@ class RunTest(CliCase):
             for name in ("got", "want"):
                 self.assertTrue((folders[0] / f"{name}.npy").read_bytes().startswith(b"\x93NUMPY"))
 
+    def test_a_wrong_case_that_cannot_be_saved_is_wrong(self):
+        faults = os.environ.get("SPMMBENCH_FAULTS")
+        if not faults:
+            self.skipTest("SPMMBENCH_FAULTS is not set")
+        out, blocked = self.folder / "out.json", self.folder / "blocked"
+        blocked.write_text("")
+        command = [faults, "run", SMALL, "-k", "planted_wrong", "-n", "8", *QUICK, "-q", "--json", out,
+                   "--save-failing", blocked / "saved"]
+        for args in ((), ("--retry-failed",)):
+            result = subprocess.run([*command, *args], env=ENVIRONMENT, check=False, timeout=120)
+            self.assertEqual(result.returncode, 2)
+            row = read(out)["rows"][0]
+            self.assertEqual(row["status"], "wrong")
+            self.assertIn("; could not be saved: ", row["reason"])
+
     def test_the_size_of_the_cache_can_be_given(self):
         out = self.folder / "out.json"
         self.run_cpu(SMALL, "--json", out, env={**ENVIRONMENT, "SPMMBENCH_CACHE_MIB": "3"})
