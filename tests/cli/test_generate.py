@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`spmmbench generate`: outputs, B of two-operand generators, one clear line for bad input."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -45,6 +46,18 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(a.stat().st_size, 4 * 40 * 50)
         self.assertGreater(b.stat().st_size, 4 * 50 * 60)
+
+    def test_too_little_memory_costs_that_matrix_only(self):
+        large, out = "gen:uniform?rows=60000&cols=60000&density=0.2", self.folder / "out.json"
+        limited = f'ulimit -v 2000000; exec "{PROGRAM}" "$@"'
+        for args in (("generate", large, self.folder / "a.csr"),
+                     ("run", large, "gen:uniform?rows=60", "-k", "cpu_csr", "-n", "8", "--device", "-1", "--no-baselines",
+                      "--max-samples", "4", "-q", "--json", out)):
+            result = subprocess.run(["sh", "-c", limited, "sh", *map(str, args)], capture_output=True, text=True,
+                                    check=False, env={**os.environ, "OMP_NUM_THREADS": "2"})
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertRegex(result.stderr, r"^spmmbench: .*(out of host memory|available)\n$")
+        self.assertEqual([row["status"] for row in json.loads(out.read_text())["rows"]], ["ok"])
 
     def test_bad_input_is_one_line_and_exit_code_1(self):
         for args, expected in (
