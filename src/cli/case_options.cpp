@@ -138,6 +138,11 @@ void add_sampling_options(CLI::App& command, RunOptions& options) {
       ->check(require_positive);
 }
 
+std::string config_file(const CLI::App& command) {
+  const CLI::Option* config = command.get_parent()->get_config_ptr();
+  return config->count() == 0 ? std::string() : config->as<std::string>();
+}
+
 std::vector<std::string> process_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;

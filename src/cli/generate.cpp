@@ -28,6 +28,8 @@ void write_dense(const std::string& path, const DenseMatrix& matrix) {
 }
 
 void generate(const GenerateArguments& arguments) {
+  if (is_one_file(arguments.out, arguments.b_out))
+    throw Error(fmt::format("{}: expected different files for A and B", arguments.b_out));
   require_output(arguments.out);
   if (!arguments.b_out.empty()) {
     require_output(arguments.b_out);

@@ -77,7 +77,7 @@ void warn_of_unquoted_ampersand() {
         last);
 }
 
-ExitCode run(const RunArguments& in) {
+ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
   options.table = resolve(in.table);
   options.tags = parse_tags(in.tags);
@@ -90,7 +90,7 @@ ExitCode run(const RunArguments& in) {
     throw Error("--timeout requires --isolate or a plug-in");
   if (!in.devices.empty()) options.devices = parse_devices(in.devices);
   if (!options.quiet) warn_of_unquoted_ampersand();
-  return measure(std::move(options));
+  return measure(std::move(options), config);
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "Spread the matrices over these CUDA devices: all, or 0,2")
       ->excludes("--device");
   add_sampling_options(*command, o);
-  command->callback([in, &exit_code] { exit_code = run(*in); });
+  command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }
 
 }  // namespace spmmbench

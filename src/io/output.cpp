@@ -270,16 +270,25 @@ void LineFile::remove() {
   file_ = Descriptor();
 }
 
+bool is_one_file(const std::string& a, const std::string& b) {
+  struct stat of_a {
+  }, of_b{};
+  if (::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0)
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  std::error_code error_a, error_b;
+  const Target target_a = follow_links(a), target_b = follow_links(b);
+  return !target_a.stream && !target_b.stream &&
+         fs::weakly_canonical(target_a.path, error_a) ==
+             fs::weakly_canonical(target_b.path, error_b) &&
+         !error_a && !error_b;
+}
+
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs) {
-  struct stat written {};
-  if (output.empty() || ::stat(output.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return;
-  for (const std::string& input : inputs) {
-    struct stat read {};
-    if (::stat(input.c_str(), &read) == 0 && read.st_dev == written.st_dev &&
-        read.st_ino == written.st_ino)
+  if (output.empty()) return;
+  for (const std::string& input : inputs)
+    if (!input.empty() && is_one_file(output, input))
       throw Error(
           fmt::format("{}: is the input {}: expected another file to write", output, input));
-  }
 }
 
 }  // namespace spmmbench

@@ -101,6 +101,10 @@ class LineFile {
   Descriptor file_, fresh_;
 };
 
+// Whether both names lead to one file, through links too. The file need not exist yet: of NEW/../F
+// the folder NEW would be made.
+bool is_one_file(const std::string& a, const std::string& b);
+
 // Throws Error where writing `output` would replace one of `inputs`, also through links. Names that
 // are no files are ignored.
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs);

@@ -72,13 +72,14 @@ class GenerateTest(unittest.TestCase):
                 ("esmm?size=8", self.folder / "x.mtx", "--b", self.folder / "b.mtx"),
                 "for B that ends",
             ),
+            (("esmm?size=8", "x.npy", "--b", "new/../x.npy"), "expected different files for A and B"),
         ):
             with self.subTest(args=args):
                 result = self.generate(*args)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
                 self.assertIn(expected, result.stderr)
-        self.assertFalse(pathlib.Path("x.mtx").exists())
+        self.assertFalse(pathlib.Path("x.mtx").exists() or pathlib.Path("x.npy").exists())
 
 
 if __name__ == "__main__":

@@ -84,13 +84,26 @@ class OutputTest(CliCase):
         matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
         link = self.folder / "link.json"
         link.symlink_to(matrix)
+        config, library = self.folder / "config.toml", self.folder / "libmine.so"
+        config.write_text("[run]\nquiet = true\n")
+        library.write_bytes(b"a plug-in")
         for args in (("run", matrix, "-k", "cpu_csr", *QUICK, "-q", "--json", link),
+                     (*RUN, "--config", config, "--json", config), (*RUN, f"--config={config}", "--csv", config),
+                     ("run", SMALL, "-k", f"cpu_csr,{library}:strips?tile=8", *QUICK, "-q", "--json", library),
                      ("run", f"@{self.out}", "-k", "cpu_csr", *QUICK, "-q", "--csv", self.out),
                      ("merge", self.folder / "m", self.out, "--csv", self.out), ("compare", "--calibrate", self.out, self.out),
                      ("compare", self.out, self.out, "--json", self.out)):
             self.assert_one_line(self.spmmbench(*args), 1, "is the input")
         self.assertEqual(self.out.read_bytes(), before)
         self.assertEqual(matrix.read_text().count("\n"), 3)
+        self.assertEqual((config.read_text(), library.read_bytes()), ("[run]\nquiet = true\n", b"a plug-in"))
+        weights = self.folder / "w.npy"
+        self.spmmbench("generate", SMALL, weights)
+        before = weights.read_bytes()
+        result = self.spmmbench("convert", weights, self.folder / "new/../w.npy", "--prune", "magnitude:0.9")
+        self.assert_one_line(result, 1, "is the input")
+        self.assertEqual(weights.read_bytes(), before)
+        self.assertFalse((self.folder / "new").exists())
 
     def test_links_are_followed_folders_made_and_modes_kept(self):
         target = self.folder / "kept.json"

@@ -94,6 +94,13 @@ TEST(OutputFile, IsNoInput) {
                        }),
                        "is the input"));
   require_not_an_input(folder.file("b"), {a});
+  const std::string around = folder.file("new/../a");  // once the folder new is there
+  EXPECT_TRUE(contains(error_of([&] { require_not_an_input(around, {a}); }), "is the input"));
+  EXPECT_TRUE(is_one_file(folder.file("c"), folder.file("new/deep/../../c")));
+  fs::create_symlink("c", folder.file("dangling"));
+  EXPECT_TRUE(is_one_file(folder.file("c"), folder.file("dangling")));
+  EXPECT_FALSE(is_one_file(folder.file("c"), folder.file("new/c")));
+  EXPECT_FALSE(is_one_file("-", "-"));
   require_not_an_input("/dev/null", {"/dev/null"});
 }
 
