@@ -26,12 +26,16 @@ constexpr mode_t kNewFileMode = 0666;  // less the umask
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+void unlink_if_empty(const std::string& path, int file) {
+  struct stat status {};
+  if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
+}
+
 // What cannot be begun leaves nothing behind.
 [[noreturn]] void fail_beginning(const std::string& path, const std::string& part, int file,
                                  int error) {
   ::unlink(part.c_str());
-  struct stat status {};
-  if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
+  unlink_if_empty(path, file);
   fail_writing(path, error);
 }
 
@@ -169,7 +173,8 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 
 void OutputFile::open_part() {
   std::error_code error;
-  if (fs::is_directory(target_, error))
+  const std::string name = fs::path(target_).filename();
+  if (name.empty() || name == "." || name == ".." || fs::is_directory(target_, error))
     throw Error(fmt::format("{}: is a directory, expected a file to write", path_));
   if (const fs::path folder = fs::path(target_).parent_path(); !folder.empty())
     fs::create_directories(folder, error);  // if this fails, opening the file fails too
@@ -240,10 +245,13 @@ LineFile::LineFile(const std::string& path) : path_(path) {
   lock(file_.get(), path);
 }
 
-void LineFile::begin_anew() {
+void LineFile::begin_anew() try {
   part_ = path_ + ".part";
   fresh_ = create_part(part_);
   if (fresh_.get() < 0) fail_writing(part_, errno);
+} catch (const Error&) {
+  unlink_if_empty(path_, file_.get());
+  throw;
 }
 
 void LineFile::end_anew() {

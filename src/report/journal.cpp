@@ -293,8 +293,7 @@ bool Journal::finish(const ClockState& clocks_after, bool complete) try {
   if (has_document()) file_->remove();
   return true;
 } catch (const Error& error) {
-  if (!folder_) throw;
-  folder_->keep();
+  if (folder_) folder_->keep();
   throw Error(fmt::format("{}; the rows are kept in {}", error.what(), path_), error.code());
 }
 

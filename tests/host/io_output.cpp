@@ -49,6 +49,14 @@ TEST(OutputFile, ReplacesWhatALinkLeadsToAndKeepsItsMode) {
   EXPECT_TRUE(contains(error_of([&] { write_file(folder.file("loop"), "x"); }), "symbolic links"));
 }
 
+TEST(OutputFile, IsNoFolderEvenWhereThereIsNoneYet) {
+  const ScratchFolder folder;
+  for (const char* name : {"", "new/", "new/.", "new/.."})
+    EXPECT_TRUE(contains(error_of([&] { OutputFile file(folder.file(name)); }), "is a directory"))
+        << name;
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
 TEST(OutputFile, DoesNotFollowALinkAtItsTemporaryName) {
   const ScratchFolder folder;
   const std::string victim = folder.write("victim", "precious"), path = folder.file("out");
