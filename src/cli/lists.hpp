@@ -42,6 +42,10 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
                                const std::string& help);
 
+// The same for a folder, which is made where there is none; `-` is no folder.
+CLI::Option* add_folder_option(CLI::App& command, const std::string& name, std::string& path,
+                               const std::string& help);
+
 // --seed, which CLI11 alone would read as 2^64 - 1 of "-1".
 void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help);
 

@@ -115,11 +115,11 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
   command->add_flag("--repeat-check", o.repeat_check,
                     "Compare the results of ten launches: are they the same to the bit?");
-  command->add_option("--save-failing", o.save_failing,
-                      "Folder for A, B, the result and what it should be, of every wrong case");
-  command->add_option("--cache", o.cache,
-                      "Folder that keeps for later runs what auto?tune found and the rates that "
-                      "auto predicts with; default: nothing is kept");
+  add_folder_option(*command, "--save-failing", o.save_failing,
+                    "Folder for A, B, the result and what it should be, of every wrong case");
+  add_folder_option(*command, "--cache", o.cache,
+                    "Folder that keeps for later runs what auto?tune found and the rates that "
+                    "auto predicts with; default: nothing is kept");
   command->fallthrough();  // --config FILE is the program's own option
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,

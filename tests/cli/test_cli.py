@@ -287,7 +287,7 @@ class BadInputTest(CliCase):
             ("--timeout: expected a positive number, got 'soon'", "--timeout", "soon"),
             ("a generated matrix cannot be pruned", "--prune", "block:4x4:0.5"),
             ("--seed: expected a number that is not negative, got '-1'", "--seed", "-1"),
-            ("--json: expected a file to write, got '--quiet' (./--quiet names a file)", "--json", "--quiet"),
+            ("--json: expected a file to write, got '--quiet' (./--quiet names one)", "--json", "--quiet"),
             ("--csv: expected a file to write, got an empty name", "--csv", ""),
         ):
             with self.subTest(args=args):

@@ -58,6 +58,15 @@ class OutputTest(CliCase):
         self.assert_one_line(self.spmmbench("compare", self.out, self.out, "--json", "-", "--junit", "-"), 1,
                              "standard output: expected one of --json - and --junit -")
 
+    def test_a_folder_whose_name_was_forgotten_is_no_option(self):
+        for option in ("--save-failing", "--cache"):
+            for value, expected in (("--json", f"{option}: expected a folder, got '--json'"), ("-", "got '-'"),
+                                    ("", f"{option}: expected a folder, got an empty name")):
+                with self.subTest(option=option, value=value):
+                    result = self.spmmbench(*RUN, "-q", option, value, self.out, cwd=self.folder)
+                    self.assert_one_line(result, 1, expected)
+                    self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_missing_temporary_folder_is_named(self):
         result = subprocess.run([PROGRAM, *RUN, "-q", "--json", "-"], env={**ENVIRONMENT, "TMPDIR": "/no/such"},
                                 capture_output=True, text=True, timeout=120, check=False)
