@@ -49,27 +49,44 @@ std::string stem_of(const std::string& path) {
   return name.substr(0, name.size() - extension_of(name).size());
 }
 
+// Links to files are files. Links to folders are not followed. What cannot be read, such as a link
+// that leads nowhere, stays in the list: loading it fails then.
 std::vector<std::string> matrices_below(const std::string& folder) {
   std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && !extension_of(entry.path().string()).empty())
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    std::error_code unreadable;
+    if (!entry.is_directory(unreadable) && !extension_of(entry.path().string()).empty())
       found.push_back(entry.path().string());
+  }
   if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
   std::sort(found.begin(), found.end());
   return found;
 }
 
-// A file of a folder. A broken one stays in the list: loading it fails then, and the other files of
-// the folder are still measured.
-void expand_found(const std::string& path, std::vector<std::string>& out) {
-  std::vector<std::string> tensors;
+bool has_header(const std::string& tensor_file) try {
+  read_safetensors_header(tensor_file);
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+// A file, or the tensors in it. A broken file stays in the list: loading it fails then, and the
+// other inputs are still measured. Names that match no tensor of a good file are an error.
+void expand_file(const std::string& path, std::vector<std::string>& out) {
+  const std::optional<TensorPath> tensor = parse_tensor_path(path);
+  std::vector<std::string> found = {path};
   try {
-    if (const auto tensor = parse_tensor_path(path)) tensors = expand_tensors(*tensor);
+    if (tensor) found = expand_tensors(*tensor);
   } catch (const Error&) {
-    tensors.clear();
+    if (!tensor->tensor.empty() && has_header(tensor->file)) throw;
   }
-  if (tensors.empty()) tensors = {path};
-  for (std::string& found : tensors) out.push_back(std::move(found));
+  for (std::string& one : found) out.push_back(std::move(one));
+}
+
+bool is_there(const std::string& path) {
+  const auto tensor = parse_tensor_path(path);
+  const bool is_a_name = path.find('\0') == std::string::npos;
+  return is_a_name && (fs::exists(path) || (tensor && fs::exists(tensor->file)));
 }
 
 // Of `gen:SPEC`, checked.
@@ -86,28 +103,44 @@ void check_generator(const std::string& text) try {
   return;
 }
 
+void expand_list(const std::string& path, int depth, std::vector<std::string>& out);
+
 void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
-  constexpr int kDeepest = 8;  // a list that names itself ends here
   if (argument.starts_with(kGeneratorPrefix)) {
     check_generator(argument);
     out.push_back(argument);
   } else if (argument.starts_with('@')) {
-    const std::string path = argument.substr(1);
-    const std::unique_ptr<std::istream> list = open_text(path);
-    if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
-    for (std::string line; std::getline(*list, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty() && !line.starts_with('#')) expand(line, depth + 1, out);
-    }
+    expand_list(argument.substr(1), depth, out);
+  } else if (!is_there(argument)) {
+    throw Error(fmt::format("{}: no such file", printable_message(argument)));
   } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_found(path, out);
-  } else if (const auto tensor = parse_tensor_path(argument); tensor && fs::exists(tensor->file)) {
-    for (std::string& path : expand_tensors(*tensor)) out.push_back(std::move(path));
-  } else if (fs::exists(argument)) {
-    out.push_back(argument);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out);
   } else {
-    throw Error(fmt::format("{}: no such file", argument));
+    expand_file(argument, out);
   }
+}
+
+void expand_list(const std::string& path, int depth, std::vector<std::string>& out) {
+  constexpr int kDeepest = 8;  // a list that names itself ends here
+  const std::unique_ptr<std::istream> list = open_text(path);
+  if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
+  const std::size_t before = out.size();
+  std::size_t number = 0;
+  for (std::string line; std::getline(*list, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.starts_with('#')) continue;
+    if (line.starts_with('@')) {
+      expand(line, depth + 1, out);
+      continue;
+    }
+    try {
+      expand(line, depth, out);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}:{}: {}", path, number, error.what()), error.code());
+    }
+  }
+  if (out.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }
 
 LoadedInput generate(const std::string& text) {
