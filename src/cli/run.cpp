@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -77,6 +78,18 @@ void warn_of_unquoted_ampersand() {
         last);
 }
 
+// --retry-failed needs the rows of an earlier run: a document, or the journal of one or of a CSV.
+void require_rows(const RunOptions& options) {
+  const auto has_content = [](const std::string& path) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(path, error);
+    return !error && bytes > 0;
+  };
+  const std::string& output = options.json.empty() ? options.csv : options.json;
+  if (!has_content(output + ".journal") && (options.json.empty() || !has_content(output)))
+    throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run", output));
+}
+
 ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
   options.table = resolve(in.table);
@@ -85,6 +98,7 @@ ExitCode run(const RunArguments& in, const std::string& config) {
   options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
   if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
+  if (options.resume == Resume::failed) require_rows(options);
   if (in.timeout->count() > 0 && !options.isolate &&
       std::none_of(options.kernels.begin(), options.kernels.end(), names_plugin))
     throw Error("--timeout requires --isolate or a plug-in");

@@ -239,8 +239,23 @@ class EarlierRunTest(CliCase):
         self.assertEqual(self.out.read_bytes(), before)
 
     def test_nothing_measured_is_no_success(self):
-        result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q")
-        self.assert_one_line(result, 4, "nothing was measured")
+        for args in ((), ("--json", self.out), ("--json", self.out, "--resume"), ("--json", self.out, "--retry-failed")):
+            result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q", *args)
+            self.assert_one_line(result, 4, "nothing was measured")
+        self.run_cpu(SMALL, "-q", "--json", self.out, "--resume")
+        result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q", "--json", self.out, "--resume")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), "the document has a measured row")
+
+    def test_only_what_is_there_is_retried(self):
+        for output in ("--json", "--csv"):
+            result = self.run_cpu(SMALL, "-q", output, self.folder / "typo", "--retry-failed")
+            self.assert_one_line(result, 1, "typo has no rows of an earlier run")
+        self.assertFalse(list(self.folder.glob("typo*")))
+        self.run_it()
+        self.run_it("--retry-failed")
+        csv = self.folder / "out.csv"
+        self.run_cpu(SMALL, "-q", "--csv", csv)
+        self.assertEqual(self.run_cpu(SMALL, "-q", "--csv", csv, "--retry-failed").returncode, 0)
 
 
 if __name__ == "__main__":
