@@ -16,6 +16,7 @@
 #include "io/file.hpp"
 #include "io/generator_util.hpp"
 #include "io/matrix_market.hpp"
+#include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/prune.hpp"
 #include "io/safetensors.hpp"
@@ -172,29 +173,36 @@ std::optional<std::pair<std::int64_t, std::int64_t>> dims_in_name(const std::str
   return std::pair(rows, cols);
 }
 
-DenseMatrix load_tensor(const TensorPath& path) {
-  if (!path.tensor.empty()) return read_tensor(path.file, path.tensor);
+// A file of one matrix needs no name.
+std::string tensor_name(const TensorPath& path) {
+  if (!path.tensor.empty()) return path.tensor;
   const std::vector<std::string> tensors = expand_tensors(path);
   if (tensors.size() > 1)
     throw Error(fmt::format("{}: expected {}:NAME, one of its {} matrices", path.file, path.file,
                             tensors.size()));
-  return read_tensor(path.file, parse_tensor_path(tensors[0])->tensor);
+  return parse_tensor_path(tensors[0])->tensor;
+}
+
+std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
+                                                  const LoadOptions& options) {
+  const auto dims = options.dims ? options.dims : dims_in_name(path);
+  if (!dims)
+    throw Error(fmt::format(
+        "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
+        "header",
+        path));
+  return *dims;
 }
 
 DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
   DenseMatrix out;
   if (const auto tensor = parse_tensor_path(path)) {
-    out = load_tensor(*tensor);
+    out = read_tensor(tensor->file, tensor_name(*tensor));
   } else if (extension_of(path) == ".npy") {
     out = read_npy(path);
   } else if (extension_of(path) == ".bin") {
-    const auto dims = options.dims ? options.dims : dims_in_name(path);
-    if (!dims)
-      throw Error(fmt::format(
-          "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
-          "header",
-          path));
-    out = read_bin(path, dims->first, dims->second, options.bin_type);
+    const auto [rows, cols] = dims_of_bin(path, options);
+    out = read_bin(path, rows, cols, options.bin_type);
   } else {
     throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
   }
@@ -284,6 +292,28 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
   return out;
+}
+
+std::optional<std::int64_t> columns_of_own_b(const std::string& input) {
+  if (!input.starts_with(kGeneratorPrefix)) return {};
+  const Spec spec = Spec::parse(std::string_view(input).substr(kGeneratorPrefix.size()));
+  return Registry<Generator>::instance().at(spec.name).columns_of_b(spec.options);
+}
+
+std::int64_t dense_columns(const std::string& path, const LoadOptions& options) {
+  if (const auto tensor = parse_tensor_path(path)) {
+    const std::string name = tensor_name(*tensor);
+    const TensorFile file = read_safetensors_header(tensor->file);
+    for (const TensorInfo& info : file.tensors)
+      if (info.name == name && info.is_matrix()) return info.shape[1];
+  } else if (extension_of(path) == ".npy") {
+    const MappedFile file(path);
+    if (const NpyArray array = parse_npy(file.bytes(), path); array.shape.size() == 2)
+      return array.shape[1];
+  } else if (extension_of(path) == ".bin") {
+    return dims_of_bin(path, options).second;
+  }
+  return load_dense(path, options).cols;  // says what is wrong
 }
 
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {

@@ -41,4 +41,10 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 // headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options);
 
+// Its columns, of the header or the name alone where these tell them.
+std::int64_t dense_columns(const std::string& path, const LoadOptions& options);
+
+// N of an input that brings its own B.
+std::optional<std::int64_t> columns_of_own_b(const std::string& input);
+
 }  // namespace spmmbench

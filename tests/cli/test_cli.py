@@ -5,6 +5,7 @@ import array
 import gzip
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -143,6 +144,26 @@ class RunTest(CliCase):
         self.run_cpu(SMALL, "-n", "8", "--json", out)
         result = self.run_cpu(SMALL, "-n", "8,16", "--json", out, "--dry-run", "--resume")
         self.assertEqual(result.stdout, f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
+
+    def test_a_dry_run_names_what_the_run_measures_where_b_is_given(self):
+        b, out = self.folder / "b.npy", self.folder / "out.json"
+        self.spmmbench("generate", "uniform?rows=40&cols=12", b)
+        raw = self.folder / "b.40x6.bin"
+        self.spmmbench("generate", "uniform?rows=40&cols=6", raw)
+        esmm = "gen:esmm?size=16&n=24"
+        for args, n in (((SMALL, "--b", b), 12), ((SMALL, "--b", raw), 6), ((esmm,), 24)):
+            with self.subTest(args=args):
+                planned = self.run_cpu(*args, "-n", "32,64", "--dry-run")
+                self.assertEqual(planned.stdout, f"{args[0]} n={n} fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
+                self.run_cpu(*args, "-n", "32,64", "-q", "--json", out)
+                self.assertEqual([row["n"] for row in read(out)["rows"]], [n])
+        self.assert_one_line(self.run_cpu(SMALL, "--b", "no_such.npy", "--dry-run"), 1, "no_such.npy: cannot open")
+
+    def test_a_dry_run_shows_no_control_characters(self):
+        matrix = os.fsencode(self.folder) + b"/\x1b[31m\xff.mtx"
+        pathlib.Path(os.fsdecode(matrix)).write_text("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n")
+        result = self.run_cpu(os.fsdecode(matrix), "-n", "8", "--dry-run")
+        self.assertEqual(result.stdout.splitlines()[0], f"{self.folder}/\\x1b[31m\\xff.mtx n=8 fp16 cpu_csr")
 
     def test_options_come_from_a_toml_file(self):
         config, out = self.folder / "night.toml", self.folder / "out.json"
