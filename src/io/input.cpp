@@ -10,6 +10,7 @@
 #include <istream>
 #include <memory>
 
+#include "core/drop_repeats.hpp"
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
@@ -270,6 +271,7 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
   for (const std::string& argument : arguments) expand(argument, 0, out);
+  drop_repeats(out);
   return out;
 }
 

@@ -159,6 +159,17 @@ class RunTest(CliCase):
                 self.assertEqual([row["n"] for row in read(out)["rows"]], [n])
         self.assert_one_line(self.run_cpu(SMALL, "--b", "no_such.npy", "--dry-run"), 1, "no_such.npy: cannot open")
 
+    def test_what_is_named_twice_is_measured_once(self):
+        out = self.folder / "out.json"
+        repeated = (SMALL, SMALL, "-n", "8,8,4:8", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
+        planned = self.run_cpu(*repeated, "--dry-run").stdout.splitlines()
+        self.assertEqual(planned[-1], "8 cases of 1 inputs on the CPU")
+        self.assertEqual(len(set(planned)), 9)
+        self.run_cpu(*repeated, "-q", "--json", out)
+        self.assertEqual(len(read(out)["rows"]), 8)
+        half = self.run_cpu(*repeated, "--dry-run", "--shard", "2/2")
+        self.assertEqual(half.stdout, "0 cases of 0 inputs on the CPU\n")
+
     def test_a_dry_run_shows_no_control_characters(self):
         matrix = os.fsencode(self.folder) + b"/\x1b[31m\xff.mtx"
         pathlib.Path(os.fsdecode(matrix)).write_text("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n")

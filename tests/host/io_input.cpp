@@ -32,6 +32,13 @@ TEST(ExpandInputs, FoldersListsAndSpecsBecomePathsInOrder) {
                                       folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
 }
 
+TEST(ExpandInputs, WhatIsNamedTwiceIsThereOnce) {
+  const ScratchFolder folder;
+  const std::string a = folder.write("m/a.mtx", "x"), b = folder.write("m/b.mtx", "x");
+  EXPECT_EQ(expand_inputs({b, "gen:uniform", folder.file("m"), "gen:uniform", b}),
+            (std::vector<std::string>{b, "gen:uniform", a}));
+}
+
 TEST(ExpandInputs, LinksOfAFolderAreFilesAndLoadingSaysWhatIsWrongWithThem) {
   const ScratchFolder folder;
   folder.write("elsewhere/a.mtx", "x");
