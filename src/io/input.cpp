@@ -145,7 +145,7 @@ void expand_list(const std::string& path, int depth, std::vector<std::string>& o
   if (out.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }
 
-LoadedInput generate(const std::string& text) {
+LoadedInput generate(const std::string& text) try {
   const Spec spec = generator_spec(text);
   Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
   LoadedInput out;
@@ -154,6 +154,8 @@ LoadedInput generate(const std::string& text) {
   out.a.csr = std::move(made.csr);
   if (!made.b.values.empty()) out.b = std::move(made.b);
   return out;
+} catch (const LacksMemory& error) {
+  throw Error(fmt::format("{}: {}", text, error.what()));
 }
 
 bool is_dense(const std::string& path) {

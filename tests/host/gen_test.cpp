@@ -10,6 +10,8 @@
 
 #include "io/file.hpp"
 #include "io/generator_util.hpp"
+#include "io/input.hpp"
+#include "io_fixtures.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -137,6 +139,10 @@ TEST(Generators, RefuseWhatTheMemoryDoesNotHold) {
   if (available < 0x1p32) EXPECT_THROW(require_entries(available), LacksMemory);
   else if (available < 12 * 0x1p32) EXPECT_THROW(require_entries(0x1p32), LacksMemory);
   else GTEST_SKIP() << "the largest matrix fits";
+  const std::string large = "gen:uniform?rows=65536&cols=65536&density=1";
+  EXPECT_EQ(expand_inputs({large}), std::vector{large});
+  EXPECT_TRUE(
+      test::error_of([&] { load_input(large, {}); }).starts_with(large + ": about 4.29e+09"));
 }
 
 TEST(Generators, RefuseImpossibleOptions) {
