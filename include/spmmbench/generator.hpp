@@ -1,6 +1,8 @@
 #pragma once
 // Matrix generators: `gen:NAME?key=value`. Deterministic for a seed, whatever the thread count.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,8 @@ class Generator {
   virtual std::vector<OptionSpec> options() const = 0;
   // Throws Error for values that are allowed alone and not together.
   virtual void check(const Options& /*options*/) const {}
+  // N of a generator that makes both operands.
+  virtual std::optional<std::int64_t> columns_of_b(const Options& /*options*/) const { return {}; }
   virtual Generated generate(const Options& options) const = 0;  // of options that were checked
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/lists.hpp"
+#include "core/drop_repeats.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
 #include "spmmbench/error.hpp"
@@ -73,16 +74,19 @@ RunOptions resolve(CaseOptions in) {
   out.inputs = expand_inputs(paths);
   if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.ns = parse_range_list(in.ns, "-n");
+  drop_repeats(out.ns);
   out.kernels = in.kernels;
   out.exclude = in.exclude;
   out.precisions.clear();
-  for (const std::string& text : split_list(in.precisions))
+  for (const std::string& text : split_list(in.precisions, "--precision"))
     out.precisions.push_back(parse_precision(text));
+  drop_repeats(out.precisions);
   out.c_type = parse_element_type(in.c_type);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
   out.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
   out.reorderings = parse_reorderings(in.reorder);
+  drop_repeats(out.reorderings, [](const Spec& spec) { return spec.to_string(); });
   return out;
 }
 
@@ -136,6 +140,11 @@ void add_sampling_options(CLI::App& command, RunOptions& options) {
                   "Seconds of sampling at most, hot and cold each")
       ->capture_default_str()
       ->check(require_positive);
+}
+
+std::string config_file(const CLI::App& command) {
+  const CLI::Option* config = command.get_parent()->get_config_ptr();
+  return config->count() == 0 ? std::string() : config->as<std::string>();
 }
 
 std::vector<std::string> process_arguments() {

@@ -22,6 +22,9 @@ void add_case_options(CLI::App& command, CaseOptions& in);
 void add_sampling_options(CLI::App& command, RunOptions& options);
 RunOptions resolve(CaseOptions in);  // throws Error
 
+// The file that --config names; empty without one.
+std::string config_file(const CLI::App& command);
+
 std::vector<std::string> process_arguments();  // argv as the process was started
 
 }  // namespace spmmbench

@@ -16,7 +16,6 @@
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/junit.hpp"
-#include "report/two_files.hpp"
 
 namespace spmmbench {
 namespace {

@@ -28,6 +28,7 @@ void write_dense(const std::string& path, const DenseMatrix& matrix) {
 }
 
 void generate(const GenerateArguments& arguments) {
+  require_two_files(arguments.out, arguments.b_out);
   require_output(arguments.out);
   if (!arguments.b_out.empty()) {
     require_output(arguments.b_out);

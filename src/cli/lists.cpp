@@ -27,6 +27,13 @@ std::int64_t parse_positive(std::string_view text, std::string_view whole, std::
   return value;
 }
 
+// What is wrong with the name of `what`, or nothing.
+std::string require_name(const std::string& text, std::string_view what) {
+  if (text.empty()) return fmt::format("expected a {}, got an empty name", what);
+  if (text.front() != '-') return {};
+  return fmt::format("expected a {}, got '{}' (./{} names one)", what, text, text);
+}
+
 }  // namespace
 
 std::vector<std::string> split_list(std::string_view text, std::string_view flag) {
@@ -89,10 +96,15 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 
 CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
                                const std::string& help) {
-  return command.add_option(name, path, help)->check([](const std::string& text) -> std::string {
-    if (text.empty()) return "expected a file to write, got an empty name";
-    if (text.front() != '-' || text == kStandardOutput) return "";
-    return fmt::format("expected a file to write, got '{}' (./{} names a file)", text, text);
+  return command.add_option(name, path, help)->check([](const std::string& text) {
+    return text == kStandardOutput ? std::string() : require_name(text, "file to write");
+  });
+}
+
+CLI::Option* add_folder_option(CLI::App& command, const std::string& name, std::string& path,
+                               const std::string& help) {
+  return command.add_option(name, path, help)->check([](const std::string& text) {
+    return require_name(text, "folder");
   });
 }
 

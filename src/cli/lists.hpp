@@ -12,7 +12,7 @@
 namespace spmmbench {
 
 // At commas. Throws Error naming `flag` on an empty item.
-std::vector<std::string> split_list(std::string_view text, std::string_view flag = {});
+std::vector<std::string> split_list(std::string_view text, std::string_view flag);
 
 // "fp32, tf32, fp16, bf16" for kPrecisions: the names of all values, for help texts.
 template <class Values>
@@ -41,6 +41,10 @@ CLI::Option* add_list_option(CLI::App& command, const std::string& name,
 // A file to write. An empty name, of a variable that is not set, would write nothing; a name like
 // an option's is one whose file was forgotten.
 CLI::Option* add_output_option(CLI::App& command, const std::string& name, std::string& path,
+                               const std::string& help);
+
+// The same for a folder, which is made where there is none; `-` is no folder.
+CLI::Option* add_folder_option(CLI::App& command, const std::string& name, std::string& path,
                                const std::string& help);
 
 // --seed, which CLI11 alone would read as 2^64 - 1 of "-1" and of numbers that are too large.

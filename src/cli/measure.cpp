@@ -3,22 +3,37 @@
 #include "cli/case_options.hpp"
 #include "io/output.hpp"
 #include "io/tensor_path.hpp"
+#include "plugin/plugin.hpp"
 #include "run/runner.hpp"
 
 namespace spmmbench {
+namespace {
 
-ExitCode measure(RunOptions options) {
+// The files that a run reads.
+std::vector<std::string> files_read(const RunOptions& options, const std::string& config) {
+  std::vector<std::string> files = {config};
+  std::vector<std::string> matrices = options.inputs;
+  matrices.push_back(options.b_file);
+  for (const std::string& matrix : matrices) {
+    const auto tensor = parse_tensor_path(matrix);
+    files.push_back(tensor ? tensor->file : matrix);
+  }
+  for (const std::string& pattern : options.kernels)
+    if (const Spec spec = Spec::parse(pattern); names_plugin(spec.name))
+      files.push_back(parse_plugin_pattern(spec.name).path);
+  return files;
+}
+
+}  // namespace
+
+ExitCode measure(RunOptions options, const std::string& config) {
+  const std::vector<std::string> files = files_read(options, config);
   for (std::string* output : {&options.json, &options.csv}) {
     if (*output == "/dev/stdout") *output = kStandardOutput;
     if (options.resume != Resume::none && !output->empty() && is_stream(*output))
       throw Error(fmt::format("--resume and --retry-failed: expected a file to go on with, not {}",
                               *output));
-    std::vector<std::string> inputs = {options.b_file};
-    for (const std::string& input : options.inputs) {
-      const auto tensor = parse_tensor_path(input);
-      inputs.push_back(tensor ? tensor->file : input);
-    }
-    require_not_an_input(*output, inputs);
+    require_not_an_input(*output, files);
   }
   const bool json = options.json == kStandardOutput, csv = options.csv == kStandardOutput;
   if (json + csv + options.jsonl > 1)

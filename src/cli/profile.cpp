@@ -80,7 +80,7 @@ std::string counters_line(const ResultRow& row) {
 }
 
 // Every case measured as by `run`, then launched once under ncu.
-ExitCode count(RunOptions options) {
+ExitCode count(RunOptions options, const std::string& config) {
   if (!is_on_path("ncu"))
     throw Error(
         "--run: ncu is not on the PATH (it comes with the CUDA toolkit, as Nsight Compute); "
@@ -98,7 +98,7 @@ ExitCode count(RunOptions options) {
     }
   };
   const bool tables = options.json != kStandardOutput && options.csv != kStandardOutput;
-  const ExitCode code = measure(std::move(options));
+  const ExitCode code = measure(std::move(options), config);
   if (!table.empty() && tables)
     print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}", "one launch, L2 flushed",
           "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB", "hit %", table);
@@ -123,10 +123,11 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       ->needs(run);
   add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output")
       ->needs(run);
-  command->callback([in, &exit_code] {
+  command->callback([in, command, &exit_code] {
     RunOptions options = resolve(in->cases);
     options.baselines = false;
-    exit_code = in->run ? count(std::move(options)) : launch_once(std::move(options));
+    exit_code = in->run ? count(std::move(options), config_file(*command))
+                        : launch_once(std::move(options));
   });
 }
 

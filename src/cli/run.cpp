@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -37,7 +38,7 @@ std::vector<int> parse_devices(const std::string& text) {
     if (devices.empty()) throw Error(fmt::format("--devices all: {}", cuda.reason));
     return devices;
   }
-  for (const std::string& item : split_list(text)) {
+  for (const std::string& item : split_list(text, "--devices")) {
     int device = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), device);
     if (error != std::errc{} || end != item.data() + item.size() || device < -1)
@@ -77,7 +78,19 @@ void warn_of_unquoted_ampersand() {
         last);
 }
 
-ExitCode run(const RunArguments& in) {
+// --retry-failed needs the rows of an earlier run: a document, or the journal of one or of a CSV.
+void require_rows(const RunOptions& options) {
+  const auto has_content = [](const std::string& path) {
+    std::error_code error;
+    const auto bytes = std::filesystem::file_size(path, error);
+    return !error && bytes > 0;
+  };
+  const std::string& output = options.json.empty() ? options.csv : options.json;
+  if (!has_content(output + ".journal") && (options.json.empty() || !has_content(output)))
+    throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run", output));
+}
+
+ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
   options.table = resolve(in.table);
   options.tags = parse_tags(in.tags);
@@ -85,12 +98,13 @@ ExitCode run(const RunArguments& in) {
   options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
   if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
+  if (options.resume == Resume::failed) require_rows(options);
   if (in.timeout->count() > 0 && !options.isolate &&
       std::none_of(options.kernels.begin(), options.kernels.end(), names_plugin))
     throw Error("--timeout requires --isolate or a plug-in");
   if (!in.devices.empty()) options.devices = parse_devices(in.devices);
   if (!options.quiet) warn_of_unquoted_ampersand();
-  return measure(std::move(options));
+  return measure(std::move(options), config);
 }
 
 }  // namespace
@@ -115,11 +129,11 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
   command->add_flag("--repeat-check", o.repeat_check,
                     "Compare the results of ten launches: are they the same to the bit?");
-  command->add_option("--save-failing", o.save_failing,
-                      "Folder for A, B, the result and what it should be, of every wrong case");
-  command->add_option("--cache", o.cache,
-                      "Folder that keeps for later runs what auto?tune found and the rates that "
-                      "auto predicts with; default: nothing is kept");
+  add_folder_option(*command, "--save-failing", o.save_failing,
+                    "Folder for A, B, the result and what it should be, of every wrong case");
+  add_folder_option(*command, "--cache", o.cache,
+                    "Folder that keeps for later runs what auto?tune found and the rates that "
+                    "auto predicts with; default: nothing is kept");
   command->fallthrough();  // --config FILE is the program's own option
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,
@@ -148,7 +162,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "Spread the matrices over these CUDA devices: all, or 0,2")
       ->excludes("--device");
   add_sampling_options(*command, o);
-  command->callback([in, &exit_code] { exit_code = run(*in); });
+  command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }
 
 }  // namespace spmmbench

@@ -65,6 +65,10 @@ class Esmm final : public Generator {
     require_entries(m * k * sizes.ones_a / kTileDepth + k * n);
   }
 
+  std::optional<std::int64_t> columns_of_b(const Options& options) const override {
+    return operands_of(options).n;
+  }
+
   Generated generate(const Options& options) const override {
     const Operands sizes = operands_of(options);
     const std::int64_t m = sizes.m, k = sizes.k, n = sizes.n;

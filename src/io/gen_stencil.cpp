@@ -39,6 +39,7 @@ class Stencil final : public Generator {
     if (!grid.space && kNz(options)) throw Error("stencil: nz is for the 7- and 27-point stencils");
     if (grid.nx > kMaxExtent / grid.ny || grid.nx * grid.ny > kMaxExtent / grid.nz)
       throw Error("stencil: expected fewer than 2^31 grid points");
+    require_entries(static_cast<double>(grid.nx * grid.ny * grid.nz) * kPoints(options));
   }
 
   Generated generate(const Options& options) const override {

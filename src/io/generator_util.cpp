@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "io/file.hpp"
+#include "io/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -82,6 +84,11 @@ void require_entries(double expected) {
   if (!(expected <= kLimit))
     throw Error(
         fmt::format("about {:.3g} entries asked for, expected at most {:.3g}", expected, kLimit));
+  // While rows are joined, there are two copies of the columns, or one and the values.
+  const double bytes = expected * (2 * sizeof(std::int32_t) + sizeof(float));
+  if (const auto available = static_cast<double>(available_memory_bytes()); bytes > available)
+    throw LacksMemory(fmt::format("about {:.3g} entries asked for, which need {}, {} available",
+                                  expected, format_bytes(bytes), format_bytes(available)));
 }
 
 CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
@@ -90,8 +97,7 @@ CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
   const std::int64_t chunks = (rows + kChunk - 1) / kChunk;
   CsrMatrix out{rows, cols, std::vector<std::int64_t>(rows + 1), {}, {}};
   std::vector<Columns> parts(chunks);
-#pragma omp parallel for schedule(dynamic)
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+  const auto make = [&](std::int64_t chunk) {
     Columns row_columns;
     for (std::int64_t r = chunk * kChunk; r < std::min(rows, (chunk + 1) * kChunk); ++r) {
       row_columns.clear();
@@ -102,7 +108,12 @@ CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
       out.row_ptr[r + 1] = end - row_columns.begin();
       parts[chunk].insert(parts[chunk].end(), row_columns.begin(), end);
     }
-  }
+  };
+  ExceptionTrap trap;
+#pragma omp parallel for schedule(dynamic)
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+    if (!trap.caught()) trap.run([&] { make(chunk); });
+  trap.rethrow();
   std::partial_sum(out.row_ptr.begin(), out.row_ptr.end(), out.row_ptr.begin());
   out.col_idx.resize(out.nnz());
 #pragma omp parallel for schedule(static)
@@ -198,12 +209,16 @@ CsrMatrix random_blocks(const BlockShape& shape, double kept_fraction, double fi
   RandomStream spread(stream_seed(seed, 1), 0);
   const Columns extra = sample_distinct(spread, grid_rows, kept % grid_rows);
   std::vector<Columns> kept_blocks(grid_rows);
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 64)
   for (std::int64_t i = 0; i < grid_rows; ++i) {
     RandomStream random(stream_seed(seed, 2), i);
     const bool one_more = std::binary_search(extra.begin(), extra.end(), i);
-    kept_blocks[i] = sample_distinct(random, grid_cols, kept / grid_rows + (one_more ? 1 : 0));
+    trap.run([&] {
+      kept_blocks[i] = sample_distinct(random, grid_cols, kept / grid_rows + (one_more ? 1 : 0));
+    });
   }
+  trap.rethrow();
   return pattern_from_rows(shape.rows, shape.cols, [&](std::int64_t r, Columns& out) {
     RandomStream random(stream_seed(seed, 3), r);
     for (const std::int64_t block : kept_blocks[r / shape.block_rows]) {

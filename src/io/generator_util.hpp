@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "spmmbench/error.hpp"
 #include "spmmbench/generator.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/option.hpp"
@@ -65,7 +66,14 @@ class PowerLaw {
   double low_, high_, exponent_;
 };
 
-// Throws Error when a matrix of about so many entries is too large for a host.
+// A matrix that the memory which is available now does not hold.
+class LacksMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws Error when a matrix of about so many entries is too large for any host, and LacksMemory
+// when it is too large for this one.
 void require_entries(double expected);
 
 // The pattern whose row r has the columns that `fill(r, columns)` appends, in any order. Repeated

@@ -10,12 +10,14 @@
 #include <istream>
 #include <memory>
 
+#include "core/drop_repeats.hpp"
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
 #include "io/file.hpp"
 #include "io/generator_util.hpp"
 #include "io/matrix_market.hpp"
+#include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/prune.hpp"
 #include "io/safetensors.hpp"
@@ -49,27 +51,44 @@ std::string stem_of(const std::string& path) {
   return name.substr(0, name.size() - extension_of(name).size());
 }
 
+// Links to files are files. Links to folders are not followed. What cannot be read, such as a link
+// that leads nowhere, stays in the list: loading it fails then.
 std::vector<std::string> matrices_below(const std::string& folder) {
   std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file() && !extension_of(entry.path().string()).empty())
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    std::error_code unreadable;
+    if (!entry.is_directory(unreadable) && !extension_of(entry.path().string()).empty())
       found.push_back(entry.path().string());
+  }
   if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
   std::sort(found.begin(), found.end());
   return found;
 }
 
-// A file of a folder. A broken one stays in the list: loading it fails then, and the other files of
-// the folder are still measured.
-void expand_found(const std::string& path, std::vector<std::string>& out) {
-  std::vector<std::string> tensors;
+bool has_header(const std::string& tensor_file) try {
+  read_safetensors_header(tensor_file);
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+// A file, or the tensors in it. A broken file stays in the list: loading it fails then, and the
+// other inputs are still measured. Names that match no tensor of a good file are an error.
+void expand_file(const std::string& path, std::vector<std::string>& out) {
+  const std::optional<TensorPath> tensor = parse_tensor_path(path);
+  std::vector<std::string> found = {path};
   try {
-    if (const auto tensor = parse_tensor_path(path)) tensors = expand_tensors(*tensor);
+    if (tensor) found = expand_tensors(*tensor);
   } catch (const Error&) {
-    tensors.clear();
+    if (!tensor->tensor.empty() && has_header(tensor->file)) throw;
   }
-  if (tensors.empty()) tensors = {path};
-  for (std::string& found : tensors) out.push_back(std::move(found));
+  for (std::string& one : found) out.push_back(std::move(one));
+}
+
+bool is_there(const std::string& path) {
+  const auto tensor = parse_tensor_path(path);
+  const bool is_a_name = path.find('\0') == std::string::npos;
+  return is_a_name && (fs::exists(path) || (tensor && fs::exists(tensor->file)));
 }
 
 // Of `gen:SPEC`, checked.
@@ -79,31 +98,54 @@ Spec generator_spec(const std::string& text) {
   return spec;
 }
 
+// Lets pass what only memory is lacking for: loading it fails then, and other inputs are measured.
+void check_generator(const std::string& text) try {
+  generator_spec(text);
+} catch (const LacksMemory&) {
+  return;
+}
+
+void expand_list(const std::string& path, int depth, std::vector<std::string>& out);
+
 void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
-  constexpr int kDeepest = 8;  // a list that names itself ends here
   if (argument.starts_with(kGeneratorPrefix)) {
-    generator_spec(argument);
+    check_generator(argument);
     out.push_back(argument);
   } else if (argument.starts_with('@')) {
-    const std::string path = argument.substr(1);
-    const std::unique_ptr<std::istream> list = open_text(path);
-    if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
-    for (std::string line; std::getline(*list, line);) {
-      if (line.ends_with('\r')) line.pop_back();
-      if (!line.empty() && !line.starts_with('#')) expand(line, depth + 1, out);
-    }
+    expand_list(argument.substr(1), depth, out);
+  } else if (!is_there(argument)) {
+    throw Error(fmt::format("{}: no such file", printable_message(argument)));
   } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_found(path, out);
-  } else if (const auto tensor = parse_tensor_path(argument); tensor && fs::exists(tensor->file)) {
-    for (std::string& path : expand_tensors(*tensor)) out.push_back(std::move(path));
-  } else if (fs::exists(argument)) {
-    out.push_back(argument);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out);
   } else {
-    throw Error(fmt::format("{}: no such file", argument));
+    expand_file(argument, out);
   }
 }
 
-LoadedInput generate(const std::string& text) {
+void expand_list(const std::string& path, int depth, std::vector<std::string>& out) {
+  constexpr int kDeepest = 8;  // a list that names itself ends here
+  const std::unique_ptr<std::istream> list = open_text(path);
+  if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
+  const std::size_t before = out.size();
+  std::size_t number = 0;
+  for (std::string line; std::getline(*list, line);) {
+    ++number;
+    if (line.ends_with('\r')) line.pop_back();
+    if (line.empty() || line.starts_with('#')) continue;
+    if (line.starts_with('@')) {
+      expand(line, depth + 1, out);
+      continue;
+    }
+    try {
+      expand(line, depth, out);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}:{}: {}", path, number, error.what()), error.code());
+    }
+  }
+  if (out.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
+}
+
+LoadedInput generate(const std::string& text) try {
   const Spec spec = generator_spec(text);
   Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
   LoadedInput out;
@@ -112,6 +154,8 @@ LoadedInput generate(const std::string& text) {
   out.a.csr = std::move(made.csr);
   if (!made.b.values.empty()) out.b = std::move(made.b);
   return out;
+} catch (const LacksMemory& error) {
+  throw Error(fmt::format("{}: {}", text, error.what()));
 }
 
 bool is_dense(const std::string& path) {
@@ -132,29 +176,36 @@ std::optional<std::pair<std::int64_t, std::int64_t>> dims_in_name(const std::str
   return std::pair(rows, cols);
 }
 
-DenseMatrix load_tensor(const TensorPath& path) {
-  if (!path.tensor.empty()) return read_tensor(path.file, path.tensor);
+// A file of one matrix needs no name.
+std::string tensor_name(const TensorPath& path) {
+  if (!path.tensor.empty()) return path.tensor;
   const std::vector<std::string> tensors = expand_tensors(path);
   if (tensors.size() > 1)
     throw Error(fmt::format("{}: expected {}:NAME, one of its {} matrices", path.file, path.file,
                             tensors.size()));
-  return read_tensor(path.file, parse_tensor_path(tensors[0])->tensor);
+  return parse_tensor_path(tensors[0])->tensor;
+}
+
+std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
+                                                  const LoadOptions& options) {
+  const auto dims = options.dims ? options.dims : dims_in_name(path);
+  if (!dims)
+    throw Error(fmt::format(
+        "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
+        "header",
+        path));
+  return *dims;
 }
 
 DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
   DenseMatrix out;
   if (const auto tensor = parse_tensor_path(path)) {
-    out = load_tensor(*tensor);
+    out = read_tensor(tensor->file, tensor_name(*tensor));
   } else if (extension_of(path) == ".npy") {
     out = read_npy(path);
   } else if (extension_of(path) == ".bin") {
-    const auto dims = options.dims ? options.dims : dims_in_name(path);
-    if (!dims)
-      throw Error(fmt::format(
-          "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
-          "header",
-          path));
-    out = read_bin(path, dims->first, dims->second, options.bin_type);
+    const auto [rows, cols] = dims_of_bin(path, options);
+    out = read_bin(path, rows, cols, options.bin_type);
   } else {
     throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
   }
@@ -222,6 +273,7 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
   for (const std::string& argument : arguments) expand(argument, 0, out);
+  drop_repeats(out);
   return out;
 }
 
@@ -244,6 +296,28 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
   return out;
+}
+
+std::optional<std::int64_t> columns_of_own_b(const std::string& input) {
+  if (!input.starts_with(kGeneratorPrefix)) return {};
+  const Spec spec = Spec::parse(std::string_view(input).substr(kGeneratorPrefix.size()));
+  return Registry<Generator>::instance().at(spec.name).columns_of_b(spec.options);
+}
+
+std::int64_t dense_columns(const std::string& path, const LoadOptions& options) {
+  if (const auto tensor = parse_tensor_path(path)) {
+    const std::string name = tensor_name(*tensor);
+    const TensorFile file = read_safetensors_header(tensor->file);
+    for (const TensorInfo& info : file.tensors)
+      if (info.name == name && info.is_matrix()) return info.shape[1];
+  } else if (extension_of(path) == ".npy") {
+    const MappedFile file(path);
+    if (const NpyArray array = parse_npy(file.bytes(), path); array.shape.size() == 2)
+      return array.shape[1];
+  } else if (extension_of(path) == ".bin") {
+    return dims_of_bin(path, options).second;
+  }
+  return load_dense(path, options).cols;  // says what is wrong
 }
 
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {

@@ -29,8 +29,9 @@ struct LoadedInput {
 };
 
 // Files with a known extension below a directory (sorted by name), lines of @list, the matrices of
-// a .safetensors file or those that FILE.safetensors:GLOB names, everything else as it is. Throws
-// Error for a path that does not exist or a directory without matrices.
+// a .safetensors file or those that FILE.safetensors:GLOB names, everything else as it is. What is
+// named twice is there once. Throws Error for a path that does not exist, and for a list or a
+// directory without matrices.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments);
 
 // Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .bin, .smtx, FILE.safetensors:NAME or
@@ -40,5 +41,11 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 // Dense .npy (fp32, fp64, fp16; C or Fortran order; 2-D), one tensor of a .safetensors file, or
 // headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options);
+
+// Its columns, of the header or the name alone where these tell them.
+std::int64_t dense_columns(const std::string& path, const LoadOptions& options);
+
+// N of an input that brings its own B.
+std::optional<std::int64_t> columns_of_own_b(const std::string& input);
 
 }  // namespace spmmbench

@@ -26,12 +26,16 @@ constexpr mode_t kNewFileMode = 0666;  // less the umask
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+void unlink_if_empty(const std::string& path, int file) {
+  struct stat status {};
+  if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
+}
+
 // What cannot be begun leaves nothing behind.
 [[noreturn]] void fail_beginning(const std::string& path, const std::string& part, int file,
                                  int error) {
   ::unlink(part.c_str());
-  struct stat status {};
-  if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
+  unlink_if_empty(path, file);
   fail_writing(path, error);
 }
 
@@ -169,7 +173,8 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
 
 void OutputFile::open_part() {
   std::error_code error;
-  if (fs::is_directory(target_, error))
+  const std::string name = fs::path(target_).filename();
+  if (name.empty() || name == "." || name == ".." || fs::is_directory(target_, error))
     throw Error(fmt::format("{}: is a directory, expected a file to write", path_));
   if (const fs::path folder = fs::path(target_).parent_path(); !folder.empty())
     fs::create_directories(folder, error);  // if this fails, opening the file fails too
@@ -240,10 +245,13 @@ LineFile::LineFile(const std::string& path) : path_(path) {
   lock(file_.get(), path);
 }
 
-void LineFile::begin_anew() {
+void LineFile::begin_anew() try {
   part_ = path_ + ".part";
   fresh_ = create_part(part_);
   if (fresh_.get() < 0) fail_writing(part_, errno);
+} catch (const Error&) {
+  unlink_if_empty(path_, file_.get());
+  throw;
 }
 
 void LineFile::end_anew() {
@@ -270,16 +278,34 @@ void LineFile::remove() {
   file_ = Descriptor();
 }
 
+namespace {
+
+bool is_one_file(const std::string& a, const std::string& b) {
+  struct stat of_a {
+  }, of_b{};
+  if (::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0)
+    return S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+  std::error_code error_a, error_b;
+  const Target target_a = follow_links(a), target_b = follow_links(b);
+  return !target_a.stream && !target_b.stream &&
+         fs::weakly_canonical(target_a.path, error_a) ==
+             fs::weakly_canonical(target_b.path, error_b) &&
+         !error_a && !error_b;
+}
+
+}  // namespace
+
+void require_two_files(const std::string& one, const std::string& other) {
+  if (!one.empty() && !other.empty() && is_one_file(one, other))
+    throw Error(fmt::format("{} and {}: expected two files to write, got one", one, other));
+}
+
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs) {
-  struct stat written {};
-  if (output.empty() || ::stat(output.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return;
-  for (const std::string& input : inputs) {
-    struct stat read {};
-    if (::stat(input.c_str(), &read) == 0 && read.st_dev == written.st_dev &&
-        read.st_ino == written.st_ino)
+  if (output.empty()) return;
+  for (const std::string& input : inputs)
+    if (!input.empty() && is_one_file(output, input))
       throw Error(
           fmt::format("{}: is the input {}: expected another file to write", output, input));
-  }
 }
 
 }  // namespace spmmbench

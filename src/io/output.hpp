@@ -101,6 +101,11 @@ class LineFile {
   Descriptor file_, fresh_;
 };
 
+// Throws Error where two outputs of one command are one file, by name or through links. An empty
+// name is no output, and streams may be the same. The file need not exist yet: of NEW/../F the
+// folder NEW would be made.
+void require_two_files(const std::string& one, const std::string& other);
+
 // Throws Error where writing `output` would replace one of `inputs`, also through links. Names that
 // are no files are ignored.
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs);

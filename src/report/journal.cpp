@@ -11,7 +11,6 @@
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
-#include "report/two_files.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -313,8 +312,7 @@ bool Journal::finish(const ClockState& clocks_after, bool complete) try {
   if (has_document()) file_->remove();
   return true;
 } catch (const Error& error) {
-  if (!folder_) throw;
-  folder_->keep();
+  if (folder_) folder_->keep();
   throw Error(fmt::format("{}; the rows are kept in {}", error.what(), path_), error.code());
 }
 

@@ -118,6 +118,33 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   return std::move(made.plan);
 }
 
+// Saves what a wrong case had and gave, where that is asked for. Returns the end of its reason.
+std::string save_wrong(const CaseInput& input, const Problem& problem, const DenseView& b,
+                       const ResultRow& row) {
+  if (input.save_failing.empty()) return {};
+  std::string why;
+  try {
+    return fmt::format("; saved in {}", save_failing(input.save_failing, row, problem, b,
+                                                     input.operands->c, *input.device));
+  } catch (const DeviceError& error) {
+    if (error.device_lost()) throw;
+    why = error.what();
+  } catch (const std::bad_alloc&) {
+    why = "out of host memory";
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  return "; could not be saved: " + why;
+}
+
+// The same for the exact test, which has an A and a B of its own.
+std::string save_exact_test(const CaseInput& input, const ResultRow& row) {
+  if (input.save_failing.empty()) return {};
+  Problem problem = input.problem;
+  problem.a = &input.exact->a();
+  return save_wrong(input, problem, input.exact->on_device(problem, *input.device).b, row);
+}
+
 // Keeps the stream busy for 0.1 ms and more. A launch that does not wait for its stream then writes
 // C before the stream poisons it, and is found out.
 void hold_stream(Device& device) {
@@ -132,9 +159,13 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
   const KernelInfo& info = input.choice->kernel->info();
 
   const std::unique_ptr<Plan> plan = make_plan(input, row);
+  bool inexact = false;
+  std::string exact_saved;
   if (input.exact != nullptr) {
     row.exact = run_exact_test(*input.choice->kernel, input.problem, *input.exact,
                                input.prepared->exact_a, operands.c, device);
+    inexact = !row.exact->passed && row.exact->not_made.empty();
+    if (inexact) exact_saved = save_exact_test(input, row);  // before C is written again
     poll_interrupt();
   }
   const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
@@ -145,16 +176,12 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
       row.verify = verdict;
     if (const std::string damage = damage_around_c(operands, device); !damage.empty()) {
       row.status = Status::wrong;
-      row.reason = damage;
+      row.reason = damage + save_wrong(input, input.problem, operands.b, row);
       return false;
     }
     if (!verdict.ok) {
       row.status = Status::wrong;
-      row.reason = describe(verdict);
-      if (!input.save_failing.empty())
-        row.reason += fmt::format(
-            "; saved in {}",
-            save_failing(input.save_failing, row, input.problem, operands.b, operands.c, device));
+      row.reason = describe(verdict) + save_wrong(input, input.problem, operands.b, row);
     }
     return verdict.ok;
   };
@@ -175,9 +202,9 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
         row.verify->incomparable);
     return;
   }
-  if (row.exact && !row.exact->passed && row.exact->not_made.empty()) {
+  if (inexact) {
     row.status = Status::wrong;
-    row.reason = describe(*row.exact);
+    row.reason = describe(*row.exact) + exact_saved;
     return;
   }
 

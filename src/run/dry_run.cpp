@@ -9,6 +9,7 @@
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
 #include "run/ledger.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -24,6 +25,17 @@ std::map<std::string, Status> recorded_cases(const RunOptions& options) {
   return cases;
 }
 
+// Those that a run measures: N is the width of B where B is given.
+std::vector<std::int64_t> widths(const RunOptions& options, const std::string& input) {
+  if (!options.b_file.empty()) {
+    LoadOptions b_options = options.load;
+    b_options.dims = options.b_dims;
+    return {dense_columns(options.b_file, b_options)};
+  }
+  if (const auto own = columns_of_own_b(input)) return {*own};
+  return options.ns;
+}
+
 }  // namespace
 
 void print_dry_run(const RunOptions& options) {
@@ -34,13 +46,14 @@ void print_dry_run(const RunOptions& options) {
   if (options.resume != Resume::none) recorded = recorded_cases(options);
   std::size_t cases = 0;
   for (const std::string& input : options.inputs)
-    for (const PlannedCase& planned : plan_cases(options, groups, options.ns)) {
+    for (const PlannedCase& planned : plan_cases(options, groups, widths(options, input))) {
       const ResultRow row = planned_row(options, input, planned);
       const auto it = recorded.find(case_key(row));
       const auto status = it == recorded.end() ? std::nullopt : std::optional(it->second);
       if (options.resume != Resume::none && !is_pending(status, options.resume)) continue;
       ++cases;
-      print("{} n={} {} {}{}{}\n", input, row.n, row.precision, row.kernel,
+      print("{} n={} {} {}{}{}\n", row.matrix.source, row.n, row.precision,
+            printable_message(row.kernel),
             row.reorder == "none" ? "" : fmt::format(" [{}]", row.reorder),
             planned.group->implied ? " (baseline)" : "");
     }

@@ -8,11 +8,15 @@
 
 #include "io/dense_file.hpp"
 #include "io/matrix_market.hpp"
+#include "io/sha256.hpp"
+#include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/reordering.hpp"
 
 namespace spmmbench {
 namespace {
+
+constexpr std::size_t kHashDigits = 8;
 
 DenseMatrix fetch(const DenseView& view, Device& device) {
   std::vector<unsigned char> image(view.bytes());
@@ -51,14 +55,22 @@ DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
   return c;
 }
 
-// The names of the case; all but letters, digits and dots become underscores.
+std::string short_hash(const std::string& text) {
+  Sha256 hash;
+  hash.update(text.data(), text.size());
+  return hash.hex().substr(0, kHashDigits);
+}
+
+// The names of the case, where all but letters, digits and dots become underscores. The two hashes
+// tell matrices of one name, and cases that differ in something else, apart.
 std::string folder_name(const ResultRow& row) {
   std::string name = fmt::format("{}-n{}-{}-{}-{}", row.matrix.name, row.n, row.kernel,
                                  row.precision, row.reorder);
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
   constexpr std::size_t kLongest = 200;  // file systems allow 255 bytes
-  return name.substr(0, kLongest);
+  return fmt::format("{}-{}-{}", name.substr(0, kLongest), row.matrix.sha256.substr(0, kHashDigits),
+                     short_hash(case_key(row)));
 }
 
 }  // namespace

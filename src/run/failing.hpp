@@ -9,7 +9,7 @@
 
 namespace spmmbench {
 
-// Writes a.mtx, b.npy, got.npy and want.npy into a folder of its own below `folder`, and returns
+// Writes a.mtx, b.npy, got.npy and want.npy into a folder of the case below `folder`, and returns
 // the path. A and B are rounded as for the kernel, and A has its own row order. want.npy is the
 // fp64 product, rounded to fp32. Throws Error.
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,

@@ -5,6 +5,7 @@ import array
 import gzip
 import json
 import os
+import pathlib
 import re
 import shlex
 import shutil
@@ -144,6 +145,37 @@ class RunTest(CliCase):
         result = self.run_cpu(SMALL, "-n", "8,16", "--json", out, "--dry-run", "--resume")
         self.assertEqual(result.stdout, f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
 
+    def test_a_dry_run_names_what_the_run_measures_where_b_is_given(self):
+        b, out = self.folder / "b.npy", self.folder / "out.json"
+        self.spmmbench("generate", "uniform?rows=40&cols=12", b)
+        raw = self.folder / "b.40x6.bin"
+        self.spmmbench("generate", "uniform?rows=40&cols=6", raw)
+        esmm = "gen:esmm?size=16&n=24"
+        for args, n in (((SMALL, "--b", b), 12), ((SMALL, "--b", raw), 6), ((esmm,), 24)):
+            with self.subTest(args=args):
+                planned = self.run_cpu(*args, "-n", "32,64", "--dry-run")
+                self.assertEqual(planned.stdout, f"{args[0]} n={n} fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
+                self.run_cpu(*args, "-n", "32,64", "-q", "--json", out)
+                self.assertEqual([row["n"] for row in read(out)["rows"]], [n])
+        self.assert_one_line(self.run_cpu(SMALL, "--b", "no_such.npy", "--dry-run"), 1, "no_such.npy: cannot open")
+
+    def test_what_is_named_twice_is_measured_once(self):
+        out = self.folder / "out.json"
+        repeated = (SMALL, SMALL, "-n", "8,8,4:8", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
+        planned = self.run_cpu(*repeated, "--dry-run").stdout.splitlines()
+        self.assertEqual(planned[-1], "8 cases of 1 inputs on the CPU")
+        self.assertEqual(len(set(planned)), 9)
+        self.run_cpu(*repeated, "-q", "--json", out)
+        self.assertEqual(len(read(out)["rows"]), 8)
+        half = self.run_cpu(*repeated, "--dry-run", "--shard", "2/2")
+        self.assertEqual(half.stdout, "0 cases of 0 inputs on the CPU\n")
+
+    def test_a_dry_run_shows_no_control_characters(self):
+        matrix = os.fsencode(self.folder) + b"/\x1b[31m\xff.mtx"
+        pathlib.Path(os.fsdecode(matrix)).write_text("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n")
+        result = self.run_cpu(os.fsdecode(matrix), "-n", "8", "--dry-run")
+        self.assertEqual(result.stdout.splitlines()[0], f"{self.folder}/\\x1b[31m\\xff.mtx n=8 fp16 cpu_csr")
+
     def test_options_come_from_a_toml_file(self):
         config, out = self.folder / "night.toml", self.folder / "out.json"
         config.write_text(f'[run]\nn = "8,16"\nkernel = ["cpu_csr"]\nprecision = "fp32"\ndevice = -1\n'
@@ -192,6 +224,21 @@ class RunTest(CliCase):
             self.assertEqual(read(again)["rows"][0]["n"], 8)
             for name in ("got", "want"):
                 self.assertTrue((folders[0] / f"{name}.npy").read_bytes().startswith(b"\x93NUMPY"))
+
+    def test_a_wrong_case_that_cannot_be_saved_is_wrong(self):
+        faults = os.environ.get("SPMMBENCH_FAULTS")
+        if not faults:
+            self.skipTest("SPMMBENCH_FAULTS is not set")
+        out, blocked = self.folder / "out.json", self.folder / "blocked"
+        blocked.write_text("")
+        command = [faults, "run", SMALL, "-k", "planted_wrong", "-n", "8", *QUICK, "-q", "--json", out,
+                   "--save-failing", blocked / "saved"]
+        for args in ((), ("--retry-failed",)):
+            result = subprocess.run([*command, *args], env=ENVIRONMENT, check=False, timeout=120)
+            self.assertEqual(result.returncode, 2)
+            row = read(out)["rows"][0]
+            self.assertEqual(row["status"], "wrong")
+            self.assertIn("; could not be saved: ", row["reason"])
 
     def test_the_size_of_the_cache_can_be_given(self):
         out = self.folder / "out.json"
@@ -285,7 +332,7 @@ class BadInputTest(CliCase):
             ("-n '8,': expected a comma-separated list without empty items", "-n", "8,"),
             ("--reorder 'none,,rcm': expected a comma-separated list", "--reorder", "none,,rcm"),
             ("--columns ',hot': expected a comma-separated list", "--columns", ",hot"),
-            ("--json: expected a file to write, got '--quiet' (./--quiet names a file)", "--json", "--quiet"),
+            ("--json: expected a file to write, got '--quiet' (./--quiet names one)", "--json", "--quiet"),
             ("--csv: expected a file to write, got an empty name", "--csv", ""),
         ):
             with self.subTest(args=args):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`spmmbench generate`: outputs, B of two-operand generators, one clear line for bad input."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -46,6 +47,18 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual(a.stat().st_size, 4 * 40 * 50)
         self.assertGreater(b.stat().st_size, 4 * 50 * 60)
 
+    def test_too_little_memory_costs_that_matrix_only(self):
+        large, out = "gen:uniform?rows=60000&cols=60000&density=0.2", self.folder / "out.json"
+        limited = f'ulimit -v 2000000; exec "{PROGRAM}" "$@"'
+        for args in (("generate", large, self.folder / "a.csr"),
+                     ("run", large, "gen:uniform?rows=60", "-k", "cpu_csr", "-n", "8", "--device", "-1", "--no-baselines",
+                      "--max-samples", "4", "-q", "--json", out)):
+            result = subprocess.run(["sh", "-c", limited, "sh", *map(str, args)], capture_output=True, text=True,
+                                    check=False, env={**os.environ, "OMP_NUM_THREADS": "2"})
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertRegex(result.stderr, r"^spmmbench: .*(out of host memory|available)\n$")
+        self.assertEqual([row["status"] for row in json.loads(out.read_text())["rows"]], ["ok"])
+
     def test_bad_input_is_one_line_and_exit_code_1(self):
         for args, expected in (
             (("no_such", "x.mtx"), "unknown generator 'no_such'"),
@@ -59,13 +72,14 @@ class GenerateTest(unittest.TestCase):
                 ("esmm?size=8", self.folder / "x.mtx", "--b", self.folder / "b.mtx"),
                 "for B that ends",
             ),
+            (("esmm?size=8", "x.npy", "--b", "new/../x.npy"), "expected two files to write, got one"),
         ):
             with self.subTest(args=args):
                 result = self.generate(*args)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
                 self.assertIn(expected, result.stderr)
-        self.assertFalse(pathlib.Path("x.mtx").exists())
+        self.assertFalse(pathlib.Path("x.mtx").exists() or pathlib.Path("x.npy").exists())
 
 
 if __name__ == "__main__":

@@ -61,6 +61,15 @@ class OutputTest(CliCase):
         self.assert_one_line(self.spmmbench("compare", self.out, self.out, "--json", "-", "--junit", "-"), 1,
                              "standard output: expected one of --json - and --junit -")
 
+    def test_a_folder_whose_name_was_forgotten_is_no_option(self):
+        for option in ("--save-failing", "--cache"):
+            for value, expected in (("--json", f"{option}: expected a folder, got '--json'"), ("-", "got '-'"),
+                                    ("", f"{option}: expected a folder, got an empty name")):
+                with self.subTest(option=option, value=value):
+                    result = self.spmmbench(*RUN, "-q", option, value, self.out, cwd=self.folder)
+                    self.assert_one_line(result, 1, expected)
+                    self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_a_missing_temporary_folder_is_named(self):
         result = subprocess.run([PROGRAM, *RUN, "-q", "--json", "-"], env={**ENVIRONMENT, "TMPDIR": "/no/such"},
                                 capture_output=True, text=True, timeout=120, check=False)
@@ -87,13 +96,26 @@ class OutputTest(CliCase):
         matrix.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
         link = self.folder / "link.json"
         link.symlink_to(matrix)
+        config, library = self.folder / "config.toml", self.folder / "libmine.so"
+        config.write_text("[run]\nquiet = true\n")
+        library.write_bytes(b"a plug-in")
         for args in (("run", matrix, "-k", "cpu_csr", *QUICK, "-q", "--json", link),
+                     (*RUN, "--config", config, "--json", config), (*RUN, f"--config={config}", "--csv", config),
+                     ("run", SMALL, "-k", f"cpu_csr,{library}:strips?tile=8", *QUICK, "-q", "--json", library),
                      ("run", f"@{self.out}", "-k", "cpu_csr", *QUICK, "-q", "--csv", self.out),
                      ("merge", self.folder / "m", self.out, "--csv", self.out), ("compare", "--calibrate", self.out, self.out),
                      ("compare", self.out, self.out, "--json", self.out)):
             self.assert_one_line(self.spmmbench(*args), 1, "is the input")
         self.assertEqual(self.out.read_bytes(), before)
         self.assertEqual(matrix.read_text().count("\n"), 3)
+        self.assertEqual((config.read_text(), library.read_bytes()), ("[run]\nquiet = true\n", b"a plug-in"))
+        weights = self.folder / "w.npy"
+        self.spmmbench("generate", SMALL, weights)
+        before = weights.read_bytes()
+        result = self.spmmbench("convert", weights, self.folder / "new/../w.npy", "--prune", "magnitude:0.9")
+        self.assert_one_line(result, 1, "is the input")
+        self.assertEqual(weights.read_bytes(), before)
+        self.assertFalse((self.folder / "new").exists())
 
     def test_links_are_followed_folders_made_and_modes_kept(self):
         target = self.folder / "kept.json"
@@ -234,8 +256,23 @@ class EarlierRunTest(CliCase):
         self.assertEqual(self.out.read_bytes(), before)
 
     def test_nothing_measured_is_no_success(self):
-        result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q")
-        self.assert_one_line(result, 4, "nothing was measured")
+        for args in ((), ("--json", self.out), ("--json", self.out, "--resume"), ("--json", self.out, "--retry-failed")):
+            result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q", *args)
+            self.assert_one_line(result, 4, "nothing was measured")
+        self.run_cpu(SMALL, "-q", "--json", self.out, "--resume")
+        result = self.spmmbench("run", SMALL, "-k", "auto", *QUICK, "-q", "--json", self.out, "--resume")
+        self.assertEqual((result.returncode, result.stderr), (0, ""), "the document has a measured row")
+
+    def test_only_what_is_there_is_retried(self):
+        for output in ("--json", "--csv"):
+            result = self.run_cpu(SMALL, "-q", output, self.folder / "typo", "--retry-failed")
+            self.assert_one_line(result, 1, "typo has no rows of an earlier run")
+        self.assertFalse(list(self.folder.glob("typo*")))
+        self.run_it()
+        self.run_it("--retry-failed")
+        csv = self.folder / "out.csv"
+        self.run_cpu(SMALL, "-q", "--csv", csv)
+        self.assertEqual(self.run_cpu(SMALL, "-q", "--csv", csv, "--retry-failed").returncode, 0)
 
 
 if __name__ == "__main__":

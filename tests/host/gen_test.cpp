@@ -5,8 +5,13 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 
+#include "io/file.hpp"
+#include "io/generator_util.hpp"
+#include "io/input.hpp"
+#include "io_fixtures.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -121,6 +126,25 @@ TEST_P(EveryGenerator, DependsOnTheSeedButNotOnTheThreadCount) {
 
 INSTANTIATE_TEST_SUITE_P(Specs, EveryGenerator, ::testing::ValuesIn(all_cases()));
 
+TEST(Generators, PassOnWhatARowThrowsInAThread) {
+  const auto fill = [](std::int64_t row, Columns&) {
+    if (row % 1000 == 7) throw std::bad_alloc();
+  };
+  EXPECT_THROW(pattern_from_rows(5000, 5, fill), std::bad_alloc);
+}
+
+TEST(Generators, RefuseWhatTheMemoryDoesNotHold) {
+  const auto available = static_cast<double>(available_memory_bytes());
+  require_entries(available / 1e4);
+  if (available < 0x1p32) EXPECT_THROW(require_entries(available), LacksMemory);
+  else if (available < 12 * 0x1p32) EXPECT_THROW(require_entries(0x1p32), LacksMemory);
+  else GTEST_SKIP() << "the largest matrix fits";
+  const std::string large = "gen:uniform?rows=65536&cols=65536&density=1";
+  EXPECT_EQ(expand_inputs({large}), std::vector{large});
+  EXPECT_TRUE(
+      test::error_of([&] { load_input(large, {}); }).starts_with(large + ": about 4.29e+09"));
+}
+
 TEST(Generators, RefuseImpossibleOptions) {
   for (const char* spec : {"uniform?rows=0",
                            "uniform?rows=99999999999",
@@ -132,6 +156,7 @@ TEST(Generators, RefuseImpossibleOptions) {
                            "uniform?rows=2000000000&cols=2000000000&density=0.5",
                            "rmat?a=0.9&b=0.9",
                            "rmat?scale=31",
+                           "stencil?points=27&nx=1200",
                            "banded?rows=10&bandwidth=10",
                            "blocks?layout=round",
                            "powerlaw?rows=10&mean=20",

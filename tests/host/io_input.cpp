@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "io/csr_cache.hpp"
@@ -29,6 +30,44 @@ TEST(ExpandInputs, FoldersListsAndSpecsBecomePathsInOrder) {
             (std::vector<std::string>{"gen:banded", folder.file("z.npy"), "gen:uniform?rows=4",
                                       folder.file("m/a.csr"), folder.file("m/b.mtx"),
                                       folder.file("m/deep/c.mtx.gz"), folder.file("m/notes.txt")}));
+}
+
+TEST(ExpandInputs, WhatIsNamedTwiceIsThereOnce) {
+  const ScratchFolder folder;
+  const std::string a = folder.write("m/a.mtx", "x"), b = folder.write("m/b.mtx", "x");
+  EXPECT_EQ(expand_inputs({b, "gen:uniform", folder.file("m"), "gen:uniform", b}),
+            (std::vector<std::string>{b, "gen:uniform", a}));
+}
+
+TEST(ExpandInputs, LinksOfAFolderAreFilesAndLoadingSaysWhatIsWrongWithThem) {
+  const ScratchFolder folder;
+  folder.write("elsewhere/a.mtx", "x");
+  std::filesystem::create_directories(folder.file("m"));
+  std::filesystem::create_symlink("../elsewhere/a.mtx", folder.file("m/good.mtx"));
+  std::filesystem::create_symlink("nowhere", folder.file("m/lost.mtx"));
+  std::filesystem::create_symlink("loop.mtx", folder.file("m/loop.mtx"));
+  std::filesystem::create_symlink("nowhere", folder.file("m/notes.txt"));
+  std::filesystem::create_symlink("../elsewhere", folder.file("m/folder"));
+  std::filesystem::create_symlink("../elsewhere", folder.file("m/folder.mtx"));
+  EXPECT_EQ(expand_inputs({folder.file("m")}),
+            (std::vector{folder.file("m/good.mtx"), folder.file("m/loop.mtx"),
+                         folder.file("m/lost.mtx")}));
+  EXPECT_EQ(error_of([&] { load_input(folder.file("m/lost.mtx"), {}); }),
+            folder.file("m/lost.mtx") + ": cannot open: No such file or directory");
+}
+
+TEST(ExpandInputs, AListWithoutAPathIsAnErrorAndAWrongLineIsNamed) {
+  const ScratchFolder folder;
+  const std::string none = folder.write("none", "# nothing\n\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + none}); }), none + ": no PATH in this list");
+  const std::string outer = folder.write("outer", "gen:uniform\n@" + none + "\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + outer}); }), none + ": no PATH in this list");
+  folder.write("a.mtx", "x");
+  const std::string list = folder.write("list", folder.file("a.mtx") + "\n\nb.mtx\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + list}); }), list + ":3: b.mtx: no such file");
+  const std::string nul = folder.write("nul", folder.file("a.mtx") + std::string(1, '\0') + "b\n");
+  EXPECT_EQ(error_of([&] { expand_inputs({"@" + nul}); }),
+            nul + ":1: " + folder.file("a.mtx") + "\\x00b: no such file");
 }
 
 TEST(ExpandInputs, WhatIsNotThereIsAnError) {

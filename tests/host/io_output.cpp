@@ -49,6 +49,14 @@ TEST(OutputFile, ReplacesWhatALinkLeadsToAndKeepsItsMode) {
   EXPECT_TRUE(contains(error_of([&] { write_file(folder.file("loop"), "x"); }), "symbolic links"));
 }
 
+TEST(OutputFile, IsNoFolderEvenWhereThereIsNoneYet) {
+  const ScratchFolder folder;
+  for (const char* name : {"", "new/", "new/.", "new/.."})
+    EXPECT_TRUE(contains(error_of([&] { OutputFile file(folder.file(name)); }), "is a directory"))
+        << name;
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
 TEST(OutputFile, DoesNotFollowALinkAtItsTemporaryName) {
   const ScratchFolder folder;
   const std::string victim = folder.write("victim", "precious"), path = folder.file("out");
@@ -94,7 +102,22 @@ TEST(OutputFile, IsNoInput) {
                        }),
                        "is the input"));
   require_not_an_input(folder.file("b"), {a});
+  const std::string around = folder.file("new/../a");  // once the folder new is there
+  EXPECT_TRUE(contains(error_of([&] { require_not_an_input(around, {a}); }), "is the input"));
   require_not_an_input("/dev/null", {"/dev/null"});
+}
+
+TEST(OutputFile, OfACommandIsNoOtherOutputOfIt) {
+  const ScratchFolder folder;
+  const std::string c = folder.file("c");
+  fs::create_symlink("c", folder.file("dangling"));
+  for (const char* same : {"c", "new/deep/../../c", "dangling"})
+    EXPECT_TRUE(contains(error_of([&] { require_two_files(c, folder.file(same)); }),
+                         "expected two files to write, got one"))
+        << same;
+  require_two_files(c, folder.file("new/c"));
+  require_two_files("-", "-");
+  require_two_files("", "");
 }
 
 }  // namespace

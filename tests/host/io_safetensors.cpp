@@ -85,13 +85,20 @@ TEST(Safetensors, PathsGlobsAndFoldersBecomeTheirMatrices) {
             folder.file("n.safetensors") + ":w: no such file");
 }
 
-TEST(Safetensors, ABrokenFileInAFolderCostsItsOwnRowsOnly) {
+TEST(Safetensors, ABrokenFileCostsItsOwnRowsOnly) {
   const ScratchFolder folder;
   const std::string bad = folder.write("a.safetensors", "short");
   const std::string good = folder.write("b.safetensors", safetensors({model()[0]}));
   EXPECT_EQ(expand_inputs({folder.path().string()}), (std::vector{bad, good + ":l.1.w"}));
   EXPECT_EQ(error_of([&] { load_input(bad, {}); }),
             bad + ": expected a safetensors file, got 5 bytes");
+  EXPECT_EQ(expand_inputs({bad, good}), (std::vector{bad, good + ":l.1.w"}));
+  EXPECT_EQ(expand_inputs({bad + ":l.*", good}), (std::vector{bad + ":l.*", good + ":l.1.w"}));
+  EXPECT_EQ(error_of([&] { load_input(bad + ":l.*", {}); }),
+            bad + ": expected a safetensors file, got 5 bytes");
+  const std::string empty = folder.write("c.safetensors", safetensors({}));
+  EXPECT_EQ(expand_inputs({empty}), std::vector{empty});
+  EXPECT_TRUE(contains(error_of([&] { load_input(empty, {}); }), "got none among 0 tensors"));
 }
 
 TEST(Safetensors, AFileOfOneMatrixNeedsNoName) {

@@ -221,6 +221,24 @@ TEST_F(JournalTest, OfACsvAloneStaysSoThatTheCsvCanBeGoneOnWith) {
   EXPECT_TRUE(fresh.finish({}, true)) << "a run that ended needs no leave to be replaced";
 }
 
+TEST_F(JournalTest, IsNamedWhereTheOutputCannotTakeItsName) {
+  Journal run = open(Earlier::keep);
+  run.append(measured_row("a", 1));
+  folder_.write("out.json/in the way", "");
+  const std::string error = test::error_of([&] { run.finish({}, true); });
+  EXPECT_TRUE(error.ends_with("; the rows are kept in " + journal())) << error;
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
+}
+
+TEST_F(JournalTest, ThatCannotBeBegunLeavesNoEmptyFile) {
+  folder_.write("out.json.journal.part/in the way", "");
+  EXPECT_TRUE(test::contains(test::error_of([&] { open(Earlier::keep); }), "is in the way"));
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  const std::string longest(245, 'x');  // with .journal.part it is longer than any name may be
+  EXPECT_THROW(Journal({folder_.file(longest), ""}, context_, Earlier::keep), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder_.file(longest + ".journal")));
+}
+
 TEST_F(JournalTest, OfUnwritableOutputsIsNotBegun) {
   folder_.write("file", "");
   EXPECT_THROW(Journal({folder_.file("file/out.json"), ""}, context_, Earlier::keep), Error);

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 #include <utility>
 
 #include "fake_device.hpp"
+#include "io/dense_file.hpp"
+#include "io_fixtures.hpp"
 #include "process/interrupt.hpp"
 #include "run/case.hpp"
 #include "run/plan.hpp"
@@ -28,7 +31,8 @@ enum class Fault {
   loses_the_device,
   wrong_when_timed,
   leaves_a_column_when_timed,
-  drops_a_nonzero
+  drops_a_nonzero,
+  writes_before_c
 };
 
 class PlantedKernel final : public Kernel {
@@ -76,6 +80,7 @@ class PlantedKernel final : public Kernel {
           out = fault_ == Fault::adds_to_c ? out + sum : sum;
         }
       }
+      if (fault_ == Fault::writes_before_c) static_cast<float*>(c.data)[-1] = 1;
     }
     PlanReport report() const override { return {}; }
 
@@ -133,7 +138,9 @@ class RunCase : public ::testing::Test {
     ExactOperands exact(a_, {}, nullptr, 1);
     if (exactly_) input.exact = &exact;
     input.free_memory = [&] { input.reference->release_memory(); };
+    input.save_failing = save_failing_;
     row_ = {};
+    row_.matrix.sha256 = sha256_;
     return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},
                     row_);
   }
@@ -141,6 +148,7 @@ class RunCase : public ::testing::Test {
   FakeDevice device_;
   Options options_;
   bool exactly_ = false;  // with the exact test
+  std::string save_failing_, sha256_;
   CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
   ResultRow row_;
 };
@@ -219,6 +227,50 @@ TEST_F(RunCase, TheExactTestFindsTheNonzeroThatTheBoundOfALongRowHides) {
   EXPECT_TRUE(row_.verify->ok) << "the bound alone says " << row_.verify->error_over_bound;
   EXPECT_EQ(row_.reason, "exact test: C(0, 0) differs from the reference");
   EXPECT_FALSE(row_.hot);
+}
+
+TEST_F(RunCase, AWrongResultStaysWrongWhereItCannotBeSaved) {
+  const test::ScratchFolder folder;
+  save_failing_ = folder.write("file", "in the way") + "/saved";
+  EXPECT_TRUE(run(Fault::leaves_a_row));
+  EXPECT_EQ(row_.status, Status::wrong);
+  EXPECT_TRUE(test::contains(row_.reason, "x bound at C(1, ")) << row_.reason;
+  EXPECT_TRUE(test::contains(row_.reason, "; could not be saved: " + save_failing_)) << row_.reason;
+}
+
+TEST_F(RunCase, WhatTheExactTestAndTheGuardsFindIsSavedToo) {
+  const test::ScratchFolder folder;
+  save_failing_ = folder.file("exact");
+  exactly_ = true;
+  constexpr std::int64_t kLong = 100'000;
+  const CsrMatrix small = a_;
+  a_ = {1, kLong, {0, kLong}, std::vector<std::int32_t>(kLong), std::vector<float>(kLong, 0.5F)};
+  std::iota(a_.col_idx.begin(), a_.col_idx.end(), 0);
+  run(Fault::drops_a_nonzero, 2);
+  const std::string saved = row_.reason.substr(row_.reason.find(save_failing_));
+  EXPECT_EQ(row_.reason, "exact test: C(0, 0) differs from the reference; saved in " + saved);
+  const DenseMatrix got = read_npy(saved + "/got.npy"), want = read_npy(saved + "/want.npy");
+  EXPECT_EQ(got.values.size(), 2U);
+  EXPECT_NE(got.values, want.values);
+
+  save_failing_ = folder.file("guards");
+  exactly_ = false;
+  a_ = small;
+  run(Fault::writes_before_c);
+  EXPECT_EQ(row_.status, Status::wrong);
+  EXPECT_TRUE(test::contains(row_.reason, "before its begin; saved in " + save_failing_))
+      << row_.reason;
+}
+
+TEST_F(RunCase, CasesOfTwoMatricesAreSavedInTwoFolders) {
+  const test::ScratchFolder folder;
+  save_failing_ = folder.path();
+  for (const char* sha256 : {"0123456789", "abcdefabcdef"}) {
+    sha256_ = sha256;
+    run(Fault::leaves_a_row);
+  }
+  const auto entries = std::filesystem::directory_iterator(folder.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 2);
 }
 
 TEST_F(RunCase, TheExactTestIsInNoStage) {
