@@ -258,6 +258,7 @@ class AutoPrepared final : public Prepared {
             {"calls", fmt::format("{}", calls_)},
             {"budget_ms", fmt::format("{}", budget_ms_)},
             {"device", device.name},
+            {"driver", device.driver_version},
             {"cusparse", device.cusparse_version},
             {"cublas", device.cublas_version}};
   }

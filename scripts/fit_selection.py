@@ -251,6 +251,10 @@ class Recorded:
         keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times if considered(kernel, case.features)}
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
+    def predicted_prepare_ms(self, index, table):
+        return {kernel: float(table[kernel, self.cases[index].precision, band_of(self.cases[index])]["prepare_ms"] @ self.prepare_terms[index])
+                for kernel in self.predictions(index, table)}  # fmt: skip
+
     def set_margins(self, table):
         """Coordinate descent on the loss of ranking; large single losses count more than the mean, those to cuBLAS again."""
         groups = collections.defaultdict(list)
@@ -299,9 +303,10 @@ class Recorded:
             rows = {kernel: table[kernel, case.precision, band_of(case)] for kernel in found}
             ranks = {kernel: us * rows[kernel]["margin"] for kernel, us in found.items()}
             pick = min(ranks, key=ranks.get)
+            prepare_ms = self.predicted_prepare_ms(index, table)
             totals = {}
             for calls in CALLS:
-                expected = {k: us * calls + 1e3 * float(rows[k]["prepare_ms"] @ self.prepare_terms[index]) for k, us in ranks.items()}
+                expected = {k: us * calls + 1e3 * prepare_ms[k] for k, us in ranks.items()}
                 cost = {k: us * calls + 1e3 * case.prepare_ms[k] for k, us in case.times.items()}
                 totals[calls] = cost[min(expected, key=expected.get)] / min(cost.values())
             out.append(Choice(case.times[pick] / min(case.times.values()), case, pick, totals))
@@ -380,7 +385,8 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 
 def write_cases(recorded, table, choices, path):
     cases = [{"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout,
-              "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
+              "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table)),
+              "predicted_prepare_ms": rounded(recorded.predicted_prepare_ms(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
         "mean_regret": mean([c.loss for c in choices]),
         "mean_total": {str(calls): mean([c.totals[calls] for c in choices]) for calls in CALLS},

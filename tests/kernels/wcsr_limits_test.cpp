@@ -44,8 +44,8 @@ TEST(AsyncWcsrLimits, PredictsBytesBeyond32Bits) {
 TEST(AsyncWcsrLimits, RefusesMoreFeatureTilesThanAGridHolds) {
   if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
     GTEST_SKIP() << "built without CUDA";
-  EXPECT_TRUE(ask(10, 10, 65535 * 4 * 64).ok);
-  EXPECT_FALSE(ask(10, 10, std::int64_t{65535} * 4 * 64 + 1).ok);
+  EXPECT_TRUE(ask(10, 10, 65535 * 64).ok);
+  EXPECT_FALSE(ask(10, 10, 65535 * 64 + 1).ok);
 }
 
 }  // namespace
