@@ -1,6 +1,6 @@
 #pragma once
-// Handles of a vendor's library, one for each device. They live as long as the process: creating one
-// takes longer than most products.
+// Handles of a vendor's library, one for each device. They live as long as the process: creating
+// one takes longer than most products.
 
 #include <map>
 #include <mutex>

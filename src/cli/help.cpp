@@ -145,7 +145,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
     if (command->parsed()) given = command;
   }
   if (given == nullptr && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
-    const std::string list = fmt::format("expected a subcommand: {}", fmt::join(names, ", "));
+    std::string list = fmt::format("expected a subcommand: {}", fmt::join(names, ", "));
     if (arguments.empty()) return list;
     const std::string meant = closest(arguments.front(), names);
     return fmt::format("{} (given: {}{})", list, arguments.front(),
@@ -162,7 +162,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                      given == nullptr ? "" : given->get_name());
 }
 
-CLI::Validator one_of(std::vector<std::string> words) {
+CLI::Validator one_of(const std::vector<std::string>& words) {
   return CLI::Validator(
       [words](std::string& text) {
         for (const std::string& word : words)

@@ -16,6 +16,6 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& arguments);
 
 // For CLI11's check(): one of these words.
-CLI::Validator one_of(std::vector<std::string> words);
+CLI::Validator one_of(const std::vector<std::string>& words);
 
 }  // namespace spmmbench

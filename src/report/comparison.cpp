@@ -29,6 +29,7 @@ const Timing* timing(const ResultRow& row, bool cold) {
 
 std::vector<RunTimes> times_of(const std::vector<ResultRow>& runs, bool cold) {
   std::vector<RunTimes> times;
+  times.reserve(runs.size());
   for (const ResultRow& row : runs) times.push_back(timing(row, cold)->samples_us);
   return times;
 }

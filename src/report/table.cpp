@@ -43,6 +43,7 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows) {
   std::map<std::tuple<std::int64_t, std::string>, Group> groups;
   for (const ResultRow& row : rows) groups[{row.n, row.layout}].push_back(&row);
   std::vector<Group> ordered;
+  ordered.reserve(groups.size());
   for (auto& [key, group] : groups) ordered.push_back(std::move(group));
   return ordered;
 }

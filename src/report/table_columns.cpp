@@ -30,7 +30,7 @@ std::string number_text(const Number& value, int decimals, const char* unit = ""
 }
 
 TableColumn numeric(std::string key, std::string header, int decimals,
-                    std::function<Number(const ResultRow&)> number, const char* unit = "") {
+                    const std::function<Number(const ResultRow&)>& number, const char* unit = "") {
   return {std::move(key), std::move(header), false,
           [number, decimals, unit](const ResultRow& row) {
             return number_text(number(row), decimals, unit);

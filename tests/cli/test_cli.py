@@ -187,7 +187,7 @@ class RunTest(CliCase):
         self.assertEqual([row["n"] for row in read(out)["rows"]], [32], "the command line comes first")
         for text, expected in (
             ("[run]\nkernels = 1\n", "[run] kernels: no such option (did you mean '--kernel'?)"),
-            ("[runn]\nn = 8\n", "[runn]: no such command (did you mean 'run'?)"),
+            ("[rum]\nn = 8\n", "[rum]: no such command (did you mean 'run'?)"),
             ("n = 8\n", "n: expected a section for a command before it, such as [run]"),
         ):
             config.write_text(text)
