@@ -43,8 +43,8 @@ std::vector<std::string> split_list(std::string_view text, std::string_view flag
     const std::size_t comma = text.find(',');
     items.emplace_back(text.substr(0, comma));
     if (items.back().empty())
-      throw Error(fmt::format("{}{}'{}': expected a comma-separated list without empty items", flag,
-                              flag.empty() ? "" : " ", whole));
+      throw Error(
+          fmt::format("{} '{}': expected a comma-separated list without empty items", flag, whole));
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
   }
