@@ -28,6 +28,8 @@ import subprocess
 import sys
 import tempfile
 
+from result_data import Parser
+
 try:
     import numpy as np
 except ImportError:
@@ -305,8 +307,7 @@ def parse_patterns(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--csv", metavar="OUT", help="CSV file (default: standard output)")
     common.add_argument("--binary", default=find_binary(), help="spmmbench (or set SPMMBENCH)")

@@ -229,6 +229,7 @@ class EsmmSweep(Fixture):
         done = script("esmm_sweep.py", "qk", self.root / "nowhere", check=False)
         self.assertIn("not a directory", done.stderr)
         done = script("esmm_sweep.py", "density", "--patterns", "10", check=False)
+        self.assertEqual(done.returncode, 1, "2 is a wrong result")
         self.assertIn("8 digits", done.stderr)
 
 
