@@ -16,6 +16,7 @@
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/kernel.cuh"
 #include "async_bcsr/work.hpp"
+#include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
 #include "common/upload_values.hpp"
 #include "format/bcsr.hpp"
@@ -338,7 +339,7 @@ class AsyncBcsr final : public Kernel {
     // 16 bytes a step, both ways.
     std::int64_t bytes = pattern.stored() * type_bytes + 32 * steps + 32 * work;
     if (bcsr::kernel_layout(problem) != problem.layout) {
-      constexpr std::int64_t kMost = 65535 * kTransposeTile;  // gridDim.y
+      constexpr std::int64_t kMost = kMaxGridY * kTransposeTile;
       if (problem.n > kMost) return Support::no(fmt::format("row-major with N above {}", kMost));
       bytes += (problem.k() + 3) / 4 * 4 * problem.n * type_bytes;
     }

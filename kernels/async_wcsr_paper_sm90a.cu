@@ -20,6 +20,7 @@
 
 #include "common/arrive_and_sum.cuh"
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "common/mbarrier.cuh"
 #include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
@@ -189,8 +190,6 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
 
 // ---- Host adapter
 // --------------------------------------------------------------------------------
-
-constexpr std::int64_t kMaxGridY = 65535;
 
 using PaperKernel = decltype(&paper_kernel<__half>);
 

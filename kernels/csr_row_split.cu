@@ -51,6 +51,7 @@
 #include "common/arrive_and_sum.cuh"
 #include "common/dense_io.cuh"
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/griddepcontrol.cuh"
@@ -198,8 +199,6 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
 }
 
 // ---- Host adapter ----
-
-constexpr std::int64_t kMaxSlabs = 65535;  // gridDim.y
 
 const auto kSplit = auto_integer_option<std::int64_t>(
     "split", 1, INT32_MAX, "most nonzeros per segment; longer rows are cut");
@@ -423,9 +422,9 @@ class CsrRowSplit final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const Tiling tiling = tile_columns(problem.n, problem.precision);
-    if (tiling.slabs > kMaxSlabs)
+    if (tiling.slabs > kMaxGridY)
       return Support::no(
-          fmt::format("N above {}", kMaxSlabs * (tiling.columns_padded / tiling.slabs)));
+          fmt::format("N above {}", kMaxGridY * (tiling.columns_padded / tiling.slabs)));
     const std::int64_t most_split_rows =
         problem.nnz() / choose_split(problem, problem.options, device);
     const std::int64_t bytes =

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "gather_mma/device.cuh"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
@@ -191,9 +192,8 @@ class GatherMma final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    constexpr std::int64_t kMostTiles = 65535;  // gridDim.y
-    if (tiles_of(problem.n) > kMostTiles)
-      return Support::no(fmt::format("N above {}", kMostTiles * columns_of(problem.n)));
+    if (tiles_of(problem.n) > kMaxGridY)
+      return Support::no(fmt::format("N above {}", kMaxGridY * columns_of(problem.n)));
     const std::int64_t chunks = Streams::chunks(problem.k());
     const double positions = static_cast<double>(problem.m()) * static_cast<double>(problem.k());
     const double fill = static_cast<double>(problem.nnz()) / std::max(1.0, positions);

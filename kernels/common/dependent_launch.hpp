@@ -40,7 +40,8 @@ void launch_with(std::span<cudaLaunchAttribute> attributes, void (*kernel)(Param
   SPMMBENCH_CUDA_LAUNCHED();
 }
 
-// `overlap`: of kernels for every device kernels_wait(), of kernels for 9.0 true.
+// `overlap`: kernels_wait() where the kernel is compiled for every device; true where for 9.0
+// alone.
 template <class... Parameters, class... Values>
 void launch_dependent(void (*kernel)(Parameters...), dim3 grid, dim3 block,
                       std::size_t shared_bytes, Stream stream, bool overlap, Values&&... values) {

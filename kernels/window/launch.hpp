@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
 #include "gpu/cuda_check.hpp"
 #include "ptx/tf32.cuh"
@@ -23,10 +24,7 @@ namespace spmmbench::window {
 constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a feature tile
 
 // The most columns for which CTAs of one feature tile are a grid.
-inline std::int64_t max_features(int value_bytes) {
-  constexpr std::int64_t kMaxGridY = 65535;
-  return kMaxGridY * kShortRow / value_bytes;
-}
+inline std::int64_t max_features(int value_bytes) { return kMaxGridY * kShortRow / value_bytes; }
 
 // One instance of a kernel's template.
 template <class... Parameters>
