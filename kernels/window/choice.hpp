@@ -152,7 +152,7 @@ class WindowChooser {
       const auto pack = std::find(others.begin(), others.end(), kPack);
       if (pack != others.end() && rcm_returns_less(natural_returned, n, stages))
         *pack = kPackFromRcm;
-    } else if (worth_it && lengths_vary(a_)) {
+    } else if (worth_it && lengths_vary(a_) && degree_may_gain(all[0], n, stages)) {
       others = {"degree"};
     }
     if (others.empty()) return all[0].choice;
@@ -189,6 +189,16 @@ class WindowChooser {
     return {height.cost * (rows.empty() ? 1 : kOrderMargin),
             {name, &rows, given_ < 0 ? height.index : given_},
             estimate};
+  }
+
+  // Whether `degree` is worth more than an expectation of it. Its rows are read and compared only
+  // then, which takes longer than anything else in a choice (docs/log/selection.md).
+  bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
+    constexpr double kSlack = 1.03;
+    const auto timed = stages.scope("choose");
+    const Height expected = best_height(expect_by_length(*a_.a), static_cast<double>(a_.m()), n,
+                                        value_bytes_, format_, sms_);
+    return expected.cost <= kSlack * natural.cost;
   }
 
   // Rows of B, or of the part of them that a CTA gathers, that stay in the L2 cache. Each half of

@@ -377,6 +377,31 @@ double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, s
 
 }  // namespace
 
+WcsrEstimate expect_by_length(const CsrMatrix& matrix) {
+  constexpr std::size_t kLengths = 16;
+  const std::vector<std::int64_t> rows = rows_at_nonzeros(matrix);
+  std::array<double, kLengths> lengths{};  // of the rows of evenly spaced nonzeros
+  for (std::size_t i = 0; i < kLengths; ++i)
+    lengths[i] =
+        static_cast<double>(matrix.row_length(rows[(2 * i + 1) * kSamples / kLengths / 2]));
+  WcsrEstimate mean;
+  for (std::size_t h = 0; h < kHeights; ++h)
+    for (const double row : lengths) {
+      // `share`: a row has a column of `column` nonzeros with probability q, so `height` rows have
+      // it `height * q` times, and once at least with probability 1 - (1 - q)^height.
+      const double height = kWcsrHeights[h];
+      double share = 0;
+      for (const double column : lengths) {
+        const double q = std::min(1.0, row * column / static_cast<double>(matrix.nnz()));
+        share += (1 - std::pow(1 - q, height)) / (height * q) / kLengths;
+      }
+      const double filled = std::ceil(share * height * row / kTile) * kTile;
+      mean.gathered_share[h] += share / kLengths;
+      mean.stored_share[h] += filled / (height * row) / kLengths;
+    }
+  return mean;
+}
+
 std::vector<double> new_column_shares(const CsrMatrix& matrix,
                                       const std::vector<const Permutation*>& row_orders,
                                       std::int64_t kept) {

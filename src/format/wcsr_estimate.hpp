@@ -27,6 +27,10 @@ struct WcsrEstimate {
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 // The same in natural order, where rows_at_nonzeros are known; there must be some.
 WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);
+// What is expected where rows are sorted by length, from the lengths of 16 rows alone: as if every
+// nonzero lay in any column in proportion to the column's nonzeros, and columns had as many as rows
+// have. An order by length keeps little else that rows share. There must be nonzeros.
+WcsrEstimate expect_by_length(const CsrMatrix& matrix);
 
 // For each row order, which are as above: the share of the nonzeros whose column is not among the
 // last `kept` distinct ones, first uses included. These rows of B come from memory where a cache

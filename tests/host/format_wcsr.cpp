@@ -204,6 +204,19 @@ TEST(Wcsr, RowsThatShareColumnsAskForFewNewOnes) {
   EXPECT_EQ(new_column_shares(testing::from_rows(9, {{}, {}}), {&natural}, 1000)[0], 0);
 }
 
+TEST(Wcsr, WhatIsExpectedByLengthIsWhatRowsByLengthGatherInAGraphWithHubs) {
+  const CsrMatrix matrix = testing::hub_graph(1500);
+  const WcsrEstimate expected = expect_by_length(matrix);
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    const Wcsr wcsr =
+        Wcsr::build(matrix, {kWcsrHeights[h], 16, ElementType::f32}, order_of(matrix, "degree"));
+    const double gathered = wcsr.stats().extra.at("gathered_rows_of_b");
+    EXPECT_NEAR(expected.gathered_share[h], gathered / static_cast<double>(matrix.nnz()), 0.08);
+    EXPECT_NEAR(expected.stored_share[h],
+                static_cast<double>(wcsr.tiles() * 16) / static_cast<double>(matrix.nnz()), 0.08);
+  }
+}
+
 TEST(Wcsr, TheEstimateOfAnEmptyMatrixIsZero) {
   EXPECT_EQ(estimate_wcsr(testing::from_rows(9, {{}, {}}), {}).gathered_share[0], 0);
   EXPECT_EQ(row_length_variation(testing::from_rows(9, {{}, {}})), 0);

@@ -12,9 +12,13 @@
 namespace spmmbench {
 namespace {
 
-std::string chosen_order(const CsrMatrix& matrix, const std::string& order,
-                         const MatrixFeatures* features = nullptr,
-                         std::size_t l2_bytes = std::size_t{60} << 20) {
+struct Chosen {
+  std::string order;
+  bool reordered;  // another order than the natural one was computed
+};
+Chosen choose(const CsrMatrix& matrix, const std::string& order,
+              const MatrixFeatures* features = nullptr,
+              std::size_t l2_bytes = std::size_t{60} << 20) {
   const auto orders = make_row_orders(matrix, Spec::parse("none"));
   SparseOperand a;
   a.a = &matrix;
@@ -28,7 +32,8 @@ std::string chosen_order(const CsrMatrix& matrix, const std::string& order,
                                 window::order_option(order, searched), searched,
                                 window::dense_box_cost(2), device);
   StageTimer stages;
-  return chooser.choose(256, stages).order;
+  const std::string chosen = chooser.choose(256, stages).order;
+  return {chosen, stages.stages_ms().contains("reorder")};
 }
 
 // Points of a square, their rows shuffled: row i has the columns of point i * 37 and its
@@ -47,7 +52,7 @@ CsrMatrix shuffled_grid(std::int32_t side) {
 }
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
-  EXPECT_EQ(chosen_order(shuffled_grid(64), "search"), "pack");
+  EXPECT_EQ(choose(shuffled_grid(64), "search").order, "pack");
 }
 
 TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
@@ -65,12 +70,34 @@ TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndThe
   }
   const CsrMatrix matrix = testing::from_rows(kPoints, rows);
   constexpr std::size_t kSmall = std::size_t{8} << 20;  // keeps 8192 of the 36864 rows of B
-  EXPECT_EQ(chosen_order(matrix, "search", nullptr, kSmall), "pack?start=rcm");
-  EXPECT_EQ(chosen_order(matrix, "search"), "pack");
+  EXPECT_EQ(choose(matrix, "search", nullptr, kSmall).order, "pack?start=rcm");
+  EXPECT_EQ(choose(matrix, "search").order, "pack");
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
-  EXPECT_EQ(chosen_order(shuffled_grid(64), "auto"), "natural");
+  EXPECT_EQ(choose(shuffled_grid(64), "auto").order, "natural");
+}
+
+TEST(WindowChooser, AutoTakesRowsByLengthWhereTheyShareHubs) {
+  EXPECT_EQ(choose(testing::hub_graph(1500), "auto").order, "degree");
+}
+
+TEST(WindowChooser, AutoDoesNotSortRowsThatAreExpectedToGatherMoreThen) {
+  // Rows of 8 or 64 nonzeros, whose columns lie in a range that neighbouring rows share.
+  constexpr std::int32_t kRows = 8192, kRange = 256;
+  std::vector<std::vector<std::int32_t>> rows(kRows);
+  for (std::int32_t row = 0; row < kRows; ++row)
+    for (std::int32_t i = 0; i < kRange; ++i)
+      if (hash_position(4, row, i) % kRange < (row % 4 == 0 ? 64U : 8U))
+        rows[row].push_back(row / kRange * kRange + i);
+  const CsrMatrix matrix = testing::from_rows(kRows, rows);
+  ASSERT_GT(row_length_variation(matrix), 0.8);
+  const WcsrEstimate natural = estimate_wcsr(matrix, {});
+  const auto nnz = static_cast<double>(matrix.nnz());
+  ASSERT_TRUE(window::worth_order(natural, kRows, kRows, nnz, 256, 2, window::dense_box_cost(2)));
+  const Chosen chosen = choose(matrix, "auto");
+  EXPECT_EQ(chosen.order, "natural");
+  EXPECT_FALSE(chosen.reordered);
 }
 
 TEST(WindowChooser, SearchKeepsAnOrderThatGathersNoMore) {
@@ -80,7 +107,7 @@ TEST(WindowChooser, SearchKeepsAnOrderThatGathersNoMore) {
     const std::int32_t first = i / 8 * 8;
     rows.push_back({first, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6});
   }
-  EXPECT_EQ(chosen_order(testing::from_rows(4096, rows), "search"), "natural");
+  EXPECT_EQ(choose(testing::from_rows(4096, rows), "search").order, "natural");
 }
 
 TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder) {
@@ -88,9 +115,9 @@ TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder
   MatrixFeatures features = features_of(matrix);
   EXPECT_EQ(windows_of(features).gathered_share, estimate_wcsr(matrix, {}).gathered_share);
   EXPECT_EQ(windows_of(features).stored_share, estimate_wcsr(matrix, {}).stored_share);
-  EXPECT_EQ(chosen_order(matrix, "search", &features), "pack");
+  EXPECT_EQ(choose(matrix, "search", &features).order, "pack");
   features.gathered_8 = features.stored_8 = 0.1;  // far less than any order gathers
-  EXPECT_EQ(chosen_order(matrix, "search", &features), "natural");
+  EXPECT_EQ(choose(matrix, "search", &features).order, "natural");
 }
 
 TEST(FeatureTiles, AreLongWhereWindowsAreShortOrTilesMany) {

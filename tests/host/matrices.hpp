@@ -47,6 +47,22 @@ inline CsrMatrix random_matrix(std::int64_t rows, std::int64_t cols, int max_len
   return from_rows(cols, lists);
 }
 
+// A graph with hubs, its vertices in random order: two of them are joined with a probability in
+// proportion to the product of their weights, which fall from 300 to about 3.
+inline CsrMatrix hub_graph(std::int32_t vertices) {
+  std::vector<double> weight(vertices);
+  double sum = 0;
+  for (std::int32_t v = 0; v < vertices; ++v) {
+    weight[v] = 300.0 / (1 + static_cast<double>(hash_position(5, v, 0) % 100));
+    sum += weight[v];
+  }
+  std::vector<std::vector<std::int32_t>> rows(vertices);
+  for (std::int32_t v = 0; v < vertices; ++v)
+    for (std::int32_t w = 0; w < vertices; ++w)
+      if ((uniform_at(6, v, w) + 1) / 2 < weight[v] * weight[w] / sum) rows[v].push_back(w);
+  return from_rows(vertices, rows);
+}
+
 // With values that `precision` has, none of them zero.
 inline CsrMatrix rounded(CsrMatrix matrix, Precision precision) {
   for (float& value : matrix.values) {
