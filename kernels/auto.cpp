@@ -39,7 +39,7 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 // Best first. Some may name kernels that this program was built without. Whether rows of A resemble
-// each other is asked only where the best would reorder them and their lengths do not decide.
+// each other is asked only where the best would reorder them.
 std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
                               const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
@@ -51,8 +51,7 @@ std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, 
     return out;
   };
   std::vector<Candidate> out = rank();
-  const bool decided = features.cv_row > kAlikeRows || features.row_overlap < 1;
-  if (decided || out.empty() || out.front().name != kReordering) return out;
+  if (features.row_overlap < 1 || out.empty() || !reorders(out.front().name)) return out;
   features.row_overlap = row_overlap(*a.a);
   return rank();
 }

@@ -30,10 +30,12 @@ from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of,
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts", "window_depth"}
+ORDERED = {"ordered_gather", "ordered_tiles"}
 ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},
-    "rsh": WINDOWS,
+    "async_wcsr?order=search": WINDOWS - {"rows"} | {"filled_rows"} | ORDERED,
+    "rsh": WINDOWS | ORDERED,
     "csr_row_split": ROWS | {"uneven_rows", "mean_row"},
     "jagged_slices": ROWS | {"loads", "mean_row"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
@@ -88,6 +90,10 @@ Case = collections.namedtuple("Case", "device_name matrix n precision layout fea
 
 def rounded(values):
     return {key: float(f"{value:.{DIGITS}g}") for key, value in values.items()}
+
+
+def family_of(kernel):
+    return FAMILIES.get(kernel) or FAMILIES.get(kernel.split("?")[0], ROWS)
 
 
 def considered(kernel, features):
@@ -225,7 +231,7 @@ class Recorded:
             if len(members) < FEWEST_CASES:
                 continue
             kernel = key[0]
-            allowed = np.array([t in FAMILIES.get(kernel.split("?")[0], ROWS) for t in TERMS])
+            allowed = np.array([t in family_of(kernel) for t in TERMS])
             times = {i: self.cases[i].times[kernel] for i in members}
             if kernel in STANDS_IN:
                 for i, case in enumerate(self.cases):

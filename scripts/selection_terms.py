@@ -7,7 +7,7 @@ TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct",
          "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "uneven_rows", "mean_row",
          "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions",
          "bitmap_spill", "slots", "slot_groups", "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies",
-         "gaps", "gap_spill"]  # fmt: skip
+         "gaps", "gap_spill", "ordered_gather", "ordered_tiles"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 
@@ -142,6 +142,15 @@ def gap_bytes(f):
     return min(f["nnz"] * (2 + bits / 8) / max(1 - empty ** (2**bits - 1), 1e-9) for bits in (4, 8))
 
 
+def left_by_order(case):
+    """What a row order leaves of the gathers of windows: left_by_order of src/select/predict.cpp."""
+    f = case.features
+    if f["gathered_8"] == 0 or not searches_order(case):
+        return 1.0
+    overlap = f.get("row_overlap", 1) / max(1.0, f["cv_row"])
+    return min(f["gathered_8"], max(0.35, 1 - 1.25 * overlap)) / f["gathered_8"]
+
+
 def terms_of(case):
     """The terms of src/select/predict.cpp, in the order of TERMS."""
     f, device, n = case.features, case.device, case.n
@@ -209,6 +218,8 @@ def terms_of(case):
         "cluster_copies": cluster_copies / device["gather"],
         "gaps": gap_bytes(f) / memory,
         "gap_spill": gap_bytes(f) * spilled(gap_bytes(f) + b_bytes + c_bytes, device) / memory,
+        "ordered_gather": left_by_order(case) * gather_window,
+        "ordered_tiles": left_by_order(case) * tiles,
     }
     return [terms[name] for name in TERMS]
 

@@ -59,6 +59,8 @@ struct Terms {
   double cluster_copies = 0;  // what all CTAs of it copy, from the L2 cache
   double gaps = 0;            // nonzeros and the gaps between them (gap_slices), from memory
   double gap_spill = 0;       // the part of these that the L2 cache cannot hold
+  // gather_window and tiles once rows that resemble each other are brought together
+  double ordered_gather = 0, ordered_tiles = 0;
 };
 
 // `layout`: of B and C.
@@ -90,10 +92,12 @@ struct Candidate {
   Prediction prediction;
 };
 
-// The candidate that gains only where rows of A differ in length or resemble each other: it is left
-// out where `cv_row` of the features is at most kAlikeRows and `row_overlap` is small.
-inline constexpr std::string_view kReordering = "async_wcsr?order=search";
-inline constexpr double kAlikeRows = 0.5;
+// Candidates that bring rows together which read the same rows of B. What they gain depends on
+// `row_overlap`, and as long as that is 1 they are expected to gain most.
+inline constexpr std::string_view kSearching = "async_wcsr?order=search", kRsh = "rsh";
+constexpr bool reorders(std::string_view candidate) {
+  return candidate == kSearching || candidate == kRsh;
+}
 
 // Every kernel that the table has coefficients for at this precision and N.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,

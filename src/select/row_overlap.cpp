@@ -107,7 +107,7 @@ double row_overlap(const CsrMatrix& matrix) {
   constexpr std::size_t kRows = 16, kColumns = 2;  // sampled rows, and probes of each
   constexpr std::size_t kLeastFound = kRows / 8;
   const std::vector<std::int64_t> drawn = rows_at_nonzeros(matrix);
-  if (drawn.empty()) return 1;
+  if (drawn.empty()) return kUnknownRowOverlap;
   std::vector<std::int64_t> sampled;
   for (std::size_t i = 0; i < kRows; ++i) {
     const std::int64_t row = drawn[(2 * i + 1) * drawn.size() / (2 * kRows)];
@@ -132,7 +132,7 @@ double row_overlap(const CsrMatrix& matrix) {
     sum += most.value_or(0);
     rows += most ? 1 : 0;
   }
-  return rows < kLeastFound ? 1 : sum / static_cast<double>(rows);
+  return rows < kLeastFound ? kUnknownRowOverlap : sum / static_cast<double>(rows);
 }
 
 }  // namespace spmmbench

@@ -47,16 +47,16 @@ TEST(RowOverlap, IsSmallForScatteredNonzeros) {
   EXPECT_LT(row_overlap(testing::from_rows(5000, rows)), 0.02);
 }
 
-TEST(RowOverlap, IsOneWhereTooFewRowsShareAColumn) {
+TEST(RowOverlap, IsUnknownWhereTooFewRowsShareAColumn) {
   std::vector<List> rows(500);
   for (std::int32_t r = 0; r < 500; ++r) rows[r] = {3 * r, 3 * r + 1, 3 * r + 2};
-  EXPECT_EQ(row_overlap(testing::from_rows(1500, rows)), 1);
+  EXPECT_EQ(row_overlap(testing::from_rows(1500, rows)), kUnknownRowOverlap);
 }
 
-TEST(RowOverlap, IsOneWhereNoRowHasTwoColumns) {
-  EXPECT_EQ(row_overlap(testing::from_rows(5, {})), 1);
-  EXPECT_EQ(row_overlap(testing::from_rows(0, {{}, {}})), 1);
-  EXPECT_EQ(row_overlap(testing::from_rows(3, {{0}, {1}, {}, {2}})), 1);
+TEST(RowOverlap, IsUnknownWhereNoRowHasTwoColumns) {
+  EXPECT_EQ(row_overlap(testing::from_rows(5, {})), kUnknownRowOverlap);
+  EXPECT_EQ(row_overlap(testing::from_rows(0, {{}, {}})), kUnknownRowOverlap);
+  EXPECT_EQ(row_overlap(testing::from_rows(3, {{0}, {1}, {}, {2}})), kUnknownRowOverlap);
 }
 
 TEST(RowOverlap, IsAShareOnAnyMatrix) {
@@ -75,7 +75,7 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   const auto reorders = [&](double overlap) {
     features.row_overlap = overlap;
     const auto all = predict(features, 64, Layout::row_major, Precision::fp16, h200);
-    return std::ranges::find(all, kReordering, &Candidate::name) != all.end();
+    return std::ranges::find(all, kSearching, &Candidate::name) != all.end();
   };
   EXPECT_TRUE(reorders(1));
   EXPECT_TRUE(reorders(0.3));
