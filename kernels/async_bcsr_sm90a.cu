@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/kernel.cuh"

@@ -17,9 +17,7 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "spmmbench/registry.hpp"

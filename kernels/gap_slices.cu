@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <memory>
-#include <type_traits>
-#include <vector>
 
 #include "common/dependent_launch.hpp"
 #include "common/shared_limit.hpp"

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -5,7 +5,6 @@
 // line only. Values are rounded to fp32 on reading (overflow gives infinity).
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

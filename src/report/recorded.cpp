@@ -1,10 +1,8 @@
 #include "report/recorded.hpp"
 
-#include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "report/baselines.hpp"

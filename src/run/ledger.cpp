@@ -1,6 +1,5 @@
 #include "run/ledger.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
