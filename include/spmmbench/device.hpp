@@ -116,6 +116,11 @@ class Buffer {
   std::size_t bytes_ = 0;
 };
 
+template <class... Buffers>
+std::size_t sum_of_bytes(const Buffers&... buffers) {
+  return (std::size_t{0} + ... + buffers.bytes());
+}
+
 // Every call throws DeviceError on failure.
 class Device {
  public:

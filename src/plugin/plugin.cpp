@@ -13,13 +13,13 @@
 #include <set>
 #include <utility>
 
+#include "core/steady_seconds.hpp"
 #include "io/sha256.hpp"
 #include "plugin/plugin_kernel.hpp"
 #include "process/child.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/steady_seconds.hpp"
 #include "io/output.hpp"
 #include "report/terminal.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 
