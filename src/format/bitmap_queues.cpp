@@ -1,6 +1,5 @@
 #include "format/bitmap_queues.hpp"
 
-
 #include <algorithm>
 #include <array>
 #include <bit>

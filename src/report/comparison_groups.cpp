@@ -1,6 +1,5 @@
 // Cases pooled by kernel, by family of kernels, and all together.
 
-
 #include <algorithm>
 #include <map>
 #include <set>

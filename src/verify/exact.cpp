@@ -1,6 +1,5 @@
 #include "verify/exact.hpp"
 
-
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {

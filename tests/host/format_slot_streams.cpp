@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-
 #include "matrices.hpp"
 #include "spmmbench/registry.hpp"
 
