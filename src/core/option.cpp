@@ -78,7 +78,7 @@ void check_options(const std::vector<OptionSpec>& declared, const Options& given
                    std::string_view owner) {
   for (const auto& [key, value] : given.values()) {
     const auto spec = std::find_if(declared.begin(), declared.end(),
-                                   [&](const OptionSpec& s) { return s.name == key; });
+                                   [&key = key](const OptionSpec& s) { return s.name == key; });
     if (spec == declared.end()) {
       std::vector<std::string> names;
       for (const OptionSpec& s : declared) names.push_back(s.name);
