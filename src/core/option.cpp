@@ -81,6 +81,7 @@ void check_options(const std::vector<OptionSpec>& declared, const Options& given
                                    [&key = key](const OptionSpec& s) { return s.name == key; });
     if (spec == declared.end()) {
       std::vector<std::string> names;
+      names.reserve(declared.size());
       for (const OptionSpec& s : declared) names.push_back(s.name);
       throw Error(names.empty() ? fmt::format("{} has no options (given: {})", owner, key)
                                 : fmt::format("{} has no option '{}'{}; it has: {}", owner, key,
