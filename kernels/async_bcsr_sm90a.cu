@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
 
 #include "async_bcsr/choice.cuh"
 #include "async_bcsr/kernel.cuh"
@@ -134,9 +133,7 @@ class AsyncBcsrPlan final : public Plan {
       }
       device.synchronize();
     }
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{&a.values, &a.steps, &work_,
-                                                                     &work_ptr_, &b_workspace_})
-      report_.device_bytes += buffer->bytes();
+    report_.device_bytes += sum_of_bytes(a.values, a.steps, work_, work_ptr_, b_workspace_);
     arguments_ = {.steps = a.steps.as<BcsrStep>(),
                   .work = work_.as<bcsr::Work>(),
                   .work_ptr = work_ptr_.as<std::int32_t>(),

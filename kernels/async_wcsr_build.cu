@@ -2,8 +2,8 @@
 // distinct columns of each window, then rank every entry's column among them and put it in its box.
 // Nothing is sorted: async_wcsr/device_window.cuh.
 //
-// Of a small matrix an allocation takes as long as the kernels, so there are two: for what the
-// kernels read with the window pointers, and for the format.
+// For a small matrix an allocation takes as long as the kernels. So there are only two allocations:
+// for what the kernels read with the window pointers, and for the format.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>

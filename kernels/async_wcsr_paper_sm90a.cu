@@ -277,9 +277,8 @@ class AsyncWcsrPaperPlan final : public Plan {
                   .n = n,
                   .sums = sums_.as<float>(),
                   .arrivals = arrivals_.as<unsigned>()};
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &a.spans, &a.splits, &a.col_idx, &a.values, &a.row_ids, &sums_, &arrivals_})
-      report_.device_bytes += buffer->bytes();
+    report_.device_bytes +=
+        sum_of_bytes(a.spans, a.splits, a.col_idx, a.values, a.row_ids, sums_, arrivals_);
     report_.format = a.stats;
     report_.params["part"] = fmt::format("{}", a.tiles_per_part);
     report_.issued_flops = 2.0 * static_cast<double>(a.stacked_tiles) * kTileColumns * kWindowRows *

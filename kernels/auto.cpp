@@ -205,9 +205,7 @@ class AutoPrepared final : public Prepared {
           StageTimer within;  // part of this stage
           std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
           const double us = time_us(*plan, shape);
-          double prepare_ms = 0;
-          for (const auto& [stage, ms] : within.stages_ms()) prepare_ms += ms;
-          const double cost = cost_us(us, prepare_ms, calls_);
+          const double cost = cost_us(us, within.total_ms(), calls_);
           if (cost < least) {
             least = cost;
             fastest = std::move(plan);
@@ -271,7 +269,7 @@ class AutoPrepared final : public Prepared {
   SharedParts<std::string, std::unique_ptr<Prepared>> prepared_;  // by what was picked
 };
 
-class Auto final : public Kernel, public AsksForRates {
+class Auto final : public Kernel {
  public:
   const KernelInfo& info() const override { return info_; }
 
@@ -308,6 +306,7 @@ class Auto final : public Kernel, public AsksForRates {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
+      .asks_for_rates = true,
       .options = {kCalls, kTune, kBudgetMs},
   };
 };

@@ -187,9 +187,8 @@ class BitmapDensePlan final : public Plan {
                            BitmapPanels::kStepPositions *
                            static_cast<double>(column_tiles * variant_.tiling.tile_columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
-    for (const Buffer* buffer : {&pieces_, &piece_ptr_, &segments_, &first_segments_,
-                                 &queue_blocks_, &words_, &partial_, &arrivals_})
-      report_.device_bytes += buffer->bytes();
+    report_.device_bytes += sum_of_bytes(pieces_, piece_ptr_, segments_, first_segments_,
+                                         queue_blocks_, words_, partial_, arrivals_);
   }
 
   const Variant& variant_;

@@ -17,9 +17,7 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "spmmbench/registry.hpp"
@@ -173,8 +171,8 @@ class CpuCsrPlan final : public Plan {
 
  private:
   void widen_all(const DenseView& b) {
-    constexpr std::int64_t kRows =
-        64;  // of B per task: a column-major B is transposed in the cache
+    // Rows of B per task: a column-major B is transposed in the cache.
+    constexpr std::int64_t kRows = 64;
 #pragma omp parallel for schedule(static)
     for (std::int64_t row = 0; row < b.rows; row += kRows) {
       const std::int64_t count = std::min(kRows, b.rows - row);

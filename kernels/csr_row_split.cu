@@ -362,9 +362,8 @@ class CsrRowSplitPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &a_.col_idx, &a_.values, &a_.segments, &a_.split_rows, &sums_, &arrivals_})
-      report.device_bytes += buffer->bytes();
+    report.device_bytes +=
+        sum_of_bytes(a_.col_idx, a_.values, a_.segments, a_.split_rows, sums_, arrivals_);
     report.params["split"] = fmt::format("{}", a_.split);
     report.params["lanes"] = fmt::format("{}", tiling_.lanes);
     report.metrics["split_rows"] = static_cast<double>(a_.split_count);

@@ -9,10 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
-#include <type_traits>
-#include <vector>
 
 #include "common/dependent_launch.hpp"
 #include "common/shared_limit.hpp"
@@ -29,7 +26,7 @@ const auto kRowLanes = auto_choice_option<int>("row_lanes", {"1", "2", "4", "8",
                                                "lanes of a warp that share a row");
 const auto kGapBits = auto_choice_option<int>("gap_bits", {"4", "8"}, "of the gap to a nonzero");
 
-// Of one block at most: a sum for each of kMostBlockRows rows, and for 32 more for each warp.
+// The most that one block needs: a sum for each of kMostBlockRows rows, and 32 more for each warp.
 constexpr std::size_t kMostSumBytes =
     (Slices::kMostBlockRows + Slices::kLanes * gap_slices::kWarps) * sizeof(float);
 constexpr std::int64_t kSmallPositions = std::int64_t{1} << 24;  // never refused for fill
@@ -105,10 +102,8 @@ class GapSlicesPlan final : public Plan {
   PlanReport report() const override {
     PlanReport report;
     report.format = a_.stats;
-    for (const Buffer* buffer :
-         std::initializer_list<const Buffer*>{&a_.words, &a_.slice_ptr, &a_.block_ptr,
-                                              &a_.slice_warps, &a_.ranges, &a_.starts, &a_.row_ids})
-      report.device_bytes += buffer->bytes();
+    report.device_bytes += sum_of_bytes(a_.words, a_.slice_ptr, a_.block_ptr, a_.slice_warps,
+                                        a_.ranges, a_.starts, a_.row_ids);
     report.issued_flops = 2.0 * static_cast<double>(a_.stats.stored);
     report.params["row_lanes"] = fmt::format("{}", a_.shape.row_lanes);
     report.params["gap_bits"] = fmt::format("{}", a_.shape.gap_bits);

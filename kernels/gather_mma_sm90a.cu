@@ -94,11 +94,7 @@ struct Matrix {
   }
 
   std::size_t bytes() const {
-    std::size_t sum = 0;
-    for (const Buffer* buffer :
-         {&block_chunk, &ranges, &pieces, &starts, &words, &part_ptr, &parts})
-      sum += buffer->bytes();
-    return sum;
+    return sum_of_bytes(block_chunk, ranges, pieces, starts, words, part_ptr, parts);
   }
 
   ElementType type;

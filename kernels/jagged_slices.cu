@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <memory>
 #include <tuple>
 
@@ -164,10 +163,9 @@ class JaggedSlicesPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &a_.slices, &a_.row_lengths, &a_.row_ids, &a_.part_of, &a_.long_rows, &a_.packed,
-             &a_.first_columns, &a_.col_idx, &a_.values, &partial_sums_, &arrivals_})
-      report.device_bytes += buffer->bytes();
+    report.device_bytes +=
+        sum_of_bytes(a_.slices, a_.row_lengths, a_.row_ids, a_.part_of, a_.long_rows, a_.packed,
+                     a_.first_columns, a_.col_idx, a_.values, partial_sums_, arrivals_);
     report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
     report.metrics["slices"] = static_cast<double>(a_.slice_count);
     report.metrics["long_rows"] = static_cast<double>(a_.long_row_count);

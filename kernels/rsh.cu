@@ -249,10 +249,9 @@ class RshPlan final : public Plan {
 
  private:
   void describe(std::int64_t n, bool ordered) {
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &a_.window_ptr, &a_.col_idx, &a_.record_ptr, &a_.records, &a_.row_ids,
-             &a_.residual_rows, &a_.residual_cols, &a_.residual_values})
-      report_.device_bytes += buffer->bytes();
+    report_.device_bytes +=
+        sum_of_bytes(a_.window_ptr, a_.col_idx, a_.record_ptr, a_.records, a_.row_ids,
+                     a_.residual_rows, a_.residual_cols, a_.residual_values);
     report_.format = a_.stats;
     report_.params = a_.options.values();
     report_.params["order"] = a_.choice.order;

@@ -148,9 +148,7 @@ class TwoFourPlan final : public Plan {
     report_.issued_flops =
         2.0 * static_cast<double>(matrix.stats.stored) * static_cast<double>(columns);
     report_.metrics["pieces"] = static_cast<double>(schedule.pieces.size());
-    report_.device_bytes = matrix.blocks.bytes();
-    for (const Buffer* buffer : {&pieces_, &piece_ptr_, &partial_, &arrivals_})
-      report_.device_bytes += buffer->bytes();
+    report_.device_bytes = sum_of_bytes(matrix.blocks, pieces_, piece_ptr_, partial_, arrivals_);
   }
 
   const Variant& variant_;

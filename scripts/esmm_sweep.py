@@ -21,14 +21,13 @@ import argparse
 import csv
 import json
 import math
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 
-from result_data import Parser
+from result_data import Parser, find_program
 
 try:
     import numpy as np
@@ -62,17 +61,6 @@ class SweepError(Exception):
 
 
 # ---- running spmmbench -------------------------------------------------------------------------
-
-
-def find_binary():
-    named = os.environ.get("SPMMBENCH")
-    if named:
-        return named
-    root = pathlib.Path(__file__).resolve().parent.parent
-    for folder in ("build/release", "build"):
-        if (root / folder / "spmmbench").exists():
-            return str(root / folder / "spmmbench")
-    return "spmmbench"
 
 
 def measure(arguments, case):
@@ -310,7 +298,7 @@ def main():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--csv", metavar="OUT", help="CSV file (default: standard output)")
-    common.add_argument("--binary", default=find_binary(), help="spmmbench (or set SPMMBENCH)")
+    common.add_argument("--binary", default=find_program(), help="spmmbench (or set SPMMBENCH)")
     common.add_argument("--max-seconds", type=float, default=1.0, help="sampling per kernel")
     common.add_argument("--dry-run", action="store_true", help="print the commands only")
     modes = parser.add_subparsers(dest="mode", required=True)

@@ -80,8 +80,8 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.04 those from 0.004 to 0.006 lose least on
 # random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
-LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as in src/select/predict.cpp
-ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as there
+LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as kLeastBlockFill in src/select/features.hpp
+ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as in src/select/predict.*
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -322,7 +322,7 @@ class Recorded:
 Choice = collections.namedtuple("Choice", "loss case pick totals")
 
 
-def mean(values):
+def geometric_mean(values):
     return math.exp(sum(math.log(v) for v in values) / max(len(values), 1))
 
 
@@ -342,14 +342,14 @@ def report(title, choices):
         groups[choice.case.precision, band_of(choice.case)].append(choice)
     for (precision, band), group in sorted(groups.items()):
         worst = max(group, key=lambda choice: choice.loss)
-        print(f"  {precision} N {band[0]:>3} to {min(band[1], 999):<3}  {mean([c.loss for c in group]):.3f}  "
+        print(f"  {precision} N {band[0]:>3} to {min(band[1], 999):<3}  {geometric_mean([c.loss for c in group]):.3f}  "
               f"{sum(c.loss > 1.25 for c in group)} of {len(group)}  {worst.loss:.2f} ({worst.case.matrix}, N = {worst.case.n}: {worst.pick})")  # fmt: skip
     for device in sorted({choice.case.device_name for choice in choices}):
         losses = [c.loss for c in choices if c.case.device_name == device]
-        print(f"  {device:<22}  {mean(losses):.3f}  {sum(loss > 1.25 for loss in losses)} of {len(losses)}")
+        print(f"  {device:<22}  {geometric_mean(losses):.3f}  {sum(loss > 1.25 for loss in losses)} of {len(losses)}")
     for calls in CALLS:
         totals = [c.totals[calls] for c in choices]
-        print(f"  preparation + {calls} calls: {mean(totals):.3f}, worst {max(totals):.2f}")
+        print(f"  preparation + {calls} calls: {geometric_mean(totals):.3f}, worst {max(totals):.2f}")
 
 
 def write_table(table, path):
@@ -394,8 +394,8 @@ def write_cases(recorded, table, choices, path):
               "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table)),
               "predicted_prepare_ms": rounded(recorded.predicted_prepare_ms(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
-        "mean_regret": mean([c.loss for c in choices]),
-        "mean_total": {str(calls): mean([c.totals[calls] for c in choices]) for calls in CALLS},
+        "mean_regret": geometric_mean([c.loss for c in choices]),
+        "mean_total": {str(calls): geometric_mean([c.totals[calls] for c in choices]) for calls in CALLS},
         "devices": {c.device_name: c.device for c in recorded.cases},
         "matrices": {c.matrix: c.features for c in recorded.cases},
         "cases": cases,

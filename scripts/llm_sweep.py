@@ -21,13 +21,12 @@ import argparse
 import dataclasses
 import fnmatch
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 
-from result_data import InputError, Parser, hot_us, load_document
+from result_data import InputError, Parser, find_program, hot_us, load_document
 
 # Weights of one layer that share a shape are measured once: (generator, how many of them).
 FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down
@@ -297,8 +296,7 @@ def draw(args, measured):
 
 def parse(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    build = pathlib.Path(__file__).resolve().parents[1] / "build" / "release" / "spmmbench"
-    parser.add_argument("--spmmbench", default=os.environ.get("SPMMBENCH", str(build)))
+    parser.add_argument("--spmmbench", default=find_program())
     parser.add_argument("--out", type=pathlib.Path, required=True, help="result document")
     parser.add_argument("--mode", choices=sorted(DEFAULTS), default="prefill")
     parser.add_argument("--model", type=words, help="of " + ", ".join(LAYERS))

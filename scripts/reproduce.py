@@ -15,7 +15,6 @@ Exit codes: 0 something was measured; 1 bad arguments, unreadable or damaged inp
 
 import argparse
 import json
-import os
 import pathlib
 import shlex
 import shutil
@@ -27,19 +26,20 @@ from dataclasses import asdict
 
 from papers import TARGETS
 from papers.common import checked_inspection
-from result_data import InputError, Parser, load_document, load_json, readable, write_whole
+from result_data import (
+    InputError,
+    Parser,
+    find_program,
+    load_document,
+    load_json,
+    readable,
+    write_whole,
+)
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's
 MEASURED = (0, 2, 4)  # exit codes of the program after which its document is complete
 WIDTH = 100
-
-
-def find_program():
-    for preset in ("release", "host"):
-        if (program := ROOT / "build" / preset / "spmmbench").exists():
-            return str(program)
-    return "spmmbench"
 
 
 def measure(target, program, matrices, keep):
@@ -191,9 +191,7 @@ def parse_arguments(argv):
     parser.add_argument(
         "--from", dest="recorded", action="append", metavar="RUN.json", help="do not measure"
     )
-    parser.add_argument(
-        "--spmmbench", default=os.environ.get("SPMMBENCH") or find_program(), metavar="PATH"
-    )
+    parser.add_argument("--spmmbench", default=find_program(), metavar="PATH")
     args = parser.parse_intermixed_args(argv)
     if args.list:
         return args

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import statistics
 import tempfile
 
 OLDEST_SCHEMA, NEWEST_SCHEMA = 1, 1
@@ -81,6 +82,17 @@ ABSENT_CONTEXT = {
     "clocks_after": {},
     "protocol": {},
 }
+
+
+def find_program():
+    """The file that SPMMBENCH names, else what was built in this clone, else the one on PATH."""
+    if named := os.environ.get("SPMMBENCH"):
+        return named
+    builds = pathlib.Path(__file__).resolve().parents[1] / "build"
+    for preset in ("release", "host"):
+        if (program := builds / preset / "spmmbench").exists():
+            return str(program)
+    return "spmmbench"
 
 
 class Parser(argparse.ArgumentParser):
@@ -313,8 +325,5 @@ def geomean(values):
 
 
 def median(values):
-    values = sorted(v for v in values if v is not None)
-    if not values:
-        return None
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+    values = [v for v in values if v is not None]
+    return statistics.median(values) if values else None

@@ -95,7 +95,7 @@ def best_windows(f, case, row_bytes):
 
 
 def pitch_of_b(line_bytes):
-    """Bytes from a row of B to the next: make_b_view of src/core/kernel.cpp."""
+    """Bytes from a row of B to the next: make_b_view of src/core/dense_view.cpp."""
     if line_bytes <= 32:
         return math.ceil(line_bytes / 16) * 16
     pitch = math.ceil(line_bytes / 32) * 32

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -116,6 +115,11 @@ class Buffer {
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+template <class... Buffers>
+std::size_t sum_of_bytes(const Buffers&... buffers) {
+  return (std::size_t{0} + ... + buffers.bytes());
+}
 
 // Every call throws DeviceError on failure.
 class Device {

@@ -11,9 +11,9 @@ enum class ExitCode : int {
   ok = 0,
   usage = 1,             // bad arguments, unreadable or invalid input, unwritable output
   wrong_result = 2,      // a kernel's result broke its error bound
-  regression = 3,        // compare found a slower, newly wrong or lost case
-  some_failed = 4,       // at least one case failed or timed out
-  not_comparable = 5,    // compare was given runs of different device, precision or protocol
+  regression = 3,        // compare found a slower, newly wrong or lost case, or a slower kernel
+  some_failed = 4,       // at least one case failed or timed out, or every case was skipped
+  not_comparable = 5,    // runs that cannot stand in one comparison or document
   not_able_to_tell = 6,  // compare found nothing, and could have missed what it should find
   interrupted = 130,     // Ctrl-C; what was measured is kept
 };

@@ -34,6 +34,7 @@ class Format {
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // one line
   virtual std::vector<OptionSpec> options() const { return {}; }
+  // What `matrix` takes in this format. `options` were checked.
   virtual FormatStats analyze(const CsrMatrix& matrix, const Options& options) const = 0;
 };
 

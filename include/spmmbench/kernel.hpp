@@ -17,10 +17,10 @@
 
 namespace spmmbench {
 
-// How sums are rounded: decides the error bound (verify/bound.hpp).
+// How sums are rounded. This decides the error bound (error_bound.hpp).
 enum class Accumulation {
   fp32_fma,          // products and sums in IEEE fp32, any order
-  fp32_tensor_core,  // tensor-core sums: truncated alignment, see verify/bound.hpp
+  fp32_tensor_core,  // tensor-core sums: truncated after alignment
   fp16,              // any sum rounded or truncated to fp16; no kernel of ours
 };
 
@@ -40,6 +40,7 @@ struct KernelInfo {
   bool baseline = false;    // vendor library
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
   bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
+  bool asks_for_rates = false;  // predicts with the device's: a run measures all at its start
   std::vector<OptionSpec> options = {};
 };
 

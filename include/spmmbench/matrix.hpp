@@ -34,7 +34,7 @@ struct DenseMatrix {
 struct NamedMatrix {
   std::string name;    // file stem, or the generator spec
   std::string source;  // path, or gen:SPEC
-  // Of rows, cols, row_ptr, col_idx, and of the values unless `pattern`.
+  // The hash of rows, cols, row_ptr, col_idx, and of the values unless `pattern`.
   std::string sha256;
   // The source held no values: they were drawn from U(-1, 1) by the run's seed.
   bool pattern = false;

@@ -1,7 +1,6 @@
 #pragma once
 // Timed samples and their summary.
 
-#include <span>
 #include <vector>
 
 namespace spmmbench {
@@ -16,13 +15,6 @@ struct Timing {
   std::vector<double> samples_us;  // in the order measured
 
   int n() const { return static_cast<int>(samples_us.size()); }
-};
-
-// Decides after every sample whether enough were taken.
-class StoppingRule {
- public:
-  virtual ~StoppingRule() = default;
-  virtual bool enough(std::span<const double> samples_us, double elapsed_s) const = 0;
 };
 
 }  // namespace spmmbench

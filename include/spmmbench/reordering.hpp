@@ -45,6 +45,7 @@ class RowOrders {
 std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current);
 
 void validate_permutation(const Permutation& order, std::int64_t rows);  // throws Error
+// Row i of the result is row order[i] of `matrix`.
 CsrMatrix permute_rows(const CsrMatrix& matrix, const Permutation& order);
 
 }  // namespace spmmbench

@@ -32,7 +32,7 @@ struct MatrixSummary {
 struct Speedups {
   std::optional<double> cusparse_default_fp32, cusparse_best, cublas;
   std::optional<double> eigen_fp32, eigen;
-  // Of ResultRow::in_all_us, over the best cuSPARSE algorithm, on the CPU over Eigen.
+  // The best cuSPARSE algorithm by ResultRow::in_all_us, on the CPU Eigen, over this case.
   std::optional<double> best_in_all;
 };
 

@@ -33,6 +33,11 @@ class StageTimer {
   [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
   void add(const std::string& stage, double ms) { stages_ms_[stage] += ms; }
   const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
+  double total_ms() const {
+    double total = 0;
+    for (const auto& [stage, ms] : stages_ms_) total += ms;
+    return total;
+  }
   // Adds times that were measured earlier. For a part that several shapes share: it is built once,
   // but each shape reports the time that it would need alone.
   void add(const StageTimer& earlier) {

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "async_bcsr/kernel.cuh"
+#include "core/parse_number.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
 
@@ -96,10 +96,8 @@ constexpr int kMostBlock = 1024;  // rows and columns
 // "64" or "128x64"; none for anything else.
 inline std::optional<Block> parse_block(const std::string& text) {
   const auto size = [](std::string_view digits) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    const bool whole = error == std::errc{} && end == digits.data() + digits.size();
-    return whole && value <= kMostBlock ? value : 0;
+    const int value = parse_number<int>(digits).value_or(0);
+    return value <= kMostBlock ? value : 0;
   };
   const std::size_t cross = text.find('x');
   const std::string_view all = text;

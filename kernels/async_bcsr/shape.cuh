@@ -69,7 +69,7 @@ struct Shape {
   // Two CTAs share a multiprocessor where their accumulators leave room: one multiplies while the
   // other stores.
   static constexpr int kBlocksPerSm = kTileN < 256 && kSpecialised ? 2 : 1;
-  // Of C, per consumer, on their way to memory.
+  // Pieces of C, per consumer, on their way to memory.
   static constexpr int kChunks = kBlocksPerSm == 2 ? 1 : 2;
   static constexpr int kStagingBytes = kHeight * kChunks * kTileBytes;
   static constexpr int kConsumers = kHeight * kWarpgroup;

@@ -36,8 +36,7 @@ inline constexpr int kPieceUnits = 1;
 // 2.8 us (docs/log/bitmap-dense.md).
 inline constexpr int kPartUnits = 2;
 inline constexpr int kProducerRegisters = 24;
-// Of a multiprocessor of compute capability 9.0, all of them for one CTA (CUDA C Programming
-// Guide).
+// What a multiprocessor of compute capability 9.0 has, all for one CTA (CUDA C Programming Guide).
 inline constexpr int kRegistersMost = 65536, kSharedMost = 227 * 1024;
 inline constexpr int kStagesMost = 5;  // of B
 

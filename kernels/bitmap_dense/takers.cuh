@@ -69,10 +69,10 @@ class ValueTaker {
  public:
   static constexpr int kConstantBytes = 128;
 
-  // Of an entry, x: in the low half the selector of the first register, then the number of whole
-  // words, and 16 where a value is left over. y: the selector of the second register; all ones in
-  // the high half where all bits are set. Every thread of the CTA calls this; a barrier must
-  // follow.
+  // Writes the table. An entry has two words. x: the selector of the first register in the low
+  // half, then the number of whole words, and 16 where a value is left over. y: the selector of the
+  // second register, and all ones in the high half where all bits are set. Every thread of the CTA
+  // calls this; a barrier must follow.
   __device__ static void write_constants(char* constants) {
     const unsigned bits = threadIdx.x;
     if (bits > kAllBits) return;

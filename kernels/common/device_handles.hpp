@@ -19,7 +19,7 @@ class DeviceHandles {
     std::mutex mutex;
   };
 
-  // That of the device, which `create(handle)` makes where there is none yet.
+  // The handle of the device. `create(handle)` makes it where there is none yet.
   template <class Create>
   Shared& of(const Device& device, const Create& create) {
     const std::scoped_lock lock(mutex_);

@@ -28,8 +28,8 @@ struct PanelPiece {
 //   level 1            0                              sum of all, by the last of those warps
 struct PanelWorkspace {
   float* partial;  // [tile][fragment of rows][column tile of 8][lane][4]
-  // Of a panel's bundles, level after level, from its first tile on: there are fewer than parts.
-  // All zero between launches.
+  // One for each bundle of a panel, level after level, from the panel's first tile on: there are
+  // fewer bundles than parts. All zero between launches.
   unsigned* arrivals;
 };
 
@@ -178,7 +178,7 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
       piece.bundle = choose_bundle(piece.parts);
       for (std::int64_t column = 0; column < column_tiles; ++column) {
         piece.column = static_cast<std::int32_t>(column * tiling.tile_columns);
-        // Of the groups in parts, by group, column, warp and part.
+        // Tiles of the groups in parts lie by group, column, warp and part.
         const std::int64_t place =
             ((group - rounds.whole_groups) * column_tiles + column) * tiling.warps;
         piece.tile = parts > 1 ? static_cast<std::int32_t>(place * parts) : 0;
@@ -199,8 +199,8 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
   return out;
 }
 
-// Of the variants of a kernel that fit, which are sorted by their tiles of columns, the first whose
-// tile covers N, or else the widest.
+// The first of the variants of a kernel that fit and whose tile of columns covers N, or else the
+// widest that fits. They are sorted by the width of their tiles.
 template <class Variant, class Fits>
 const Variant& narrowest_tile(const std::vector<Variant>& variants, std::int64_t n, Fits fits) {
   const Variant* widest = nullptr;

@@ -62,7 +62,7 @@ __device__ void store_panel(const DenseView& c, const PanelPiece& piece, int war
 template <int kSums>
 __device__ void add_parts(const float* first, int parts, int distance, int added,
                           float (&sums)[kSums]) {
-  // Of several parts all loads are in flight, if registers allow.
+  // The loads of several parts are in flight together, if registers allow.
   constexpr int kRegisters = 112;  // for sums and loads
   constexpr int kTogether = kRegisters / kSums > 1 ? kRegisters / kSums - 1 : 1;  // parts
   constexpr int kRun = kSums < 64 ? kSums : 64;  // of a part's sums

@@ -8,7 +8,7 @@
 
 namespace spmmbench {
 
-// Those that we call: X(NAME) for cusparseLtNAME. All are there since version 0.8.
+// The functions that we call: X(NAME) for cusparseLtNAME. All are there since version 0.8.
 #define SPMMBENCH_CUSPARSELT_FUNCTIONS(X) \
   X(Init)                                 \
   X(GetProperty)                          \

@@ -175,7 +175,7 @@ __device__ void visit_c(const DenseView& c, Run&& run) {
 template <class S>
 __device__ void join(const DenseView& c, int row, int column, const float (&acc)[S::kAccumulators],
                      char* inbox, std::uint64_t* received, int rank, int cluster_log2) {
-  // Of a thread's pairs, as many as each CTA adds.
+  // How many of a thread's pairs each CTA adds.
   const int pairs_log2 = S::kPairsLog2 - cluster_log2, cluster = 1 << cluster_log2;
   if (pairs_log2 == 0) send_sums<S, 1>(acc, inbox, received, rank, 0);
   else send_sums<S, 2>(acc, inbox, received, rank, pairs_log2 - 1);

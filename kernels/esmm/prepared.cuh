@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "common/dense_copy.hpp"
 #include "esmm/extract.cuh"

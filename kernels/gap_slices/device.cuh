@@ -36,7 +36,7 @@ struct Arguments {
   int cols, part_cols, row_lanes;
 };
 
-// Of B and C, whose element i is data[i * stride].
+// B or C; element i is data[i * stride].
 template <class T>
 struct Vector {
   T* data;

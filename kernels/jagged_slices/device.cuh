@@ -33,7 +33,7 @@ using LongRow = JaggedSlices::LongRow;
 constexpr int kTeam = JaggedShape::kTeam;
 static_assert(kTeam == kThreads / 32, "a team is the warps of a block");
 
-// Of the plan; all but `partial_sums` and `arrivals` are only read.
+// The plan's arrays. All but `partial_sums` and `arrivals` are only read.
 struct Arguments {
   const Slice* slices;
   std::uint32_t slice_count;

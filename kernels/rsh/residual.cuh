@@ -49,7 +49,7 @@ __device__ inline float load_factor(const void* values, std::int64_t index) {
   else return to_float(static_cast<const Input*>(values)[index]);
 }
 
-// Of a row of B: lanes that take a feature tile of it, and rows of A that a warp takes.
+// Lanes that take a feature tile of a row of B, and rows of A that a warp takes.
 template <class Input, int kRowBytes>
 constexpr int kResidualLanes = kRowBytes / window::kInputBytes<Input> / 4;
 constexpr int kRowsTogether = 4, kEntriesTogether = 2;

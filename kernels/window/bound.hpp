@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -103,9 +100,7 @@ class Bound {
 
   // Adds what is held here, and the values in force.
   void describe(unsigned more_ctas, PlanReport& report) const {
-    for (const Buffer* buffer : std::initializer_list<const Buffer*>{
-             &spans_, &splits_, &workspace_.sums, &workspace_.arrivals})
-      report.device_bytes += buffer->bytes();
+    report.device_bytes += sum_of_bytes(spans_, splits_, workspace_.sums, workspace_.arrivals);
     const auto set = [&](const char* key, int value) {
       report.params[key] = fmt::format("{}", value);
     };

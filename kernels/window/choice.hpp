@@ -6,11 +6,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "format/tile_work.hpp"
@@ -38,6 +36,7 @@ struct Choice {
 constexpr double kOrderMargin = 1.06;
 constexpr const char* kPack = "pack";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
+
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps: so many tiles, times the
 // rows of a window (measured at N = 128, 256 and 512, docs/log/irregular-windows.md).
@@ -208,9 +207,10 @@ class WindowChooser {
     return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
   }
 
-  // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee, of which
-  // fewer rows of B come from memory again than the share `natural`. Packing keeps the locality of
-  // what it starts from. It takes longer, and pays where rows were numbered without care
+  // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee: where far
+  // fewer rows of B come from memory again than in the natural order. `natural` becomes the share
+  // of the natural order, if this looks at it. Packing keeps the locality of the order that it
+  // starts from. It takes longer from this one, and pays where rows were numbered without care
   // (docs/log/packing.md). Graphs with hubs have no order of that kind.
   bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.35;  // rows of B per nonzero

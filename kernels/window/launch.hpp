@@ -88,7 +88,7 @@ struct LaunchShape {
   }
 };
 
-// Of a matrix in windows.
+// The tiles of a matrix in windows.
 struct TileCounts {
   std::int64_t tiles = 0, windows = 0;
   std::int32_t longest = 0;  // tiles of a window

@@ -20,7 +20,7 @@ class RowLoader {
   static constexpr int kTilesAtOnce = 32 / kLanesPerTile;
 
  public:
-  // Of a span of `tiles` tiles from `first_tile` on.
+  // For a span of `tiles` tiles from `first_tile` on.
   __device__ RowLoader(const Arguments& in, std::int32_t first_tile, int tiles,
                        std::int64_t feature, unsigned lane)
       : col_idx_(in.col_idx + std::int64_t{first_tile} * kTileColumns + lane * kColumnsPerLane),

@@ -47,7 +47,7 @@ struct Shape {
   static constexpr int kStageBytes =
       (kTileColumns * kRowBytes + Operand::kStageBytes + 127) / 128 * 128;
   static constexpr int kSumVectors = Operand::kWindowRows * kFeatures / 128;  // float4 per lane
-  // Of a warp; its sums pass through its ring when windows are shared.
+  // The ring of a warp. The sums of a warp pass through it when windows are shared.
   static constexpr int kRingBytes = std::max(kStages * kStageBytes, kSumVectors * 512);
   static_assert(kRingBytes % 128 == 0);
   static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 
 #include "cli/lists.hpp"
 #include "core/drop_repeats.hpp"
+#include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
 #include "spmmbench/error.hpp"
@@ -32,8 +32,7 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
     throw Error("--dims: expected ROWS COLS, or M K N together with --b");
   std::vector<std::int64_t> sizes;
   for (const std::string& text : in.dims) {
-    sizes.push_back(0);
-    std::from_chars(text.data(), text.data() + text.size(), sizes.back());
+    sizes.push_back(parse_number<std::int64_t>(text).value_or(0));
     if (sizes.back() < 1) throw Error("--dims: expected positive sizes");
   }
   out.load.dims = {sizes[0], sizes[1]};
@@ -41,8 +40,8 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
 }
 
 // Where only one of the two limits is given, it moves the default of the other.
-void check_samples(NoiseLimit::Limits& limits) {
-  const NoiseLimit::Limits defaults;
+void check_samples(SampleLimits& limits) {
+  const SampleLimits defaults;
   if (limits.min_samples <= limits.max_samples) return;
   if (limits.min_samples == defaults.min_samples) limits.min_samples = limits.max_samples;
   else if (limits.max_samples == defaults.max_samples) limits.max_samples = limits.min_samples;

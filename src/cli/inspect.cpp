@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -12,11 +11,13 @@
 #include "cli/inspection_bytes.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
+#include "core/steady_seconds.hpp"
 #include "format/rs_tile.hpp"
 #include "io/file.hpp"
 #include "io/input.hpp"
 #include "io/output.hpp"
 #include "reorder/similarity.hpp"
+#include "report/terminal.hpp"
 #include "select/features.hpp"
 #include "select/row_overlap.hpp"
 #include "spmmbench/registry.hpp"
@@ -151,10 +152,9 @@ Json inspect_matrix(const NamedMatrix& input, const std::vector<Spec>& reorderin
   const WeightedJaccard jaccard(matrix, kAlpha);
   for (const Spec& spec : reorderings) {
     const Reordering& reordering = Registry<Reordering>::instance().at(spec.name);
-    const auto start = std::chrono::steady_clock::now();
+    const double start = steady_seconds();
     const Permutation order = reordering.compute(matrix, spec.options);
-    const double ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const double ms = (steady_seconds() - start) * 1e3;
     const CsrMatrix permuted = permute_rows(matrix, order);
     Json row = {{"name", spec.to_string()},
                 {"reorder_ms", ms},
@@ -187,10 +187,6 @@ void print_structure(const Json& matrix) {
         s["symmetric_pattern"].get<bool>() ? "yes" : "no");
 }
 
-std::string shortened(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
-}
-
 void print_reorderings(const Json& matrix) {
   print("  {:<20} {:>9} {:>8} {:>9} {:>8} {:>10} {:>6} {:>8} {:>8}\n", "RS-Tile after", "ms",
         "windows", "tiles", "nnz/tile", "nnz/window", "CUDA%", "B rows", "1-sim");
@@ -198,7 +194,7 @@ void print_reorderings(const Json& matrix) {
     const Json& tile = row["rs_tile"];
     print(
         "  {:<20} {:>9.1f} {:>8} {:>9} {:>8.2f} {:>10.1f} {:>6.2f} {:>8.3f} {:>8.3f}\n",
-        shortened(row["name"].get<std::string>(), 20), row["reorder_ms"].get<double>(),
+        clip(row["name"].get<std::string>(), 20), row["reorder_ms"].get<double>(),
         tile["windows"].get<std::int64_t>(), tile["tiles"].get<std::int64_t>(),
         tile["nnz_per_tile"].get<double>(), tile["nnz_per_window"].get<double>(),
         100 * tile["residual_nnz_share"].get<double>(),
@@ -215,10 +211,10 @@ void print_space(const Json& reorderings, const std::string& key, const std::str
     const std::size_t last = std::min(first + kColumns, reorderings.size());
     print("  {:<26}", title);
     for (std::size_t i = first; i < last; ++i)
-      print(" {:>11}", shortened(reorderings[i]["name"].get<std::string>(), 11));
+      print(" {:>11}", clip(reorderings[i]["name"].get<std::string>(), 11));
     print("\n");
     for (const auto& [name, stats] : reorderings[first]["formats"].items()) {
-      print("  {:<26}", shortened(name, 26));
+      print("  {:<26}", clip(name, 26));
       for (std::size_t i = first; i < last; ++i)
         print(" {:>11.3f}", reorderings[i]["formats"][name][key].get<double>());
       print("\n");
@@ -231,8 +227,8 @@ void print_threshold(const Json& reorderings) {
   for (const Json& row : reorderings) {
     if (!row.contains("threshold")) continue;
     print("  {:<20} {:>8} {:>9} {:>11} {:>7} {:>11} {:>13}\n",
-          shortened(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window",
-          "CUDA%", "CUDA nnz", "CUDA nnz/row");
+          clip(row["name"].get<std::string>(), 20), "tau_nnz", "nnz/tile", "nnz/window", "CUDA%",
+          "CUDA nnz", "CUDA nnz/row");
     for (const Json& step : row["threshold"])
       print("  {:<20} {:>8} {:>9.2f} {:>11.1f} {:>7.2f} {:>11.0f} {:>13.2f}\n", "",
             step["tau_nnz"].get<int>(), step["nnz_per_tile"].get<double>(),

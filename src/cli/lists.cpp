@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -17,14 +17,13 @@ constexpr std::size_t kMostValues = 10'000;  // in one list; a longer one must b
 constexpr std::int64_t kLargestValue = std::int64_t{1} << 40;  // a row of B then takes 2 TB
 
 std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 1)
+  const auto value = parse_number<std::int64_t>(text);
+  if (!value || *value < 1)
     throw Error(fmt::format("{} {}: expected positive integers such as 128, 32,64 or 32:512:x2",
                             flag, whole));
-  if (value > kLargestValue)
+  if (*value > kLargestValue)
     throw Error(fmt::format("{} {}: expected at most {}", flag, whole, kLargestValue));
-  return value;
+  return *value;
 }
 
 // What is wrong with the name of `what`, or nothing.
@@ -117,20 +116,19 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& 
 CLI::Validator integer_up_to(std::uint64_t most) {
   return CLI::Validator(
       [most](const std::string& text) {
-        std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool good = error == std::errc{} && end == text.data() + text.size() && value <= most;
-        return good ? "" : fmt::format("expected an integer from 0 to {}, got '{}'", most, text);
+        const auto value = parse_number<std::uint64_t>(text);
+        return value && *value <= most
+                   ? ""
+                   : fmt::format("expected an integer from 0 to {}, got '{}'", most, text);
       },
       "");
 }
 
 std::string require_positive(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool positive =
-      error == std::errc{} && end == text.data() + text.size() && value > 0 && std::isfinite(value);
-  return positive ? "" : fmt::format("expected a positive number, got '{}'", text);
+  const auto value = parse_number<double>(text);
+  return value && *value > 0 && std::isfinite(*value)
+             ? ""
+             : fmt::format("expected a positive number, got '{}'", text);
 }
 
 std::string require_not_negative(const std::string& text) {

@@ -2,7 +2,6 @@
 #include <new>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"

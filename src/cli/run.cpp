@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +13,8 @@
 #include "cli/lists.hpp"
 #include "cli/measure.hpp"
 #include "cli/table_options.hpp"
+#include "core/contains.hpp"
+#include "core/parse_number.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
@@ -39,13 +40,12 @@ std::vector<int> parse_devices(const std::string& text) {
     return devices;
   }
   for (const std::string& item : split_list(text, "--devices")) {
-    int device = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), device);
-    if (error != std::errc{} || end != item.data() + item.size() || device < -1)
+    const auto device = parse_number<int>(item);
+    if (!device || *device < -1)
       throw Error(fmt::format("--devices {}: expected all, or CUDA devices such as 0,2", text));
-    if (std::find(devices.begin(), devices.end(), device) != devices.end())
-      throw Error(fmt::format("--devices {}: device {} is there twice", text, device));
-    devices.push_back(device);
+    if (contains(devices, *device))
+      throw Error(fmt::format("--devices {}: device {} is there twice", text, *device));
+    devices.push_back(*device);
   }
   return devices;
 }
@@ -85,9 +85,9 @@ void require_rows(const RunOptions& options) {
     const auto bytes = std::filesystem::file_size(path, error);
     return !error && bytes > 0;
   };
-  const std::string& output = options.json.empty() ? options.csv : options.json;
-  if (!has_content(output + ".journal") && (options.json.empty() || !has_content(output)))
-    throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run", output));
+  if (!has_content(journal_of({options.json, options.csv})) && !has_content(options.json))
+    throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run",
+                            options.json.empty() ? options.csv : options.json));
 }
 
 ExitCode run(const RunArguments& in, const std::string& config) {

@@ -7,7 +7,7 @@
 
 namespace spmmbench {
 
-// Of values with the same `key(value)` the first stays.
+// Keeps the first of the values that have the same `key(value)`.
 template <class Value, class Key>
 void drop_repeats(std::vector<Value>& values, const Key& key) {
   std::set<std::decay_t<std::invoke_result_t<Key, const Value&>>> seen;

@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/contains.hpp"
+#include "core/parse_number.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/suggest.hpp"
@@ -21,14 +22,6 @@ struct Overloaded : Cases... {
 };
 template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
-
-template <class T>
-std::optional<T> parse_number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<bool> parse_flag(const std::string& text) {
   if (text == "1" || text == "true" || text == "yes" || text == "on") return true;
@@ -74,10 +67,7 @@ void OptionSpec::check(const std::string& value) const {
   const bool ok = std::visit(
       Overloaded{[&](const IntegerRange& range) { return within<std::int64_t>(value, range); },
                  [&](const RealRange& range) { return within<double>(value, range); },
-                 [&](const Choices& choices) {
-                   return std::find(choices.names.begin(), choices.names.end(), value) !=
-                          choices.names.end();
-                 },
+                 [&](const Choices& choices) { return contains(choices.names, value); },
                  [&](const Flag&) { return parse_flag(value).has_value(); },
                  [&](const TextForm& form) { return form.accepts(value); }},
       allowed);
@@ -88,9 +78,10 @@ void check_options(const std::vector<OptionSpec>& declared, const Options& given
                    std::string_view owner) {
   for (const auto& [key, value] : given.values()) {
     const auto spec = std::find_if(declared.begin(), declared.end(),
-                                   [&](const OptionSpec& s) { return s.name == key; });
+                                   [&key = key](const OptionSpec& s) { return s.name == key; });
     if (spec == declared.end()) {
       std::vector<std::string> names;
+      names.reserve(declared.size());
       for (const OptionSpec& s : declared) names.push_back(s.name);
       throw Error(names.empty() ? fmt::format("{} has no options (given: {})", owner, key)
                                 : fmt::format("{} has no option '{}'{}; it has: {}", owner, key,

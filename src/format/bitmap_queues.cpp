@@ -1,7 +1,5 @@
 #include "format/bitmap_queues.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -50,7 +50,7 @@ struct GapSlices {
     std::int32_t first_slice = 0;
     bool operator==(const Range&) const = default;
   };
-  // Of its block, that have groups of a slice. None where it has no groups.
+  // The warps of a block that have groups of one slice. None where the slice has no groups.
   struct Warps {
     std::int16_t first = 0, end = 0;
     bool operator==(const Warps&) const = default;
@@ -94,7 +94,7 @@ struct GapSlices {
   // The matrix without its entries of value zero, which cannot be told from padding.
   CsrMatrix unpack() const;
   FormatStats stats() const;
-  // Of what build would make, without making it.
+  // The statistics of what build would make, without making it.
   static FormatStats stats_of(const CsrMatrix& matrix, const Shape& shape);
 
   std::int64_t slices() const { return static_cast<std::int64_t>(slice_ptr.size()) - 1; }

@@ -31,7 +31,7 @@ RsPartitionOptions partition_options(const Options& options) {
   return out;
 }
 
-// Of one WindowColumns.
+// The memory of one WindowColumns.
 std::int64_t window_columns_bytes(const CsrMatrix& matrix) {
   return matrix.cols / 8 + matrix.cols / 16;
 }

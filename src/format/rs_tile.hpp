@@ -72,8 +72,8 @@ struct RsTile {
   static const Option<int> kWindow;
   static const Option<std::string> kRule, kMembers;
   static const Option<std::optional<int>> kTauDelta, kTauNnz;
-  // Of these options. Parallel; the same result whatever the thread count. Throws Error beyond
-  // 2^31 - 1 columns over all windows or 2^32 - 1 values.
+  // `options` are the five above. Parallel; the same result whatever the thread count. Throws Error
+  // beyond 2^31 - 1 columns over all windows or 2^32 - 1 values.
   static RsTile build(const CsrMatrix& matrix, const Options& options = {});
   CsrMatrix unpack() const;  // the matrix that was built from, exactly
   // `value_bytes` per stored value: 4, or 2 for the 16-bit precisions.

@@ -28,7 +28,7 @@ class Dealer {
       visit(slot, used_[slot]++, Streams::kMostMove, false);
     visit(slot, used_[slot]++, left, true);
   }
-  // That hold the longest slot.
+  // As many as hold the longest slot.
   std::int32_t groups() const {
     const std::int32_t quads = *std::max_element(used_.begin(), used_.end());
     return (quads + Streams::kGroupQuads - 1) / Streams::kGroupQuads;

@@ -52,8 +52,9 @@ struct SlotStreams {
   static constexpr int move_of(std::uint32_t moves, int step) {
     return static_cast<int>(moves >> (8 * step) & 0xFFU);
   }
-  // Of the stream: the word with a lane's moves in a quad, and the one with the values of a slice's
-  // row in two slots. A lane has the moves of a group in four words, and its values in twice four.
+  // Places in the stream: the word with a lane's moves in a quad, and the word with the values of a
+  // slice's row in two slots. A lane has the moves of a group in four words, and the values in
+  // twice four.
   static constexpr std::int64_t move_word(std::int64_t quad, int lane) {
     return quad / kGroupQuads * kGroupWords + lane * kGroupQuads + quad % kGroupQuads;
   }
@@ -82,7 +83,7 @@ struct SlotStreams {
     std::int32_t pieces = 0;
     bool operator==(const Range&) const = default;
   };
-  // Of a lane: u in each step, where a range begins in the middle of a slice.
+  // Where a range begins in the middle of a slice: the u of one lane in each step.
   struct alignas(8) Start {
     std::uint16_t u[kQuadSteps] = {};
     bool operator==(const Start&) const = default;
@@ -99,7 +100,7 @@ struct SlotStreams {
   std::vector<std::int32_t> block_chunk;  // whose rows of B the block holds
   std::vector<Range> ranges;              // [block][warp]
   std::vector<Start> starts;              // [range][lane]
-  // Of all groups, see above; byte s of a word of moves is for step s.
+  // All groups of the stream, as above. Byte s of a word of moves is for step s.
   std::vector<std::uint32_t> words;
 
   // `blocks`: of a launch; there are more where there are more chunks. The values must be exact in

@@ -15,7 +15,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "spmmbench/format.hpp"
@@ -69,11 +68,11 @@ struct NonemptyRows {
   std::vector<std::int32_t> empty;  // the others, ascending
 };
 
-// Share of the rows of a sample that must be empty for the others to be worth an order of their
-// own.
+// The other rows get an order of their own from this share of empty rows on, as a sample shows it.
 inline constexpr double kLeastEmptyShare = 1.0 / 8;
 // `row_order` (empty: the matrix's own order) without the rows that have no nonzeros, so that
-// windows need not store them. Nothing where these are fewer than that, or all.
+// windows need not store them. Nothing where the share of empty rows is below kLeastEmptyShare, or
+// where all rows are empty.
 std::optional<NonemptyRows> leave_out_empty_rows(const CsrMatrix& matrix,
                                                  const Permutation& row_order);
 

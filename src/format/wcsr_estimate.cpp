@@ -112,7 +112,8 @@ Parts parts_of(const CsrMatrix& matrix, const Group& group, std::int64_t sample)
 // Memory that all groups use in turn.
 struct Scratch {
   WindowsOfColumns windows;
-  // Those of one window that are counted, at most all of a group. Not initialized, since few are.
+  // The columns of one window that are counted: at most all of a group. The array is not
+  // initialized, since few columns are counted.
   std::unique_ptr<std::int32_t[]> columns;
 };
 
@@ -125,10 +126,11 @@ bool is_empty(const CsrMatrix& matrix, const Permutation& row_order, const Group
   return true;
 }
 
-// Of one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of 16. Of a
-// group with many entries only every step-th column is counted, those of the lowest hashes, and
-// where most columns have an entry only one part of them is looked at, another one of every sample.
-// A part without entries, as matrices of blocks have them, is left for the next.
+// The estimate for one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of
+// 16 rows. If a group has many entries, one column in `step` is counted, those with the lowest
+// hashes. Where most columns have an entry, only one part of the columns is looked at, and each
+// sample looks at another part. If that part has no entries, as in matrices of blocks, the next
+// part is taken.
 WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
                      std::int64_t sample, Scratch& scratch) {
   auto [parts, part] = parts_of(matrix, group, sample);
@@ -195,7 +197,8 @@ std::vector<Group> draw_groups(const CsrMatrix& matrix, const std::vector<std::i
   return drawn;
 }
 
-// Of an ordered matrix, whose row pointers nobody has, at most kMostSized groups take part.
+// At most kMostSized groups take part, since a matrix in another order has no row pointers to read
+// their sizes from.
 std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_order) {
   const std::int64_t groups = (matrix.rows + kGroupRows - 1) / kGroupRows;
   const std::int64_t sized = std::min(groups, kMostSized);

@@ -14,8 +14,8 @@ namespace spmmbench {
 
 struct CudaProbe {
   std::vector<DeviceInfo> devices;
-  std::string
-      reason;  // why there are none: "built without CUDA", "no CUDA driver", "no CUDA device"
+  // Why there are none: "built without CUDA", "no CUDA driver", "no CUDA device".
+  std::string reason;
 };
 CudaProbe probe_cuda();
 int current_cuda_device();  // of the calling thread; 0 without a GPU

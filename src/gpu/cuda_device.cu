@@ -80,7 +80,8 @@ std::string format_version(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// Of cuBLAS or cuSPARSE, by the function that both have; empty where the library is missing.
+// The version of cuBLAS or cuSPARSE, by the function that both have. Empty where the library is
+// missing.
 std::string library_version(const SharedLibrary& library, const char* query_name) {
   using Query = int(libraryPropertyType, int*);
   auto* const query = reinterpret_cast<Query*>(library.find(query_name));

@@ -17,7 +17,7 @@
 namespace spmmbench {
 namespace {
 
-// Of a few launches, after one that loads the kernel and fills the cache.
+// The median time of a few launches, after one that loads the kernel and fills the cache.
 double median_us(Device& device, const std::function<void()>& launch) {
   constexpr int kRepetitions = 5;
   launch();

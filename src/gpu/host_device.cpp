@@ -7,15 +7,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <thread>
 
+#include "core/parse_number.hpp"
 #include "gpu/backend.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -43,10 +42,8 @@ std::size_t page_count_bytes(int name) {
 // larger than most last-level caches per socket, so that a flush still flushes.
 std::size_t last_level_cache_bytes() {
   if (const char* const given = std::getenv("SPMMBENCH_CACHE_MIB"); given != nullptr) {
-    std::uint32_t mib = 0;
-    const char* const end = given + std::strlen(given);
-    if (const auto read = std::from_chars(given, end, mib);
-        read.ec != std::errc{} || read.ptr != end || mib == 0)
+    const std::uint32_t mib = parse_number<std::uint32_t>(given).value_or(0);
+    if (mib == 0)
       throw Error(fmt::format("SPMMBENCH_CACHE_MIB={}: expected a number from 1", given));
     return std::size_t{mib} << 20;
   }

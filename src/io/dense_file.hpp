@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"

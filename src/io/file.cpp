@@ -16,7 +16,6 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <utility>
 
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"

@@ -3,7 +3,6 @@
 // for error messages.
 
 #include <cstddef>
-#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>

@@ -2,7 +2,6 @@
 // the netlist's order with a power-law tail of long ones (Rent's rule), few nodes of large fan-out,
 // and rails (supply, clock, reset) whose rows and columns are dense.
 
-#include <algorithm>
 #include <cmath>
 
 #include "io/generator_util.hpp"

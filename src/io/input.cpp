@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <filesystem>
 #include <istream>
 #include <memory>
 
 #include "core/drop_repeats.hpp"
+#include "core/steady_seconds.hpp"
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
@@ -91,7 +91,7 @@ bool is_there(const std::string& path) {
   return is_a_name && (fs::exists(path) || (tensor && fs::exists(tensor->file)));
 }
 
-// Of `gen:SPEC`, checked.
+// The SPEC of `gen:SPEC`, checked.
 Spec generator_spec(const std::string& text) {
   Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
   check_options(Registry<Generator>::instance().at(spec.name), spec.options);
@@ -198,18 +198,14 @@ std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
 }
 
 DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
-  DenseMatrix out;
-  if (const auto tensor = parse_tensor_path(path)) {
-    out = read_tensor(tensor->file, tensor_name(*tensor));
-  } else if (extension_of(path) == ".npy") {
-    out = read_npy(path);
-  } else if (extension_of(path) == ".bin") {
+  if (const auto tensor = parse_tensor_path(path))
+    return read_tensor(tensor->file, tensor_name(*tensor));
+  if (extension_of(path) == ".npy") return read_npy(path);
+  if (extension_of(path) == ".bin") {
     const auto [rows, cols] = dims_of_bin(path, options);
-    out = read_bin(path, rows, cols, options.bin_type);
-  } else {
-    throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
+    return read_bin(path, rows, cols, options.bin_type);
   }
-  return out;
+  throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
 }
 
 // Returns what `read` returns. Throws where the file became shorter meanwhile, since its data are
@@ -278,7 +274,7 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments
 }
 
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   LoadedInput out;
   if (path_or_spec.starts_with(kGeneratorPrefix)) {
     if (!options.prune.empty())
@@ -292,8 +288,7 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
     out.a.csr.values.resize(out.a.csr.nnz());
     draw_values(out.a.csr, options.seed);
   }
-  out.a.load_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  out.a.load_ms = (steady_seconds() - start) * 1e3;
   if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
   return out;
 }

@@ -16,8 +16,8 @@ namespace spmmbench {
 inline constexpr std::string_view kGeneratorPrefix = "gen:";
 
 struct LoadOptions {
-  std::uint64_t seed =
-      1;  // draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col)
+  // Draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col).
+  std::uint64_t seed = 1;
   std::optional<std::pair<std::int64_t, std::int64_t>> dims = {};  // rows, cols of headerless .bin
   ElementType bin_type = ElementType::f32;                         // of headerless .bin
   std::string prune = {};  // a spec of io/prune.hpp or empty; dense inputs only

@@ -5,7 +5,6 @@
 // line only. Values are rounded to fp32 on reading (overflow gives infinity).
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,9 +14,9 @@ namespace spmmbench {
 
 struct MatrixMarketOptions {
   int threads = 0;  // 0: all
-  std::size_t chunk_bytes = std::size_t{1}
-                            << 20;  // of text, parsed by one thread at a time; cut at line ends
-  std::size_t memory_bytes = 0;     // refuse what needs more; 0: what the machine has left
+  // Bytes of text that one thread parses at a time; cut at line ends.
+  std::size_t chunk_bytes = std::size_t{1} << 20;
+  std::size_t memory_bytes = 0;  // refuse what needs more; 0: what the machine has left
 };
 
 struct MatrixMarketMatrix {

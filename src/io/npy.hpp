@@ -1,7 +1,6 @@
 #pragma once
 // NumPy's .npy: a header that describes one array, and its bytes.
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

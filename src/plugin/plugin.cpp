@@ -13,13 +13,13 @@
 #include <set>
 #include <utility>
 
+#include "core/steady_seconds.hpp"
 #include "io/sha256.hpp"
 #include "plugin/plugin_kernel.hpp"
 #include "process/child.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 namespace {
@@ -208,7 +208,7 @@ std::string kernel_argument(const std::string& label) {
 }
 
 std::string kernel_argument(const std::string& label, const std::string& command) {
-  const std::string argument = kernel_argument(label);
+  std::string argument = kernel_argument(label);
   const std::size_t colon = label.find(':');
   if (argument != label || colon == std::string::npos) return argument;
   // ... -k PATH:NAME?options ..., in quotes where a shell needs them

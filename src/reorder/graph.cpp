@@ -1,5 +1,7 @@
 #include "reorder/graph.hpp"
 
+#include "reorder/similarity.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -74,8 +76,7 @@ Graph graph_of(const CsrMatrix& matrix) {
 }
 
 CsrMatrix shared_columns(const CsrMatrix& matrix) {
-  std::vector<std::int32_t> place(matrix.cols, 0);  // first the counts
-  for (const std::int32_t column : matrix.col_idx) ++place[column];
+  std::vector<std::int32_t> place = column_counts(matrix);  // first the counts
   CsrMatrix out;
   std::int64_t nnz = 0;
   for (std::int32_t& column : place) {

@@ -51,7 +51,7 @@ CsrMatrix shared_pattern(const CsrMatrix& matrix, std::span<const std::int32_t> 
 // found fast; a row knows its place.
 class Candidates {
  public:
-  // Of a row in a Candidates: none, or taken for good.
+  // The place of a row that is no candidate, and of one that is taken for good.
   static constexpr std::int32_t kNone = -1, kTaken = -2;
   struct Row {
     std::int32_t place = kNone;

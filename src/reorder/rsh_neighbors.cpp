@@ -93,7 +93,7 @@ InvertedIndex invert(const CsrMatrix& matrix, const RareColumns& rare,
 // cache. One per thread.
 class Candidates {
  public:
-  // Of at most `most` rows.
+  // Room for at most `most` rows.
   explicit Candidates(std::int64_t most)
       : table_(std::bit_ceil(static_cast<std::uint64_t>(2 * most))),
         shift_(32 - std::countr_zero(table_.size())) {}

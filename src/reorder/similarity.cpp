@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 namespace spmmbench {
 namespace {
 
-// Of the lengths of two rows. Beyond it, a search for each column is faster.
+// Where one of two rows is more than so many times as long as the other, it is faster to search the
+// long row for each column of the short one than to merge them.
 constexpr std::int64_t kSearchRatio = 16;
 
 }  // namespace

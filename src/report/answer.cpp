@@ -17,10 +17,6 @@ std::string duration(double us) {
   return us >= kMs ? fmt::format("{:.0f} us", us) : fmt::format("{:.3g} us", us);
 }
 
-std::string name_of(const AnswerStep& step) {
-  return step.reorder == "none" ? step.kernel : fmt::format("{} [{}]", step.kernel, step.reorder);
-}
-
 // The first number of calls at which `later`, which is faster per call, takes no longer in all than
 // `now`.
 std::int64_t overtakes(const Cost& later, const Cost& now, std::int64_t least) {
@@ -36,6 +32,12 @@ std::string types_of(const std::string& precision, const std::string& c_type) {
 }
 
 std::string types_of(const ResultRow& row) { return types_of(row.precision, row.c_type); }
+
+std::string label_of(const std::string& kernel, const std::string& reorder) {
+  return reorder == "none" ? kernel : fmt::format("{} [{}]", kernel, reorder);
+}
+
+std::string label_of(const ResultRow& row) { return label_of(row.kernel, row.reorder); }
 
 double preprocessing_ms(const ResultRow& row) {
   double total = 0;
@@ -112,9 +114,10 @@ std::string to_string(const Answer& answer, std::int64_t calls) {
   for (const AnswerStep& step : answer.steps) {
     const double once_us = Cost{step.prepare_ms, step.us}.total_us(1);
     text += step.from_calls == 1
-                ? fmt::format("1 call {} {} in all", name_of(step), duration(once_us))
-                : fmt::format(" \u00b7 from {} calls {} {} each", step.from_calls, name_of(step),
-                              duration(step.us));
+                ? fmt::format("1 call {} {} in all", label_of(step.kernel, step.reorder),
+                              duration(once_us))
+                : fmt::format(" \u00b7 from {} calls {} {} each", step.from_calls,
+                              label_of(step.kernel, step.reorder), duration(step.us));
     if (step.from_calls <= calls) asked = &step;
   }
   const AnswerStep& last = answer.steps.back();
@@ -122,7 +125,8 @@ std::string to_string(const Answer& answer, std::int64_t calls) {
   if (last.of_bound) text += fmt::format(", {:.2f} of the limit", *last.of_bound);
   if (asked == nullptr || calls == 1) return text;
   const Cost cost{asked->prepare_ms, asked->us};
-  return fmt::format("{} calls {} {} in all \u00b7 {}", calls, name_of(*asked),
+  return fmt::format("{} calls {} {} in all \u00b7 {}", calls,
+                     label_of(asked->kernel, asked->reorder),
                      duration(cost.total_us(static_cast<double>(calls))), text);
 }
 

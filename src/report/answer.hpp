@@ -17,6 +17,10 @@ namespace spmmbench {
 std::string types_of(const std::string& precision, const std::string& c_type);
 std::string types_of(const ResultRow& row);
 
+// The kernel, and the row order where there is one: "rsh [degree]".
+std::string label_of(const std::string& kernel, const std::string& reorder);
+std::string label_of(const ResultRow& row);
+
 // The time to prepare once, and the time of each call.
 struct Cost {
   double prepare_ms = 0, us = 0;

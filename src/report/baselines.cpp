@@ -1,7 +1,5 @@
 #include "report/baselines.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -100,10 +98,6 @@ void Baselines::fill_break_even(ResultRow& row, const Cost& mine, const Best& be
   const double more_ms = std::max(0.0, mine.prepare_ms - other.prepare_ms);
   row.break_even_calls =
       saved_us > 0 ? more_ms * 1e3 / saved_us : std::numeric_limits<double>::infinity();
-}
-
-std::string label_of(const ResultRow& row) {
-  return row.reorder == "none" ? row.kernel : fmt::format("{} [{}]", row.kernel, row.reorder);
 }
 
 }  // namespace spmmbench

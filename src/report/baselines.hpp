@@ -41,6 +41,4 @@ class Baselines {
   std::map<Key, Best> best_;
 };
 
-std::string label_of(const ResultRow& row);  // the kernel, and the row order where there is one
-
 }  // namespace spmmbench

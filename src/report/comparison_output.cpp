@@ -8,8 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "report/answer.hpp"
 #include "report/comparison.hpp"
 #include "report/json.hpp"
+#include "report/terminal.hpp"
 
 namespace spmmbench {
 namespace {
@@ -27,14 +29,9 @@ constexpr CaseVerdict kVerdicts[] = {
     CaseVerdict::unclear,     CaseVerdict::not_able_to_tell, CaseVerdict::added,
     CaseVerdict::same,        CaseVerdict::skipped};
 
-std::string clip(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 1) + "~";
-}
-
 // A long name of a matrix is cut before that of the kernel.
 std::string case_label(const ResultRow& row) {
-  std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, row.kernel);
-  if (row.reorder != "none") rest += fmt::format(" [{}]", row.reorder);
+  std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, label_of(row));
   if (row.c_type != "fp32") rest += fmt::format(" C {}", row.c_type);
   if (row.layout != "row") rest += " column-major";
   constexpr std::size_t kShortestName = 12;

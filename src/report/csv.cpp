@@ -1,24 +1,18 @@
 #include "report/csv.hpp"
 
-#include <charconv>
 #include <string_view>
 
+#include "core/parse_number.hpp"
 #include "report/fields.hpp"
 
 namespace spmmbench {
 namespace {
 
-bool is_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size();
-}
-
 // RFC 4180: a field with a comma, quote or line break is quoted, quotes doubled. What a spreadsheet
 // would take for a formula gets an apostrophe before it.
 std::string quoted(std::string text) {
   if (!text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos &&
-      !is_number(text))
+      !parse_number<double>(text))
     text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";

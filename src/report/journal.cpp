@@ -110,16 +110,15 @@ bool has_content(const std::string& path) {
   return !error && size > 0;
 }
 
-std::string journal_name(const std::string& output) { return output + ".journal"; }
+std::string journal_name(const std::string& output) { return output + std::string(kJournalEnding); }
 
-// Beside the document, or else beside the CSV; empty where both are streams.
+}  // namespace
+
 std::string journal_of(const RunOutputs& paths) {
   for (const std::string& output : {paths.json, paths.csv})
     if (!output.empty() && !is_stream(output)) return journal_name(output);
   return {};
 }
-
-}  // namespace
 
 std::string case_key(const ResultRow& row) {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", row.matrix.source, row.n, row.kernel,
@@ -159,7 +158,7 @@ std::optional<RunContext> earlier_context(const RunOutputs& paths) {
   return scan_document(paths.json, [](const ResultRow&) {}).context;
 }
 
-Journal::Journal(Paths paths, RunContext context, Earlier earlier, bool durable)
+Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier, bool durable)
     : paths_(std::move(paths)),
       context_(std::move(context)),
       durable_(durable),

@@ -48,18 +48,20 @@ struct RunOutputs {
   std::string json, csv;  // either may be empty, or a stream
 };
 
+inline constexpr std::string_view kJournalEnding = ".journal";
+// The journal's path: beside the document, or else beside the CSV; empty where both are streams.
+std::string journal_of(const RunOutputs& paths);
+
 // The context of the run that has left a journal, or else a document, at these outputs.
 std::optional<RunContext> earlier_context(const RunOutputs& paths);
 
 class Journal {
  public:
-  using Paths = RunOutputs;
-
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,
   // device, seed or protocol.
   // Rows that can be made again at once need not be `durable`: each of them on the disk.
-  Journal(Paths paths, RunContext context, Earlier earlier, bool durable = true);
+  Journal(RunOutputs paths, RunContext context, Earlier earlier, bool durable = true);
 
   // Throws Error when the disk is full. Drops rows of the same input with another matrix and
   // returns their number.
@@ -67,10 +69,10 @@ class Journal {
 
   std::optional<Recorded> find(const std::string& key) const;
   bool any(const std::function<bool(Status)>& is) const;
-  // Of every case of an input, by case_key.
+  // The rows of an input, by case_key.
   std::map<std::string, Recorded> cases_of(const std::string& source) const;
 
-  // Of the rows there are so far.
+  // Those among the rows so far.
   const Baselines& baselines() const { return baselines_; }
   // "out.json.journal:7: damaged: ...", of what could not be taken over or written.
   const std::vector<std::string>& damaged() const { return damaged_; }
@@ -92,7 +94,7 @@ class Journal {
   std::size_t give_up_other_matrices(const ResultRow& row);
   void write_outputs(bool complete);
 
-  Paths paths_;
+  RunOutputs paths_;
   RunContext context_;
   std::unique_ptr<TemporaryFolder> folder_;  // of the journal, when every output is a stream
   std::optional<OutputFile> json_, csv_;

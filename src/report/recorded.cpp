@@ -1,10 +1,7 @@
 #include "report/recorded.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "report/baselines.hpp"
@@ -20,7 +17,7 @@ using Json = nlohmann::ordered_json;
 // A journal is so called, or its first line is the context; a document's first line has its
 // version.
 bool is_journal(const std::string& path) {
-  if (path.ends_with(".journal")) return true;
+  if (path.ends_with(kJournalEnding)) return true;
   if (!std::filesystem::is_regular_file(path)) return false;  // a pipe can be read once only
   std::ifstream file(path);
   std::string line;

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "report/answer.hpp"
-#include "report/baselines.hpp"
 #include "report/table_columns.hpp"
 #include "report/terminal.hpp"
 
@@ -29,14 +28,16 @@ bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
 
 // The best correct row of each precision and type of C.
-std::map<std::string, const ResultRow*> winners(const Group& rows) {
+std::set<const ResultRow*> winners(const Group& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row)) continue;
     const ResultRow*& winner = best[types_of(*row)];
     if (winner == nullptr || rank_us(*row) < rank_us(*winner)) winner = row;
   }
-  return best;
+  std::set<const ResultRow*> all;
+  for (const auto& [types, row] : best) all.insert(row);
+  return all;
 }
 
 std::vector<Group> groups_of(std::span<const ResultRow> rows) {
@@ -221,8 +222,7 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
       text += painted(wrap(line, width, kContinuedIndent), Paint::bad, style.color) + "\n";
       continue;
     }
-    const auto it = best.find(types_of(*row));
-    const bool winner = it != best.end() && it->second == row;
+    const bool winner = best.contains(row);
     text += painted(fmt::format("{} {}", winner ? '*' : ' ', line_of(columns, cell)),
                     winner ? Paint::winner : Paint::plain, style.color) +
             "\n";
@@ -268,8 +268,7 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
                            to_string(row->status), row->reason);
       continue;
     }
-    const auto it = best.find(types_of(*row));
-    const char* strong = it != best.end() && it->second == row ? "**" : "";
+    const char* strong = best.contains(row) ? "**" : "";
     text += row_of([&](const TableColumn& column) {
       return fmt::format("{0}{1}{0}", strong, column.text(*row));
     });
@@ -313,8 +312,7 @@ void Summary::add(std::span<const ResultRow> rows) {
       sums.wrong += row->status == Status::wrong;
       if (!ranked(*row)) continue;
       ++sums.cases;
-      const auto it = best.find(types_of(*row));
-      sums.wins += it != best.end() && it->second == row;
+      sums.wins += best.contains(row);
       const auto accumulate = [](const std::optional<double>& value, double& log_sum, int& n) {
         if (!value) return;
         log_sum += std::log(*value);

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
 
-#include "report/baselines.hpp"
+#include "core/parse_number.hpp"
+#include "report/answer.hpp"
 #include "report/fields.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/suggest.hpp"
@@ -82,10 +81,7 @@ TableColumn pays_at() {
 
 TableColumn from_csv(const CsvColumn<ResultRow>& field) {
   const auto number = [text = field.text](const ResultRow& row) {
-    const std::string cell = text(row);
-    double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    return error == std::errc{} && end == cell.data() + cell.size() ? Number(value) : std::nullopt;
+    return parse_number<double>(text(row));
   };
   return {field.name, field.name, false,
           [text = field.text](const ResultRow& row) {
@@ -110,7 +106,7 @@ std::optional<double> over_best(const ResultRow& row) {
 const std::vector<TableColumn>& default_columns() {
   using R = const ResultRow&;
   static const std::vector<TableColumn> columns = {
-      textual("kernel", "kernel", label_of),
+      textual("kernel", "kernel", [](R row) { return label_of(row); }),
       textual("in", "in", [](R row) { return types_of(row); }),
       numeric("hot", "hot us", 1, [](R row) { return median_of(row.hot); }),
       in_all(),

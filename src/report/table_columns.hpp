@@ -31,8 +31,8 @@ const std::vector<std::string>& columns_by_importance();
 TableColumn table_column(std::string_view key);
 std::string table_column_help();  // the keys of the default columns, separated by commas
 
-// Headers of the two speed-ups. Without a GPU they are over Eigen. With --calls the second counts
-// preparation.
+// The speed-ups of the columns x_dflt and x_best. Without a GPU they are over Eigen. With --calls
+// the second counts preparation.
 std::optional<double> over_default(const ResultRow& row);
 std::optional<double> over_best(const ResultRow& row);
 

@@ -41,20 +41,14 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
   row.metrics.merge(report.metrics);
 }
 
-double sum_of(const StageTimer& stages) {
-  double sum = 0;
-  for (const auto& [stage, ms] : stages.stages_ms()) sum += ms;
-  return sum;
-}
-
 // A and a plan, with what making them took.
 struct Preparation {
   std::unique_ptr<Prepared> a;  // null where an earlier case has prepared A
   StageTimer a_stages, stages;  // of A alone, and with the plan
   std::unique_ptr<Plan> plan;   // after `a`, which outlives it
 
-  double ms() const { return sum_of(stages); }
-  double plan_ms() const { return ms() - sum_of(a_stages); }
+  double ms() const { return stages.total_ms(); }
+  double plan_ms() const { return ms() - a_stages.total_ms(); }
 };
 
 // The plan of `made`, for an A that is prepared.
@@ -81,8 +75,8 @@ Preparation prepare_shared(const CaseInput& input) {
   return made;
 }
 
-// Whether time that the host took away may be in it. What an earlier case has made was repeated
-// there.
+// Whether the preparation may have been held up by other work on the host. If an earlier case made
+// A, it has repeated that part, so only the time of the plan counts.
 bool may_be_held_up(const Preparation& made) {
   return made.ms() < kShortPreparationMs && (made.a || made.plan_ms() >= kLeastStallMs);
 }
@@ -153,44 +147,67 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
-void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row) {
+// Compares C, as it is now, with the reference. Of several verdicts the row keeps the worst. Where
+// C is wrong, or a launch wrote outside of it, the row says so and the result is false.
+bool verify(const CaseInput& input, ResultRow& row) {
+  const ErrorBound bound =
+      error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
+  const Verdict verdict = input.reference->check(input.operands->c, bound);
+  if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
+    row.verify = verdict;
+  std::string fault = damage_around_c(*input.operands, *input.device);
+  if (fault.empty() && !verdict.ok) fault = describe(verdict);
+  if (fault.empty()) return true;
+  row.status = Status::wrong;
+  row.reason = fault + save_wrong(input, input.problem, input.operands->b, row);
+  return false;
+}
+
+// The hot and the cold times. False where the C that the timed launches left is wrong.
+bool take_times(const CaseInput& input, const SampleLimits& limits,
+                const std::function<void()>& launch, ResultRow& row) {
+  Device& device = *input.device;
+  const KernelInfo& info = input.choice->kernel->info();
+  const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
+  // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
+  // recording, just before the first timed launch.
+  bool poisoned = false;
+  const auto poll = [&] {
+    poll_interrupt();
+    if (!poisoned) poison(input.operands->c, info, device);
+    poisoned = true;
+  };
+  const Timing hot = sample_hot(device, launch, limits, sampler, poll);
+  if (!verify(input, row)) return false;
+  poisoned = false;
+  const Timing cold = sample_cold(device, launch, limits, sampler, poll);
+  if (!verify(input, row)) return false;
+  row.hot = hot;
+  row.cold = cold;
+  return true;
+}
+
+void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
   const std::unique_ptr<Plan> plan = make_plan(input, row);
-  bool inexact = false;
-  std::string exact_saved;
+  std::string inexact;  // how the exact test failed; empty where it did not
   if (input.exact != nullptr) {
     row.exact = run_exact_test(*input.choice->kernel, input.problem, *input.exact,
                                input.prepared->exact_a, operands.c, device);
-    inexact = !row.exact->passed && row.exact->not_made.empty();
-    if (inexact) exact_saved = save_exact_test(input, row);  // before C is written again
+    if (!row.exact->passed && row.exact->not_made.empty())
+      inexact = describe(*row.exact) + save_exact_test(input, row);  // before C is written again
     poll_interrupt();
   }
   const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
-  const ErrorBound bound = error_bound(info, input.problem.precision, input.problem.c_type);
-  const auto verify = [&] {
-    const Verdict verdict = input.reference->check(operands.c, bound);
-    if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
-      row.verify = verdict;
-    if (const std::string damage = damage_around_c(operands, device); !damage.empty()) {
-      row.status = Status::wrong;
-      row.reason = damage + save_wrong(input, input.problem, operands.b, row);
-      return false;
-    }
-    if (!verdict.ok) {
-      row.status = Status::wrong;
-      row.reason = describe(verdict) + save_wrong(input, input.problem, operands.b, row);
-    }
-    return verdict.ok;
-  };
   for (int pass = 0; pass < 2; ++pass) {
     hold_stream(device);
     poison(operands.c, info, device);
     launch();
     device.synchronize();
-    if (!verify()) break;
+    if (!verify(input, row)) break;
     poll_interrupt();
   }
   fill_from_plan(*plan, input.problem, row);
@@ -202,9 +219,9 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
         row.verify->incomparable);
     return;
   }
-  if (inexact) {
+  if (!inexact.empty()) {
     row.status = Status::wrong;
-    row.reason = describe(*row.exact) + exact_saved;
+    row.reason = inexact;
     return;
   }
 
@@ -213,38 +230,22 @@ void measure(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow
     if (on_gpu) profiler_start(kProfileRange);
     launch();
     if (on_gpu) profiler_stop();
-    if (verify()) row.status = Status::ok;
+    if (verify(input, row)) row.status = Status::ok;
     return;
   }
   if (input.repeat_check) row.bit_identical = launches_repeat(device, info, operands.c, launch);
-  // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
-  // recording, just before the first timed launch.
-  const NoiseLimit rule(limits);
-  const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
-  bool poisoned = false;
-  const auto poll = [&] {
-    poll_interrupt();
-    if (!poisoned) poison(operands.c, info, device);
-    poisoned = true;
-  };
-  const Timing hot = sample_hot(device, launch, rule, sampler, poll);
-  if (!verify()) return;
-  poisoned = false;
-  const Timing cold = sample_cold(device, launch, rule, poll, steady_seconds, sampler);
-  if (!verify()) return;
-  row.hot = hot;
-  row.cold = cold;
+  if (!take_times(input, limits, launch, row)) return;
   row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
-               static_cast<double>(input.problem.n) / hot.median_us / 1e3;
+               static_cast<double>(input.problem.n) / row.hot->median_us / 1e3;
   row.compulsory_bytes = input.compulsory_bytes;
   row.bound_us = input.bound_us;
-  row.of_bound = input.bound_us / hot.median_us;
+  row.of_bound = input.bound_us / row.hot->median_us;
   row.status = Status::ok;
 }
 
 }  // namespace
 
-bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row) {
+bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   const auto fail = [&row](const std::string& reason) {
     row.status = Status::failed;
     row.reason = reason;
@@ -287,8 +288,7 @@ std::string error_warning(const ResultRow& row) {
   if (row.status != Status::ok || !row.verify || !(row.verify->error_over_typical > 1)) return {};
   return fmt::format(
       "{} n={} {} {}: the error is {:.2g} x what random rounding leaves and {:.2g} x the bound: "
-      "sums "
-      "that round to one side, or a fault that the bound hides",
+      "sums that round to one side, or a fault that the bound hides",
       row.matrix.name, row.n, row.kernel, row.precision, row.verify->error_over_typical,
       row.verify->error_over_bound);
 }

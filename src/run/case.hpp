@@ -34,9 +34,8 @@ struct CaseInput {
   Problem problem;  // its options are those of the choice
   PreparedA* prepared = nullptr;
   Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
-  const Operands* operands =
-      nullptr;  // null when they could not be made: `operands_error` says why
-  std::string operands_error;
+  const Operands* operands = nullptr;  // null when they could not be made
+  std::string operands_error;          // why not
   ReferenceChecker* reference = nullptr;
   ExactOperands* exact = nullptr;     // null: without the exact test
   std::function<void()> free_memory;  // frees device memory that is kept only for speed
@@ -49,7 +48,7 @@ struct CaseInput {
 
 // Fills the members of `row` that the measurement gives. Returns false when the device is lost.
 // Throws only Interrupted.
-bool run_case(const CaseInput& input, const NoiseLimit::Limits& limits, ResultRow& row);
+bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row);
 
 // A warning, in one line, where the error of a correct result is larger than independent rounding
 // errors explain; else empty.

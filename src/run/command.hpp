@@ -3,7 +3,6 @@
 // never reads it.
 
 #include <string>
-#include <vector>
 
 #include "run/plan.hpp"
 #include "spmmbench/result.hpp"

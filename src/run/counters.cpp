@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 
+#include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
@@ -50,13 +50,11 @@ std::vector<std::string> split_csv(std::string_view line) {
   return fields;
 }
 
-double parse_number(std::string text, const std::string& name) {
+double value_of(std::string text, const std::string& name) {
   std::erase(text, ',');  // between thousands
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw Error(fmt::format("ncu: {}: expected a number, got '{}'", name, text));
-  return value;
+  const auto value = parse_number<double>(text);
+  if (!value) throw Error(fmt::format("ncu: {}: expected a number, got '{}'", name, text));
+  return *value;
 }
 
 }  // namespace
@@ -105,7 +103,7 @@ std::vector<KernelCounters> parse_ncu_csv(const std::string& text) {
       if (lines[1][at] != counter.unit)
         throw Error(fmt::format("ncu: {} in '{}', expected '{}'", counter.name, lines[1][at],
                                 counter.unit));
-      found.values[counter.name] = parse_number(lines[i][at], counter.name);
+      found.values[counter.name] = value_of(lines[i][at], counter.name);
     }
     kernels.push_back(std::move(found));
   }

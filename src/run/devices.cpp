@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/steady_seconds.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "report/json.hpp"
 #include "run/work.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 namespace {
@@ -67,9 +67,7 @@ class Spread {
   void start_next(Worker& worker) {
     for (; next_ < options_.inputs.size(); ++next_) {
       const std::string& input = options_.inputs[next_];
-      std::vector<ResultRow> planned;
-      for (const PlannedCase& one : plan_cases(options_, groups_, options_.ns))
-        planned.push_back(planned_row(options_, input, one));
+      const std::vector<ResultRow> planned = planned_rows(options_, groups_, input);
       const auto kept = std::count_if(planned.begin(), planned.end(), [this](const ResultRow& row) {
         return !ledger_.pending(row);
       });

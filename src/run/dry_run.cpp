@@ -1,11 +1,10 @@
 #include "run/dry_run.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "report/answer.hpp"
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
 #include "run/ledger.hpp"
@@ -16,16 +15,15 @@ namespace {
 
 std::map<std::string, Status> recorded_cases(const RunOptions& options) {
   std::map<std::string, Status> cases;
-  const std::string journal = options.json + ".journal";
-  for (const std::string& path : {journal, options.json}) {
-    if (options.json.empty() || !std::filesystem::exists(path)) continue;
+  for (const std::string& path : {journal_of({options.json, options.csv}), options.json}) {
+    if (path.empty() || !std::filesystem::exists(path)) continue;
     for (const ResultRow& row : read_recorded(path).rows) cases[case_key(row)] = row.status;
     break;
   }
   return cases;
 }
 
-// Those that a run measures: N is the width of B where B is given.
+// The N that a run measures: the width of B where B is given.
 std::vector<std::int64_t> widths(const RunOptions& options, const std::string& input) {
   if (!options.b_file.empty()) {
     LoadOptions b_options = options.load;
@@ -52,10 +50,8 @@ void print_dry_run(const RunOptions& options) {
       const auto status = it == recorded.end() ? std::nullopt : std::optional(it->second);
       if (options.resume != Resume::none && !is_pending(status, options.resume)) continue;
       ++cases;
-      print("{} n={} {} {}{}{}\n", row.matrix.source, row.n, row.precision,
-            printable_message(row.kernel),
-            row.reorder == "none" ? "" : fmt::format(" [{}]", row.reorder),
-            planned.group->implied ? " (baseline)" : "");
+      print("{} n={} {} {}{}\n", row.matrix.source, row.n, row.precision,
+            printable_message(label_of(row)), planned.group->implied ? " (baseline)" : "");
     }
   print("{} cases of {} inputs on {}\n", cases, options.inputs.size(),
         on_gpu ? "the GPU" : "the CPU");

@@ -5,10 +5,10 @@
 #include <new>
 
 #include "core/row_lengths.hpp"
+#include "core/steady_seconds.hpp"
 #include "run/operands.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
-#include "stats/sampler.hpp"
 #include "verify/exact.hpp"
 #include "verify/reference.hpp"
 

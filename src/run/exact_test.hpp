@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <tuple>
 
 #include "spmmbench/kernel.hpp"

@@ -12,6 +12,7 @@
 #include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/reordering.hpp"
+#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
@@ -21,14 +22,13 @@ constexpr std::size_t kHashDigits = 8;
 DenseMatrix fetch(const DenseView& view, Device& device) {
   std::vector<unsigned char> image(view.bytes());
   device.download(image.data(), view.data, image.size());
-  DenseMatrix matrix{view.rows, view.cols,
-                     std::vector<float>(static_cast<std::size_t>(view.rows * view.cols))};
+  DenseView host = view;
+  host.data = image.data();
+  DenseMatrix matrix{view.rows, view.cols, {}};
+  matrix.values.reserve(view.rows * view.cols);
   for (std::int64_t i = 0; i < view.rows; ++i)
-    for (std::int64_t j = 0; j < view.cols; ++j) {
-      const bool row_major = view.layout == Layout::row_major;
-      matrix.values[i * view.cols + j] =
-          load_element(view.type, image.data(), row_major ? i * view.ld + j : j * view.ld + i);
-    }
+    for (std::int64_t j = 0; j < view.cols; ++j)
+      matrix.values.push_back(static_cast<float>(element_at(host, i, j)));
   return matrix;
 }
 

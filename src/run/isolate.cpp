@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "core/steady_seconds.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "report/json.hpp"
 #include "run/work.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 

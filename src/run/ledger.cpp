@@ -1,6 +1,5 @@
 #include "run/ledger.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ bool is_pending(std::optional<Status> recorded, Resume resume) {
 Ledger::Ledger(const RunOptions& options, RunContext context)
     : options_(options), warnings_(options.limits.noise, context.timer_floor_us) {
   if (options.json.empty() && options.csv.empty()) return;
-  journal_.emplace(Journal::Paths{options.json, options.csv}, std::move(context),
+  journal_.emplace(RunOutputs{options.json, options.csv}, std::move(context),
                    options.resume != Resume::none ? Earlier::take_over
                    : options.overwrite            ? Earlier::give_up
                                                   : Earlier::keep);
@@ -142,7 +141,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   if (wrong_) return ExitCode::wrong_result;
   if (failed_ || incomplete_) return ExitCode::some_failed;
   if (unreadable_) return ExitCode::usage;
-  // Of a process of --devices that resumes, the parent has the earlier rows.
+  // Where a child of --devices resumes, its parent has the earlier rows.
   const bool has_all_rows = journal_ || options_.resume == Resume::none;
   if (planned_ > 0 && !measured_ && has_all_rows) {
     say("spmmbench: nothing was measured: every case was skipped\n");

@@ -20,8 +20,8 @@ struct Operands {
 
 inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
 
-// Fills C with NaN, before a launch of the kernel. Where that ignores the stream, C is filled when
-// this returns.
+// Fills C with NaN, before a launch of the kernel. For a kernel that ignores the stream, this
+// returns when C is filled.
 void poison(const DenseView& c, const KernelInfo& kernel, Device& device);
 
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the

@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "core/contains.hpp"
+#include "core/parse_number.hpp"
 #include "plugin/plugin.hpp"
 #include "run/command.hpp"
 #include "spmmbench/error.hpp"
@@ -88,9 +89,7 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
 
 bool offers(const Kernel& kernel, Precision precision, ElementType c_type) {
   const KernelInfo& info = kernel.info();
-  return std::find(info.precisions.begin(), info.precisions.end(), precision) !=
-             info.precisions.end() &&
-         std::find(info.c_types.begin(), info.c_types.end(), c_type) != info.c_types.end();
+  return contains(info.precisions, precision) && contains(info.c_types, c_type);
 }
 
 }  // namespace
@@ -124,12 +123,10 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
     if (!group.kernels.empty()) implied.push_back(std::move(group));
   };
   for (const Precision precision : options.precisions) imply(precision, options.c_type, "*");
-  const bool has_fp32 = options.c_type == ElementType::f32 &&
-                        std::find(options.precisions.begin(), options.precisions.end(),
-                                  Precision::fp32) != options.precisions.end();
+  const bool has_fp32 =
+      options.c_type == ElementType::f32 && contains(options.precisions, Precision::fp32);
   // Who asks for tf32 has fp32 values, so every fp32 algorithm is a baseline too.
-  const bool has_tf32 = std::find(options.precisions.begin(), options.precisions.end(),
-                                  Precision::tf32) != options.precisions.end();
+  const bool has_tf32 = contains(options.precisions, Precision::tf32);
   if (!has_fp32 && device == DeviceKind::host)
     imply(Precision::fp32, ElementType::f32, "eigen_csr");
   else if (!has_fp32)
@@ -174,19 +171,25 @@ ResultRow planned_row(const RunOptions& options, const std::string& source,
   return row;
 }
 
+std::vector<ResultRow> planned_rows(const RunOptions& options,
+                                    const std::vector<PrecisionGroup>& groups,
+                                    const std::string& source) {
+  std::vector<ResultRow> rows;
+  for (const PlannedCase& planned : plan_cases(options, groups, options.ns))
+    rows.push_back(planned_row(options, source, planned));
+  return rows;
+}
+
 Shard parse_shard(std::string_view text) {
   constexpr std::size_t kMostShards = std::size_t{1} << 31;  // so that no index overflows
-  const auto number = [](std::string_view digits, std::size_t& value) {
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc{} && end == digits.data() + digits.size();
-  };
-  Shard shard;
   const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos || !number(text.substr(0, slash), shard.index) ||
-      !number(text.substr(slash + 1), shard.count) || shard.index < 1 ||
-      shard.index > shard.count || shard.count > kMostShards)
-    throw Error(fmt::format("--shard {}: expected I/N with 1 <= I <= N, such as 2/8", text));
-  return shard;
+  if (slash != std::string_view::npos) {
+    const auto index = parse_number<std::size_t>(text.substr(0, slash));
+    const auto count = parse_number<std::size_t>(text.substr(slash + 1));
+    if (index && count && *index >= 1 && *index <= *count && *count <= kMostShards)
+      return {*index, *count};
+  }
+  throw Error(fmt::format("--shard {}: expected I/N with 1 <= I <= N, such as 2/8", text));
 }
 
 std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard shard) {

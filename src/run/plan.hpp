@@ -57,7 +57,7 @@ struct RunOptions {
   bool isolate = false;
   double timeout_s = 300;     // of one isolated case
   bool plugins_here = false;  // kernels of plug-ins run in this process; else each case in a child
-  NoiseLimit::Limits limits;
+  SampleLimits limits;
   DeviceRates rates;         // of the device, as the parent process measured them; 0: measure
   int device = 0;            // CUDA device index; -1: CPU kernels only
   std::vector<int> devices;  // not empty: the matrices are spread over these
@@ -113,5 +113,9 @@ std::vector<PlannedCase> plan_cases(const RunOptions& options,
 // The row of a case that has not run: its identity and the command that reproduces it.
 ResultRow planned_row(const RunOptions& options, const std::string& source,
                       const PlannedCase& planned);
+// The rows of all cases of an input, with the N of the options.
+std::vector<ResultRow> planned_rows(const RunOptions& options,
+                                    const std::vector<PrecisionGroup>& groups,
+                                    const std::string& source);
 
 }  // namespace spmmbench

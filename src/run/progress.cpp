@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
+#include "core/steady_seconds.hpp"
 #include "io/output.hpp"
 #include "report/terminal.hpp"
-#include "stats/sampler.hpp"
 
 namespace spmmbench {
 
@@ -94,7 +95,7 @@ void Progress::clear() {
 }
 
 std::string format_duration(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const long long whole = std::llround(seconds);
   if (whole < 60) return fmt::format("{}s", whole);
   if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);

@@ -13,7 +13,7 @@ namespace spmmbench {
 
 class Progress {
  public:
-  // Of `total` cases `pending` are to be measured; the others have their rows already.
+  // `pending` of the `total` cases are to be measured; the others have their rows already.
   Progress(std::size_t total, std::size_t pending, bool quiet);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;

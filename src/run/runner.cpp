@@ -55,9 +55,7 @@ Machine open_machine(const RunOptions& options) {
 DeviceRates rates_for(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
                       Device& device) {
   if (options.rates.copy_bytes_per_second > 0) set_rates(device.info(), options.rates);
-  const auto asks = [](const KernelChoice& choice) {
-    return dynamic_cast<const AsksForRates*>(choice.kernel) != nullptr;
-  };
+  const auto asks = [](const KernelChoice& choice) { return choice.kernel->info().asks_for_rates; };
   for (const PrecisionGroup& group : groups)
     if (std::any_of(group.kernels.begin(), group.kernels.end(), asks)) return rates_of(device);
   DeviceRates rates = options.rates;
@@ -79,7 +77,8 @@ class Run {
     std::size_t pending = cases;
     if (options.resume != Resume::none) {
       pending = 0;
-      for (const std::string& input : options.inputs) pending += count_pending(planned_rows(input));
+      for (const std::string& input : options.inputs)
+        pending += count_pending(planned_rows(options, groups_, input));
     }
     ledger_.begin(cases, pending);
   }
@@ -105,13 +104,6 @@ class Run {
     context.tags = options_.tags;
     context.calls = options_.table.calls;
     return context;
-  }
-
-  std::vector<ResultRow> planned_rows(const std::string& input) const {
-    std::vector<ResultRow> rows;
-    for (const PlannedCase& planned : plan_cases(options_, groups_, options_.ns))
-      rows.push_back(planned_row(options_, input, planned));
-    return rows;
   }
 
   std::size_t count_pending(const std::vector<ResultRow>& planned) const {
@@ -148,7 +140,7 @@ class Run {
 
   void measure_input(const std::string& input) {
     poll_interrupt();
-    const std::vector<ResultRow> expected = planned_rows(input);
+    const std::vector<ResultRow> expected = planned_rows(options_, groups_, input);
     const std::size_t pending = count_pending(expected);
     if (!ledger_.may_be_pending(input, expected)) return ledger_.progress().skip(expected.size());
     ledger_.progress().start(fmt::format("loading {}", to_printable(input)));
@@ -179,16 +171,7 @@ class Run {
       poll_interrupt();
       row.stages_ms["load"] = load_ms;
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
-      const Kernel& kernel = *planned.choice->kernel;
-      if (const std::string reason = why_unloadable(kernel); !reason.empty()) {
-        row.status = Status::failed;
-        row.reason = reason;
-      } else if (matrix && (options_.plugins_here || plugin_path(kernel).empty())) {
-        measure_here(*matrix, planned, row);
-      } else {
-        if (matrix) matrix->release_memory();
-        measure_isolated(row);
-      }
+      measure_case(matrix ? &*matrix : nullptr, planned, row);
       if (options_.after_case) options_.after_case(row);
       ledger_.progress().done();
       if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
@@ -198,6 +181,20 @@ class Run {
       ledger_.add(std::move(row), rows_);
     }
     ledger_.print_matrix(rows_);
+  }
+
+  // In this process, or in a child where `matrix` is null or the kernel is a plug-in's.
+  void measure_case(MatrixRun* matrix, const PlannedCase& planned, ResultRow& row) {
+    const Kernel& kernel = *planned.choice->kernel;
+    if (const std::string reason = why_unloadable(kernel); !reason.empty()) {
+      row.status = Status::failed;
+      row.reason = reason;
+    } else if (matrix != nullptr && (options_.plugins_here || plugin_path(kernel).empty())) {
+      measure_here(*matrix, planned, row);
+    } else {
+      if (matrix != nullptr) matrix->release_memory();
+      measure_isolated(row);
+    }
   }
 
   void measure_here(MatrixRun& matrix, const PlannedCase& planned, ResultRow& row) {

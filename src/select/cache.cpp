@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
 #include "spmmbench/error.hpp"
@@ -83,12 +83,8 @@ void write_cache(const std::string& kind, const CacheEntry& key, const CacheEntr
 }
 
 std::optional<double> positive_number(const std::string& text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !std::isfinite(value) || value <= 0)
-    return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && std::isfinite(*value) && *value > 0 ? value : std::nullopt;
 }
 
 void reject_cache(const std::string& kind, const CacheEntry& key, const std::string& reason) {

@@ -15,7 +15,7 @@ namespace spmmbench::dense_cluster {
 inline constexpr int kTileK = 64;  // 16-bit values in a line of 128 bytes, in its swizzle
 inline constexpr int kLineBytes = 128;
 inline constexpr int kMostCluster = 8;  // that every device of compute capability 9.0 takes
-// Of C. A tile of 128 rows copies B half as often.
+// A tile of C. One of 128 rows copies B half as often as one of 64.
 struct Tile {
   int rows = 0, columns = 0;
   friend constexpr bool operator==(const Tile&, const Tile&) = default;

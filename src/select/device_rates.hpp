@@ -9,12 +9,6 @@
 
 namespace spmmbench {
 
-// A kernel that also derives from this asks for all rates, so a run measures them at its start.
-class AsksForRates {
- public:
-  virtual ~AsksForRates() = default;
-};
-
 // As the parent process measured them; 0 where it did not.
 void set_rates(const DeviceInfo& device, const DeviceRates& rates);
 

@@ -91,11 +91,12 @@ double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sa
   return most;
 }
 
-// The nonzeros of the longest row. Reads one row pointer in 64, and all of them only where 64 rows
-// hold more than 1.5 times the usual number of nonzeros and not as many as the last 64 rows that
-// were read. So a row of 96 times the mean length is found unless it makes its 64 rows just as
-// many; a shorter one is found where it was sampled or has long neighbours.
-double longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
+// The nonzeros of the longest row, as far as a few row pointers tell. One pointer in 64 is read,
+// and all 64 only where these rows hold more than 1.5 times the usual number of nonzeros, and not
+// about as many as the last 64 rows that were read. So a row of 96 times the mean length is found,
+// unless its 64 rows hold about as many as those. A shorter row is found where it was sampled or
+// has long neighbours.
+double estimated_longest_row(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kRows = 64;
   constexpr double kUnusual = 1.5;
   constexpr std::int64_t kAlike = 16;
@@ -152,7 +153,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   out.mean_row = out.nnz / out.rows;
   const std::vector<std::int64_t> sampled = rows_at_nonzeros(matrix);
   out.cv_row = row_length_variation(matrix, sampled);
-  out.max_row = longest_row(matrix, sampled);
+  out.max_row = estimated_longest_row(matrix, sampled);
   out.empty_rows = share_of_empty_rows(matrix);
   const WcsrEstimate windows = estimate_wcsr_at(matrix, sampled);
   std::tie(out.gathered_8, out.gathered_16, out.gathered_32) =

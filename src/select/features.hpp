@@ -34,8 +34,8 @@ struct MatrixFeatures {
   // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Rows after one that has more are
   // not read.
   double most_of_four = 0;
-  // Of select/row_overlap.hpp, which takes longer than the others. features_of leaves it at 1: not
-  // known, and the most that rows can overlap.
+  // What select/row_overlap.hpp returns. It takes longer than the others, and features_of leaves it
+  // at 1: not known, and the most that rows can overlap.
   double row_overlap = 1;
 };
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "format/slot_streams.hpp"
@@ -27,14 +26,12 @@ Precision fitted_precision(Precision precision) {
 // One unit is 100 of them on each multiprocessor, so that all coefficients are of a similar size.
 double per_sm(double count, const DeviceModel& device) { return count / device.sm_count / 100; }
 
-// The work on windows of the height at which gathers and tiles cost least. A unit of tiles counts
-// as a quarter of a microsecond.
 struct WindowCut {   // of a window of mean length
   double parts = 0;  // CTAs that share it
   double depth = 0;  // tiles that each of their warps walks
 };
 struct WindowCost {
-  double gather = 0, tiles = 0;
+  double gather = 0, tiles = 0;  // as in Terms: gather_window, tiles
   WindowCut cut;
 };
 // Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
@@ -124,8 +121,8 @@ double slots_of(const MatrixFeatures& f) {
   return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
 }
 
-// Of values and gaps in gap_slices (format/gap_slices.hpp), where nonzeros lie at random: before
-// one there is another zero stored wherever the widest gap goes by without a nonzero.
+// The bytes of values and gaps in gap_slices (format/gap_slices.hpp), where nonzeros lie at random.
+// Wherever the widest gap goes by without a nonzero, a zero is stored before the next one.
 double gap_bytes(const MatrixFeatures& f) {
   constexpr double kValueBytes = 2, kLeastShare = 1e-9;  // so that nothing is divided by 0
   const double empty = 1 - f.nnz / std::max(1.0, f.rows * f.cols);

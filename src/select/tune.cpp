@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
+
+#include "core/steady_seconds.hpp"
 
 namespace spmmbench {
 namespace {
@@ -52,13 +53,12 @@ Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::siz
   for (std::size_t i = 0; i < trials.size(); ++i)
     key[fmt::format("trial {}", i + 1)] = trials[i].name;
   if (auto known = remembered(trials, key)) return *std::move(known);
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  const double start = steady_seconds();
   Tuned out;
   double least = 0;
   CacheEntry entry;
   for (std::size_t i = 0; i < trials.size(); ++i) {
-    const double spent_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    const double spent_ms = (steady_seconds() - start) * 1e3;
     if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms) continue;
     const double us = cost_us(i);
     out.measured_us.emplace_back(i, us);

@@ -12,8 +12,7 @@ namespace spmmbench {
 
 struct Trial {
   std::string name;
-  double prepare_ms =
-      0;  // predicted; a trial that takes longer than what is left of the budget is left out
+  double prepare_ms = 0;  // predicted
 };
 
 struct Tuned {

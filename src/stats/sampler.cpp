@@ -1,17 +1,11 @@
 #include "stats/sampler.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "stats/quantiles.hpp"
 
 namespace spmmbench {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 namespace {
 
 double time_us(Device& device, const std::function<void()>& launch, int count,
@@ -26,7 +20,7 @@ double time_us(Device& device, const std::function<void()>& launch, int count,
 
 }  // namespace
 
-Timing sample_hot(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+Timing sample_hot(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
                   const SamplerOptions& options, const std::function<void()>& poll,
                   const Clock& clock) {
   double warm_us = 0, last_us = 0;
@@ -47,19 +41,19 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sto
   replay();
   std::vector<double> samples;
   const double start = clock();
-  while (!rule.enough(samples, clock() - start)) {
+  while (!limits.enough(samples, clock() - start)) {
     poll();
     samples.push_back(replay() / batch);
   }
   return summarise(std::move(samples), batch);
 }
 
-Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
-                   const std::function<void()>& poll, const Clock& clock,
-                   const SamplerOptions& options) {
+Timing sample_cold(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
+                   const SamplerOptions& options, const std::function<void()>& poll,
+                   const Clock& clock) {
   std::vector<double> samples;
   const double start = clock();
-  while (!rule.enough(samples, clock() - start)) {
+  while (!limits.enough(samples, clock() - start)) {
     poll();
     device.flush_cache();
     samples.push_back(time_us(device, launch, 1, options));

@@ -3,8 +3,10 @@
 
 #include <functional>
 
+#include "core/steady_seconds.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/measurement.hpp"
+#include "stats/stopping.hpp"
 
 namespace spmmbench {
 
@@ -17,19 +19,17 @@ struct SamplerOptions {
   bool by_host_clock = false;
 };
 
-// Seconds since an arbitrary origin; replaced by a fake in tests.
-using Clock = std::function<double()>;
-double steady_seconds();
+using Clock = std::function<double()>;  // seconds; replaced by a fake in tests
 
 // Hot: back-to-back launches over one buffer set, time per launch. `poll` is called between samples
 // and may throw.
-Timing sample_hot(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
+Timing sample_hot(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
                   const SamplerOptions& options, const std::function<void()>& poll,
                   const Clock& clock = steady_seconds);
 
 // Cold: one launch at a time. The cache is flushed before each, which is not timed.
-Timing sample_cold(Device& device, const std::function<void()>& launch, const StoppingRule& rule,
-                   const std::function<void()>& poll, const Clock& clock = steady_seconds,
-                   const SamplerOptions& options = {});
+Timing sample_cold(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
+                   const SamplerOptions& options, const std::function<void()>& poll,
+                   const Clock& clock = steady_seconds);
 
 }  // namespace spmmbench

@@ -1,7 +1,5 @@
 #include "verify/exact.hpp"
 
-#include <algorithm>
-
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {

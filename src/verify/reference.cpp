@@ -73,8 +73,8 @@ class HostReference final : public ReferenceChecker {
         }
       }
 #pragma omp critical
-      // Of equal errors the first row's is reported, so that the report does not depend on the
-      // number of threads.
+      // Where errors are equal, the first row is reported, so that the report does not depend on
+      // the number of threads.
       if (worst.error_over_bound > verdict.error_over_bound ||
           (worst.error_over_bound == verdict.error_over_bound && worst.error_over_bound > 0 &&
            worst.worst_row < verdict.worst_row))

@@ -143,7 +143,12 @@ class RunTest(CliCase):
         self.assertEqual(list(self.folder.iterdir()), [])
         self.run_cpu(SMALL, "-n", "8", "--json", out)
         result = self.run_cpu(SMALL, "-n", "8,16", "--json", out, "--dry-run", "--resume")
-        self.assertEqual(result.stdout, f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")
+        missing = f"{SMALL} n=16 fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n"
+        self.assertEqual(result.stdout, missing)
+        csv = self.folder / "out.csv"
+        self.run_cpu(SMALL, "-n", "8", "--csv", csv)
+        result = self.run_cpu(SMALL, "-n", "8,16", "--csv", csv, "--dry-run", "--resume")
+        self.assertEqual(result.stdout, missing)
 
     def test_a_dry_run_names_what_the_run_measures_where_b_is_given(self):
         b, out = self.folder / "b.npy", self.folder / "out.json"

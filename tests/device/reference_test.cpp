@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "devices.hpp"
 #include "gpu/backend.hpp"

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <algorithm>
-
 #include "matrices.hpp"
 #include "spmmbench/registry.hpp"
 

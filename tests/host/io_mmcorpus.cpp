@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 #include <vector>
 
 #include "io/matrix_market.hpp"

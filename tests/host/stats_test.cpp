@@ -40,16 +40,16 @@ TEST(GeometricMean, OfPowersIsThePowerOfTheMeanExponent) {
   EXPECT_EQ(geometric_mean({}), 0);
 }
 
-TEST(NoiseLimit, StopsAtLowNoiseOnlyAfterTheMinimum) {
-  const NoiseLimit rule({.noise = 0.01, .min_samples = 10, .max_samples = 50, .max_seconds = 9});
+TEST(SampleLimits, StopsAtLowNoiseOnlyAfterTheMinimum) {
+  const SampleLimits rule{.noise = 0.01, .min_samples = 10, .max_samples = 50, .max_seconds = 9};
   std::vector<double> quiet(9, 5.0);
   EXPECT_FALSE(rule.enough(quiet, 0));
   quiet.push_back(5.0);
   EXPECT_TRUE(rule.enough(quiet, 0));
 }
 
-TEST(NoiseLimit, StopsAtItsCaps) {
-  const NoiseLimit rule({.noise = 0.001, .min_samples = 10, .max_samples = 20, .max_seconds = 2});
+TEST(SampleLimits, StopsAtItsCaps) {
+  const SampleLimits rule{.noise = 0.001, .min_samples = 10, .max_samples = 20, .max_seconds = 2};
   std::vector<double> noisy;
   for (int i = 0; i < 19; ++i) noisy.push_back(i % 2 == 0 ? 1 : 100);
   EXPECT_FALSE(rule.enough(noisy, 1));
@@ -63,7 +63,7 @@ class Sampler : public ::testing::Test {
  protected:
   FakeDevice device_;
   Clock clock_ = [this] { return device_.now_s; };
-  NoiseLimit rule_{{.noise = 0.01, .min_samples = 10, .max_samples = 30, .max_seconds = 1}};
+  SampleLimits rule_{.noise = 0.01, .min_samples = 10, .max_samples = 30, .max_seconds = 1};
 };
 
 TEST_F(Sampler, HotBatchesShortLaunches) {
@@ -93,7 +93,7 @@ TEST_F(Sampler, LongLaunchesStopAtTheTimeCap) {
 
 TEST_F(Sampler, ColdFlushesBeforeEachIsolatedLaunch) {
   const Timing timing = sample_cold(
-      device_, [] {}, rule_, [] {}, clock_);
+      device_, [] {}, rule_, {}, [] {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 1);
   EXPECT_EQ(device_.flushes, static_cast<std::size_t>(timing.n()));
   for (const bool cold : device_.cold) EXPECT_TRUE(cold);
