@@ -1,6 +1,7 @@
 #include "report/comparison.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -149,14 +150,17 @@ void judge_times(Comparison& comparison, bool on_cpu) {
 
 void describe_side(const std::vector<InputDocument>& side, std::vector<std::string>& files,
                    std::string& revision, std::vector<std::string>& notes) {
+  std::vector<std::string> revisions;
   for (const InputDocument& input : side) {
     files.push_back(input.path);
     const std::string& own = input.document.context.git_revision;
-    if (revision.find(own) == std::string::npos) revision += (revision.empty() ? "" : ", ") + own;
+    if (std::find(revisions.begin(), revisions.end(), own) == revisions.end())
+      revisions.push_back(own);
     if (!input.document.complete)
       notes.push_back(
           fmt::format("{} is incomplete: finish it with run --resume", to_printable(input.path)));
   }
+  revision = fmt::format("{}", fmt::join(revisions, ", "));
 }
 
 }  // namespace

@@ -252,6 +252,14 @@ TEST(Comparison, SeveralRunsPerSideArePutTogether) {
   EXPECT_TRUE(comparison.notes.empty());
 }
 
+TEST(Comparison, NamesEveryRevisionOfASideOnce) {
+  InputDocument clean = document_of({row_of("k", 10)}), changed = clean;
+  changed.document.context.git_revision = "abc-dirty";
+  const Comparison comparison = compare_documents({changed, clean, changed}, {clean, clean}, {});
+  EXPECT_EQ(comparison.base_revision, "abc-dirty, abc");
+  EXPECT_EQ(comparison.new_revision, "abc");
+}
+
 TEST(Comparison, NamesOfFilesAreShownWithoutControlCharacters) {
   InputDocument input = document_of({row_of("k", 10)});
   input.document.complete = false;
@@ -346,6 +354,25 @@ TEST(Comparison, ManyCasesThatCannotTellDoNotHideTheRest) {
   EXPECT_NE(brief.find("... and 30 more that are NOT ABLE TO TELL: --all"), std::string::npos);
   EXPECT_EQ(format_comparison(comparison, true).find("... and"), std::string::npos);
   EXPECT_NE(brief.find("\n  remedy: "), std::string::npos) << brief;
+}
+
+TEST(Comparison, WhatCouldGoUnseenIsNamedWithItsOwnLimit) {
+  const std::vector<ResultRow> rows = {row_of("k", 10), row_of("l", 10)};
+  const auto conclusion = [&](const ComparisonOptions& options) {
+    const std::string text = format_comparison(compare_single_runs(rows, rows, options), false);
+    return text.substr(text.find("\nNOT ABLE TO TELL") + 1);
+  };
+  EXPECT_TRUE(conclusion({.resolve = 0.01, .resolve_case = 0.1})
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 1 "
+                               "% (of a case 10 %) could go unseen\n"))
+      << conclusion({.resolve = 0.01, .resolve_case = 0.1});
+  EXPECT_TRUE(conclusion({.resolve = 0.5, .resolve_case = 0.1})
+                  .starts_with("NOT ABLE TO TELL: in 0 geometric means and 2 cases a slowdown of "
+                               "10 % could go unseen\n"));
+  EXPECT_TRUE(conclusion({.resolve = 0.05})
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 5 "
+                               "% could go unseen\n"))
+      << conclusion({.resolve = 0.05});
 }
 
 TEST(Comparison, JsonHasEveryCase) {

@@ -139,6 +139,12 @@ TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
 }
 
+TEST_F(JournalTest, IsReadWithoutTheRowsOfAMatrixThatWasReplaced) {
+  leave({measured_row("a", 1), measured_row("b", 1)});
+  open(Earlier::take_over).append(measured_row("b", 2, "11aa"));
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"b"});
+}
+
 TEST_F(JournalTest, LosesOnlyTheLineThatIsDamagedAndNamesIt) {
   leave({measured_row("a", 1), measured_row("b", 2), measured_row("c", 3)});
   const std::string whole = test::read_bytes(journal());
