@@ -72,7 +72,7 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   out.base_us = geometric_mean_us(out.levels.base);
   out.new_us = geometric_mean_us(out.levels.fresh);
   out.shift = shift_of_runs(out.levels, options.min_effect);
-  const bool single_runs = base.size() == 1 && fresh.size() == 1 && out.shift.freedom == 0;
+  const bool single_runs = out.shift.freedom == 0;
   if (single_runs && !on_cpu)  // other work on the machine changes times on a CPU by any amount
     out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
   return out;

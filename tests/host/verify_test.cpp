@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -61,9 +62,26 @@ TEST_F(Verify, NamesTheWorstElement) {
 TEST_F(Verify, OfEqualErrorsTheFirstIsReported) {
   for (const auto& [row, col] : {std::pair(0, 1), {0, 4}, {2, 3}})
     c(row, col) = std::numeric_limits<float>::infinity();
-  const Verdict verdict = check();
-  EXPECT_EQ(verdict.worst_row, 0);
-  EXPECT_EQ(verdict.worst_col, 1);
+  EXPECT_EQ(check().worst_row, 0);
+  EXPECT_EQ(check().worst_col, 1);
+  const std::vector<std::int32_t> ids = {2, 1, 0};
+  EXPECT_EQ(check(ids).worst_row, 0) << "in the order of C";
+}
+
+TEST_F(Verify, AResultThatIsTooLargeToKeepIsComputedAgain) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 20;  // 17 rows of it are too many
+  a_ = {17, 1, {0}, std::vector<std::int32_t>(17, 0), std::vector<float>(17, 1)};
+  for (std::int64_t row = 1; row <= 17; ++row) a_.row_ptr.push_back(row);
+  b_ = make_dense_view(1, kWide, Layout::row_major, ElementType::f32);
+  c_ = make_dense_view(17, kWide, Layout::row_major, ElementType::f32);
+  b_memory_ = device_.allocate(b_.bytes());
+  c_memory_ = device_.allocate(c_.bytes());
+  b_.data = b_memory_.data();
+  c_.data = c_memory_.data();
+  std::fill_n(static_cast<float*>(b_.data), kWide, 1.0F);
+  std::fill_n(static_cast<float*>(c_.data), 17 * kWide, 1.0F);
+  const auto checker = make_reference(a_, {}, b_, device_);
+  for (int pass = 0; pass < 2; ++pass) EXPECT_TRUE(checker->check(c_, {.unit = 0x1p-24}).ok);
 }
 
 TEST_F(Verify, TheBoundOfProductsThatCancelIsThatOfTheirMagnitudes) {
@@ -73,6 +91,10 @@ TEST_F(Verify, TheBoundOfProductsThatCancelIsThatOfTheirMagnitudes) {
     c(0, j) = 0x1p-25F;  // of 2 x 2^-24 x (0.5 + 0.5)
   }
   EXPECT_DOUBLE_EQ(check().error_over_bound, 0.25);
+  c(0, 3) = 0x1p-23F;
+  EXPECT_TRUE(check().ok) << "just as large as the bound";
+  c(0, 3) = 0x1.4p-23F;
+  EXPECT_FALSE(check().ok);
 }
 
 TEST_F(Verify, ErrorsOfTheWholeResultAreAddedUp) {
@@ -80,7 +102,7 @@ TEST_F(Verify, ErrorsOfTheWholeResultAreAddedUp) {
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 5; ++j) squares += static_cast<double>(c(i, j)) * c(i, j);
   c(0, 0) += 3;
-  c(2, 4) -= 4;
+  c(2, 1) -= 4;
   const Verdict verdict = check();
   EXPECT_NEAR(verdict.relative_frobenius, 5 / std::sqrt(squares), 1e-6);
   EXPECT_GT(verdict.error_over_typical, 1e6) << "the largest, wherever it lies";
@@ -119,7 +141,11 @@ TEST_F(Verify, NanAndInfinityNeverPass) {
     EXPECT_FALSE(verdict.ok);
     EXPECT_TRUE(std::isinf(verdict.error_over_bound));
     EXPECT_EQ(verdict.worst_col, 4);
+    EXPECT_TRUE(std::isnan(verdict.relative_frobenius));
   }
+  c(0, 4) = 0;
+  c(1, 0) = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(check().relative_frobenius)) << "of a row without nonzeros";
 }
 
 TEST_F(Verify, TheKernelThatKeepsANanIsRightAndTheOneThatDropsItIsWrong) {
@@ -131,6 +157,13 @@ TEST_F(Verify, TheKernelThatKeepsANanIsRightAndTheOneThatDropsItIsWrong) {
   EXPECT_LE(verdict.relative_frobenius, 1e-6) << "over what is finite";
   c(0, 1) += 1;
   EXPECT_FALSE(check().ok);
+}
+
+TEST_F(Verify, TheKernelThatDropsAnInfinityIsWrong) {
+  a_.values[2] = std::numeric_limits<float>::infinity();
+  const Verdict verdict = check();
+  EXPECT_TRUE(std::isinf(verdict.error_over_bound));
+  EXPECT_EQ(verdict.incomparable, 0);
 }
 
 TEST_F(Verify, CountsWhatCannotBeCompared) {
@@ -189,6 +222,7 @@ TEST(Bound, SumsInFp16HaveTheRoundingAndTheRangeOfFp16) {
   info.accumulation = Accumulation::fp16;
   const ErrorBound bound = error_bound(info, Precision::fp16, ElementType::f32);
   EXPECT_EQ(bound.unit, 4 * 0x1p-11);
+  EXPECT_TRUE(judge(kInfinity, 70'000, 70'000, 2, bound).comparable);
   EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, bound).over_bound, 0);
   EXPECT_FALSE(judge(kInfinity, 1, 200'000, 3, bound).comparable)
       << "the order of the sums decides";
@@ -205,6 +239,8 @@ TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
 TEST(Bound, SixteenBitOutputAddsItsRounding) {
   const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
   EXPECT_GE(bound_at(bound, 1, 1, 1), 0x1p-11);
+  EXPECT_EQ(bound_at({.unit = 0.25, .output_unit = 0.5}, 1, 1, 1), 0.25 + 0.5 * (1 + 0.25))
+      << "what is stored may be larger than the reference";
   EXPECT_EQ(judge(0x1p-24, 0, 0, 0, bound).over_bound, kInfinity) << "a row without nonzeros";
 }
 
@@ -252,6 +288,7 @@ TEST(Judge, AllowsWhatUnderflowsToErrByASubnormal) {
 TEST(Judge, ExpectsInfinityWhereTheTypeOfCOverflows) {
   const ErrorBound half = error_bound({}, Precision::fp16, ElementType::f16);
   EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, half).over_bound, 0);
+  EXPECT_EQ(judge(kInfinity, 65'519.995, 65'519.995, 2, half).over_bound, 0) << "within its bound";
   EXPECT_GT(judge(65'504, 70'000, 70'000, 2, half).over_bound, 1);
   EXPECT_EQ(judge(-kInfinity, 70'000, 70'000, 2, half).over_bound, kInfinity);
   EXPECT_EQ(judge(kInfinity, 60'000, 60'000, 2, half).over_bound, kInfinity);
@@ -264,6 +301,7 @@ TEST(Judge, SaysNothingWhereTheOrderOfTheSumsDecidesWhetherTheyOverflow) {
   const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
   EXPECT_FALSE(judge(kNan, 1, 9e38, 3, bound).comparable);
   EXPECT_FALSE(judge(kInfinity, 1, 9e38, 3, bound).comparable);
+  EXPECT_FALSE(judge(kNan, 1, 4e38, 3, bound).comparable);
   EXPECT_TRUE(judge(1, 1, 9e38, 3, bound).comparable);
   EXPECT_TRUE(judge(kNan, 1, 9e37, 3, bound).comparable);
   EXPECT_FALSE(judge(kNan, kInfinity, 9e38, 3, bound).comparable);
