@@ -372,12 +372,15 @@ TEST(Compare, SaysHowManyRunsWouldDo) {
       levels_of(measured.runs(3, 10, 100, noise), measured.runs(3, 10, 100, noise)), 0.02);
   const int needed = runs_needed(few, 0.005, 100, 0.05, Family::cases).value();
   EXPECT_GT(needed, 3);
-  Shift more = few;
-  more.freedom = 2.0 * (needed - 1);
-  more.standard_error = few.run_deviation * std::sqrt(2.0 / needed);
-  EXPECT_LE(
-      decide(std::vector<Shift>(100, more), 0.005, 0.05, Family::geometric_means)[0].resolution,
-      0.05);
+  const auto resolution = [&](int runs) {
+    Shift more = few;
+    more.freedom = 2.0 * (runs - 1);
+    more.standard_error = few.run_deviation * std::sqrt(2.0 / runs);
+    return decide(std::vector<Shift>(100, more), 0.005, 0.05, Family::geometric_means)[0]
+        .resolution;
+  };
+  EXPECT_LE(resolution(needed), 0.05);
+  EXPECT_GT(resolution(needed - 1), 0.05) << "and fewer would not";
   EXPECT_FALSE(runs_needed(unknown_shift(0), 0.005, 100, 0.05, Family::cases));
 }
 
