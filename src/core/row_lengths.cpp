@@ -36,7 +36,7 @@ double share_of_empty_rows(const CsrMatrix& matrix) {
   const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
   std::int64_t empty = 0, rows = 0;
   for (std::int64_t i = 0; i < places; ++i) {
-    const std::int64_t first = matrix.rows / places * i;
+    const std::int64_t first = std::max(kRows, matrix.rows / places) * i;
     const std::int64_t last = std::min(first + kRows, matrix.rows);
     for (std::int64_t row = first; row < last; ++row) empty += matrix.row_length(row) == 0;
     rows += last - first;

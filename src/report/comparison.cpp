@@ -1,6 +1,7 @@
 #include "report/comparison.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,7 +72,7 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   out.base_us = geometric_mean_us(out.levels.base);
   out.new_us = geometric_mean_us(out.levels.fresh);
   out.shift = shift_of_runs(out.levels, options.min_effect);
-  const bool single_runs = base.size() == 1 && fresh.size() == 1 && out.shift.freedom == 0;
+  const bool single_runs = out.shift.freedom == 0;
   if (single_runs && !on_cpu)  // other work on the machine changes times on a CPU by any amount
     out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
   return out;
@@ -149,14 +150,17 @@ void judge_times(Comparison& comparison, bool on_cpu) {
 
 void describe_side(const std::vector<InputDocument>& side, std::vector<std::string>& files,
                    std::string& revision, std::vector<std::string>& notes) {
+  std::vector<std::string> revisions;
   for (const InputDocument& input : side) {
     files.push_back(input.path);
     const std::string& own = input.document.context.git_revision;
-    if (revision.find(own) == std::string::npos) revision += (revision.empty() ? "" : ", ") + own;
+    if (std::find(revisions.begin(), revisions.end(), own) == revisions.end())
+      revisions.push_back(own);
     if (!input.document.complete)
       notes.push_back(
           fmt::format("{} is incomplete: finish it with run --resume", to_printable(input.path)));
   }
+  revision = fmt::format("{}", fmt::join(revisions, ", "));
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ Shift shift_of(const Members& members, double min_effect, bool on_cpu) {
   const RunLevels levels = {mean_levels(members, &RunLevels::base),
                             mean_levels(members, &RunLevels::fresh),
                             mean_levels(members, &RunLevels::repeats)};
-  Shift shift = shift_of_runs(levels, min_effect);
-  const bool single_runs = levels.base.size() + levels.fresh.size() == 2 && shift.freedom == 0;
+  const Shift shift = shift_of_runs(levels, min_effect);
+  const bool single_runs = shift.freedom == 0;
   if (!single_runs || on_cpu) return shift;
   std::vector<double> log_ratios;
   for (const CaseTimes* one : members) log_ratios.push_back(one->shift.log_ratio);

@@ -151,11 +151,14 @@ std::string conclusion(const Comparison& comparison) {
   const int groups = comparison.count_groups(Change::not_able_to_tell);
   const int unseen = cases(CaseVerdict::not_able_to_tell);
   if (groups + unseen == 0) return "NOT ABLE TO TELL: no case was timed on both sides\n";
+  const double of_group = comparison.options.resolve, of_case = comparison.limit_of_cases();
+  std::string limit = fmt::format("{:g} %", (groups > 0 ? of_group : of_case) * 100);
+  if (groups > 0 && unseen > 0 && of_case != of_group)
+    limit += fmt::format(" (of a case {:g} %)", of_case * 100);
   return fmt::format(
-             "NOT ABLE TO TELL: in {} geometric means and {} cases a slowdown of {:g} % could "
-             "go unseen\n",
-             groups, unseen,
-             (groups > 0 ? comparison.options.resolve : comparison.limit_of_cases()) * 100) +
+             "NOT ABLE TO TELL: in {} geometric means and {} cases a slowdown of {} could go "
+             "unseen\n",
+             groups, unseen, limit) +
          remedy(comparison);
 }
 

@@ -135,8 +135,10 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
   std::optional<RunContext> context;
   ResultDocument document;
   std::map<std::string, std::size_t> index_of;
+  std::map<std::string, std::string> sha256_of;  // of each input, from its last row
   read_lines(path, {[&](RunContext found) { context = std::move(found); },
                     [&](std::uint64_t, ResultRow row) {
+                      sha256_of[row.matrix.source] = row.matrix.sha256;
                       const auto [it, inserted] =
                           index_of.try_emplace(case_key(row), document.rows.size());
                       if (inserted) document.rows.push_back(std::move(row));
@@ -148,6 +150,9 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
                     }});
   if (!context) throw Error(fmt::format("{}:1: expected the run's context", path));
   document.context = std::move(*context);
+  std::erase_if(document.rows, [&](const ResultRow& row) {
+    return row.matrix.sha256 != sha256_of[row.matrix.source];
+  });
   return document;
 }
 

@@ -29,9 +29,10 @@ struct Recorded {
   std::string sha256;  // of the matrix
 };
 
-// The last row of every case that the journal at `path` has, in first-seen order. A line that is
-// damaged is passed over and named in `damaged`, if that is given; a last line that a kill cut
-// short is no damage. Throws Error where it has no context.
+// The last row of every case that the journal at `path` has, in first-seen order. Rows of a matrix
+// that another one has replaced are left out. A line that is damaged is passed over and named in
+// `damaged`, if that is given; a last line that a kill cut short is no damage. Throws Error where
+// it has no context.
 ResultDocument read_journal(const std::string& path, std::vector<std::string>* damaged = nullptr);
 
 // A line of a journal, whose last member is the checksum of what stands before it.

@@ -61,8 +61,7 @@ std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& 
   std::ifstream file(path);
   const Json json = Json::parse(file, nullptr, false);
   try {
-    if (json.is_object() && json.at("version") == kVersion &&
-        json.at("key").get<CacheEntry>() == key)
+    if (json.at("version") == kVersion && json.at("key").get<CacheEntry>() == key)
       return json.at("entry").get<CacheEntry>();
   } catch (const nlohmann::json::exception&) {
   }

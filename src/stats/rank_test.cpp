@@ -56,7 +56,6 @@ double normal_tail(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }
 
 double effective_size(std::span<const double> series) {
   const auto n = static_cast<double>(series.size());
-  if (series.size() < 4) return n;
   std::vector<double> centred = rank(series).of;
   double variance = 0;
   for (double& value : centred) {

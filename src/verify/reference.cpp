@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "gpu/backend.hpp"
@@ -36,6 +37,13 @@ class HostReference final : public ReferenceChecker {
     double sum = 0, magnitude = 0;  // Cref, and the sum of |A||B| over the finite products
   };
 
+  // Of equal errors the first in C, so that the report does not depend on the number of threads nor
+  // on the order of rows.
+  static bool is_worse(const Verdict& a, const Verdict& b) {
+    if (a.error_over_bound != b.error_over_bound) return a.error_over_bound > b.error_over_bound;
+    return std::pair(a.worst_row, a.worst_col) < std::pair(b.worst_row, b.worst_col);
+  }
+
   // `judge_element`: the ElementVerdict on (C, Cref, (|A||B|) of finite products, nonzeros).
   template <class Judge>
   Verdict compare(const DenseView& c, const Judge& judge_element) {
@@ -65,20 +73,13 @@ class HostReference final : public ReferenceChecker {
           if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
           typical = std::max(typical, element.over_typical);
           incomparable += element.comparable ? 0 : 1;
-          if (element.over_bound > worst.error_over_bound) {
-            worst.error_over_bound = element.over_bound;
-            worst.worst_row = c_row;
-            worst.worst_col = j;
-          }
+          const Verdict here = {
+              .error_over_bound = element.over_bound, .worst_row = c_row, .worst_col = j};
+          if (is_worse(here, worst)) worst = here;
         }
       }
 #pragma omp critical
-      // Where errors are equal, the first row is reported, so that the report does not depend on
-      // the number of threads.
-      if (worst.error_over_bound > verdict.error_over_bound ||
-          (worst.error_over_bound == verdict.error_over_bound && worst.error_over_bound > 0 &&
-           worst.worst_row < verdict.worst_row))
-        verdict = worst;
+      if (is_worse(worst, verdict)) verdict = worst;
     }
     known_ = keep;
     verdict.ok = verdict.error_over_bound <= 1;

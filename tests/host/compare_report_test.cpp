@@ -1,83 +1,21 @@
 // Documents against documents: which case gets which verdict, what is refused, what is shown.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "compared_rows.hpp"
+#include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
-#include "report/junit.hpp"
 #include "spmmbench/error.hpp"
 #include "stats/quantiles.hpp"
 
 namespace spmmbench {
 namespace {
-
-ResultRow row_of(const std::string& kernel, double us) {
-  ResultRow row;
-  row.matrix = {"m", "m.mtx", std::string(64, 'a'), 10, 10, 20, 2, 0, 2};
-  row.n = 128;
-  row.kernel = kernel;
-  row.precision = "fp16";
-  row.c_type = "fp32";
-  row.layout = "row";
-  row.reorder = "none";
-  row.status = Status::ok;
-  std::vector<double> samples;
-  for (int i = 0; i < 30; ++i) samples.push_back(us * (1 + 0.001 * (i * 7 % 11)));
-  row.hot = summarise(samples, 1);
-  for (double& sample : samples) sample *= 2;
-  row.cold = summarise(samples, 1);
-  return row;
-}
-
-ResultRow broken_row(const std::string& kernel, Status status, const std::string& reason) {
-  ResultRow row = row_of(kernel, 1);
-  row.status = status;
-  row.reason = reason;
-  row.hot.reset();
-  row.cold.reset();
-  return row;
-}
-
-InputDocument document_of(std::vector<ResultRow> rows) {
-  InputDocument input{"x.json", {}};
-  input.document.context.device.name = "GPU";
-  input.document.context.device.kind = DeviceKind::cuda;
-  input.document.context.protocol = {{"noise_limit", "0.01"}};
-  input.document.context.git_revision = "abc";
-  input.document.rows = std::move(rows);
-  input.document.complete = true;
-  return input;
-}
-
-// Five runs of the same rows, whose levels differ by a tenth of a percent.
-std::vector<InputDocument> five_runs(const std::vector<ResultRow>& rows) {
-  std::vector<InputDocument> runs;
-  for (const double level : {1.0, 1.001, 0.999, 1.0005, 0.9995}) {
-    runs.push_back(document_of(rows));
-    for (ResultRow& row : runs.back().document.rows)
-      for (std::optional<Timing>* timing : {&row.hot, &row.cold})
-        if (*timing)
-          for (double& us : (*timing)->samples_us) us *= level;
-  }
-  return runs;
-}
-
-Comparison compare(const std::vector<ResultRow>& base, const std::vector<ResultRow>& fresh,
-                   const ComparisonOptions& options = {}) {
-  return compare_documents(five_runs(base), five_runs(fresh), options);
-}
-
-Comparison compare_single_runs(const std::vector<ResultRow>& base,
-                               const std::vector<ResultRow>& fresh,
-                               const ComparisonOptions& options = {}) {
-  return compare_documents({document_of(base)}, {document_of(fresh)}, options);
-}
 
 CaseVerdict verdict_of(const Comparison& comparison, const std::string& kernel) {
   for (const ComparedCase& one : comparison.cases)
@@ -172,6 +110,10 @@ TEST(Comparison, ASlowdownThatCouldGoUnseenIsNeverSuccess) {
   EXPECT_EQ(
       compare_single_runs({row_of("k", 10)}, {row_of("k", 10)}, {.resolve_case = 0.5}).exit_code(),
       ExitCode::ok);
+  const std::vector<ResultRow> two = {row_of("k", 10), row_of("l", 10)};
+  EXPECT_EQ(compare_single_runs(two, two, {.resolve = 0.01, .resolve_case = 0.5}).exit_code(),
+            ExitCode::not_able_to_tell)
+      << "of their geometric mean";
   const ResultRow skipped = broken_row("k", Status::skipped, "no CUDA device");
   EXPECT_EQ(compare({skipped}, {skipped}).exit_code(), ExitCode::not_able_to_tell)
       << "nothing was compared";
@@ -216,6 +158,36 @@ TEST(Comparison, ACaseThatOnlySomeRunsHoldIsMissing) {
   EXPECT_EQ(comparison.cases.at(0).reason, "in 4 of 5 runs of NEW");
 }
 
+TEST(Comparison, ACaseThatOnlySomeRunsOfBothSidesHoldIsCompared) {
+  std::vector<InputDocument> base =
+      five_runs({row_of("kept", 10), row_of("kept too", 10), row_of("rare", 10)});
+  std::vector<InputDocument> fresh = base;
+  base[1].document.rows.pop_back();
+  fresh[3].document.rows.pop_back();
+  const Comparison comparison = compare_documents(base, fresh, {});
+  EXPECT_EQ(verdict_of(comparison, "rare"), CaseVerdict::same);
+  EXPECT_EQ(comparison.groups.at(0).cases, 2) << "only those with as many runs are averaged";
+}
+
+TEST(Comparison, ARowWithoutPositiveTimesHasNone) {
+  const auto with_samples = [](std::vector<double> samples_us) {
+    ResultRow row = row_of("k", 10);
+    row.hot->samples_us = std::move(samples_us);
+    return row;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const ResultRow& row : {with_samples({}), with_samples({10, 0}), with_samples({infinity})}) {
+    const Comparison lost = compare_single_runs({row_of("k", 10)}, {row});
+    EXPECT_EQ(lost.cases.at(0).verdict, CaseVerdict::missing);
+    EXPECT_EQ(lost.cases.at(0).reason, "no times in NEW");
+    EXPECT_EQ(verdict_of(compare_single_runs({row}, {row_of("k", 10)}), "k"), CaseVerdict::added);
+    EXPECT_EQ(verdict_of(compare_single_runs({row}, {row}), "k"), CaseVerdict::skipped);
+  }
+  ResultRow wrong = row_of("k", 10);
+  wrong.status = Status::wrong;
+  EXPECT_EQ(verdict_of(compare_single_runs({wrong}, {row_of("k", 10)}), "k"), CaseVerdict::fixed);
+}
+
 TEST(Comparison, AMatrixThatADocumentHoldsTwiceIsTwoCasesOfOneRun) {
   ResultRow again = row_of("k", 10);
   again.matrix.source = "m.csr";
@@ -250,6 +222,17 @@ TEST(Comparison, SeveralRunsPerSideArePutTogether) {
   EXPECT_EQ(comparison.cases[0].times->shift.freedom, 2) << "a run counts once, not every sample";
   EXPECT_NEAR(comparison.cases[0].times->shift.run_deviation, std::log(1.1) / std::sqrt(2), 1e-6);
   EXPECT_TRUE(comparison.notes.empty());
+  const Comparison slower = compare({row_of("k", 10)}, {row_of("k", 12)});
+  EXPECT_NEAR(slower.cases[0].times->base_us, row_of("k", 10).hot->median_us, 0.01);
+  EXPECT_NEAR(slower.cases[0].times->new_us, row_of("k", 12).hot->median_us, 0.01);
+}
+
+TEST(Comparison, NamesEveryRevisionOfASideOnce) {
+  InputDocument clean = document_of({row_of("k", 10)}), changed = clean;
+  changed.document.context.git_revision = "abc-dirty";
+  const Comparison comparison = compare_documents({changed, clean, changed}, {clean, clean}, {});
+  EXPECT_EQ(comparison.base_revision, "abc-dirty, abc");
+  EXPECT_EQ(comparison.new_revision, "abc");
 }
 
 TEST(Comparison, NamesOfFilesAreShownWithoutControlCharacters) {
@@ -259,6 +242,37 @@ TEST(Comparison, NamesOfFilesAreShownWithoutControlCharacters) {
   const std::string shown = format_comparison(compare_documents({input}, {input}, {}), false);
   EXPECT_NE(shown.find("note: \\x1b[31m\\xff.json is incomplete"), std::string::npos) << shown;
   EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+}
+
+TEST(Comparison, WarnsOfSingleRunsOnBothSidesOnly) {
+  const auto runs = [](std::size_t count) {
+    std::vector<InputDocument> runs = five_runs({row_of("k", 10)});
+    runs.resize(count);
+    return runs;
+  };
+  EXPECT_EQ(compare_documents(runs(1), runs(1), {}).notes.size(), 1U);
+  EXPECT_TRUE(compare_documents(runs(1), runs(5), {}).notes.empty());
+}
+
+TEST(Comparison, ShowsTheRowOfNewAndTheLargestRatioFirst) {
+  ResultRow fresh = row_of("k", 12);
+  fresh.command = "the new one";
+  const Comparison comparison = compare({row_of("k", 10), row_of("l", 10), row_of("m", 10)},
+                                        {fresh, row_of("l", 14), row_of("m", 13)});
+  std::vector<std::string> kernels;
+  for (const ComparedCase& one : comparison.cases) kernels.push_back(one.row.kernel);
+  EXPECT_EQ(kernels, (std::vector<std::string>{"l", "m", "k"}));
+  EXPECT_EQ(comparison.cases[2].row.command, "the new one");
+  EXPECT_EQ(to_string(Change::unclear), "UNCLEAR");
+}
+
+TEST(Comparison, AFamilyIsWhatKernelsAreCalledBeforeTheirOptions) {
+  const std::vector<ResultRow> rows = {row_of("rsh", 10), row_of("rsh?tau=4", 10),
+                                       row_of("async_wcsr", 10)};
+  const Comparison comparison = compare(rows, rows);
+  ASSERT_EQ(comparison.groups.size(), 2U);
+  EXPECT_EQ(comparison.groups[1].kind + " " + comparison.groups[1].name, "family rsh");
+  EXPECT_EQ(comparison.groups[1].cases, 2);
 }
 
 TEST(Comparison, TakesColdTimesOnDemand) {
@@ -297,8 +311,18 @@ TEST(Comparison, RefusesWhatIsNotComparableUnlessForcedAndNamesFileAndField) {
   }
   for (const InputDocument* fresh : {&device, &processors, &seed, &protocol})
     EXPECT_NO_THROW(compare_documents({base}, {*fresh}, {.force = true}));
-  protocol.document.context.protocol = {{"noise_limit", "0.01"}, {"isolated", "yes"}};
+  protocol.document.context.protocol = {
+      {"noise_limit", "0.01"}, {"isolated", "yes"}, {std::string(kPluginInProtocol) + "mine", "1"}};
   EXPECT_NO_THROW(compare_documents({base}, {protocol}, {}));
+  base.document.context.protocol = protocol.document.context.protocol;
+  base.document.context.protocol["isolated"] = "no";
+  base.document.context.protocol[std::string(kPluginInProtocol) + "mine"] = "2";
+  EXPECT_NO_THROW(compare_documents({base}, {protocol}, {}));
+  InputDocument more = base;
+  more.document.rows.push_back(row_of("k", 10));
+  more.document.rows.back().precision = "tf32";
+  EXPECT_THROW(compare_documents({base}, {more}, {}), Error);
+  EXPECT_NO_THROW(compare_documents({base}, {more}, {.force = true}));
 }
 
 TEST(Comparison, ACalibrationOfAnotherDeviceIsRefusedByItsName) {
@@ -348,105 +372,31 @@ TEST(Comparison, ManyCasesThatCannotTellDoNotHideTheRest) {
   EXPECT_NE(brief.find("\n  remedy: "), std::string::npos) << brief;
 }
 
+TEST(Comparison, WhatCouldGoUnseenIsNamedWithItsOwnLimit) {
+  const std::vector<ResultRow> rows = {row_of("k", 10), row_of("l", 10)};
+  const auto conclusion = [&](const ComparisonOptions& options) {
+    const std::string text = format_comparison(compare_single_runs(rows, rows, options), false);
+    return text.substr(text.find("\nNOT ABLE TO TELL") + 1);
+  };
+  EXPECT_TRUE(conclusion({.resolve = 0.01, .resolve_case = 0.1})
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 1 "
+                               "% (of a case 10 %) could go unseen\n"))
+      << conclusion({.resolve = 0.01, .resolve_case = 0.1});
+  EXPECT_TRUE(conclusion({.resolve = 0.5, .resolve_case = 0.1})
+                  .starts_with("NOT ABLE TO TELL: in 0 geometric means and 2 cases a slowdown of "
+                               "10 % could go unseen\n"));
+  EXPECT_TRUE(conclusion({.resolve = 0.05})
+                  .starts_with("NOT ABLE TO TELL: in 1 geometric means and 2 cases a slowdown of 5 "
+                               "% could go unseen\n"))
+      << conclusion({.resolve = 0.05});
+}
+
 TEST(Comparison, JsonHasEveryCase) {
   const auto json = to_json(compare({row_of("slow", 10)}, {row_of("slow", 12)}));
   EXPECT_EQ(json.at("regression"), true);
   EXPECT_EQ(json.at("counts").at("SLOWER"), 1);
   EXPECT_EQ(json.at("cases").at(0).at("verdict"), "SLOWER");
   EXPECT_NEAR(json.at("cases").at(0).at("times").at("ratio").get<double>(), 1.2, 1e-9);
-}
-
-TEST(Junit, FailsRegressionsAndLossesAndEscapes) {
-  ResultRow odd = row_of("a<b>&\"c\"", 10), slower = odd;
-  slower.hot = row_of("x", 12).hot;
-  const std::string xml =
-      format_junit(compare({odd, row_of("gone", 10)}, {slower, row_of("added", 1)}));
-  EXPECT_NE(xml.find("tests=\"3\" failures=\"2\" errors=\"0\" skipped=\"0\""), std::string::npos);
-  EXPECT_NE(xml.find("a&lt;b&gt;&amp;&quot;c&quot;"), std::string::npos);
-  EXPECT_NE(xml.find("<failure type=\"SLOWER\" message=\"1.200 times"), std::string::npos);
-  EXPECT_NE(xml.find("<failure type=\"MISSING\" message=\"no row in NEW\""), std::string::npos);
-}
-
-TEST(Junit, WhatCannotBeToldIsAnErrorAndGeometricMeansAreTests) {
-  const std::vector<ResultRow> rows = {row_of("k", 10), row_of("l", 10)};
-  const std::string xml = format_junit(compare_single_runs(rows, rows));
-  EXPECT_NE(xml.find("tests=\"3\" failures=\"0\" errors=\"3\" skipped=\"0\""), std::string::npos)
-      << xml;
-  EXPECT_NE(xml.find("classname=\"geometric mean\" name=\"all all cases\""), std::string::npos);
-  EXPECT_NE(xml.find("<error type=\"NOT ABLE TO TELL\""), std::string::npos);
-}
-
-class CalibrationTest : public ::testing::Test {
- protected:
-  CalibrationTest() {
-    RunContext context;
-    context.device.name = "GPU";
-    context.protocol = {{"noise_limit", "0.01"}};
-    calibration_ = Calibration(context);
-    for (const double factor : {1.0, 1.01, 0.99, 1.005, 0.995}) {
-      calibration_.add(comparison_key(row_of("steady", 0)), 10);
-      calibration_.add(comparison_key(row_of("shaky", 0)), 10 * factor);
-    }
-  }
-  Calibration calibration_{RunContext{}};
-};
-
-TEST_F(CalibrationTest, ResolvesWhatItsRepeatedRunsLetIt) {
-  // Half of the cases have a deviation of 0.0079, that of the five logarithms; the others have
-  // none.
-  EXPECT_NEAR(calibration_.resolution(), std::expm1(4 * 0.0079), 1e-3);
-  EXPECT_EQ(calibration_.medians_us(comparison_key(row_of("shaky", 0))).size(), 5U);
-  EXPECT_TRUE(calibration_.medians_us("unknown").empty());
-}
-
-TEST_F(CalibrationTest, AMachineThatResolvesNothingIsRefusedWithAdvice) {
-  EXPECT_NO_THROW(calibration_.require_usable("cal.json"));
-  for (const double us : {1.0, 2.0, 9.0, 40.0}) calibration_.add("a very shaky case", us);
-  try {
-    calibration_.require_usable("cal.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::not_able_to_tell);
-    EXPECT_NE(std::string(error.what()).find("cal.json: one run against another resolves "),
-              std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("fix its clocks"), std::string::npos);
-  }
-}
-
-TEST_F(CalibrationTest, ShowsWhatOneRunOfEachSideCannot) {
-  const auto verdict = [&](const char* kernel, double us, bool calibrated) {
-    ComparisonOptions options;
-    if (calibrated) options.calibration = calibration_;
-    return compare_single_runs({row_of(kernel, 10)}, {row_of(kernel, us)}, options)
-        .cases[0]
-        .verdict;
-  };
-  EXPECT_EQ(verdict("steady", 10.4, false), CaseVerdict::not_able_to_tell);
-  EXPECT_EQ(verdict("steady", 10.4, true), CaseVerdict::slower);
-  EXPECT_EQ(verdict("steady", 10, true), CaseVerdict::same);
-  EXPECT_EQ(verdict("shaky", 10.4, true), CaseVerdict::not_able_to_tell);
-  EXPECT_EQ(verdict("unknown", 10.4, true), CaseVerdict::not_able_to_tell);
-}
-
-TEST_F(CalibrationTest, KeepsTwoRowsOfTheSameMatrixApart) {
-  ComparisonKeys keys;
-  const std::string first = keys.next(row_of("k", 10));
-  EXPECT_EQ(first, comparison_key(row_of("k", 10)));
-  EXPECT_EQ(keys.next(row_of("k", 10)), first + "|2");
-  EXPECT_NE(keys.next(row_of("l", 10)), first);
-}
-
-TEST_F(CalibrationTest, SurvivesItsFile) {
-  const std::string path = std::filesystem::temp_directory_path() /
-                           ("spmmbench-calibration-" + std::to_string(getpid()));
-  OutputFile file(path);
-  calibration_.write(file);
-  const Calibration again = Calibration::read(path);
-  const std::string shaky = comparison_key(row_of("shaky", 0));
-  EXPECT_EQ(again.medians_us(shaky), calibration_.medians_us(shaky));
-  EXPECT_EQ(again.context().device.name, "GPU");
-  std::filesystem::remove(path);
-  EXPECT_THROW(Calibration::read(path), Error);
 }
 
 }  // namespace

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "stats/compare.hpp"
 #include "stats/multiple.hpp"
 #include "stats/rank_test.hpp"
-#include "stats/relabel.hpp"
 #include "stats/students_t.hpp"
 
 namespace spmmbench {
@@ -68,6 +66,16 @@ TEST(RankTest, ExactAndNormalAgreeWhereTheyMeet) {
   EXPECT_NEAR(rank_test(a, b).p, rank_test(a, longer).p, 0.02);
 }
 
+TEST(RankTest, TheTailOfLargeSamplesIsNormalWithACorrectionForContinuity) {
+  Times base, other;
+  for (int i = 1; i <= 25; ++i) {
+    base.push_back(i);
+    other.push_back(i + 0.5);
+  }
+  // U = 325 of 625. Its mean is 312.5 and its deviation sqrt(625 x 51 / 12): z = 12 / 51.54.
+  EXPECT_NEAR(rank_test(base, other).p, 0.40795, 1e-4);
+}
+
 TEST(RankTest, TiesShareTheirRank) {
   const Times equal(30, 5.0);
   EXPECT_DOUBLE_EQ(rank_test(equal, equal).greater, 0.5);
@@ -86,9 +94,18 @@ TEST(EffectiveSize, FallsWithCorrelation) {
   EXPECT_LT(size(0.95), 40);
 }
 
+TEST(EffectiveSize, TenIndependentSamplesCountAsTen) {
+  Measured measured(3);
+  int ten = 0;
+  for (int i = 0; i < 100; ++i) ten += effective_size(measured.run(10, 100, {})) == 10;
+  EXPECT_GE(ten, 80);
+}
+
 TEST(EffectiveSize, IsTheNumberOfFewOrEqualSamples) {
   EXPECT_EQ(effective_size(Times(10, 1.0)), 10);
   EXPECT_EQ(effective_size(Times{3, 1}), 2);
+  for (const Times& few : {Times{}, Times{1}, Times{1, 2, 3}, Times{2, 3, 1}})
+    EXPECT_EQ(effective_size(few), few.size());
 }
 
 TEST(StudentsT, AgreesWithItsTable) {
@@ -222,6 +239,7 @@ TEST(Compare, ManyCasesOfOneRunTellTheirMean) {
   };
   EXPECT_EQ(change(1.05), Change::slower);
   EXPECT_EQ(change(1.01), Change::same);
+  EXPECT_EQ(change(1.03), Change::same) << "as far apart as two runs of one build";
   EXPECT_EQ(change(0.95), Change::faster);
 }
 
@@ -266,6 +284,75 @@ TEST(Compare, AChangeBelowTheMarginIsNotSlowerHoweverManyRuns) {
   EXPECT_EQ(decide(std::vector{one}, 0.005, 0.05, Family::cases)[0].change, Change::same);
 }
 
+TEST(Compare, RunsAgreeWhereTheirRanksAreBeyondChanceAndTheMargin) {
+  const RunLevels overlapping = {
+      {0, 0.001, 0.002, 0.003, 0.2}, {0.1, 0.101, 0.102, 0.103, 0.104}, {}};
+  EXPECT_FALSE(shift_of_runs(overlapping, 0.02).runs_slower) << "p is 0.08";
+  const RunLevels near = {{0, 0.001, 0.002, 0.003}, {0.01, 0.011, 0.012, 0.013}, {}};
+  EXPECT_FALSE(shift_of_runs(near, 0.02).runs_slower);
+  EXPECT_TRUE(shift_of_runs(near, 0.001).runs_slower);
+  EXPECT_FALSE(shift_of_runs(near, 0.001).runs_faster);
+  EXPECT_TRUE(shift_of_runs({near.fresh, near.base, {}}, 0.001).runs_faster);
+}
+
+TEST(Compare, NoChangeIsCalledThatTheRanksOfTheRunsDoNotShow) {
+  Shift shift;
+  shift.log_ratio = 0.2;
+  shift.standard_error = 0.01;
+  shift.freedom = 10;
+  shift.margin = 0.02;
+  const auto change = [&] {
+    return decide(std::vector{shift}, 0.005, 0.05, Family::geometric_means)[0].change;
+  };
+  EXPECT_EQ(change(), Change::slower);
+  shift.runs_slower = false;
+  EXPECT_NE(change(), Change::slower);
+  shift.log_ratio = -0.2;
+  EXPECT_EQ(change(), Change::faster);
+  shift.runs_faster = false;
+  EXPECT_NE(change(), Change::faster);
+}
+
+TEST(Compare, GeometricMeansShareAlphaAsHolmDoesAndCasesAsBenjaminiAndHochbergDo) {
+  // Two p of 0.8 alpha: more than alpha / 2, less than alpha.
+  Shift one;
+  one.log_ratio = t_upper_quantile(0.004, 100);
+  one.standard_error = 1;
+  one.freedom = 100;
+  const std::vector<Shift> shifts(2, one);
+  for (const Decision& decision : decide(shifts, 0.005, 0.05, Family::geometric_means))
+    EXPECT_NE(decision.change, Change::slower);
+  for (const Decision& decision : decide(shifts, 0.005, 0.05, Family::cases))
+    EXPECT_EQ(decision.change, Change::slower);
+}
+
+TEST(Compare, TheErrorOfADifferenceFollowsTheRunsOfBothSides) {
+  const RunLevels levels = {{0, 0.01}, {0, 0.01, 0, 0.01, 0.005}, {}};
+  const Shift shift = shift_of_runs(levels, 0.02);
+  EXPECT_EQ(shift.freedom, 5);
+  EXPECT_DOUBLE_EQ(shift.standard_error, shift.run_deviation * std::sqrt(1.0 / 2 + 1.0 / 5));
+}
+
+TEST(Compare, SamplesThatDriftSayLessOfASingleRun) {
+  Times rising, mixed;
+  for (int i = 0; i < 100; ++i) {
+    rising.push_back(100 + 0.1 * i);
+    mixed.push_back(100 + 0.1 * (i * 37 % 100));
+  }
+  const Times quiet(100, 100.0);
+  const Shift drifts = shift_of_single_runs(rising, quiet, 0.02);
+  const Shift scatters = shift_of_single_runs(mixed, quiet, 0.02);
+  EXPECT_GT(drifts.standard_error, 3 * scatters.standard_error);
+  EXPECT_LT(drifts.freedom, scatters.freedom);
+  EXPECT_EQ(shift_of_single_runs(quiet, rising, 0.02).standard_error, drifts.standard_error);
+  EXPECT_EQ(shift_of_single_runs(quiet, quiet, 0.02).freedom, 198);
+}
+
+TEST(Compare, TheRatioOfSingleRunsIsThatOfTheirMedians) {
+  const Times base = {1, 1, 1, 1, 1}, fresh = {1, 1, 2, 5, 5};
+  EXPECT_DOUBLE_EQ(shift_of_single_runs(base, fresh, 0.02).ratio(), 2);
+}
+
 TEST(Compare, OneSlowRunDoesNotOutweighTheOthers) {
   Measured measured(7);
   const Noise noise{.run = 0.002, .sample = 0.003};
@@ -275,73 +362,7 @@ TEST(Compare, OneSlowRunDoesNotOutweighTheOthers) {
   const Shift one = shift_of_runs(levels_of(base, fresh), 0.02);
   EXPECT_FALSE(one.runs_slower);
   EXPECT_GT(one.p_slower(), 0.05);
-}
-
-// Seven runs of each side with a scatter of a tenth of a percent; those named take a level that is
-// higher by `step`.
-Shift of_levels(const std::set<int>& high_base, const std::set<int>& high_fresh,
-                double step = 0.04) {
-  RunLevels levels;
-  for (int run = 0; run < 7; ++run) {
-    const double scatter = 0.0005 * (run % 3);
-    levels.base.push_back(scatter + (high_base.contains(run) ? step : 0));
-    levels.fresh.push_back(scatter + (high_fresh.contains(run) ? step : 0));
-  }
-  return shift_of_runs(levels, 0.02);
-}
-
-TEST(Compare, ACaseMayTakeOneLevelPerSideByChanceWhereOthersTakeTwo) {
-  const std::set<int> all = {0, 1, 2, 3, 4, 5, 6};
-  const auto first_of = [&](int with_two_levels) {
-    std::vector<Shift> shifts(400, of_levels({}, {}));
-    shifts[0] = of_levels({}, all);
-    for (int i = 1; i <= with_two_levels; ++i)
-      shifts[i] = of_levels({0, 2, 5}, {1, 3, 4, 6}, 0.041);
-    return decide(shifts, 0.005, 0.05, Family::cases)[0];
-  };
-  EXPECT_EQ(first_of(0).change, Change::slower);
-  EXPECT_EQ(first_of(10).change, Change::slower) << "10 / 3432 are expected by chance";
-  EXPECT_NE(first_of(40).change, Change::slower) << "40 / 3432 are expected, more than 0.5 %";
-  EXPECT_GT(first_of(40).resolution, first_of(0).resolution);
-}
-
-TEST(Compare, ManyCasesThatChangedAreMoreThanTwoLevelsExplain) {
-  std::vector<Shift> shifts(400, of_levels({}, {}));
-  for (int i = 0; i < 100; ++i) shifts[i] = of_levels({}, {0, 1, 2, 3, 4, 5, 6});
-  for (int i = 100; i < 140; ++i) shifts[i] = of_levels({0, 2, 5}, {1, 3, 4, 6}, 0.041);
-  const std::vector<Decision> decisions = decide(shifts, 0.005, 0.05, Family::cases);
-  EXPECT_EQ(std::count_if(decisions.begin(), decisions.end(),
-                          [](const Decision& one) { return one.change == Change::slower; }),
-            100);
-}
-
-TEST(Compare, OfThreeRunsOnlyWhatIsLargerThanAnyLevelIsSlower) {
-  const auto change = [](double slowdown) {
-    const RunLevels levels = {{0, 0.001, 0.002}, {}, {}};
-    RunLevels slower = levels;
-    for (const double level : levels.base) slower.fresh.push_back(level + std::log(slowdown));
-    return decide(std::vector{shift_of_runs(slower, 0.02)}, 0.005, 0.05, Family::cases)[0].change;
-  };
-  EXPECT_EQ(change(1.1), Change::not_able_to_tell) << "one comparison in 64 by chance";
-  EXPECT_EQ(change(1.5), Change::slower);
-}
-
-TEST(Relabel, FindsTheOneDivisionThatPutsEachLevelOnOneSide) {
-  const std::vector<double> base = {0, 0.04, 0, 0.04, 0, 0.04, 0},
-                            fresh = {0.04, 0, 0.04, 0, 0.04, 0, 0.04};
-  const Relabelled ways = relabel(base, fresh, {0.02, 0.001});
-  EXPECT_DOUBLE_EQ(ways.weight, 1.0 / 3432);
-  const double clean = (0.04 - std::log(1.02)) / (0.001 * std::sqrt(2.0 / 7));
-  EXPECT_NEAR(*std::max_element(ways.slower.begin(), ways.slower.end()), clean, 1e-9);
-  EXPECT_EQ(std::count_if(ways.slower.begin(), ways.slower.end(),
-                          [&](double t) { return t > clean / 2; }),
-            1);
-  EXPECT_EQ(ways.slower.size(), ways.faster.size()) << "sides of one size mirror each other";
-}
-
-TEST(Relabel, OneLevelPerSideIsLikeliestWhereRunsTakeThemAsOftenAsTheSidesHaveRuns) {
-  EXPECT_DOUBLE_EQ(chance_of_one_level_per_side(7, 7), std::pow(0.5, 14));
-  EXPECT_DOUBLE_EQ(chance_of_one_level_per_side(1, 3), 0.25 * std::pow(0.75, 3));
+  EXPECT_FALSE(shift_of_runs(levels_of(fresh, base), 0.02).runs_faster);
 }
 
 TEST(Compare, SaysHowManyRunsWouldDo) {
@@ -351,12 +372,15 @@ TEST(Compare, SaysHowManyRunsWouldDo) {
       levels_of(measured.runs(3, 10, 100, noise), measured.runs(3, 10, 100, noise)), 0.02);
   const int needed = runs_needed(few, 0.005, 100, 0.05, Family::cases).value();
   EXPECT_GT(needed, 3);
-  Shift more = few;
-  more.freedom = 2.0 * (needed - 1);
-  more.standard_error = few.run_deviation * std::sqrt(2.0 / needed);
-  EXPECT_LE(
-      decide(std::vector<Shift>(100, more), 0.005, 0.05, Family::geometric_means)[0].resolution,
-      0.05);
+  const auto resolution = [&](int runs) {
+    Shift more = few;
+    more.freedom = 2.0 * (runs - 1);
+    more.standard_error = few.run_deviation * std::sqrt(2.0 / runs);
+    return decide(std::vector<Shift>(100, more), 0.005, 0.05, Family::geometric_means)[0]
+        .resolution;
+  };
+  EXPECT_LE(resolution(needed), 0.05);
+  EXPECT_GT(resolution(needed - 1), 0.05) << "and fewer would not";
   EXPECT_FALSE(runs_needed(unknown_shift(0), 0.005, 100, 0.05, Family::cases));
 }
 

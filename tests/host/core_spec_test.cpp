@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/option.hpp"
 #include "spmmbench/spec.hpp"
 
 namespace spmmbench {
@@ -13,6 +14,10 @@ TEST(Spec, ParsesNameAndOptionsAndPrintsThemSorted) {
   EXPECT_EQ(spec.options.get("alpha", ""), "0.5");
   EXPECT_EQ(spec.to_string(), "rsh?alpha=0.5&tau=4");
   EXPECT_EQ(Spec::parse("qwen2.5-7b/ffn_gate").name, "qwen2.5-7b/ffn_gate");
+}
+
+TEST(Spec, OfAKeyThatIsGivenTwiceTheLastValueCounts) {
+  EXPECT_EQ(Spec::parse("rsh?tau=4&tau=5").to_string(), "rsh?tau=5");
 }
 
 TEST(Spec, RefusesWhatIsNotKeyValue) {
@@ -30,6 +35,21 @@ TEST(Glob, MatchesLikeAShell) {
   EXPECT_FALSE(glob_match("a?c", "ac"));
   EXPECT_FALSE(glob_match("rsh", "rsh2"));
   EXPECT_TRUE(glob_match("a*b*c", "axxbxxbxc"));
+  EXPECT_TRUE(glob_match("*", "*a")) << "a star in the text is a letter like others";
+}
+
+TEST(Options, ANumberIsReadToItsEndAndWithinItsBounds) {
+  const OptionSpec integer{"n", IntegerRange{1, 8}, "1", ""}, real{"x", RealRange{0, 1}, "0", ""};
+  for (const char* good : {"1", "8"}) EXPECT_NO_THROW(integer.check(good)) << good;
+  for (const char* good : {"0", "1", "0.5", "1e-3"}) EXPECT_NO_THROW(real.check(good)) << good;
+  for (const char* bad : {"", "0", "9", "4x", " 4", "4.5", "auto", "99999999999999999999"})
+    EXPECT_THROW(integer.check(bad), Error) << bad;
+  const OptionSpec automatic{"n", IntegerRange{1, 8}, "auto", "", true};
+  EXPECT_NO_THROW(automatic.check("auto"));
+  EXPECT_EQ(automatic.expected(), "an integer from 1 to 8, or auto");
+  EXPECT_EQ(integer.expected(), "an integer from 1 to 8");
+  for (const char* bad : {"", "-0.1", "1.1", "0.5 ", "nan", "inf", "auto"})
+    EXPECT_THROW(real.check(bad), Error) << bad;
 }
 
 }  // namespace

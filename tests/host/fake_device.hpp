@@ -10,7 +10,7 @@
 
 namespace spmmbench {
 
-class FakeDevice final : public Device {
+class FakeDevice : public Device {
  public:
   DeviceInfo device_info;
   std::vector<double> launch_us = {10};  // of successive launches; the last repeats

@@ -40,6 +40,11 @@ TEST(BreakEven, OfAnOrderIsAgainstTheSameKernelWithoutIt) {
   EXPECT_EQ(rows[2].break_even_against, "rsh");
   EXPECT_DOUBLE_EQ(*rows[2].break_even_calls, 20 / 0.01);
   EXPECT_EQ(rows[3].break_even_against, "csr_row_split") << "async_wcsr was not run without it";
+  const auto sooner = filled({prepared(row_of("rsh", "fp16", 30), 40), ordered});
+  EXPECT_EQ(sooner[1].break_even_calls, 0) << "it is prepared in less time, too";
+  EXPECT_EQ(label_of(ordered), "rsh [rabbit]");
+  const auto first = filled({ordered, prepared(row_of("csr_row_split", "fp16", 15), 90)});
+  EXPECT_EQ(first[1].break_even_against, "rsh [rabbit]");
   const std::string table = format_table(rows, {});
   EXPECT_NE(table.find("pays at: against csr_row_split, the same kernel without the order"),
             std::string::npos)
@@ -68,6 +73,13 @@ TEST(InAll, PreparationDecidesTheStarAndTheSpeedUpOfFewCalls) {
   EXPECT_NE(format_table(few, {.calls = 100}).find("preparation counted for 100 calls"),
             std::string::npos);
   EXPECT_EQ(format_table(none, {}).find("in all us"), std::string::npos);
+}
+
+TEST(InAll, WithoutCusparseEigenIsWhatPreparationIsCountedAgainst) {
+  const auto rows = filled({prepared(row_of("eigen_csr", "fp32", 80, true), 2),
+                            prepared(row_of("cpu_csr", "fp32", 20), 11)},
+                           100);
+  EXPECT_DOUBLE_EQ(*rows[1].speedup.best_in_all, 100.0 / 130);
 }
 
 TEST(Answer, IsTheLowerEnvelopeOfPreparationPlusCallsTimesTime) {
@@ -101,6 +113,14 @@ TEST(Answer, WhatIsFasterByLessThanNoiseTakesOverFromNone) {
   EXPECT_EQ(lower_envelope({{1, 100}, {1, 100}}), (Steps{{1, 0}})) << "a tie: the first";
   EXPECT_EQ(lower_envelope({}), Steps{});
   EXPECT_EQ(lower_envelope({{1, 100}, {2, 50}, {2, 50}, {2, 60}}), (Steps{{1, 0}, {20, 1}}));
+  EXPECT_EQ(lower_envelope({{1, 100}, {1.05, 50}}), (Steps{{1, 1}})) << "a tie of one call";
+}
+
+TEST(Answer, OfTwoThatTakeOverAtOneNumberOfCallsTheOneDoneFirstComesFirst) {
+  using Steps = std::vector<std::pair<std::int64_t, std::size_t>>;
+  EXPECT_EQ(lower_envelope({{1, 100}, {1.96, 50}, {2.58, 20}}), (Steps{{1, 0}, {20, 1}, {21, 2}}));
+  EXPECT_EQ(lower_envelope({{1, 100}, {2, 50}, {2.5, 25}}), (Steps{{1, 0}, {20, 1}, {21, 2}}))
+      << "and of a tie the first";
 }
 
 TEST(Answer, HasOnlyRowsThatAreVerifiedComparableAndOfTheGroup) {
@@ -121,6 +141,7 @@ TEST(Answer, HasOnlyRowsThatAreVerifiedComparableAndOfTheGroup) {
   answers.add(row_of("rsh", "fp16", 20));
   for (const ResultRow& row : others) answers.add(row);
   answers.add(row_of("cusparse_csr_default", "fp32", 10, true));  // there to divide by
+  answers.add(row_of("cublas_dense", "fp16", 400, true));
   const std::vector<Answer> all = answers.all();
   ASSERT_EQ(all.size(), 6U);
   ASSERT_EQ(all[0].steps.size(), 1U);
@@ -132,6 +153,25 @@ TEST(Answer, OfBaselinesAloneIsGivenWhereThereIsNothingElse) {
   Answers answers;
   answers.add(row_of("cusparse_csr_default", "fp32", 10, true));
   EXPECT_EQ(answers.all().size(), 1U);
+  ResultRow narrow = row_of("rsh", "fp16", 20), columns = narrow;
+  narrow.n = 64;
+  columns.layout = "col";
+  answers.add(narrow);
+  answers.add(columns);
+  EXPECT_EQ(answers.all().size(), 3U) << "another N or layout has none";
+}
+
+TEST(Answer, NamesTheRowOrderOfItsSteps) {
+  ResultRow ordered = prepared(row_of("rsh", "fp16", 20), 31);
+  ordered.reorder = "rabbit";
+  Answers answers;
+  answers.add(prepared(row_of("rsh", "fp16", 70), 1));
+  answers.add(ordered);
+  EXPECT_EQ(
+      to_string(answers.all().at(0)),
+      "1 call rsh 1070 us in all \u00b7 from 600 calls rsh [rabbit] 20 us each, 0.05 of the limit");
+  EXPECT_TRUE(to_string(answers.all()[0], 600).starts_with("600 calls rsh [rabbit] 43 ms in all"))
+      << to_string(answers.all()[0], 600);
 }
 
 }  // namespace

@@ -114,8 +114,8 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   const RunContext own = context_;
   const std::function<void()> changes[] = {
       [&] { context_.device.name = "another"; }, [&] { context_.git_revision = "4567"; },
-      [&] { context_.build_flags = "Debug"; }, [&] { context_.seed = 9; },
-      [&] { context_.protocol["noise_limit"] = "0.2"; }};
+      [&] { context_.build_flags = "Debug"; },   [&] { context_.seed = 9; },
+      [&] { context_.tool_version = "9"; },      [&] { context_.protocol["noise_limit"] = "0.2"; }};
   for (const auto& change : changes) {
     context_ = own;
     change();
@@ -129,6 +129,61 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }
 
+TEST_F(JournalTest, IsGoneOnWithWhetherCasesAreIsolatedOrNot) {
+  context_.protocol["isolated"] = "no";
+  leave({measured_row("a", 1)});
+  context_.protocol["isolated"] = "yes";
+  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+}
+
+TEST_F(JournalTest, KeepsCasesApartThatDifferInAnything) {
+  std::vector<ResultRow> rows(7, measured_row("a", 1));
+  rows[1].n = 64;
+  rows[2].precision = "bf16";
+  rows[3].c_type = "fp16";
+  rows[4].layout = "col";
+  rows[5].reorder = "rcm";
+  rows[6].matrix.source = "other.mtx";
+  leave(rows);
+  EXPECT_EQ(read_journal(journal()).rows.size(), rows.size());
+}
+
+TEST_F(JournalTest, OfARunThatEndedSaysSo) {
+  const std::string csv = folder_.file("out.csv");
+  Journal run({"", csv}, context_, Earlier::keep);
+  run.append(measured_row("a", 1));
+  EXPECT_FALSE(read_journal(csv + ".journal").complete);
+  run.finish({}, true);
+  EXPECT_TRUE(read_journal(csv + ".journal").complete);
+}
+
+TEST_F(JournalTest, WithoutTheContextOfItsRunIsRefused) {
+  std::ofstream(journal()) << "{}\n";
+  EXPECT_TRUE(test::contains(test::error_of([&] { read_journal(journal()); }),
+                             ":1: expected the run's context"));
+  for (const Earlier earlier : {Earlier::keep, Earlier::take_over})
+    EXPECT_TRUE(
+        test::contains(test::error_of([&] { open(earlier); }), "expected the run's context"));
+}
+
+TEST_F(JournalTest, ADocumentOfAnotherRunIsNotGoneOnWith) {
+  open(Earlier::keep).finish({}, true);
+  ASSERT_FALSE(std::filesystem::exists(journal()));
+  context_.seed = 9;
+  EXPECT_TRUE(test::contains(test::error_of([&] { open(Earlier::take_over); }), "seed was "));
+}
+
+TEST_F(JournalTest, HasTheAnswersAndTheClocksOfItsEndInTheDocument) {
+  Journal run = open(Earlier::keep);
+  run.append(measured_row("a", 1));
+  ClockState clocks;
+  clocks.power_w = 700;
+  run.finish(clocks, true);
+  const auto document = nlohmann::json::parse(test::read_bytes(json()));
+  EXPECT_EQ(document.at("answers").size(), 1U);
+  EXPECT_EQ(read_document(json()).context.clocks_after.power_w, 700);
+}
+
 TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   leave({measured_row("a", 1), measured_row("b", 1)});
   Journal again = open(Earlier::take_over);
@@ -137,6 +192,23 @@ TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   EXPECT_EQ(again.append(measured_row("b", 1, "11aa")), 0U);
   EXPECT_TRUE(again.finish({}, true));
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
+}
+
+TEST_F(JournalTest, GivesUpTheBaselinesOfAMatrixThatWasReplaced) {
+  ResultRow baseline = measured_row("cusparse_csr_default", 10);
+  baseline.baseline = true;
+  leave({baseline});
+  Journal again = open(Earlier::take_over);
+  ResultRow mine = measured_row("a", 1, "11aa");
+  again.append(mine);
+  again.baselines().fill(mine);
+  EXPECT_FALSE(mine.speedup.cusparse_best);
+}
+
+TEST_F(JournalTest, IsReadWithoutTheRowsOfAMatrixThatWasReplaced) {
+  leave({measured_row("a", 1), measured_row("b", 1)});
+  open(Earlier::take_over).append(measured_row("b", 2, "11aa"));
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"b"});
 }
 
 TEST_F(JournalTest, LosesOnlyTheLineThatIsDamagedAndNamesIt) {

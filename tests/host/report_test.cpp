@@ -191,14 +191,60 @@ TEST(Csv, QuotesCommasAndQuotes) {
 TEST(Baselines, SpeedUpsNameTheirBaseline) {
   Baselines baselines;
   baselines.add(row_of("cusparse_csr_default", "fp32", 100, true));
+  baselines.add(row_of("cusparse_csr_alg2", "fp32", 90, true));
   baselines.add(row_of("cusparse_csr_default", "fp16", 80, true));
   baselines.add(row_of("cusparse_csr_alg3", "fp16", 60, true));
+  baselines.add(row_of("cusparse_csr_alg1", "fp16", 70, true));
+  baselines.add(row_of("cusparse_of_a_user", "fp16", 30));
   baselines.add(row_of("cublas_dense", "fp16", 400, true));
   ResultRow mine = row_of("rsh", "fp16", 20);
   baselines.fill(mine);
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_default_fp32, 5);
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 3);
   EXPECT_DOUBLE_EQ(*mine.speedup.cublas, 20);
+}
+
+TEST(Baselines, AreOfTheSameMatrixWidthLayoutAndTypes) {
+  const ResultRow mine = row_of("rsh", "fp16", 20);
+  std::vector<ResultRow> others(5, row_of("cusparse_csr_alg3", "fp16", 60, true));
+  others[0].matrix.source = "other.mtx";
+  others[1].n = 64;
+  others[2].layout = "col";
+  others[3].precision = "bf16";
+  others[4].c_type = "fp16";
+  for (const ResultRow& other : others) {
+    const auto rows = filled({other, mine});
+    EXPECT_FALSE(rows[1].speedup.cusparse_best);
+    EXPECT_FALSE(rows[1].break_even_against);
+  }
+  ResultRow half = mine;
+  half.c_type = "fp16";
+  const auto rows = filled({row_of("cusparse_csr_default", "fp32", 100, true), others[4], half});
+  EXPECT_DOUBLE_EQ(*rows[2].speedup.cusparse_default_fp32, 5) << "that of C in fp32";
+  EXPECT_DOUBLE_EQ(*rows[2].speedup.cusparse_best, 3);
+}
+
+TEST(Baselines, OfTf32AreThoseOfFp32Too) {
+  const auto best = [](const std::string& precision) {
+    return *filled({row_of("cusparse_csr_default", precision, 100, true),
+                    row_of("cusparse_csr_alg2", "fp32", 40, true), row_of("rsh", precision, 20)})[2]
+                .speedup.cusparse_best;
+  };
+  EXPECT_DOUBLE_EQ(best("tf32"), 2);
+  EXPECT_DOUBLE_EQ(best("fp16"), 5);
+}
+
+TEST(Baselines, ARowThatLosesItsTimeLosesItsSpeedUps) {
+  Baselines baselines(100);
+  baselines.add(row_of("cusparse_csr_default", "fp32", 100, true));
+  baselines.add(row_of("csr_row_split", "fp32", 90));
+  ResultRow mine = prepared(row_of("rsh", "fp32", 20), 50);
+  baselines.fill(mine);
+  ASSERT_TRUE(mine.break_even_calls && mine.break_even_against && mine.in_all_us);
+  mine.hot.reset();
+  baselines.fill(mine);
+  EXPECT_FALSE(mine.speedup.cusparse_default_fp32);
+  EXPECT_FALSE(mine.break_even_calls || mine.break_even_against || mine.in_all_us);
 }
 
 TEST(Baselines, AVectorsBestIsThatOfSpmvToo) {
@@ -209,6 +255,36 @@ TEST(Baselines, AVectorsBestIsThatOfSpmvToo) {
   ResultRow mine = row_of("jagged_slices", "fp16", 20);
   baselines.fill(mine);
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 2);
+}
+
+TEST(Warnings, CompareTheFirstSampleAndColdTimesWithHotOnes) {
+  const auto lines_of = [](double first_us, double cold_us, double floor_us) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.hot = summarise({first_us, 100, 100, 100, 100, 100}, 1);
+    row.cold = summarise({cold_us}, 1);
+    Warnings warnings(0.01, floor_us);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(190, 490, 0).empty());
+  EXPECT_EQ(lines_of(210, 490, 0).size(), 1U);
+  EXPECT_EQ(lines_of(190, 510, 0).size(), 1U);
+  EXPECT_TRUE(lines_of(190, 510, 20).empty()) << "without the time of two events";
+}
+
+TEST(Warnings, CountTheRowsAndNameTheWorst) {
+  Warnings warnings(0.01, 0);
+  for (const double us : {700, 900, 800}) {
+    ResultRow row = row_of("k" + std::to_string(static_cast<int>(us)), "fp16", 100);
+    row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.cold = summarise({us}, 1);
+    warnings.add(row);
+    row.status = Status::wrong;
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 3 rows take 5 times")) << warnings.lines()[0];
+  EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
 }
 
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "matrices.hpp"
 
@@ -22,6 +24,10 @@ TEST(RowLengths, AreThoseOfEveryRow) {
 TEST(RowLengths, TheShareOfEmptyRowsOfASmallMatrixIsExact) {
   EXPECT_DOUBLE_EQ(share_of_empty_rows(testing::from_rows(9, {{1, 2, 3}, {}, {4}, {}})), 0.5);
   EXPECT_EQ(share_of_empty_rows(testing::from_rows(9, {{1}})), 0);
+  std::vector<std::vector<std::int32_t>> nine(9);
+  nine[4] = {1};
+  EXPECT_DOUBLE_EQ(share_of_empty_rows(testing::from_rows(9, nine)), 8.0 / 9)
+      << "no row is read twice";
 }
 
 TEST(RowLengths, OfAMatrixWithoutNonzerosAreZero) {

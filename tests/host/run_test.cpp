@@ -32,7 +32,15 @@ enum class Fault {
   wrong_when_timed,
   leaves_a_column_when_timed,
   drops_a_nonzero,
-  writes_before_c
+  writes_before_c,
+  leaves_an_empty_row,
+  off_at_first,
+  wrong_the_second_time,
+  wrong_when_hot,
+  wrong_when_cold,
+  leaves_a_column_when_cold,
+  fails_on_the_device,
+  remembers
 };
 
 class PlantedKernel final : public Kernel {
@@ -49,10 +57,11 @@ class PlantedKernel final : public Kernel {
     return problem.n > 100 ? Support::no("N is too large")
                            : Support::yes(problem.n == 99 ? SIZE_MAX : 0);
   }
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     auto timed = stages.scope("build");
     ++prepared_;
+    device_ = dynamic_cast<const FakeDevice*>(&device);
     if (prepared_ == 1) std::this_thread::sleep_for(first_takes_);
     if (fault_ == Fault::throws) throw Error("cannot build");
     return std::make_unique<PlantedPrepared>(*this, *a.a);
@@ -62,31 +71,47 @@ class PlantedKernel final : public Kernel {
  private:
   class PlantedPlan final : public Plan {
    public:
-    PlantedPlan(Fault fault, const CsrMatrix& a) : fault_(fault), a_(a) {}
+    PlantedPlan(Fault fault, const CsrMatrix& a, const FakeDevice& device)
+        : fault_(fault), a_(a), device_(device) {}
     void launch(const DenseView& b, const DenseView& c, Stream) override {
       if (fault_ == Fault::loses_the_device) throw DeviceError("illegal address", true);
+      if (fault_ == Fault::fails_on_the_device) throw DeviceError("too large", false);
       ++launches_;
+      const bool timed = launches_ > 2, cold = timed && device_.cold.back();
       for (std::int64_t i = 0; i < a_.rows; ++i) {
         if (fault_ == Fault::leaves_a_row && i == 1) continue;
-        const bool stale = fault_ == Fault::leaves_a_column_when_timed && launches_ > 2;
+        if (fault_ == Fault::leaves_an_empty_row && a_.row_length(i) == 0) continue;
+        const bool stale = (fault_ == Fault::leaves_a_column_when_timed && timed) ||
+                           (fault_ == Fault::leaves_a_column_when_cold && cold);
         for (std::int64_t j = 0; j < c.cols - (stale ? 1 : 0); ++j) {
           float sum = 0;
           const std::int64_t dropped = fault_ == Fault::drops_a_nonzero && i == 0 ? 1 : 0;
           for (std::int64_t e = a_.row_ptr[i] + dropped; e < a_.row_ptr[i + 1]; ++e)
             sum += a_.values[e] * static_cast<const float*>(b.data)[a_.col_idx[e] * b.ld + j];
           if (fault_ == Fault::off_by_a_little) sum *= 1 + 0x1p-18F;
-          if (fault_ == Fault::wrong_when_timed && launches_ > 2) sum += 1;
+          if (fault_ == Fault::off_at_first && launches_ == 1 && i == 0) sum *= 1 + 0x1p-23F;
+          if ((fault_ == Fault::wrong_when_timed && timed) ||
+              (fault_ == Fault::wrong_when_hot && timed && !cold) ||
+              (fault_ == Fault::wrong_when_cold && cold) ||
+              (fault_ == Fault::wrong_the_second_time && launches_ == 2))
+            sum += 1;
           float& out = static_cast<float*>(c.data)[i * c.ld + j];
           out = fault_ == Fault::adds_to_c ? out + sum : sum;
         }
       }
       if (fault_ == Fault::writes_before_c) static_cast<float*>(c.data)[-1] = 1;
     }
-    PlanReport report() const override { return {}; }
+    PlanReport report() const override {
+      PlanReport report;
+      report.metrics = {{"planted", 1}};
+      report.remembers = fault_ == Fault::remembers;
+      return report;
+    }
 
    private:
     Fault fault_;
     const CsrMatrix& a_;
+    const FakeDevice& device_;
     int launches_ = 0;
   };
 
@@ -96,7 +121,7 @@ class PlantedKernel final : public Kernel {
     std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
       auto timed = stages.scope("tune");
       if (shape.n == 7) std::this_thread::sleep_for(std::exchange(kernel_.first_of_7_takes_, {}));
-      return std::make_unique<PlantedPlan>(kernel_.fault_, a_);
+      return std::make_unique<PlantedPlan>(kernel_.fault_, a_, *kernel_.device_);
     }
 
    private:
@@ -109,6 +134,7 @@ class PlantedKernel final : public Kernel {
   mutable std::chrono::milliseconds first_of_7_takes_;
   KernelInfo info_;
   mutable int prepared_ = 0;
+  mutable const FakeDevice* device_ = nullptr;
 };
 
 class RunCase : public ::testing::Test {
@@ -161,6 +187,11 @@ TEST_F(RunCase, ARightKernelIsTimedHotAndCold) {
   EXPECT_DOUBLE_EQ(*row_.of_bound, 0.5);
   EXPECT_DOUBLE_EQ(*row_.gflops, 2.0 * 3 * 6 / 10 / 1e3);
   EXPECT_TRUE(row_.stages_ms.contains("build"));
+  EXPECT_GT(row_.hot->launches_per_sample, 1);
+  EXPECT_EQ(row_.cold->launches_per_sample, 1);
+  EXPECT_DOUBLE_EQ(*row_.bound_us, 5);
+  EXPECT_DOUBLE_EQ(*row_.issued_flops, 2.0 * 3 * 6);
+  EXPECT_EQ(row_.metrics.at("planted"), 1);
 }
 
 TEST_F(RunCase, AIsPreparedOnceForEveryNAndEachRowTellsTheWhole) {
@@ -203,14 +234,33 @@ TEST_F(RunCase, ALongPreparationIsMadeOnce) {
 }
 
 TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {
-  for (const Fault fault : {Fault::off_by_a_little, Fault::adds_to_c, Fault::leaves_a_row,
-                            Fault::wrong_when_timed, Fault::leaves_a_column_when_timed}) {
+  for (const Fault fault :
+       {Fault::off_by_a_little, Fault::adds_to_c, Fault::leaves_a_row, Fault::wrong_when_timed,
+        Fault::leaves_a_column_when_timed, Fault::leaves_an_empty_row, Fault::wrong_the_second_time,
+        Fault::wrong_when_hot, Fault::wrong_when_cold, Fault::leaves_a_column_when_cold}) {
+    SCOPED_TRACE(static_cast<int>(fault));
     EXPECT_TRUE(run(fault));
     EXPECT_EQ(row_.status, Status::wrong);
     EXPECT_FALSE(row_.hot) << "a wrong result has no time";
     EXPECT_GT(row_.verify->error_over_bound, 1);
     EXPECT_FALSE(row_.reason.empty());
   }
+}
+
+TEST_F(RunCase, TheLargestErrorOfAllLaunchesIsReported) {
+  a_ = {1, 8, {0, 8}, {0, 1, 2, 3, 4, 5, 6, 7}, std::vector<float>(8, 0.5F)};
+  run(Fault::none);
+  const double usual = row_.verify->error_over_bound;
+  run(Fault::off_at_first);
+  EXPECT_EQ(row_.status, Status::ok);
+  EXPECT_GT(row_.verify->error_over_bound, usual);
+}
+
+TEST_F(RunCase, WhatAPreparationMeasuredIsNotMeasuredAgain) {
+  const PlantedKernel kernel(Fault::remembers);
+  PreparedA prepared;
+  EXPECT_TRUE(run(kernel, prepared, 6));
+  EXPECT_EQ(kernel.prepared(), 1);
 }
 
 TEST_F(RunCase, TheExactTestFindsTheNonzeroThatTheBoundOfALongRowHides) {
@@ -322,6 +372,12 @@ TEST_F(RunCase, ALostDeviceIsReported) {
   EXPECT_EQ(row_.status, Status::failed);
 }
 
+TEST_F(RunCase, AnErrorThatLeavesTheDeviceUsableIsNoLoss) {
+  EXPECT_TRUE(run(Fault::fails_on_the_device));
+  EXPECT_EQ(row_.status, Status::failed);
+  EXPECT_EQ(row_.reason, "too large");
+}
+
 TEST_F(RunCase, WhatAKernelDoesNotSupportIsSkippedWithItsReason) {
   EXPECT_TRUE(run(Fault::none, 101));
   EXPECT_EQ(row_.status, Status::skipped);
@@ -371,6 +427,8 @@ TEST(CompulsoryBytes, CountReferencedRowsOfBOnly) {
   const CsrMatrix a{2, 5, {0, 2, 3}, {0, 3, 3}, {1, 1, 1}};
   EXPECT_DOUBLE_EQ(compulsory_bytes(a, 8, Precision::fp16, ElementType::f32),
                    3 * 6 + 3 * 4 + 2 * 8 * 2 + 2 * 8 * 4);
+  EXPECT_DOUBLE_EQ(compulsory_bytes(a, 8, Precision::tf32, ElementType::f16),
+                   3 * 8 + 3 * 4 + 2 * 8 * 4 + 2 * 8 * 2);
 }
 
 TEST(Plan, AnUnknownKernelIsNamedWithTheKnownOnes) {

@@ -190,6 +190,21 @@ TEST(Selection, WindowsAreThoseOfRowsWithNonzeros) {
 }
 
 // A sample need not contain the few rows that have nonzeros.
+TEST(Selection, TwoOfFourIsACandidateWhereNoSampledRowHasThree) {
+  MatrixFeatures f;
+  f.rows = f.cols = 4096;
+  f.nnz = f.rows * f.cols / 2;
+  f.gathered_8 = f.gathered_16 = f.gathered_32 = f.stored_8 = f.stored_16 = f.stored_32 = 0.1;
+  const auto is_candidate = [&](double most_of_four) {
+    f.most_of_four = most_of_four;
+    const auto all =
+        predict(f, 64, Layout::row_major, Precision::fp16, recorded().cases.front().device);
+    return std::ranges::find(all, "two_four", &Candidate::name) != all.end();
+  };
+  EXPECT_TRUE(is_candidate(2));
+  EXPECT_FALSE(is_candidate(3));
+}
+
 TEST(Selection, PredictsWhereAllSampledRowsAreEmpty) {
   MatrixFeatures f;
   f.rows = f.cols = 1e6;

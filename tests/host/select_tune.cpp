@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "cache_fixture.hpp"
@@ -57,7 +58,21 @@ TEST_F(Remembering, AnotherShapeOrOtherCandidatesAreMeasured) {
   tune(
       {{"a", 1}, {"b", 1}}, [this](std::size_t) { return double(++measured_); }, 1e6, key_);
   EXPECT_EQ(measured_, 8);
-  EXPECT_EQ(files().size(), 3U);
+  tune(
+      {{"c", 1}, {"b", 1}}, [this](std::size_t) { return double(++measured_); }, 1e6, key_);
+  EXPECT_EQ(measured_, 10);
+  EXPECT_EQ(files().size(), 4U);
+}
+
+TEST_F(Remembering, TimesComeBackInTheOrderOfTheTrialsAndOfEqualOnesTheFirstIsPicked) {
+  us_ = {1, 1};
+  for (const bool remembered : {false, true}) {
+    const Tuned out = tune(
+        {{"z", 1}, {"a", 1}}, [this](std::size_t i) { return us_[i]; }, 1e6, key_);
+    EXPECT_EQ(out.remembered, remembered);
+    EXPECT_EQ(out.picked, 0U);
+    EXPECT_EQ(out.measured_us.front().first, 0U);
+  }
 }
 
 TEST_F(Remembering, NothingIsKeptWithoutAFolder) {
@@ -75,6 +90,7 @@ TEST_F(Remembering, AFileThatCannotBeUsedCostsOneWarningAndIsReplaced) {
        {"\"128\"", "\"129\""},                      // of another key
        {"\"picked\": \"b\"", "\"picked\": \"z\""},  // of no candidate
        {"\"b\": \"1\"", "\"b\": \"-1\""},
+       {"\"b\": \"1\"", "\"b\": \"0\""},
        {"\"b\": \"1\"", "\"b\": 1"}},
       [this] {
         measured_ = 0;
@@ -86,7 +102,9 @@ TEST_F(Remembering, AFileThatCannotBeUsedCostsOneWarningAndIsReplaced) {
 
 TEST_F(Remembering, AFolderThatCannotBeWrittenCostsAWarningAndNoMore) {
   std::ofstream(folder()) << "a file";
-  expect_one_line(warnings([&] { EXPECT_EQ(tuned(key_).picked, 1U); }));
+  expect_one_line(warnings([&] {
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(tuned(key_).picked, 1U);
+  }));
 }
 
 TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
@@ -99,7 +117,20 @@ TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
       1000, key_);
   EXPECT_EQ(measured_, 2) << "b would take too long to prepare";
   EXPECT_EQ(out.picked, 2U);
-  EXPECT_EQ(tuned({}, 0).picked, 0U) << "the best prediction is always measured";
+  EXPECT_EQ(tuned({}, 0).measured_us.size(), 1U) << "the best prediction is always measured";
+}
+
+TEST_F(Remembering, WhatWasSpentIsSpent) {
+  set_cache_folder("");
+  const auto measured = [&](double budget_ms) {
+    const auto slow = [this](std::size_t i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      return us_[i];
+    };
+    return tune({{"a", 0}, {"b", 0}}, slow, budget_ms, key_).measured_us.size();
+  };
+  EXPECT_EQ(measured(10), 1U);
+  EXPECT_EQ(measured(10'000), 2U);
 }
 
 // Rows of these lengths, whose columns do not matter.
@@ -120,6 +151,14 @@ TEST(Features, TheLongestRowIsExactWhereItIsFarAboveTheMean) {
   EXPECT_EQ(
       features_of(of_lengths(1000, 5000, [](auto row) { return row == 777 ? 1200 : 3; })).max_row,
       1200);
+}
+
+TEST(Features, ALongRowIsFoundThoughOthersHoldMoreAndNoSampleMeetsIt) {
+  const CsrMatrix a = of_lengths(100'000, 5000, [](auto row) {
+    return row == 55'555 ? 700 : row / 64 == 100 ? 40 : 10;
+  });
+  EXPECT_EQ(features_of(a).max_row, 700);
+  EXPECT_DOUBLE_EQ(features_of(a).mean_row, static_cast<double>(a.nnz()) / 100'000);
 }
 
 TEST(Features, ALongRowIsFoundAmongLongRowsThatAreAllAlike) {
@@ -167,7 +206,8 @@ TEST(Features, BlocksAreNotCountedWhereWindowsShareTooFewColumnsToFillThem) {
   EXPECT_EQ(features_of(apart).block_fill, 0);
   EXPECT_EQ(features_of(apart).band_blocks, 0);
   const CsrMatrix shared = stripes(1024, 4096, 4096, 8, [](auto row) { return row / 32 % 8; });
-  EXPECT_GT(features_of(shared).block_fill, kLeastBlockFill);
+  EXPECT_NEAR(features_of(shared).block_fill, 1.0 / 8, 0.01);
+  static_assert(kLeastBlockFill < 1.0 / 8);
 }
 
 TEST(Features, AreTakenFromASample) {
@@ -191,6 +231,9 @@ TEST(Features, GroupsOfFourColumnsAreCountedWhereTheyAreAligned) {
   EXPECT_EQ(most({0, 3, 5, 6, 8, 12, 13}), 2);
   EXPECT_EQ(most({2, 3, 4, 5}), 2);
   EXPECT_EQ(most({0, 3, 5, 6, 7, 12, 13}), 3);
+  std::vector<std::vector<std::int32_t>> rows(256, {0, 1});
+  std::fill(rows.begin() + 128, rows.end(), std::vector<std::int32_t>{0, 1, 2});
+  EXPECT_EQ(features_of(testing::from_rows(64, rows)).most_of_four, 3) << "in any sampled row";
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "fake_device.hpp"
 #include "stats/quantiles.hpp"
@@ -22,6 +24,8 @@ TEST(Summary, KeepsSamplesInTheOrderMeasured) {
   const Timing timing = summarise({3, 1, 2}, 7);
   EXPECT_DOUBLE_EQ(timing.median_us, 2);
   EXPECT_DOUBLE_EQ(timing.min_us, 1);
+  EXPECT_DOUBLE_EQ(timing.q1_us, 1.5);
+  EXPECT_DOUBLE_EQ(timing.q3_us, 2.5);
   EXPECT_EQ(timing.n(), 3);
   EXPECT_EQ(timing.launches_per_sample, 7);
   EXPECT_EQ(timing.samples_us, (std::vector<double>{3, 1, 2}));
@@ -33,6 +37,12 @@ TEST(Noise, FallsWithTheSquareRootOfTheSampleCount) {
   for (int i = 0; i < 64; ++i) many.push_back(100 + i % 4);
   EXPECT_NEAR(relative_noise(few) / relative_noise(many), 2, 0.05);
   EXPECT_TRUE(std::isinf(relative_noise(std::vector<double>{1, 1, 1})));
+}
+
+TEST(Noise, IsTheStandardErrorOfTheMedianOverIt) {
+  const std::vector<double> samples = {98, 99, 101, 102};  // quartiles 98.75 and 101.25
+  EXPECT_DOUBLE_EQ(relative_noise(samples), 1.2533 * 2.5 / 1.349 / 100 / 2);
+  EXPECT_TRUE(std::isinf(relative_noise(std::vector<double>(4, 0))));
 }
 
 TEST(GeometricMean, OfPowersIsThePowerOfTheMeanExponent) {
@@ -57,6 +67,8 @@ TEST(SampleLimits, StopsAtItsCaps) {
   noisy.push_back(1);
   EXPECT_TRUE(rule.enough(noisy, 0));
   EXPECT_FALSE(rule.enough({}, 100)) << "never without a sample";
+  const NoiseLimit none({.noise = 0, .min_samples = 4, .max_samples = 20, .max_seconds = 2});
+  EXPECT_TRUE(none.enough(std::vector<double>(4, 5.0), 0)) << "samples without noise";
 }
 
 class Sampler : public ::testing::Test {
@@ -83,6 +95,66 @@ TEST_F(Sampler, WarmUpIsNotSampled) {
   EXPECT_DOUBLE_EQ(timing.q3_us, 10);
 }
 
+TEST_F(Sampler, ASlowFirstLaunchDoesNotSizeTheBatch) {
+  device_.launch_us = {10'000, 100};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {}, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 5);
+}
+
+TEST_F(Sampler, TheFirstBatchIsNotSampled) {
+  device_.launch_us = {5000, 5000, 300, 10};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {}, [] {}, clock_);
+  EXPECT_EQ(timing.samples_us.front(), 10);
+}
+
+TEST_F(Sampler, WarmUpOfShortLaunchesEndsAfterTheLargestBatch) {
+  device_.launch_us = {1};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {}, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 256);
+  EXPECT_EQ(device_.launches, 256U + 8 + 256 * (1 + 10));
+}
+
+TEST_F(Sampler, TheOverheadOfASingleLaunchDoesNotSizeTheBatch) {
+  class WithOverhead final : public FakeDevice {
+    double time_us(const std::function<void()>& launch, int count) override {
+      return 100 + FakeDevice::time_us(launch, count);
+    }
+  } device;
+  const Timing timing = sample_hot(
+      device, [] {}, rule_, {}, [] {}, [&] { return device.now_s; });
+  EXPECT_EQ(timing.launches_per_sample, 23) << "of (100 + 8 x 10) / 8 us, not of 110";
+}
+
+TEST_F(Sampler, LaunchesOnOtherStreamsAreTimedBetweenIdleDevices) {
+  class Waiting final : public FakeDevice {
+   public:
+    void wait_idle() override { ++waits; }
+    int waits = 0;
+  } device;
+  bool idle_before = true;
+  int launches = 0;
+  const auto launch = [&] {
+    idle_before &= device.waits == 2 * launches + 1;
+    ++launches;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  };
+  const Timing timing = sample_cold(
+      device, launch, rule_, [] {}, [&] { return launches < 3 ? 0.0 : 10.0; },
+      {.by_host_clock = true});
+  EXPECT_TRUE(idle_before);
+  EXPECT_EQ(device.waits, 2 * launches);
+  EXPECT_GE(timing.min_us, 2000);
+  EXPECT_LT(timing.min_us, 2e6);
+  int hot = 0;
+  sample_hot(
+      device, [&] { ++hot; }, rule_, {.by_host_clock = true}, [] {}, [] { return 0.0; });
+  EXPECT_EQ(device.launches, 0U) << "none is timed by the device's events";
+  EXPECT_GT(hot, 0);
+}
+
 TEST_F(Sampler, LongLaunchesStopAtTheTimeCap) {
   device_.launch_us = {300'000};
   const Timing timing = sample_hot(
@@ -106,6 +178,10 @@ TEST_F(Sampler, PollMayEndTheSampling) {
   };
   EXPECT_THROW(sample_hot(
                    device_, [] {}, rule_, {}, poll, clock_),
+               std::runtime_error);
+  polls = 0;
+  EXPECT_THROW(sample_cold(
+                   device_, [] {}, rule_, poll, clock_),
                std::runtime_error);
 }
 

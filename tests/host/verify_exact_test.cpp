@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "spmmbench/precision.hpp"
@@ -55,6 +56,17 @@ TEST(Lattice, ValuesOfAFollowTheRowsOfTheOriginal) {
   EXPECT_EQ(std::vector(ordered.values.begin(), ordered.values.begin() + 2),
             std::vector(plain.values.begin() + 3, plain.values.end()));
   EXPECT_EQ(ordered.values[4], plain.values[2]);
+}
+
+TEST(Lattice, ValuesDifferFromRowToRowAndFromColumnToColumn) {
+  const DenseMatrix b = with_lattice_values({8, 8, std::vector<float>(64, 1)}, 7, 7);
+  const CsrMatrix a = with_lattice_values(
+      {1, 8, {0, 8}, {0, 1, 2, 3, 4, 5, 6, 7}, std::vector<float>(8, 1)}, {}, 7, 7);
+  std::set<float> column, row(b.values.begin(), b.values.begin() + 8);
+  for (int i = 0; i < 8; ++i) column.insert(b.values[i * 8]);
+  EXPECT_GT(column.size(), 2U);
+  EXPECT_GT(row.size(), 2U);
+  EXPECT_GT(std::set<float>(a.values.begin(), a.values.end()).size(), 2U);
 }
 
 TEST(Lattice, ZerosOfAGivenBStay) {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "fake_device.hpp"
 #include "verify/bound.hpp"
@@ -57,6 +59,80 @@ TEST_F(Verify, NamesTheWorstElement) {
   EXPECT_EQ(verdict.worst_col, 3);
 }
 
+TEST_F(Verify, OfEqualErrorsTheFirstIsReported) {
+  for (const auto& [row, col] : {std::pair(0, 1), {0, 4}, {2, 3}})
+    c(row, col) = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(check().worst_row, 0);
+  EXPECT_EQ(check().worst_col, 1);
+  const std::vector<std::int32_t> ids = {2, 1, 0};
+  EXPECT_EQ(check(ids).worst_row, 0) << "in the order of C";
+}
+
+TEST_F(Verify, AResultThatIsTooLargeToKeepIsComputedAgain) {
+  constexpr std::int64_t kWide = std::int64_t{1} << 20;  // 17 rows of it are too many
+  a_ = {17, 1, {0}, std::vector<std::int32_t>(17, 0), std::vector<float>(17, 1)};
+  for (std::int64_t row = 1; row <= 17; ++row) a_.row_ptr.push_back(row);
+  b_ = make_dense_view(1, kWide, Layout::row_major, ElementType::f32);
+  c_ = make_dense_view(17, kWide, Layout::row_major, ElementType::f32);
+  b_memory_ = device_.allocate(b_.bytes());
+  c_memory_ = device_.allocate(c_.bytes());
+  b_.data = b_memory_.data();
+  c_.data = c_memory_.data();
+  std::fill_n(static_cast<float*>(b_.data), kWide, 1.0F);
+  std::fill_n(static_cast<float*>(c_.data), 17 * kWide, 1.0F);
+  const auto checker = make_reference(a_, {}, b_, device_);
+  for (int pass = 0; pass < 2; ++pass) EXPECT_TRUE(checker->check(c_, {.unit = 0x1p-24}).ok);
+}
+
+TEST_F(Verify, TheBoundOfProductsThatCancelIsThatOfTheirMagnitudes) {
+  for (int j = 0; j < 5; ++j) {
+    b(1, j) = 1;
+    b(2, j) = -2;
+    c(0, j) = 0x1p-25F;  // of 2 x 2^-24 x (0.5 + 0.5)
+  }
+  EXPECT_DOUBLE_EQ(check().error_over_bound, 0.25);
+  c(0, 3) = 0x1p-23F;
+  EXPECT_TRUE(check().ok) << "just as large as the bound";
+  c(0, 3) = 0x1.4p-23F;
+  EXPECT_FALSE(check().ok);
+}
+
+TEST_F(Verify, ErrorsOfTheWholeResultAreAddedUp) {
+  double squares = 0;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j) squares += static_cast<double>(c(i, j)) * c(i, j);
+  c(0, 0) += 3;
+  c(2, 1) -= 4;
+  const Verdict verdict = check();
+  EXPECT_NEAR(verdict.relative_frobenius, 5 / std::sqrt(squares), 1e-6);
+  EXPECT_GT(verdict.error_over_typical, 1e6) << "the largest, wherever it lies";
+}
+
+TEST_F(Verify, WhatIsComputedAgainIsTheSame) {
+  const auto checker = make_reference(a_, {}, b_, device_);
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_TRUE(checker->check(c_, bound).ok);
+  checker->release_memory();
+  EXPECT_TRUE(checker->check(c_, bound).ok);
+  EXPECT_TRUE(checker->check(c_, bound).ok) << "from the memory that it keeps";
+}
+
+TEST_F(Verify, AnExactProductIsRoundedToTheTypeAndReadInTheLayoutOfC) {
+  a_.values = {1, 0x1p-12F, 1};
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j) b(i, j) = static_cast<float>(1 + j);
+  DenseView half = make_dense_view(3, 5, Layout::col_major, ElementType::f16);
+  const Buffer memory = device_.allocate(half.bytes());
+  half.data = memory.data();
+  for (int j = 0; j < 5; ++j) {
+    const std::int64_t at = j * half.ld;
+    store_element(half.type, half.data, at, static_cast<float>(1 + j));  // 2^-12 of it is lost
+    store_element(half.type, half.data, at + 1, 0);
+    store_element(half.type, half.data, at + 2, static_cast<float>(1 + j));
+  }
+  EXPECT_TRUE(make_reference(a_, {}, b_, device_)->check_equal(half).ok);
+}
+
 TEST_F(Verify, NanAndInfinityNeverPass) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -65,7 +141,11 @@ TEST_F(Verify, NanAndInfinityNeverPass) {
     EXPECT_FALSE(verdict.ok);
     EXPECT_TRUE(std::isinf(verdict.error_over_bound));
     EXPECT_EQ(verdict.worst_col, 4);
+    EXPECT_TRUE(std::isnan(verdict.relative_frobenius));
   }
+  c(0, 4) = 0;
+  c(1, 0) = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(check().relative_frobenius)) << "of a row without nonzeros";
 }
 
 TEST_F(Verify, TheKernelThatKeepsANanIsRightAndTheOneThatDropsItIsWrong) {
@@ -77,6 +157,13 @@ TEST_F(Verify, TheKernelThatKeepsANanIsRightAndTheOneThatDropsItIsWrong) {
   EXPECT_LE(verdict.relative_frobenius, 1e-6) << "over what is finite";
   c(0, 1) += 1;
   EXPECT_FALSE(check().ok);
+}
+
+TEST_F(Verify, TheKernelThatDropsAnInfinityIsWrong) {
+  a_.values[2] = std::numeric_limits<float>::infinity();
+  const Verdict verdict = check();
+  EXPECT_TRUE(std::isinf(verdict.error_over_bound));
+  EXPECT_EQ(verdict.incomparable, 0);
 }
 
 TEST_F(Verify, CountsWhatCannotBeCompared) {
@@ -119,6 +206,8 @@ TEST_F(Verify, ReadsRowsThroughTheirIds) {
   EXPECT_FALSE(check().ok);
   const std::vector<std::int32_t> ids = {2, 1, 0};
   EXPECT_TRUE(check(ids).ok);
+  c(0, 1) += 1;
+  EXPECT_EQ(check(ids).worst_row, 0) << "of C";
 }
 
 TEST(Bound, TensorCoresGetFourUnitsPerNonzeroExceptAtFp32) {
@@ -126,6 +215,19 @@ TEST(Bound, TensorCoresGetFourUnitsPerNonzeroExceptAtFp32) {
   info.accumulation = Accumulation::fp32_tensor_core;
   EXPECT_EQ(error_bound(info, Precision::fp16, ElementType::f32).unit, 0x1p-22);
   EXPECT_EQ(error_bound(info, Precision::fp32, ElementType::f32).unit, 0x1p-24);
+}
+
+TEST(Bound, SumsInFp16HaveTheRoundingAndTheRangeOfFp16) {
+  KernelInfo info;
+  info.accumulation = Accumulation::fp16;
+  const ErrorBound bound = error_bound(info, Precision::fp16, ElementType::f32);
+  EXPECT_EQ(bound.unit, 4 * 0x1p-11);
+  EXPECT_TRUE(judge(kInfinity, 70'000, 70'000, 2, bound).comparable);
+  EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, bound).over_bound, 0);
+  EXPECT_FALSE(judge(kInfinity, 1, 200'000, 3, bound).comparable)
+      << "the order of the sums decides";
+  EXPECT_FALSE(judge(kNan, 1, 200'000, 3, bound).comparable);
+  EXPECT_TRUE(judge(kInfinity, 1, 20'000, 3, bound).comparable);
 }
 
 TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
@@ -137,7 +239,20 @@ TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
 TEST(Bound, SixteenBitOutputAddsItsRounding) {
   const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
   EXPECT_GE(bound_at(bound, 1, 1, 1), 0x1p-11);
+  EXPECT_EQ(bound_at({.unit = 0.25, .output_unit = 0.5}, 1, 1, 1), 0.25 + 0.5 * (1 + 0.25))
+      << "what is stored may be larger than the reference";
   EXPECT_EQ(judge(0x1p-24, 0, 0, 0, bound).over_bound, kInfinity) << "a row without nonzeros";
+}
+
+TEST(Bound, SubnormalOutputErrsByHalfOfTheSmallestSubnormal) {
+  const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_LE(judge(0x1p-24, 0x1.01p-25, 0x1.01p-25, 1, bound).over_bound, 1);
+  EXPECT_GT(judge(0x1p-23, 0x1.01p-24, 0x1.01p-24, 1, bound).over_bound, 1);
+}
+
+TEST(Bound, ANegativeResultHasTheBoundOfItsMagnitude) {
+  const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_EQ(bound_at(bound, 1, -1, 1), bound_at(bound, 1, 1, 1));
 }
 
 TEST(Bound, TheTypicalErrorGrowsWithTheRootOfTheRow) {
@@ -173,6 +288,7 @@ TEST(Judge, AllowsWhatUnderflowsToErrByASubnormal) {
 TEST(Judge, ExpectsInfinityWhereTheTypeOfCOverflows) {
   const ErrorBound half = error_bound({}, Precision::fp16, ElementType::f16);
   EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, half).over_bound, 0);
+  EXPECT_EQ(judge(kInfinity, 65'519.995, 65'519.995, 2, half).over_bound, 0) << "within its bound";
   EXPECT_GT(judge(65'504, 70'000, 70'000, 2, half).over_bound, 1);
   EXPECT_EQ(judge(-kInfinity, 70'000, 70'000, 2, half).over_bound, kInfinity);
   EXPECT_EQ(judge(kInfinity, 60'000, 60'000, 2, half).over_bound, kInfinity);
@@ -185,8 +301,10 @@ TEST(Judge, SaysNothingWhereTheOrderOfTheSumsDecidesWhetherTheyOverflow) {
   const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
   EXPECT_FALSE(judge(kNan, 1, 9e38, 3, bound).comparable);
   EXPECT_FALSE(judge(kInfinity, 1, 9e38, 3, bound).comparable);
+  EXPECT_FALSE(judge(kNan, 1, 4e38, 3, bound).comparable);
   EXPECT_TRUE(judge(1, 1, 9e38, 3, bound).comparable);
   EXPECT_TRUE(judge(kNan, 1, 9e37, 3, bound).comparable);
+  EXPECT_FALSE(judge(kNan, kInfinity, 9e38, 3, bound).comparable);
 }
 
 }  // namespace

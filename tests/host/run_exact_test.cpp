@@ -1,0 +1,215 @@
+// The exact test, and the comparison of repeated launches, of kernels that fail in one way each.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fake_device.hpp"
+#include "run/exact_test.hpp"
+#include "run/operands.hpp"
+#include "run/repeat.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+#include "verify/exact.hpp"
+
+namespace spmmbench {
+namespace {
+
+// Of row i of A, which is row c_row of C: the sums, given the number of the launch from 1.
+using WriteRow = std::function<void(const CsrMatrix& a, std::int64_t row, std::int64_t c_row,
+                                    const DenseView& b, const DenseView& c, int launch)>;
+
+float& at(const DenseView& view, std::int64_t i, std::int64_t j) {
+  return static_cast<float*>(view.data)[i * view.ld + j];
+}
+
+void write_product(const CsrMatrix& a, std::int64_t row, std::int64_t c_row, const DenseView& b,
+                   const DenseView& c, int) {
+  for (std::int64_t j = 0; j < c.cols; ++j) {
+    float sum = 0;
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+      sum += a.values[e] * at(b, a.col_idx[e], j);
+    at(c, c_row, j) = sum;
+  }
+}
+
+class RowKernel final : public Kernel {
+ public:
+  explicit RowKernel(WriteRow write) : write_(std::move(write)) {
+    info_.name = "rows";
+    info_.device = DeviceKind::host;
+    info_.writes_row_ids = true;
+  }
+  const KernelInfo& info() const override { return info_; }
+  KernelInfo& info() { return info_; }
+  Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer&) const override {
+    return std::make_unique<Rows>(write_, a);
+  }
+
+ private:
+  class Rows final : public Prepared {
+   public:
+    Rows(const WriteRow& write, const SparseOperand& a) : write_(write), a_(a) {}
+    std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+      return std::make_unique<RowPlan>(write_, a_);
+    }
+
+   private:
+    const WriteRow& write_;
+    SparseOperand a_;
+  };
+  class RowPlan final : public Plan {
+   public:
+    RowPlan(const WriteRow& write, const SparseOperand& a) : write_(write), a_(a) {}
+    void launch(const DenseView& b, const DenseView& c, Stream) override {
+      ++launches_;
+      for (std::int64_t row = 0; row < a_.a->rows; ++row)
+        write_(*a_.a, row, a_.row_ids.empty() ? row : a_.row_ids[row], b, c, launches_);
+    }
+    PlanReport report() const override { return {}; }
+
+   private:
+    const WriteRow& write_;
+    SparseOperand a_;
+    int launches_ = 0;
+  };
+
+  WriteRow write_;
+  KernelInfo info_;
+};
+
+class RunExactTest : public ::testing::Test {
+ protected:
+  ExactTest run(const RowKernel& kernel) {
+    ExactOperands exact(a_, row_ids_, b_ ? &*b_ : nullptr, kSeed);
+    const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
+                                            Layout::row_major, nullptr, kSeed, device_);
+    std::unique_ptr<Prepared> prepared;
+    return run_exact_test(kernel, problem(), exact, prepared, operands.c, device_);
+  }
+  Problem problem() const {
+    Problem problem;
+    problem.a = &a_;
+    problem.row_ids = row_ids_;
+    problem.n = kColumns;
+    return problem;
+  }
+
+  static constexpr std::int64_t kColumns = 5;
+  static constexpr std::uint64_t kSeed = 3;
+  FakeDevice device_;
+  CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
+  std::vector<std::int32_t> row_ids_;
+  std::optional<DenseMatrix> b_;
+};
+
+TEST_F(RunExactTest, PassesARightKernelInAnyOrderOfRows) {
+  EXPECT_TRUE(run(RowKernel(write_product)).passed);
+  row_ids_ = {2, 0, 1};
+  EXPECT_TRUE(run(RowKernel(write_product)).passed);
+}
+
+TEST_F(RunExactTest, NamesTheElementThatDiffers) {
+  const ExactTest test = run(RowKernel([](auto& a, auto row, auto c_row, auto& b, auto& c, int n) {
+    write_product(a, row, c_row, b, c, n);
+    if (c_row == 1) at(c, 1, 3) += 0.125F;
+  }));
+  EXPECT_FALSE(test.passed);
+  EXPECT_EQ(test.not_made, "");
+  EXPECT_EQ(test.worst_row, 1);
+  EXPECT_EQ(test.worst_col, 3);
+}
+
+TEST_F(RunExactTest, FindsAKernelThatKeepsBOfItsFirstLaunch) {
+  std::vector<float> kept;
+  EXPECT_FALSE(run(RowKernel([&](auto& a, auto row, auto c_row, DenseView b, auto& c, int n) {
+                 const auto* data = static_cast<const float*>(b.data);
+                 if (n == 1 && row == 0) kept.assign(data, data + b.rows * b.ld);
+                 b.data = kept.data();
+                 write_product(a, row, c_row, b, c, n);
+               })).passed);
+}
+
+TEST_F(RunExactTest, FindsAKernelThatWritesEmptyRowsOnce) {
+  EXPECT_FALSE(run(RowKernel([](auto& a, auto row, auto c_row, auto& b, auto& c, int n) {
+                 if (n == 1 || a.row_length(row) > 0) write_product(a, row, c_row, b, c, n);
+               })).passed);
+}
+
+TEST_F(RunExactTest, IsNotMadeOfSumsInFp16NorAfterAnError) {
+  RowKernel half(write_product);
+  half.info().accumulation = Accumulation::fp16;
+  EXPECT_EQ(run(half).not_made, "sums in fp16 are not exact");
+  EXPECT_EQ(run(RowKernel([](auto&&...) { throw DeviceError("too large", false); })).not_made,
+            "too large");
+  EXPECT_THROW(run(RowKernel([](auto&&...) { throw DeviceError("lost", true); })), DeviceError);
+}
+
+TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {
+  b_ = DenseMatrix{4, kColumns, std::vector<float>(4 * kColumns, 1)};
+  b_->values[7] = 0;
+  ExactOperands exact(a_, {}, &*b_, kSeed);
+  EXPECT_EQ(exact.a(), with_lattice_values(a_, {}, stream_seed(kSeed, kStreamA), 7));
+  const DenseMatrix expected = with_lattice_values(*b_, stream_seed(kSeed, kStreamB), 7);
+  const DenseView& made = exact.on_device(problem(), device_).b;
+  ExactOperands drawn(a_, {}, nullptr, kSeed);
+  const DenseView& random = drawn.on_device(problem(), device_).b;
+  for (std::int64_t i = 0; i < 4; ++i)
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      EXPECT_EQ(at(made, i, j), expected.values[i * kColumns + j]);
+      EXPECT_EQ(at(random, i, j), lattice_at(stream_seed(kSeed, kStreamB), i, j, 7));
+    }
+  EXPECT_EQ(ExactOperands(a_, {}, nullptr, kSeed, /*binary=*/true).a(), a_);
+}
+
+// A C of 3 x 5 whose lines are longer than its rows.
+class Repeated : public ::testing::Test {
+ protected:
+  Repeated() {
+    c_ = make_dense_view(3, 5, Layout::row_major, ElementType::f32);
+    memory_ = device_.allocate(c_.bytes());
+    c_.data = memory_.data();
+  }
+  bool repeats(const std::function<void(int launch)>& write) {
+    int launches = 0;
+    return launches_repeat(device_, {}, c_, [&] {
+      ++launches;
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 5; ++j) at(c_, i, j) = 1;
+      write(launches);
+    });
+  }
+
+  FakeDevice device_;
+  DenseView c_;
+  Buffer memory_;
+};
+
+TEST_F(Repeated, LaunchesAreComparedToTheLastElementOfTheLastOne) {
+  EXPECT_TRUE(repeats([](int) {}));
+  EXPECT_FALSE(repeats([&](int launch) { at(c_, 2, 4) += launch == 10 ? 1.0F : 0.0F; }));
+  ASSERT_GT(c_.ld, 5);
+  EXPECT_TRUE(repeats([&](int launch) { at(c_, 0, 5) = static_cast<float>(launch); }))
+      << "padding is nobody's";
+}
+
+TEST_F(Repeated, LaunchesFindAPoisonedC) {
+  int launches = 0;
+  EXPECT_TRUE(launches_repeat(device_, {}, c_, [&] {
+    ++launches;
+    EXPECT_TRUE(std::isnan(at(c_, 1, 1)));
+    at(c_, 1, 1) = 1;
+  }));
+  EXPECT_EQ(launches, 10);
+}
+
+}  // namespace
+}  // namespace spmmbench

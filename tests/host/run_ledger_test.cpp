@@ -1,0 +1,130 @@
+// The outcome of a run: which cases are measured again, and the exit code.
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io_fixtures.hpp"
+#include "report/json.hpp"
+#include "result_rows.hpp"
+#include "run/ledger.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Pending, FailedAndTimedOutCasesAreMeasuredAgainAndWrongOnesOnRequest) {
+  for (const auto resume : {Resume::none, Resume::rest, Resume::failed}) {
+    const bool all = resume == Resume::none;
+    EXPECT_EQ(is_pending(std::nullopt, resume), resume != Resume::failed);
+    EXPECT_EQ(is_pending(Status::ok, resume), all);
+    EXPECT_EQ(is_pending(Status::skipped, resume), all);
+    EXPECT_TRUE(is_pending(Status::failed, resume));
+    EXPECT_TRUE(is_pending(Status::timeout, resume));
+    EXPECT_EQ(is_pending(Status::wrong, resume), resume != Resume::rest);
+  }
+}
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  LedgerTest() {
+    options_.quiet = true;
+    options_.json = folder_.file("out.json");
+  }
+
+  static ResultRow with_status(const std::string& kernel, Status status) {
+    ResultRow row = row_of(kernel, "fp16", 10);
+    row.status = status;
+    if (status != Status::ok) row.hot.reset();
+    return row;
+  }
+  // The exit code of a run that adds these rows.
+  ExitCode run(const std::vector<ResultRow>& rows, bool interrupted = false) {
+    Ledger ledger(options_, {});
+    ledger.begin(rows.size(), rows.size());
+    std::vector<ResultRow> of_matrix;
+    for (const ResultRow& row : rows) ledger.add(row, of_matrix);
+    return ledger.finish({}, interrupted);
+  }
+
+  test::ScratchFolder folder_;
+  RunOptions options_;
+};
+
+TEST_F(LedgerTest, TheExitCodeIsThatOfTheWorstRow) {
+  const ResultRow ok = with_status("a", Status::ok), skipped = with_status("b", Status::skipped);
+  EXPECT_EQ(run({ok, skipped}), ExitCode::ok);
+  EXPECT_EQ(run({skipped}), ExitCode::some_failed) << "nothing was measured";
+  for (const Status failed : {Status::failed, Status::timeout}) {
+    EXPECT_EQ(run({ok, with_status("c", failed)}), ExitCode::some_failed);
+    EXPECT_EQ(run({with_status("d", Status::wrong), with_status("c", failed)}),
+              ExitCode::wrong_result);
+  }
+  EXPECT_EQ(run({ok, with_status("d", Status::wrong)}, true), ExitCode::interrupted);
+  options_.json.clear();
+  EXPECT_EQ(run({ok, with_status("c", Status::timeout)}), ExitCode::some_failed);
+  EXPECT_EQ(run({ok, with_status("d", Status::wrong)}), ExitCode::wrong_result);
+  EXPECT_EQ(run({}), ExitCode::ok) << "nothing was planned";
+}
+
+TEST_F(LedgerTest, TheExitCodeCountsTheRowsOfTheEarlierRun) {
+  options_.resume = Resume::rest;
+  for (const auto& [status, code] : {std::pair(Status::wrong, ExitCode::wrong_result),
+                                     {Status::failed, ExitCode::some_failed},
+                                     {Status::timeout, ExitCode::some_failed},
+                                     {Status::ok, ExitCode::ok}}) {
+    options_.json = folder_.file(std::string(to_string(status)) + ".json");
+    run({with_status("a", status)}, true);
+    EXPECT_EQ(run({with_status("b", Status::ok)}), code);
+    EXPECT_EQ(run({with_status("a", Status::ok)}), ExitCode::ok) << "it is right now";
+  }
+  options_.json = folder_.file("measured.json");
+  run({with_status("a", Status::ok)}, true);
+  EXPECT_EQ(run({with_status("b", Status::skipped)}), ExitCode::ok) << "something was measured";
+}
+
+TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
+  EXPECT_EQ(run({with_status("a", Status::ok)}, true), ExitCode::interrupted);
+  EXPECT_FALSE(read_document(options_.json).complete);
+  options_.overwrite = true;
+  for (const auto& [code, complete] :
+       {std::pair(ExitCode::usage, true), {ExitCode::some_failed, false}}) {
+    std::optional<Ledger> ledger(std::in_place, options_, RunContext{});
+    ledger->begin(1, 1);
+    std::vector<ResultRow> of_matrix;
+    ledger->add(with_status("a", Status::ok), of_matrix);
+    ledger->input_failed("bad.mtx: cannot be opened", code);
+    EXPECT_EQ(ledger->finish({}, false), code);
+    ledger.reset();
+    EXPECT_EQ(read_document(options_.json).complete, complete);
+  }
+}
+
+TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
+  run({with_status("a", Status::ok)}, true);
+  options_.resume = Resume::rest;
+  const Ledger ledger(options_, {});
+  ResultRow planned = with_status("a", Status::failed);
+  EXPECT_FALSE(ledger.pending(planned));
+  planned.matrix.sha256.clear();
+  EXPECT_FALSE(ledger.pending(planned)) << "not loaded yet";
+  EXPECT_FALSE(ledger.may_be_pending("gen:m", {planned}));
+  EXPECT_TRUE(ledger.may_be_pending("m.mtx", {planned})) << "the file may have changed";
+  planned.matrix.sha256 = "another";
+  EXPECT_TRUE(ledger.pending(planned));
+  EXPECT_TRUE(ledger.may_be_pending("gen:m", {planned}));
+}
+
+TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
+  ResultRow failed = with_status("a", Status::wrong);
+  failed.matrix.source = "failed.mtx";
+  run({failed, with_status("b", Status::ok)}, true);
+  options_.resume = Resume::failed;
+  const Ledger ledger(options_, {});
+  EXPECT_TRUE(ledger.may_be_pending("failed.mtx", {}));
+  EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
+}
+
+}  // namespace
+}  // namespace spmmbench
