@@ -98,6 +98,21 @@ class Products(unittest.TestCase):
             self.assertFalse(strided.data.flags.c_contiguous)
             self.assertProduct(cpu_plan(strided, 4) @ b, a, b)
 
+    def test_columns_of_a_tuple_may_come_in_any_order(self):
+        plan = cpu_plan(([0, 2, 3], [1, 0, 1], [1.0, 2.0, 4.0], (2, 2)), 2)
+        np.testing.assert_array_equal(plan @ np.eye(2, dtype=np.float32), [[2, 1], [0, 4]])
+
+    def test_a_matrix_without_rows_or_columns_gives_zeros(self):
+        for rows, cols in ((0, 0), (0, 5), (5, 0)):
+            for layout in ("row", "col"):
+                with self.subTest(f"{rows} x {cols}, {layout}"):
+                    plan = cpu_plan(sp.csr_matrix((rows, cols), dtype=np.float32), 3, layout=layout)
+                    order = "C" if layout == "row" else "F"
+                    c = plan @ np.ones((cols, 3), np.float32, order)
+                    np.testing.assert_array_equal(c, np.zeros((rows, 3)))
+                    out = np.full((rows, 3), 7, np.float32, order)
+                    np.testing.assert_array_equal(plan(plan.empty_b(out), out=out), c)
+
     def test_n_may_be_any_whole_number(self):
         a, b = matrix(), dense(50, 8)
         plan = cpu_plan(a, np.int64(8))
@@ -289,6 +304,8 @@ class Refusals(unittest.TestCase):
         self.refused("n is 0", lambda: cpu_plan(a, 0))
         self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
         self.refused("n is True", lambda: cpu_plan(a, True))
+        self.refused(f"n is {2**70}; at most {2**63 - 1}", lambda: cpu_plan(a, 2**70))
+        self.refused("options is a list; a dict", lambda: cpu_plan(a, 8, options=["threads"]))
         self.refused(
             "on the CPU 'auto' stands for cpu_csr, which has no option 'calls'",
             lambda: cpu_plan(a, 8, kernel="auto?calls=1000"),
@@ -330,6 +347,7 @@ class Refusals(unittest.TestCase):
             ((a.indptr, a.indices, [[1], [2, 3]], a.shape), "a list where an array of numbers"),
             ((a.indptr, a.indices, a.data, 60), "A's shape is 60"),
             ((a.indptr, a.indices, a.data, (60, 50.5)), r"A's shape is \(60, 50.5\)"),
+            ((a.indptr, a.indices, a.data, (-60, 50)), r"A's shape is \(-60, 50\)"),
         ):
             with self.subTest(words):
                 self.refused(words, lambda given=given: cpu_plan(given, 8))
