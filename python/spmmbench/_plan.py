@@ -94,7 +94,14 @@ def _check_n(kernel, n):
         raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
 
 
-class Prepared:
+class _Held:
+    """An object of the library, which one Python object alone frees."""
+
+    def __reduce__(self):  # of copy and pickle
+        raise TypeError(f"a {type(self).__name__} is an object of a library and cannot be copied")
+
+
+class Prepared(_Held):
     """A in a kernel's own form, from which plan(n) makes any number of plans.
 
     kernel      name, with the options asked for
@@ -107,6 +114,8 @@ class Prepared:
     def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
+        if not isinstance(kernel, str):
+            raise InvalidArgument(f"kernel is {kernel!r}; a name is wanted")
         name, given = _split_spec(kernel)
         if not isinstance(options or {}, collections.abc.Mapping):
             raise InvalidArgument(f"options is a {type(options).__name__}; a dict is wanted")
@@ -188,7 +197,7 @@ class Prepared:
         return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
 
 
-class Plan:
+class Plan(_Held):
     """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
 
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and

@@ -1,8 +1,10 @@
 """plan(A, n) @ B on the CPU's kernels, with NumPy and scipy.sparse."""
 
+import copy
 import functools
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import unittest
@@ -297,6 +299,7 @@ class Refusals(unittest.TestCase):
 
     def test_questions_that_do_not_fit(self):
         a = matrix()
+        self.refused("kernel is 5; a name", lambda: cpu_plan(a, 8, kernel=5))
         self.refused("no kernel 'rhs'", lambda: cpu_plan(a, 8, kernel="rhs"))
         self.refused("precision is 'fp8'", lambda: cpu_plan(a, 8, precision="fp8"))
         self.refused("c_type is 'int'", lambda: cpu_plan(a, 8, c_type="int"))
@@ -315,6 +318,14 @@ class Refusals(unittest.TestCase):
         self.refused("a ndarray", lambda: cpu_plan(a.toarray(), 8))
         self.refused("complex", lambda: cpu_plan(a.astype(np.complex64), 8))
         self.refused("no key=value", lambda: cpu_plan(a, 8, kernel="cpu_csr?threads"))
+
+    def test_a_plan_cannot_be_copied_since_two_would_free_it(self):
+        plan = cpu_plan(matrix(), 8)
+        for one in (plan, plan.prepared):
+            for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.subTest(f"{make.__name__} of {one}"):
+                    with self.assertRaisesRegex(TypeError, "cannot be copied"):
+                        make(one)
 
     def test_what_the_library_refuses_is_its_message(self):
         broken = matrix().copy()
