@@ -105,7 +105,8 @@ def benchmark(
     where the callable can be captured, else of calls one by one; the cache is flushed before each
     cold one. The exact test, which needs other values in A, is not made.
 
-    Returns Rows; status is "ok", "wrong", also where the callable has changed B, or, where the callable raised, "failed", with the reason.
+    Returns Rows; status is "ok", "wrong", also where the callable has changed B, or, where it raised,
+    "failed", with the reason.
     """
     if callable(candidates):
         candidates = {_name_of(candidates): candidates}
