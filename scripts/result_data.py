@@ -272,12 +272,20 @@ def checked_timing(timing, what):
 
 
 def write_whole(path, content):
-    """Writes bytes under their final name only when all are there, so that no reader sees half."""
+    """Writes bytes under their final name only when all are there, so that no reader sees half. An
+    OSError names that file."""
     path = pathlib.Path(os.path.realpath(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and not path.is_file():  # a pipe or a device
-        path.write_bytes(content)
-        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not path.is_file():  # a pipe or a device
+            path.write_bytes(content)
+        else:
+            _replace(path, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _replace(path, content):
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~current_umask()
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

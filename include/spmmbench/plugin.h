@@ -140,7 +140,7 @@ typedef struct spmmbench_dense {
 /* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16 or _BF16. */
 typedef struct spmmbench_shape {
   size_t size;
-  int64_t n;      /* columns of B and C, at least 1 */
+  int64_t n;      /* columns of B and C, at least 1; in libspmmbench.so at most 2^40 */
   int32_t layout; /* of B and C */
   int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16 */
 } spmmbench_shape;

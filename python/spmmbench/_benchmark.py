@@ -1,5 +1,6 @@
 """benchmark(): any Python callable, verified and timed as the program does its kernels."""
 
+import collections.abc
 import inspect
 
 import numpy as np
@@ -104,10 +105,15 @@ def benchmark(
     where the callable can be captured, else of calls one by one; the cache is flushed before each
     cold one. The exact test, which needs other values in A, is not made.
 
-    Returns Rows; status is "ok", "wrong" or, where the callable raised, "failed", with the reason.
+    Returns Rows; status is "ok", "wrong", also where the callable has changed B, or, where it raised,
+    "failed", with the reason.
     """
     if callable(candidates):
         candidates = {_name_of(candidates): candidates}
+    if not isinstance(candidates, collections.abc.Mapping):
+        raise InvalidArgument(
+            f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
+        )
     csr, n = _sparse.csr_of(a), _columns(n)
     precision = precision or csr.natural_precision
     if precision not in abi.PRECISIONS:
@@ -124,7 +130,8 @@ def benchmark(
     exact = csr.to_scipy(np.float32)
     exact.data = _rounded_values(exact.data, precision)
     rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
-    reference = _verify.Reference(rounded, b, bench)
+    own_b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
+    reference = _verify.Reference(rounded, own_b, bench)
     lengths = np.diff(exact.indptr)
     mean = float(lengths.mean()) if lengths.size else 0.0
     matrix = {
@@ -165,6 +172,7 @@ def benchmark(
         }
         rows.append(row)
         try:
+            reference.restore(b)
             _measure(row, product, bench, b, reference, limits)
         except Exception as error:  # the callable's own: it costs this row alone
             row["status"], row["reason"] = "failed", f"{type(error).__name__}: {error}"
@@ -203,7 +211,9 @@ def _measure(row, product, bench, b, reference, limits):
                 f"error {verdict['error_over_bound']:.3g} x bound at "
                 f"C({verdict['worst_row']}, {verdict['worst_col']})"
             )
-        return verdict["error_over_bound"] <= 1
+        if reference.has_changed(b):
+            row["status"], row["reason"] = "wrong", "the callable has changed B"
+        return row["status"] != "wrong"
 
     for _ in range(2):
         if out is not None:

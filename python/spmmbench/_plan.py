@@ -1,5 +1,6 @@
 """prepare(A) once, plan(n) per shape, plan @ B per call."""
 
+import collections.abc
 import ctypes
 import math
 import operator
@@ -11,6 +12,7 @@ from .errors import InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 _LINE_BYTES = 128  # what it holds together
+_MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
 
 _NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
@@ -77,6 +79,8 @@ def _columns(n):
         columns = 0
     if columns < 1:
         raise InvalidArgument(f"n is {n!r}; a positive integer is wanted")
+    if columns > _MOST_COLUMNS:
+        raise InvalidArgument(f"n is {n!r}; at most {_MOST_COLUMNS} is possible")
     return columns
 
 
@@ -90,7 +94,14 @@ def _check_n(kernel, n):
         raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
 
 
-class Prepared:
+class _Held:
+    """An object of the library, which one Python object alone frees."""
+
+    def __reduce__(self):  # of copy and pickle
+        raise TypeError(f"a {type(self).__name__} is an object of a library and cannot be copied")
+
+
+class Prepared(_Held):
     """A in a kernel's own form, from which plan(n) makes any number of plans.
 
     kernel      name, with the options asked for
@@ -103,7 +114,11 @@ class Prepared:
     def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
+        if not isinstance(kernel, str):
+            raise InvalidArgument(f"kernel is {kernel!r}; a name is wanted")
         name, given = _split_spec(kernel)
+        if not isinstance(options or {}, collections.abc.Mapping):
+            raise InvalidArgument(f"options is a {type(options).__name__}; a dict is wanted")
         given.update(options or {})
         self._kernel = chosen = _choose_kernel(loaded, name, device, a)
         if name == "auto" and chosen.name != "auto":
@@ -182,7 +197,7 @@ class Prepared:
         return f"<{self.kernel} {self.precision}: A {rows} x {cols}, {self.nnz} nonzeros>"
 
 
-class Plan:
+class Plan(_Held):
     """C = A B for one n, layout and type of C: `plan @ B`, or `plan(B, out=C)`.
 
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
@@ -412,6 +427,8 @@ class Plan:
         step, ld = view.strides[::-1] if row_major else view.strides
         lines, length = (rows, cols) if row_major else (cols, rows)
         size = abi.ELEMENT_BYTES[kind]
+        if rows == 0 or cols == 0:  # libraries give the strides of nothing any value
+            return self._pitch(length, kind)
         if lines == 1:  # whose stride may be anything; it matters where the kernel needs a gap
             ld = length if length * size % self.pitch_alignment == 0 else max(ld, length)
         if (step != 1 and length > 1) or ld < length:

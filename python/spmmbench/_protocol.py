@@ -97,7 +97,10 @@ class _Bench:
     timer_floor_us = None
 
     def largest(self, x):
-        """(index in row order, value) of the largest element; NaN counts as infinity."""
+        """(index in row order, value) of the largest element; NaN counts as infinity. (0, 0.0) of an
+        array without elements."""
+        if 0 in x.shape:
+            return 0, 0.0
         at = int(x.argmax())
         value = float(x.reshape(-1)[at])
         return at, math.inf if math.isnan(value) else value

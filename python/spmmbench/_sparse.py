@@ -205,7 +205,9 @@ def _shape(given):
     try:
         rows, cols = (operator.index(x) for x in given)
     except (TypeError, ValueError):
-        raise InvalidArgument(f"A's shape is {given!r}; (rows, cols) is wanted") from None
+        rows = cols = -1
+    if rows < 0 or cols < 0:
+        raise InvalidArgument(f"A's shape is {given!r}; (rows, cols) is wanted")
     return rows, cols
 
 
@@ -229,8 +231,8 @@ def _checked(shape, *arrays):
 def csr_of(a):
     """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC or
     BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
-    scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. The
-    other forms must have neither: libraries refuse them."""
+    scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. Libraries
+    refuse duplicates of the other forms, and plug-ins may refuse columns that do not ascend."""
     if isinstance(a, Csr):
         return a
     if _dense.is_torch(a):

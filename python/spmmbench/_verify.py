@@ -17,13 +17,21 @@ _COLUMNS_AT_A_TIME = 32
 class Reference:
     """Cref = A B and |A||B| in fp64, some columns at a time, so that little memory is held.
 
-    a: Csr with values as rounded; b: a dense array of `math` (see _protocol), as rounded
+    a: Csr with values as rounded; b: a dense array of `math` (see _protocol), as rounded, which
+    only the reference holds
     """
 
     def __init__(self, a, b, maths):
         self._maths = maths
         self._b = b
         self._a, self._magnitudes, self._lengths = maths.sparse64(a)
+
+    def restore(self, b):
+        """Writes the values of B into the array that products are given."""
+        b[:] = self._b
+
+    def has_changed(self, b):
+        return not bool((b == self._b).all())
 
     def check(self, c, c_type, tensor_cores):
         """The fields of `verify`, and whether C is correct."""

@@ -124,7 +124,8 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
                   TableStyle style, bool markdown) {
   style.calls = document.context.calls;
   const std::string header = header_of(path, document);
-  print("{}\n\n", markdown ? fmt::format("## {}", header) : wrap(header, style.width, 4));
+  print("{}\n\n",
+        markdown ? fmt::format("## {}", markdown_text(header)) : wrap(header, style.width, 4));
   std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
   if (document.rows.empty()) print("no case of this run is asked for\n");
   Summary summary;

@@ -123,13 +123,15 @@ void expand(const std::string& argument, int depth, std::vector<std::string>& ou
 }
 
 void expand_list(const std::string& path, int depth, std::vector<std::string>& out) {
-  constexpr int kDeepest = 8;  // a list that names itself ends here
+  constexpr int kDeepest = 8;                                  // a list that names itself ends here
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows put it first
   const std::unique_ptr<std::istream> list = open_text(path);
   if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
   const std::size_t before = out.size();
   std::size_t number = 0;
   for (std::string line; std::getline(*list, line);) {
     ++number;
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     if (line.empty() || line.starts_with('#')) continue;
     if (line.starts_with('@')) {

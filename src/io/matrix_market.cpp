@@ -72,16 +72,19 @@ class LineScanner {
     return true;
   }
 
-  // A real number, or an integer in the range of int64 when `integer`.
+  // A real number, or an integer in the range of int64 or uint64 when `integer`.
   bool value(bool integer, float& out) {
     skip_blanks();
     const char* first = p_ + (*p_ == '+' && p_[1] != '-');
     const char* last = nullptr;
     if (integer) {
       std::int64_t whole = 0;
-      const auto [end, error] = std::from_chars(first, end_, whole);
+      std::uint64_t large = 0;
+      const auto narrow = std::from_chars(first, end_, whole);
+      const bool fits = narrow.ec != std::errc::result_out_of_range;
+      const auto [end, error] = fits ? narrow : std::from_chars(first, end_, large);
       if (error != std::errc{}) return false;
-      out = static_cast<float>(whole);
+      out = fits ? static_cast<float>(whole) : static_cast<float>(large);
       last = end;
     } else {
       const auto [end, error] = std::from_chars(first, end_, out);

@@ -81,7 +81,8 @@ void parse_banner(const Lines& lines, Header& header) {
   if (format == "array") header.array = true;
   else if (format != "coordinate") lines.fail("coordinate or array", quote(words[2]));
 
-  if (field == "integer") header.field = Field::integer;
+  // scipy writes the second, which the format's description lacks, for unsigned types.
+  if (field == "integer" || field == "unsigned-integer") header.field = Field::integer;
   else if (field == "pattern") header.field = Field::pattern;
   else if (field == "complex")
     lines.fail("real, double, integer or pattern", "'complex': products are real here");

@@ -55,9 +55,9 @@ Array open_vector(const NpzMembers& members, const std::string& name, std::strin
   const bool known_size = array.element_bytes == 1 || array.element_bytes == 2 ||
                           array.element_bytes == 4 || array.element_bytes == 8;
   if (kinds.find(array.kind) == std::string_view::npos || !known_size)
-    throw Error(fmt::format("{}: expected {}, got type {}", array.label,
+    throw Error(fmt::format("{}: expected {}{}, got type {}", array.label,
                             kinds == "i" ? "signed integers" : "real numbers",
-                            quote(array.npy.type)));
+                            known_size ? "" : " of 1, 2, 4 or 8 bytes", quote(array.npy.type)));
   array.count = array.npy.data.size() / array.element_bytes;
   if (array.npy.shape.size() != 1 || array.npy.shape[0] < 0 ||
       static_cast<std::size_t>(array.npy.shape[0]) != array.count ||

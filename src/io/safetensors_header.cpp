@@ -89,6 +89,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
 
   bool key(std::string& text) override {
     key_ = std::move(text);
+    if (place_ == Place::in_metadata) return true;
     if (std::any_of(key_.begin(), key_.end(), [](unsigned char c) { return c < ' '; }))
       return refuse(quote(key_));  // names are shown in messages of one line
     if (place_ == Place::in_header && !names_.insert(key_).second) {

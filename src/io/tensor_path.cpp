@@ -23,7 +23,7 @@ std::vector<std::string> expand_tensors(const TensorPath& path) {
   std::vector<std::string> found;
   for (const TensorInfo& tensor : file.tensors) {
     const std::string full = fmt::format("{}:{}", path.file, tensor.name);
-    if (tensor.name == path.tensor) return {full};
+    if (!path.tensor.empty() && tensor.name == path.tensor) return {full};
     if (tensor.is_matrix() && (path.tensor.empty() || glob_match(path.tensor, tensor.name)))
       found.push_back(full);
   }

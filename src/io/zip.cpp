@@ -20,6 +20,9 @@ using Archive = std::unique_ptr<void, Close>;
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes unpacked at a time
 // deflate's best: 258 bytes of output for two bits of input (RFC 1951), rounded up.
 constexpr std::size_t kMostExpansion = 1040;
+// The methods and the flag of a member that are read or refused here (APPNOTE.TXT, 4.4.4
+// and 4.4.5).
+constexpr unsigned long kStored = 0, kDeflated = 8, kEncryptedFlag = 1;
 
 std::string read_current(unzFile archive, const std::string& label, std::size_t archive_bytes) {
   unz_file_info64 info{};
@@ -31,7 +34,8 @@ std::string read_current(unzFile archive, const std::string& label, std::size_t 
     throw Error(fmt::format("{}: expected data that fit in memory, got {} unpacked, {} available",
                             label, format_bytes(static_cast<double>(bytes)),
                             format_bytes(static_cast<double>(available))));
-  if (unzOpenCurrentFile(archive) != UNZ_OK)
+  const bool readable = info.compression_method == kStored || info.compression_method == kDeflated;
+  if (!readable || (info.flag & kEncryptedFlag) != 0 || unzOpenCurrentFile(archive) != UNZ_OK)
     throw Error(fmt::format("{}: expected a stored or deflated member without encryption", label));
   std::string out(bytes, '\0');
   std::size_t at = 0;

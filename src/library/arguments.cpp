@@ -134,7 +134,11 @@ Precision read_precision(std::int32_t precision) {
 }
 
 Shape read_shape(const spmmbench_shape* given) {
+  // As `run -n`: a row of B then takes 2 TB, and no size of a case is beyond 64 bits.
+  constexpr std::int64_t kMostColumns = std::int64_t{1} << 40;
   const spmmbench_shape& shape = checked(given, "spmmbench_shape");
+  if (shape.n > kMostColumns)
+    throw Error(fmt::format("N = {}: expected at most {}", shape.n, kMostColumns));
   if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));
   return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
 }

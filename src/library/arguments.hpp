@@ -23,6 +23,13 @@ const Struct& checked(const Struct* given, const char* name) {
   return *given;
 }
 
+// Of pointers to what has no size of its own.
+template <class Pointee>
+Pointee& required(Pointee* given, const char* name) {
+  if (given == nullptr) throw Error(fmt::format("{} is NULL", name));
+  return *given;
+}
+
 Precision read_precision(std::int32_t precision);
 Shape read_shape(const spmmbench_shape* given);
 // Name and value in turn, ended by a null.

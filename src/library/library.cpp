@@ -95,8 +95,8 @@ SharedDevice& shared_device(DeviceKind kind) {
 void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
   if (stages == nullptr) return;
   const spmmbench_stages& receiver = checked(stages, "spmmbench_stages");
-  for (const auto& [stage, ms] : measured.stages_ms())
-    receiver.add(receiver.context, stage.c_str(), ms);
+  const auto& add = required(receiver.add, "spmmbench_stages.add");
+  for (const auto& [stage, ms] : measured.stages_ms()) add(receiver.context, stage.c_str(), ms);
 }
 
 struct Entry {
@@ -186,6 +186,7 @@ spmmbench_status supports(const spmmbench_kernel* kernel, const spmmbench_proble
 spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                          const spmmbench_stages* stages, spmmbench_prepared** prepared) noexcept {
   return guarded([&] {
+    required(prepared, "prepared");
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem);
     const std::scoped_lock lock(out->shared->mutex);
     Device& device = *out->shared->device;
@@ -200,8 +201,9 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
 spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given,
                       const spmmbench_stages* stages, spmmbench_plan** plan) noexcept {
   return guarded([&] {
+    required(plan, "plan");
     const Shape shape = read_shape(given);
-    const std::scoped_lock lock(prepared->shared->mutex);
+    const std::scoped_lock lock(required(prepared, "prepared").shared->mutex);
     (void)require_support(*prepared, shape);
     StageTimer measured;
     auto out = std::make_unique<spmmbench_plan>();
@@ -219,7 +221,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
 spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
                            const spmmbench_stages* stages) noexcept {
   return guarded([&] {
-    SharedDevice& shared = *plan->prepared->shared;
+    SharedDevice& shared = *required(plan, "plan").prepared->shared;
     const std::scoped_lock lock(shared.mutex);
     StageTimer measured;
     plan->plan->inspect_b(read_dense(b, plan->b, "B", shared.device->info().kind), measured);
@@ -232,7 +234,7 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
 spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
                         void* stream) noexcept {
   return guarded([&] {
-    const KernelInfo& info = plan->prepared->kernel->info();
+    const KernelInfo& info = required(plan, "plan").prepared->kernel->info();
     if (info.inspects_b && !plan->inspected)
       throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
     const DeviceKind kind = info.device;
@@ -244,7 +246,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
   return guarded([&] {
     (void)checked(out, "spmmbench_report");
-    plan->report = plan->plan->report();
+    plan->report = required(plan, "plan").plan->report();
     plan->params.clear();
     for (const auto& [key, value] : plan->report.params) {
       plan->params.push_back(key.c_str());

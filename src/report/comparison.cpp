@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <tuple>
 
 #include "spmmbench/printable.hpp"
 
@@ -261,7 +263,10 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),
                    [](const ComparedCase& a, const ComparedCase& b) {
                      const auto key = [](const ComparedCase& one) {
-                       return std::pair(one.verdict, one.times ? -one.times->shift.log_ratio : 0.0);
+                       const double faster = one.times ? -one.times->shift.log_ratio : 0.0;
+                       const MatrixSummary& matrix = one.row.matrix;
+                       return std::tuple(one.verdict, faster, std::string_view(matrix.name),
+                                         std::string_view(matrix.sha256), one.row.n);
                      };
                      return key(a) < key(b);
                    });

@@ -122,11 +122,13 @@ Group sorted(Group rows, const std::string& sort) {
   return rows;
 }
 
-// reason -> kernels
+// reason -> kernels, each once, though it may be skipped in several precisions and orders
 std::map<std::string, std::string> skipped_of(const Group& rows) {
   std::map<std::string, std::string> skipped;
+  std::set<std::pair<std::string, std::string>> seen;  // reason, kernel
   for (const ResultRow* row : rows) {
     if (row->status != Status::skipped) continue;
+    if (!seen.emplace(row->reason, row->kernel).second) continue;
     std::string& names = skipped[row->reason];
     names += fmt::format("{}{}", names.empty() ? "" : ", ", row->kernel);
   }
@@ -236,25 +238,16 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
   return text;
 }
 
-// Escapes `|`, which would end the cell.
-std::string markdown_cell(const std::string& text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '|') escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
 std::string markdown_block(const Group& group, const std::vector<Drawn>& columns,
                            const TableStyle& style) {
   const auto row_of = [&](const auto& text) {
     std::string line = "|";
     for (const Drawn& drawn : columns)
-      line += fmt::format(" {} |", markdown_cell(text(drawn.column)));
+      line += fmt::format(" {} |", markdown_text(text(drawn.column)));
     return line + "\n";
   };
-  std::string text = fmt::format("### {}\n\n", title_of(*group.front(), style.calls));
+  std::string text =
+      fmt::format("### {}\n\n", markdown_text(title_of(*group.front(), style.calls)));
   text += row_of([](const TableColumn& column) { return column.header; });
   text += "|";
   for (const Drawn& drawn : columns) text += drawn.column.left_aligned ? "---|" : "---:|";
@@ -264,8 +257,8 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
   for (const ResultRow* row : sorted(group, style.sort)) {
     if (row->status == Status::skipped) continue;
     if (row->status != Status::ok) {
-      notes += fmt::format("- {} {}: {}: {}\n", label_of(*row), types_of(*row),
-                           to_string(row->status), row->reason);
+      notes += markdown_text(fmt::format("- {} {}: {}: {}\n", label_of(*row), types_of(*row),
+                                         to_string(row->status), row->reason));
       continue;
     }
     const char* strong = best.contains(row) ? "**" : "";
@@ -274,8 +267,9 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
     });
   }
   for (const auto& [reason, names] : skipped_of(group))
-    notes += fmt::format("- skipped ({}): {}\n", reason, names);
-  for (const std::string& line : conclusions(group, style)) notes += fmt::format("- {}\n", line);
+    notes += markdown_text(fmt::format("- skipped ({}): {}\n", reason, names));
+  for (const std::string& line : conclusions(group, style))
+    notes += markdown_text(fmt::format("- {}\n", line));
   return notes.empty() ? text : fmt::format("{}\n{}", text, notes);
 }
 
@@ -291,6 +285,15 @@ std::string format_table(std::span<const ResultRow> rows, const TableStyle& styl
   std::string text;
   for (const Group& group : groups_of(rows)) text += block(group, columns, style) + "\n";
   return text;
+}
+
+std::string markdown_text(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|' || c == '<') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style) {

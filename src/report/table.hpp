@@ -28,6 +28,9 @@ void check_style(const TableStyle& style);
 std::string format_table(std::span<const ResultRow> rows, const TableStyle& style);
 std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style);
 
+// Escapes `|`, which would end a cell, and `<`, which would begin HTML: `<!--` hides what follows.
+std::string markdown_text(const std::string& text);
+
 // Geometric means over a whole run, from running sums: memory does not grow with the number of
 // matrices.
 class Summary {

@@ -123,6 +123,9 @@ class Run {
       throw Error(fmt::format(
           "{}: A is {} x {} but B is {} x {}: expected as many rows of B as columns of A", input,
           loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows, loaded.b->cols));
+    if (loaded.b && loaded.b->cols == 0)
+      throw Error(
+          fmt::format("{}: B is {} x 0: expected at least one column", input, loaded.b->rows));
     return loaded;
   }
 

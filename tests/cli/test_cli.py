@@ -304,6 +304,10 @@ class BadInputTest(CliCase):
         self.refused("--dims: expected positive sizes", values, "--dims", 0, 12)
         self.refused("expected as many rows of B as columns of A", SMALL, "--b",
                      self.file("b.bin", bytes(4 * 12)), "--dims", 3, 3, 4)
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (40, 0), }\n"
+        empty = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+        self.refused("B is 40 x 0: expected at least one column", SMALL, "--b",
+                     self.file("b.npy", empty))
 
     def test_sizes_beyond_32_bits_are_refused(self):
         huge = self.file("a.mtx", COORDINATE + "1000000000000 3 1\n1 1 1.0\n")

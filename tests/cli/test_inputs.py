@@ -70,6 +70,11 @@ class Inputs(CliCase):
         bit = data.header_offset + data.file_size // 2
         np.savez(self.folder / "dense.npz", np.eye(3))
         sp.save_npz(self.folder / "csc.npz", matrix.tocsc())
+        with zipfile.ZipFile(good) as archive:
+            for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+                with zipfile.ZipFile(self.folder / f"method{method}.npz", "w", method) as other:
+                    for name in archive.namelist():
+                        other.writestr(name, archive.read(name))
         for name, content, expected in (
             ("cut.npz", raw[: len(raw) // 2], "cut.npz: expected a zip archive, got one without its end"),
             ("text.npz", b"hello", "text.npz: expected a zip archive, got 'hello'"),
@@ -81,6 +86,8 @@ class Inputs(CliCase):
             ),
             ("dense.npz", None, "expected a matrix of scipy.sparse.save_npz, got no 'format'"),
             ("csc.npz", None, "expected a CSR matrix, got format 'csc'"),
+            ("method12.npz", None, "expected a stored or deflated member"),
+            ("method14.npz", None, "expected a stored or deflated member"),
         ):
             if content is not None:
                 (self.folder / name).write_bytes(content)
@@ -112,6 +119,14 @@ class Inputs(CliCase):
         self.assertTrue(all(row["matrix"]["nnz"] == 48 * 16 for row in rows), rows)
         result = self.run_cpu(f"{path}:norm.weight", "--quiet")
         self.assert_one_line(result, 1, ":norm.weight: expected a matrix, got 1 dimensions")
+
+    def test_a_tensor_without_a_name_does_not_stand_for_the_whole_file(self):
+        path = self.folder / "model.safetensors"
+        write_safetensors(path, {name: ("F32", self.values(4, 4)) for name in ("", "a", "b")})
+        result = self.run_cpu(path, "--dry-run")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{path}:a ", result.stdout)
+        self.assertIn(f"{path}:b ", result.stdout)
 
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"

@@ -256,6 +256,8 @@ class ReportTest(ReportCase):
         (self.folder / "file").write_text("")
         result = self.run_script("report.py", path, "--out", self.folder / "file" / "report.html")
         self.assert_one_line(result, "report.html" if os.name == "nt" else "file")
+        for out, name in (("/dev/full", "/dev/full: "), ("/proc/none", "/proc/none: ")):
+            self.assert_one_line(self.run_script("report.py", path, "--out", out), name)
 
     def test_a_linked_page_is_replaced_at_its_target_with_its_mode(self):
         target = self.folder / "target.html"

@@ -149,6 +149,16 @@ TEST(Comparison, LostCasesAreARegressionUnlessAllowed) {
   }
 }
 
+TEST(Comparison, CasesThatAreAlikeStandInTheOrderOfN) {
+  std::vector<ResultRow> rows(4, row_of("rsh", 10));
+  for (std::size_t i = 0; i < 3; ++i) rows[i].n = 16 >> (2 * i);
+  const Comparison comparison = compare(rows, {rows[3]});
+  std::vector<std::int64_t> lost;
+  for (const ComparedCase& one : comparison.cases)
+    if (one.verdict == CaseVerdict::missing) lost.push_back(one.row.n);
+  EXPECT_EQ(lost, (std::vector<std::int64_t>{1, 4, 16}));
+}
+
 TEST(Comparison, ACaseThatOnlySomeRunsHoldIsMissing) {
   std::vector<InputDocument> fresh = five_runs({row_of("kept", 10), row_of("lost", 10)});
   fresh[3].document.rows.pop_back();

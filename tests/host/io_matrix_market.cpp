@@ -158,6 +158,18 @@ TEST(MatrixMarket, RoundsValuesAsStrtofDoes) {
   }
 }
 
+TEST(MatrixMarket, IntegersMayBeUnsignedAsScipyWritesThem) {
+  for (const char* const field : {"integer", "unsigned-integer"}) {
+    const std::string head = fmt::format("%%MatrixMarket matrix coordinate {} general\n", field);
+    EXPECT_EQ(parse(head + "1 3 3\n1 1 7\n1 2 9223372036854775808\n1 3 18446744073709551615\n")
+                  .csr.values,
+              (std::vector<float>{7, 0x1p63F, 0x1p64F}));
+    for (const char* const value : {"18446744073709551616", "-9223372036854775809"})
+      EXPECT_EQ(message(head + fmt::format("1 1 1\n1 1 {}\n", value)),
+                fmt::format("a.mtx:3: expected a 64-bit integer value, got '{}'", value));
+  }
+}
+
 TEST(MatrixMarket, ArraysKeepEveryEntryInColumnOrder) {
   const std::string head = "%%MatrixMarket matrix array real ";
   for (const std::size_t chunk : {1, 3, 1000}) {

@@ -78,6 +78,8 @@ TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
             "f(indices.npy): expected signed integers, got type '<f4'");
   EXPECT_EQ(refusal("data", vector_npy("<c8", std::vector<double>{0, 3, 1})),
             "f(data.npy): expected real numbers, got type '<c8'");
+  EXPECT_EQ(refusal("data", vector_npy("<f16", std::vector<double>{0, 3, 1})),
+            "f(data.npy): expected real numbers of 1, 2, 4 or 8 bytes, got type '<f16'");
   EXPECT_EQ(refusal("data", npy("<f4", "False", "(3, 1)", std::vector<float>{0, 3, 1})),
             "f(data.npy): expected a vector as long as its header says, got 12 bytes");
   EXPECT_EQ(refusal("data", npy("<f4", "False", "(4,)", std::vector<float>{0, 3, 1})),

@@ -195,6 +195,8 @@ TEST(Safetensors, TheHeaderIsBounded) {
       refusal("version https://git-lfs.github.com/spec/v1\n").find("f: expected a safetensors"),
       0U);
   EXPECT_TRUE(parse_safetensors(with_length("{}"), "f").tensors.empty());
+  EXPECT_TRUE(
+      parse_safetensors(with_length(R"({"__metadata__":{"a\nb":"c\td"}})"), "f").tensors.empty());
 }
 
 }  // namespace

@@ -102,6 +102,29 @@ TEST(Table, FitsTheTerminalAndMarksTheWinner) {
   EXPECT_NE(file.find(skipped.reason), std::string::npos);
 }
 
+TEST(Table, NamesAKernelOnceThatIsSkippedForOneReasonInSeveralPrecisions) {
+  std::vector<ResultRow> rows = {row_of("rsh", "fp16", 1), row_of("auto", "fp16", 1),
+                                 row_of("rsh", "fp32", 1), row_of("rsh", "bf16", 1)};
+  for (ResultRow& row : rows) {
+    row.status = Status::skipped;
+    row.reason = row.precision == "bf16" ? "does not offer bf16" : "no CUDA device";
+  }
+  const std::string expected = "skipped (does not offer bf16): rsh\n";
+  EXPECT_NE(format_table(rows, {}).find("  skipped (no CUDA device): rsh, auto\n"),
+            std::string::npos);
+  EXPECT_NE(format_table(rows, {}).find("  " + expected), std::string::npos);
+  EXPECT_NE(format_markdown(rows, {}).find("- " + expected), std::string::npos);
+}
+
+TEST(Table, WritesMarkdownInWhichNoNameIsHtmlOrEndsACell) {
+  std::vector<ResultRow> rows = {row_of("cpu_csr", "fp32", 1)};
+  rows[0].matrix.name = "<!--a|b";
+  EXPECT_TRUE(format_markdown(rows, {}).starts_with("### \\<!--a\\|b: 10 x 20"));
+  rows[0].status = Status::failed;
+  rows[0].reason = "x<y";
+  EXPECT_NE(format_markdown(rows, {}).find(": failed: x\\<y\n"), std::string::npos);
+}
+
 TEST(Table, SortsAbsentValuesLastInBothDirections) {
   std::vector<ResultRow> rows = {row_of("a", "fp16", 1), row_of("b", "fp16", 2),
                                  row_of("c", "fp16", 3)};

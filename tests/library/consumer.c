@@ -110,6 +110,22 @@ int main(void) {
   expect_refusal(kernel->supports(kernel, &problem, &shape, NULL), SPMMBENCH_INVALID,
                  "values is NULL");
 
+  a.values = values;
+  shape.n = INT64_MAX;
+  expect_refusal(kernel->bind(prepared, &shape, NULL, &plan), SPMMBENCH_INVALID,
+                 "expected at most 1099511627776");
+  shape.n = N;
+  c_view.size = sizeof c_view;
+  expect_refusal(kernel->prepare(kernel, &problem, NULL, NULL), SPMMBENCH_INVALID,
+                 "prepared is NULL");
+  expect_refusal(kernel->bind(NULL, &shape, NULL, &plan), SPMMBENCH_INVALID, "prepared is NULL");
+  expect_refusal(kernel->bind(prepared, &shape, NULL, NULL), SPMMBENCH_INVALID, "plan is NULL");
+  expect_refusal(kernel->launch(NULL, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "plan is NULL");
+  expect_refusal(kernel->report(NULL, &report), SPMMBENCH_INVALID, "plan is NULL");
+  stages.add = NULL;
+  expect_refusal(kernel->prepare(kernel, &problem, &stages, &prepared), SPMMBENCH_INVALID,
+                 "spmmbench_stages.add is NULL");
+
   kernel->destroy_plan(plan);
   kernel->destroy_plan(column_plan);
   kernel->destroy_plan(NULL);

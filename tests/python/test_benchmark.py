@@ -72,6 +72,30 @@ class Verification(unittest.TestCase):
         dense = a.toarray().astype(np.float16)
         self.assertEqual(self.row(product, a, precision="fp16")["status"], "wrong")
 
+    def test_a_callable_that_changes_b_is_wrong_and_the_next_one_gets_b_as_it_was(self):
+        a = matrix()
+
+        def clears(b):
+            b.fill(0)
+            return a @ b
+
+        def scales(b):
+            c = a @ b
+            b *= 2
+            return c
+
+        rows = spmmbench.benchmark(
+            {"clears": clears, "scales": scales, "right": lambda b: a @ b}, a, 8, **QUICK
+        )
+        self.assertEqual([row["status"] for row in rows], ["wrong", "wrong", "ok"])
+        self.assertEqual(rows[1]["reason"], "the callable has changed B")
+
+    def test_a_matrix_without_rows_or_columns_is_measured(self):
+        for shape in ((0, 5), (5, 0)):
+            a = sp.csr_matrix(shape, dtype=np.float32)
+            row = self.row(lambda b, a=a: a @ b, a)
+            self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+
     def test_what_a_callable_raises_costs_its_row_alone(self):
         a = matrix()
 
@@ -100,6 +124,8 @@ class Verification(unittest.TestCase):
         self.assertEqual((row["verify"]["worst_row"], row["verify"]["worst_col"]), (3, 2))
 
     def test_questions_that_do_not_fit_are_refused(self):
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "candidates is a list"):
+            spmmbench.benchmark([lambda b: b], matrix(), 8)
         for options in ({"precision": "fp8"}, {"c_type": "int"}, {"layout": "both"}):
             with self.assertRaises(spmmbench.InvalidArgument):
                 spmmbench.benchmark(lambda b: b, matrix(), 8, **options)

@@ -1,8 +1,10 @@
 """plan(A, n) @ B on the CPU's kernels, with NumPy and scipy.sparse."""
 
+import copy
 import functools
 import gc
 import os
+import pickle
 import subprocess
 import sys
 import unittest
@@ -97,6 +99,21 @@ class Products(unittest.TestCase):
         ):
             self.assertFalse(strided.data.flags.c_contiguous)
             self.assertProduct(cpu_plan(strided, 4) @ b, a, b)
+
+    def test_columns_of_a_tuple_may_come_in_any_order(self):
+        plan = cpu_plan(([0, 2, 3], [1, 0, 1], [1.0, 2.0, 4.0], (2, 2)), 2)
+        np.testing.assert_array_equal(plan @ np.eye(2, dtype=np.float32), [[2, 1], [0, 4]])
+
+    def test_a_matrix_without_rows_or_columns_gives_zeros(self):
+        for rows, cols in ((0, 0), (0, 5), (5, 0)):
+            for layout in ("row", "col"):
+                with self.subTest(f"{rows} x {cols}, {layout}"):
+                    plan = cpu_plan(sp.csr_matrix((rows, cols), dtype=np.float32), 3, layout=layout)
+                    order = "C" if layout == "row" else "F"
+                    c = plan @ np.ones((cols, 3), np.float32, order)
+                    np.testing.assert_array_equal(c, np.zeros((rows, 3)))
+                    out = np.full((rows, 3), 7, np.float32, order)
+                    np.testing.assert_array_equal(plan(plan.empty_b(out), out=out), c)
 
     def test_n_may_be_any_whole_number(self):
         a, b = matrix(), dense(50, 8)
@@ -282,6 +299,7 @@ class Refusals(unittest.TestCase):
 
     def test_questions_that_do_not_fit(self):
         a = matrix()
+        self.refused("kernel is 5; a name", lambda: cpu_plan(a, 8, kernel=5))
         self.refused("no kernel 'rhs'", lambda: cpu_plan(a, 8, kernel="rhs"))
         self.refused("precision is 'fp8'", lambda: cpu_plan(a, 8, precision="fp8"))
         self.refused("c_type is 'int'", lambda: cpu_plan(a, 8, c_type="int"))
@@ -289,6 +307,8 @@ class Refusals(unittest.TestCase):
         self.refused("n is 0", lambda: cpu_plan(a, 0))
         self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
         self.refused("n is True", lambda: cpu_plan(a, True))
+        self.refused(f"n is {2**70}; at most {2**63 - 1}", lambda: cpu_plan(a, 2**70))
+        self.refused("options is a list; a dict", lambda: cpu_plan(a, 8, options=["threads"]))
         self.refused(
             "on the CPU 'auto' stands for cpu_csr, which has no option 'calls'",
             lambda: cpu_plan(a, 8, kernel="auto?calls=1000"),
@@ -298,6 +318,14 @@ class Refusals(unittest.TestCase):
         self.refused("a ndarray", lambda: cpu_plan(a.toarray(), 8))
         self.refused("complex", lambda: cpu_plan(a.astype(np.complex64), 8))
         self.refused("no key=value", lambda: cpu_plan(a, 8, kernel="cpu_csr?threads"))
+
+    def test_a_plan_cannot_be_copied_since_two_would_free_it(self):
+        plan = cpu_plan(matrix(), 8)
+        for one in (plan, plan.prepared):
+            for make in (copy.copy, copy.deepcopy, pickle.dumps):
+                with self.subTest(f"{make.__name__} of {one}"):
+                    with self.assertRaisesRegex(TypeError, "cannot be copied"):
+                        make(one)
 
     def test_what_the_library_refuses_is_its_message(self):
         broken = matrix().copy()
@@ -330,6 +358,7 @@ class Refusals(unittest.TestCase):
             ((a.indptr, a.indices, [[1], [2, 3]], a.shape), "a list where an array of numbers"),
             ((a.indptr, a.indices, a.data, 60), "A's shape is 60"),
             ((a.indptr, a.indices, a.data, (60, 50.5)), r"A's shape is \(60, 50.5\)"),
+            ((a.indptr, a.indices, a.data, (-60, 50)), r"A's shape is \(-60, 50\)"),
         ):
             with self.subTest(words):
                 self.refused(words, lambda given=given: cpu_plan(given, 8))
