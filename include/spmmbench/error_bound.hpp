@@ -100,8 +100,7 @@ SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, do
     if (error == 0) return kRight;
     const double allowed = bound_at(bound, abs_sum, reference, k);
     const double typical = typical_at(bound, abs_sum, reference, k);
-    return {fabs(error) / allowed, fabs(error) / typical, error,
-            true};  // infinity where 0 is allowed
+    return {fabs(error) / allowed, fabs(error) / typical, error, true};  // over 0: infinity
   }
   if (!std::isnan(c) && (c > 0 ? reference : -reference) + growth >= bound.overflow) return kRight;
   return sums_may_overflow ? kUnknown : kWrong;

@@ -61,6 +61,10 @@ class SparseMatrix(torch.nn.Module):
         self._plans = {}
         self._transpose = None  # A^T; of A^T a weak reference to A, so that no cycle keeps both
 
+    def __deepcopy__(self, memo):
+        """Itself: A is constant, so a copy of a model shares it."""
+        return self
+
     @property
     def shape(self):
         return self.prepared.shape

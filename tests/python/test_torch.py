@@ -1,5 +1,6 @@
 """Products and gradients in PyTorch, on the CPU and, where there is a GPU, on its streams."""
 
+import copy
 import gc
 import unittest
 
@@ -104,6 +105,11 @@ class OnEveryDevice(Close):
         self.assertIsNot(directed.transposed(), directed)
         self.assertIs(directed.transposed().transposed(), directed)
         self.assertIs(directed.plan(8), directed.plan(8))
+
+    def test_a_copy_of_a_model_shares_the_matrix(self):
+        a = SparseMatrix(matrix(), device="cpu")
+        copied = copy.deepcopy(torch.nn.Sequential(a))
+        self.assertIs(copied[0], a)
 
     def test_half_precision(self):
         for device in DEVICES:
