@@ -123,16 +123,22 @@ double row_overlap(const CsrMatrix& matrix) {
   find_others(matrix, probes);
 
   double sum = 0;
-  std::size_t rows = 0;
+  std::size_t asked = 0, rows = 0;  // that have a probe; for which another row was found
   for (const std::int64_t row : sampled) {
     std::optional<double> most;
-    for (const Probe& probe : probes.all())
-      for (std::size_t i = 0; i < (probe.row == row ? probe.found : 0); ++i)
+    bool has_probe = false;
+    for (const Probe& probe : probes.all()) {
+      if (probe.row != row) continue;
+      has_probe = true;
+      for (std::size_t i = 0; i < probe.found; ++i)
         most = std::max(most, std::optional(share_of(matrix, probe, probe.others[i])));
+    }
     sum += most.value_or(0);
+    asked += has_probe ? 1 : 0;
     rows += most ? 1 : 0;
   }
-  return rows < kLeastFound ? kUnknownRowOverlap : sum / static_cast<double>(rows);
+  const std::size_t least = std::max<std::size_t>(1, std::min(kLeastFound, asked));
+  return rows < least ? kUnknownRowOverlap : sum / static_cast<double>(rows);
 }
 
 }  // namespace spmmbench

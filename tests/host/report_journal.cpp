@@ -115,7 +115,7 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   const std::function<void()> changes[] = {
       [&] { context_.device.name = "another"; }, [&] { context_.git_revision = "4567"; },
       [&] { context_.build_flags = "Debug"; },   [&] { context_.seed = 9; },
-      [&] { context_.tool_version = "9"; },      [&] { context_.protocol["noise_limit"] = "0.2"; }};
+      [&] { context_.tool_version = "9.9.9"; },      [&] { context_.protocol["noise_limit"] = "0.02"; }};
   for (const auto& change : changes) {
     context_ = own;
     change();

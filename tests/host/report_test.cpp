@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -275,7 +276,7 @@ TEST(Warnings, CompareTheFirstSampleAndColdTimesWithHotOnes) {
 TEST(Warnings, CountTheRowsAndNameTheWorst) {
   Warnings warnings(0.01, 0);
   for (const double us : {700, 900, 800}) {
-    ResultRow row = row_of("k" + std::to_string(static_cast<int>(us)), "fp16", 100);
+    ResultRow row = row_of(fmt::format("k{}", us), "fp16", 100);
     row.hot = summarise(std::vector<double>(6, 100), 1);
     row.cold = summarise({us}, 1);
     warnings.add(row);

@@ -67,7 +67,7 @@ TEST(SampleLimits, StopsAtItsCaps) {
   noisy.push_back(1);
   EXPECT_TRUE(rule.enough(noisy, 0));
   EXPECT_FALSE(rule.enough({}, 100)) << "never without a sample";
-  const NoiseLimit none({.noise = 0, .min_samples = 4, .max_samples = 20, .max_seconds = 2});
+  const SampleLimits none{.noise = 0, .min_samples = 4, .max_samples = 20, .max_seconds = 2};
   EXPECT_TRUE(none.enough(std::vector<double>(4, 5.0), 0)) << "samples without noise";
 }
 
@@ -142,8 +142,8 @@ TEST_F(Sampler, LaunchesOnOtherStreamsAreTimedBetweenIdleDevices) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   };
   const Timing timing = sample_cold(
-      device, launch, rule_, [] {}, [&] { return launches < 3 ? 0.0 : 10.0; },
-      {.by_host_clock = true});
+      device, launch, rule_, {.by_host_clock = true}, [] {},
+      [&] { return launches < 3 ? 0.0 : 10.0; });
   EXPECT_TRUE(idle_before);
   EXPECT_EQ(device.waits, 2 * launches);
   EXPECT_GE(timing.min_us, 2000);
@@ -181,7 +181,7 @@ TEST_F(Sampler, PollMayEndTheSampling) {
                std::runtime_error);
   polls = 0;
   EXPECT_THROW(sample_cold(
-                   device_, [] {}, rule_, poll, clock_),
+                   device_, [] {}, rule_, {}, poll, clock_),
                std::runtime_error);
 }
 
