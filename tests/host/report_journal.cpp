@@ -112,10 +112,12 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   context_.protocol["noise_limit"] = "0.01";
   leave({measured_row("a", 1)});
   const RunContext own = context_;
-  const std::function<void()> changes[] = {
-      [&] { context_.device.name = "another"; }, [&] { context_.git_revision = "4567"; },
-      [&] { context_.build_flags = "Debug"; },   [&] { context_.seed = 9; },
-      [&] { context_.tool_version = "9.9.9"; },      [&] { context_.protocol["noise_limit"] = "0.02"; }};
+  const std::function<void()> changes[] = {[&] { context_.device.name = "another"; },
+                                           [&] { context_.git_revision = "4567"; },
+                                           [&] { context_.build_flags = "Debug"; },
+                                           [&] { context_.seed = 9; },
+                                           [&] { context_.tool_version = "9.9.9"; },
+                                           [&] { context_.protocol["noise_limit"] = "0.02"; }};
   for (const auto& change : changes) {
     context_ = own;
     change();
