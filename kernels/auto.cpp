@@ -39,21 +39,26 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 // Best first. Some may name kernels that this program was built without. Whether rows of A resemble
-// each other is asked only where the best would reorder them.
+// each other is asked only where another candidate would be the best if they did than if they did
+// not.
 std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
                               const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
     return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };
-  const auto rank = [&] {
-    std::vector<Candidate> out = predict(features, shape.n, shape.layout, a.precision, model);
+  const auto rank = [&](double row_overlap) {
+    MatrixFeatures assumed = features;
+    assumed.row_overlap = row_overlap;
+    std::vector<Candidate> out = predict(assumed, shape.n, shape.layout, a.precision, model);
     std::ranges::stable_sort(out, {}, cost);
     return out;
   };
-  std::vector<Candidate> out = rank();
-  if (features.row_overlap < 1 || out.empty() || !reorders(out.front().name)) return out;
+  if (features.row_overlap < 1) return rank(features.row_overlap);
+  const std::vector<Candidate> if_alike = rank(1), if_not = rank(0);
+  if (if_alike.empty() || if_alike.front().name == if_not.front().name)
+    return rank(kUnknownRowOverlap);
   features.row_overlap = row_overlap(*a.a);
-  return rank();
+  return rank(features.row_overlap);
 }
 
 // The first `most` candidates that support the problem. `refusal` is the reason of the last one

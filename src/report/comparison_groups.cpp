@@ -80,7 +80,7 @@ Shift shift_of(const Members& members, double min_effect, bool on_cpu) {
   const RunLevels levels = {mean_levels(members, &RunLevels::base),
                             mean_levels(members, &RunLevels::fresh),
                             mean_levels(members, &RunLevels::repeats)};
-  const Shift shift = shift_of_runs(levels, min_effect);
+  Shift shift = shift_of_runs(levels, min_effect);
   const bool single_runs = shift.freedom == 0;
   if (!single_runs || on_cpu) return shift;
   std::vector<double> log_ratios;

@@ -92,12 +92,9 @@ struct Candidate {
   Prediction prediction;
 };
 
-// Candidates that bring rows together which read the same rows of B. What they gain depends on
-// `row_overlap`, and as long as that is 1 they are expected to gain most.
-inline constexpr std::string_view kSearching = "async_wcsr?order=search", kRsh = "rsh";
-constexpr bool reorders(std::string_view candidate) {
-  return candidate == kSearching || candidate == kRsh;
-}
+// The candidate that is left out where rows of similar length hardly overlap (`row_overlap`): no
+// order of them gains there.
+inline constexpr std::string_view kSearching = "async_wcsr?order=search";
 
 // Every kernel that the table has coefficients for at this precision and N.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
