@@ -43,7 +43,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},
     "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
-    "dense_cluster": {"launch", "b", "c", "cluster_us", "cluster_copies", "dense_a", "dense_spill"},
+    "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_a", "dense_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
 }
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
