@@ -39,8 +39,7 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 // Best first. Some may name kernels that this program was built without. Whether rows of A resemble
-// each other is asked only where another candidate would be the best if they did than if they did
-// not.
+// each other is asked only where that decides which candidate is the best.
 std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
                               const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {

@@ -190,8 +190,9 @@ class WindowChooser {
             estimate};
   }
 
-  // Whether `degree` is worth more than an expectation of it. Its rows are read and compared only
-  // then, which takes longer than anything else in a choice (docs/log/selection.md).
+  // Whether rows by length are expected to cost little more than rows in natural order. Only then
+  // are they read and compared, which takes longer than all else in a choice
+  // (docs/log/selection.md).
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kSlack = 1.03;
     const auto timed = stages.scope("choose");
