@@ -13,6 +13,7 @@ import pathlib
 
 import numpy as np
 import scipy.sparse as sp
+from result_data import Parser
 from scipy.spatial import cKDTree
 
 SEED = 20261126
@@ -58,7 +59,8 @@ def nearest_neighbours(points, neighbours, dimensions):
 
 
 def documents(rows, words, mean, exponent, alike):
-    """Words by a Zipf distribution. `alike`: every document has as many."""
+    """Words by a Zipf distribution, `mean` of them in a document before repeats merge: in each if `alike`, else log-normal
+    with a deviation of one."""
     chance = 1 / np.arange(1, words + 1) ** exponent
     chance /= chance.sum()
     numbers = draw.permutation(words)
@@ -86,13 +88,16 @@ def preferential_attachment(count, edges):
 
 
 def geometric(count, degree):
+    """Points of a square that lie close together, numbered along strips of it."""
+    strips = 50
     places = draw.random((count, 2))
-    places = places[np.lexsort((places[:, 0], np.floor(places[:, 1] * 50)))]
+    places = places[np.lexsort((places[:, 0], np.floor(places[:, 1] * strips)))]
     pairs = cKDTree(places).query_pairs(np.sqrt(degree / count / np.pi), output_type="ndarray")
     return symmetric(pairs[:, 0], pairs[:, 1], count)
 
 
 def arrow(count, dense_rows, density):
+    """A band of seven diagonals whose first rows are far longer."""
     offsets = (-200, -3, -1, 0, 1, 3, 200)
     band = sp.diags([np.ones(count - abs(offset)) for offset in offsets], offsets).tolil()
     band[:dense_rows] = sp.random(dense_rows, count, density, random_state=1)
@@ -100,10 +105,11 @@ def arrow(count, dense_rows, density):
 
 
 def short_rows(count):
-    """Two entries a row, most of them near the diagonal."""
+    """Two entries a row, nine of ten at most 40 columns from the diagonal and one of ten anywhere."""
+    close, wide = 40, 200_000
     rows = np.repeat(np.arange(count), 2)
-    near = draw.integers(-40, 40, 2 * count) * (draw.random(2 * count) < 0.9)
-    far = (draw.random(2 * count) < 0.1) * draw.integers(-200_000, 200_000, 2 * count)
+    near = draw.integers(-close, close, 2 * count) * (draw.random(2 * count) < 0.9)
+    far = (draw.random(2 * count) < 0.1) * draw.integers(-wide, wide, 2 * count)
     return pattern(rows, np.clip(rows + near + far, 0, count - 1), (count, count))
 
 
@@ -141,7 +147,7 @@ def matrices():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=pathlib.Path, metavar="OUT", help="folder; made where it is missing")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
