@@ -23,7 +23,7 @@ const Struct& checked(const Struct* given, const char* name) {
   return *given;
 }
 
-// Of pointers to what has no size of its own.
+// What `given` points to. Throws Error, with the argument's name, where it is NULL.
 template <class Pointee>
 Pointee& required(Pointee* given, const char* name) {
   if (given == nullptr) throw Error(fmt::format("{} is NULL", name));

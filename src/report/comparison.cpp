@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "core/contains.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -156,8 +157,7 @@ void describe_side(const std::vector<InputDocument>& side, std::vector<std::stri
   for (const InputDocument& input : side) {
     files.push_back(input.path);
     const std::string& own = input.document.context.git_revision;
-    if (std::find(revisions.begin(), revisions.end(), own) == revisions.end())
-      revisions.push_back(own);
+    if (!contains(revisions, own)) revisions.push_back(own);
     if (!input.document.complete)
       notes.push_back(
           fmt::format("{} is incomplete: finish it with run --resume", to_printable(input.path)));
