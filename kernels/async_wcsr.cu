@@ -31,17 +31,21 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kStages = 3;
+// Narrow stages of tall windows hold few bytes, so that four of them leave as many warps.
+template <int kWindowRows, int kRowBytes>
+constexpr int kStages = kWindowRows > 8 && kRowBytes < window::kShortRow ? 4 : 3;
 
 // kClears: CTAs after those of the windows write the empty rows of C.
 template <class Boxes, class C, int kRowBytes, bool kClears>
 __global__ void __launch_bounds__(window::kMaxThreads,
-                                  window::kMinCtasPerSm<Boxes::kWindowRows, kRowBytes>)
+                                  window::min_ctas_per_sm<Boxes::kWindowRows, kRowBytes>())
     wcsr_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
                 const wcsr::EmptyRows empty) {
   extern __shared__ __align__(128) unsigned char shared[];
   if (kClears && blockIdx.x >= empty.first_cta) wcsr::clear_rows<C>(in, empty);
-  else window::multiply_spans<Boxes, C, kRowBytes, kStages>(in, boxes, shared);
+  else
+    window::multiply_spans<Boxes, C, kRowBytes, kStages<Boxes::kWindowRows, kRowBytes>>(in, boxes,
+                                                                                        shared);
 }
 
 using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>;
@@ -51,12 +55,13 @@ using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>
 constexpr int kClearsHeight = 0;  // into kWcsrHeights
 
 struct MakeVariant {
+  static constexpr bool kNarrow = true;
   bool clears;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
-    using Shape = window::Shape<Boxes, kRowBytes, kStages>;
+    using Shape = window::Shape<Boxes, kRowBytes, kStages<kWindowRows, kRowBytes>>;
     auto kernel = wcsr_kernel<Boxes, C, kRowBytes, false>;
     if constexpr (kWindowRows == kWcsrHeights[kClearsHeight])
       if (clears) kernel = wcsr_kernel<Boxes, C, kRowBytes, true>;
@@ -231,7 +236,7 @@ class AsyncWcsr final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
-      .options = window::options_with(kOrder, {kBuild}),
+      .options = window::options_with(kOrder, window::kFeatureTile, {kBuild}),
   };
 };
 

@@ -64,6 +64,8 @@ struct Variant : TileVariant {
 };
 
 struct MakeVariant {
+  static constexpr bool kNarrow = false;
+
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
     using Tiles = rsh::BitmapTiles<Input, kWindowRows>;
@@ -87,7 +89,8 @@ window::FormatCost cost_of(int value_bytes) {
   return {.bytes_per_column = {RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
                                RsRecord<32>::kValues / kColumns},
           .bytes_per_nonzero = static_cast<double>(value_bytes),
-          .height_penalty = {1.0, 1.35, 2.1}};
+          .height_penalty = {1.0, 1.35, 2.1},
+          .narrow_penalty = {1.0, 1.35, 2.1}};
 }
 
 // Decoding makes a tile slower than a dense box, so warps share windows sooner than in async_wcsr.
@@ -108,6 +111,8 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
 
 const std::vector<std::string> kSearched = {"rsh", "pack"};
 const auto kOrder = window::order_option("search", kSearched);
+const auto kFeatureTile =
+    window::feature_tile_option({"128", "256"}, "windows of 32 rows take 128");
 const auto kReduce = auto_choice_option(
     "reduce", {"fixup", "atomic"},
     "sums of split windows: in a fixed order, or as they come; auto: atomic beyond 8 parts");
@@ -345,7 +350,8 @@ class Rsh final : public Kernel {
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = window::options_with(
-          kOrder, {RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta, RsTile::kTauNnz, kReduce}),
+          kOrder, kFeatureTile,
+          {RsTile::kRule, RsTile::kMembers, RsTile::kTauDelta, RsTile::kTauNnz, kReduce}),
   };
 };
 

@@ -53,7 +53,7 @@ PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "dense_cluster": SIZES 
                     "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
-BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
+BANDS = {"fp16": [(1, 1), (2, 8), (9, 16), (17, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
 # No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms. Other options of a kernel
 # than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}

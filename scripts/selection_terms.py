@@ -58,40 +58,46 @@ def cut_of_window(tiles, windows, feature_tiles, sms, warps):
 
 
 HEIGHTS = (8, 16, 32)
-WARPS_OF_SM = (28, 20, 16)  # by height
 
 
-def slowdowns(value_bytes):
+def warps_of_sm(value_bytes, row_bytes):
+    """By height."""
+    return (36, 32, 20) if value_bytes == 2 and row_bytes <= 64 else (28, 20, 16)
+
+
+def penalties(value_bytes, row_bytes):
     """By height: dense_box_cost of src/select/window_cost.hpp."""
-    return 1.0, 1.25, 1.7 if value_bytes == 2 else 1.9
+    if value_bytes == 4:
+        return 1.0, 1.25, 1.9
+    return (1.0, 1.0, 1.3) if row_bytes <= 32 else (1.0, 1.25, 1.7)
 
 
-def gather_costs(f, row_bytes, value_bytes):
-    """By height: gather_cost of src/select/window_cost.hpp."""
-    return [((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * row_bytes
-             + max(1.0, row_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * slowdown
-            for h, slowdown in zip(HEIGHTS, slowdowns(value_bytes))]  # fmt: skip
+def gather_costs(f, fetched_bytes, value_bytes, row_bytes):
+    """By height: gather_bytes of src/select/window_cost.hpp times the penalty."""
+    return [((f[f"gathered_{h}"] + f[f"stored_{h}"]) / 2 * fetched_bytes
+             + max(1.0, fetched_bytes / 256) * f[f"stored_{h}"] * (4 + h * value_bytes)) * penalty
+            for h, penalty in zip(HEIGHTS, penalties(value_bytes, row_bytes))]  # fmt: skip
 
 
-def best_height(f, lines, value_bytes, sms):
+def best_height(f, n, value_bytes, sms):
     """An index into HEIGHTS: best_height of src/select/window_cost.hpp."""
+    lines = math.ceil(n * value_bytes / 128)
     costs = [cost * math.sqrt(max(1.0, 0.5 * sms / (max(1.0, f["rows"] / h) * lines)))
-             for h, cost in zip(HEIGHTS, gather_costs(f, 128 * lines, value_bytes))]  # fmt: skip
+             for h, cost in zip(HEIGHTS, gather_costs(f, 128 * lines, value_bytes, n * value_bytes))]  # fmt: skip
     return costs.index(min(costs))
 
 
 def best_windows(f, case, row_bytes):
     """(gather, tiles, parts, depth) of windows of the height that async_wcsr takes."""
     value_bytes, sms = VALUE_BYTES[case.precision], case.device["sms"]
-    lines = math.ceil(case.n * value_bytes / 128)
-    at = best_height(f, lines, value_bytes, sms)
+    at = best_height(f, case.n, value_bytes, sms)
     feature_tiles = math.ceil(row_bytes / 128)
     gathered, stored = filled_windows(f, "gathered")[at], filled_windows(f, "stored")[at]
     count = filled_rows(f) / HEIGHTS[at]
     tiles = max(max(stored, gathered) * f["nnz"] / 16, count)
-    return (gathered * f["nnz"] * row_bytes / case.device["gather"],
-            per_sm(tiles * feature_tiles, case.device) * slowdowns(value_bytes)[at],
-            *cut_of_window(tiles, count, feature_tiles, sms, sms * WARPS_OF_SM[at]))  # fmt: skip
+    return (gathered * f["nnz"] * max(row_bytes, 32) / case.device["gather"],
+            per_sm(tiles * feature_tiles, case.device) * penalties(value_bytes, row_bytes)[at],
+            *cut_of_window(tiles, count, feature_tiles, sms, sms * warps_of_sm(value_bytes, row_bytes)[at]))  # fmt: skip
 
 
 def pitch_of_b(line_bytes):
@@ -227,7 +233,7 @@ def terms_of(case):
 def searches_order(case):
     """Whether a kernel that looks for a row order would do so: worth_order of src/select/window_cost.hpp."""
     f, n, value_bytes = case.features, case.n, VALUE_BYTES[case.precision]
-    cost = min(gather_costs(f, n * value_bytes, value_bytes))
+    cost = min(gather_costs(f, n * value_bytes, value_bytes, n * value_bytes))
     memory_bytes = f["nnz"] * (4 + value_bytes) + f["cols"] * n * value_bytes + f["rows"] * n * 4
     return f["nnz"] * cost / 8.4e6 > 0.45 * memory_bytes / 3.4e6
 

@@ -22,10 +22,10 @@ class Accumulators {
     clear();
     if constexpr (kTf32) {
       const unsigned row = lane % 4 * 4;
-      fetch_ = row * kRowBytes + (lane / 4 ^ swizzle(row)) * 16;
+      fetch_ = place_of<kRowBytes>(row, lane / 4);
     } else {
       const unsigned slot = lane % 8, row = slot / 2 * 4 + slot % 2 + lane / 16 * 2;
-      fetch_ = row * kRowBytes + (lane / 8 % 2 ^ slot) * 16;
+      fetch_ = place_of<kRowBytes>(row, lane / 8 % 2);
     }
     ptx::keep_in_register(fetch_);
   }
@@ -56,27 +56,38 @@ class Accumulators {
       for (int r = 0; r < kMmaN; ++r) visit(i * kMmaN + r, d_[i][r]);
   }
 
-  // For every row 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(r, odd), then
-  // store(to, first feature, four sums) for each four. Whole lines of 128 bytes per instruction,
-  // since halves of a 32-byte sector cost as much as all of it.
+  // For rows 8 * r + 2 * (lane % 4) + odd of the window: to = row_of(r, odd), then
+  // store(to, first feature, four sums) for each four. Whole lines of 128 bytes per instruction, if
+  // a row of C has them, since halves of a 32-byte sector cost as much as all of it.
   template <class RowOf, class Store>
   __device__ void for_each_vector(RowOf row_of, Store store) const {
 #pragma unroll
-    for (int r = 0; r < kMmaN; ++r)
-#pragma unroll
-      for (int odd = 0; odd < 2; ++odd) {
-        const auto to = row_of(r, odd);
-#pragma unroll
-        for (int i = 0; i < kMmaM; i += 2) {
-          const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
-          const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
-          if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
-          else store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
-        }
+    for (int r = 0; r < kMmaN; ++r) {
+      if constexpr (kMmaM == 1) {  // half of the lanes have the odd rows
+        const float4 x = transpose(d_[0][r][0], d_[0][r][2], d_[0][r][1], d_[0][r][3]);
+        store(row_of(r, lane_ / 8 % 2), lane_ / 4 % 2 * 8 + lane_ / 16 * 4, x);
+      } else {
+        for_each_pair(r, row_of, store);
       }
+    }
   }
 
  private:
+  template <class RowOf, class Store>
+  __device__ void for_each_pair(int r, RowOf row_of, Store store) const {
+#pragma unroll
+    for (int odd = 0; odd < 2; ++odd) {
+      const auto to = row_of(r, odd);
+#pragma unroll
+      for (int i = 0; i < kMmaM; i += 2) {
+        const float x0 = d_[i][r][odd], x1 = d_[i][r][odd + 2];
+        const float x2 = d_[i + 1][r][odd], x3 = d_[i + 1][r][odd + 2];
+        if constexpr (kTf32) store(to, i * 16 + lane_ / 4 * 4, make_float4(x0, x1, x2, x3));
+        else store(to, i * 16 + (lane_ / 4 % 4 * 8 + lane_ / 16 * 4), transpose(x0, x1, x2, x3));
+      }
+    }
+  }
+
   // A lane has feature lane / 4 of four chunks of eight features. Four lanes trade so that each has
   // four features of chunk lane / 4 % 4.
   __device__ float4 transpose(float x0, float x1, float x2, float x3) const {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/tile_work.hpp"
@@ -37,6 +38,9 @@ constexpr double kOrderMargin = 1.06;
 constexpr const char* kPack = "pack";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
 
+// Bytes of a feature tile.
+constexpr int kShortestRow = 32, kNarrowRow = 64, kShortRow = 128, kLongRow = 256;
+
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps: so many tiles, times the
 // rows of a window (measured at N = 128, 256 and 512, docs/log/irregular-windows.md).
@@ -45,12 +49,22 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
   constexpr std::int64_t kEnoughNarrow = 1'000'000;                  // rows of B below kWideRow
   constexpr std::int64_t kEnoughLow = 40'000, kEnoughTall = 95'000;  // windows of 8 rows, of more
   constexpr std::int64_t kWideRow = 512;                             // bytes
-  if (row_bytes <= 128) return false;
+  if (row_bytes <= kShortRow) return false;
   if (window_rows == 8 && tiles < 3 * windows) return true;
   const std::int64_t enough = row_bytes < kWideRow ? kEnoughNarrow
                               : window_rows == 8   ? kEnoughLow
                                                    : kEnoughTall;
   return tiles * window_rows >= enough;
+}
+
+// As wide as a row of B, if that is short: it takes fewer registers and less shared memory, so more
+// warps hide the latency of the gathers (0.71 of the time at N = 8 and 16 and 0.81 at 32,
+// docs/log/narrow.md).
+inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
+                               int window_rows) {
+  if (row_bytes <= kShortestRow) return kShortestRow;
+  if (row_bytes <= kNarrowRow) return kNarrowRow;
+  return prefer_long_rows(tiles, windows, row_bytes, window_rows) ? kLongRow : kShortRow;
 }
 
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
@@ -75,8 +89,12 @@ inline bool lengths_vary(const SparseOperand& a) {
 
 // Options of a kernel of the window engine: windows, its own, the launch.
 inline const auto kWindow = auto_choice_option<int>("window", {"8", "16", "32"}, "rows per window");
-inline const auto kFeatureTile = auto_choice_option<int>(
-    "feature_tile", {"128", "256"}, "bytes of a row of B per warp; windows of 32 rows take 128");
+inline auto feature_tile_option(std::vector<std::string> bytes, std::string help) {
+  return auto_choice_option<int>("feature_tile", std::move(bytes),
+                                 "bytes of a row of B per warp; " + std::move(help));
+}
+inline const auto kFeatureTile = feature_tile_option(
+    {"32", "64", "128", "256"}, "windows of 32 rows take 128 at most, tf32 takes 128 at least");
 inline const auto kWarps = auto_integer_option("warps", 1, kMaxWarps, "warps per CTA");
 inline const auto kCtaTiles =
     auto_integer_option("cta_tiles", 1, kMaxWarps, "most feature tiles per CTA");
@@ -105,11 +123,11 @@ inline Option<std::string> order_option(const std::string& value,
                                  fmt::join(searched, " or ")));
 }
 
-inline std::vector<OptionSpec> options_with(const OptionSpec& order,
+inline std::vector<OptionSpec> options_with(const OptionSpec& order, const OptionSpec& feature_tile,
                                             const std::vector<OptionSpec>& own) {
   std::vector<OptionSpec> all = {kWindow, order};
   all.insert(all.end(), own.begin(), own.end());
-  all.insert(all.end(), {kFeatureTile, kWarps, kCtaTiles, kSpan, kWhole, kPart});
+  all.insert(all.end(), {feature_tile, kWarps, kCtaTiles, kSpan, kWhole, kPart});
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
@@ -18,10 +19,9 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/problem.hpp"
 #include "window/choice.hpp"
+#include "window/stage.cuh"
 
 namespace spmmbench::window {
-
-constexpr int kShortRow = 128, kLongRow = 256;  // bytes of a feature tile
 
 // The most columns for which CTAs of one feature tile are a grid.
 inline std::int64_t max_features(int value_bytes) { return kMaxGridY * kShortRow / value_bytes; }
@@ -42,23 +42,29 @@ inline bool writes(ElementType c_type, Precision precision) {
 }
 
 // What make.operator()<Input, C, kWindowRows, kRowBytes>() returns: the feature tile is the option
-// "feature_tile" or what the matrix suggests.
+// "feature_tile" or what the matrix suggests. Where Make::kNarrow, tiles of 16-bit values have 32
+// or 64 bytes if rows of B are no longer.
 template <class Make>
 auto make_variant(Precision precision, const Options& options, const spmmbench::Shape& shape,
                   std::int64_t tiles, std::int64_t windows, int window_rows, const Make& make) {
   const std::int64_t row_bytes =
       shape.n * static_cast<std::int64_t>(bytes_of(storage_type(precision)));
-  const auto given = kFeatureTile(options);
-  const bool is_long =
-      given ? *given == kLongRow : prefer_long_rows(tiles, windows, row_bytes, window_rows);
+  const int tile =
+      kFeatureTile(options).value_or(choose_feature_tile(tiles, windows, row_bytes, window_rows));
   const auto of_types = [&]<class Input, class C>(Input, C) {
-    // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
-    if (window_rows == 32) return make.template operator()<Input, C, 32, kShortRow>();
-    if (window_rows == 16)
-      return is_long ? make.template operator()<Input, C, 16, kLongRow>()
-                     : make.template operator()<Input, C, 16, kShortRow>();
-    return is_long ? make.template operator()<Input, C, 8, kLongRow>()
-                   : make.template operator()<Input, C, 8, kShortRow>();
+    const auto of_tile = [&]<int kRowBytes>(std::integral_constant<int, kRowBytes>) {
+      // 32 rows of 256 bytes would need more accumulators than a thread has registers to spare.
+      if (window_rows == 32)
+        return make.template operator()<Input, C, 32, std::min(kRowBytes, kShortRow)>();
+      if (window_rows == 16) return make.template operator()<Input, C, 16, kRowBytes>();
+      return make.template operator()<Input, C, 8, kRowBytes>();
+    };
+    if constexpr (Make::kNarrow && kInputBytes<Input> == 2) {
+      if (tile == kShortestRow) return of_tile(std::integral_constant<int, kShortestRow>{});
+      if (tile == kNarrowRow) return of_tile(std::integral_constant<int, kNarrowRow>{});
+    }
+    if (tile == kLongRow) return of_tile(std::integral_constant<int, kLongRow>{});
+    return of_tile(std::integral_constant<int, kShortRow>{});
   };
   const auto of_input = [&]<class Input>(Input input) {
     return shape.c_type == ElementType::f32 ? of_types(input, float{}) : of_types(input, input);

@@ -1,7 +1,7 @@
 #pragma once
 // The window engine: C = A * B for A in windows, which async_wcsr and rsh share. A window (row
 // panel) is 8, 16 or 32 rows of A whose distinct columns are packed and cut in tiles of 16, its
-// k-blocks. A feature tile is the 128 or 256 bytes of a row of B, and the columns of C, that one
+// k-blocks. A feature tile is the 32 to 256 bytes of a row of B, and the columns of C, that one
 // warp computes. A warp walks a span of tiles for one feature tile; the 16 rows of B of each tile
 // come by cp.async into a ring of kStages stages that belongs to the warp alone, so that the copies
 // run ahead across tiles and windows without any barrier between warps:
@@ -63,9 +63,12 @@ __device__ bool add_parts(const Arguments& in, int split_index, const TileSplit&
 // CTAs per SM that the registers must allow: as many as the rings leave room for, up to the point
 // where values would be spilled.
 template <int kWindowRows, int kRowBytes>
-constexpr int kMinCtasPerSm = kRowBytes == 256 || kWindowRows == 32 ? 4
-                              : kWindowRows == 16                   ? 5
-                                                                    : 7;
+constexpr int min_ctas_per_sm() {
+  if (kRowBytes == 32) return kWindowRows == 8 ? 10 : kWindowRows == 16 ? 9 : 5;
+  if (kRowBytes == 64) return kWindowRows == 8 ? 9 : kWindowRows == 16 ? 8 : 5;
+  if (kRowBytes == 256 || kWindowRows == 32) return 4;
+  return kWindowRows == 8 ? 7 : 5;
+}
 
 // CTA: (32, feature tiles of a CTA, team); grid: (CTAs of the work list, all feature tiles over
 // those of a CTA). `shared`: a ring per warp, 128-byte aligned.

@@ -26,14 +26,14 @@ class RowLoader {
       : col_idx_(in.col_idx + std::int64_t{first_tile} * kTileColumns + lane * kColumnsPerLane),
         row_bytes_(in.b_row_bytes),
         lanes_left_(tiles * kLanesPerTile - static_cast<int>(lane)) {
-    const unsigned chunk = lane % kChunks, row = lane / kChunks * kCopies;
+    const unsigned chunk = lane % kChunks;
+    row_ = lane / kChunks * kCopies;
     // Past the last feature nothing is fetched. Whatever lies in the row would do, but lanes that
     // copy the same 16 bytes to different places each cost a request (15 % at N = 100 in fp16).
     const std::int64_t at = feature + chunk * 16 / kInputBytes<Input>;
     outside_ = at < in.n ? 0 : -1;
     b_ = static_cast<const char*>(in.b) + (at < in.n ? at : 0) * kInputBytes<Input>;
-    to_ = row * kRowBytes + (chunk ^ swizzle(row)) * 16;
-    first_lane_ = row / kColumnsPerLane;
+    to_ = place_of<kRowBytes>(row_, chunk);
     ptx::keep_in_register(col_idx_);
     ptx::keep_in_register(b_);
     ptx::keep_in_register(to_);
@@ -48,15 +48,11 @@ class RowLoader {
     }
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) {
-      const std::int32_t mine = j % 4 == 0   ? columns_.x
-                                : j % 4 == 1 ? columns_.y
-                                : j % 4 == 2 ? columns_.z
-                                             : columns_.w;
-      const std::int32_t column =
-          __shfl_sync(kFullWarp, mine,
-                      i % kTilesAtOnce * kLanesPerTile + static_cast<int>(first_lane_) + j / 4);
-      // The first row is 0, 4, 8 or 12: the next row's swizzle differs by 1, and by 2 four rows on.
-      const std::uint32_t to = (stage + to_ ^ j % 2 * 16 ^ j / 4 * 32) + j * kRowBytes;
+      const std::int32_t column = column_of(i % kTilesAtOnce, j);
+      // Rows that begin at a multiple of four: the place of the next row's chunk differs by 1, and
+      // by 2 four rows on. Fewer rows have their chunk at the same place.
+      const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
+      const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
       ptx::cp_async_cg_16_unless_negative(
           column | outside_, to,
           b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_);
@@ -64,6 +60,28 @@ class RowLoader {
   }
 
  private:
+  // The column that copy j of a tile gathers.
+  __device__ std::int32_t column_of(int tile, int j) const {
+    const int lane = tile * kLanesPerTile + static_cast<int>(row_ / kColumnsPerLane) + j / 4;
+    const auto handed = [&](int which) {
+      return __shfl_sync(kFullWarp,
+                         which == 0   ? columns_.x
+                         : which == 1 ? columns_.y
+                         : which == 2 ? columns_.z
+                                      : columns_.w,
+                         lane);
+    };
+    // Which of a lane's four columns it is depends on the row where a lane copies fewer rows.
+    if constexpr (kCopies >= kColumnsPerLane) return handed(j % kColumnsPerLane);
+    const auto of_pair = [&](int which) {
+      const std::int32_t low = handed(which), high = handed(which + 2);
+      return (row_ & 2) != 0 ? high : low;
+    };
+    if constexpr (kCopies == 2) return of_pair(j);
+    const std::int32_t even = of_pair(0), odd = of_pair(1);
+    return (row_ & 1) != 0 ? odd : even;
+  }
+
   __device__ void read_columns() {
     if (lanes_left_ > 0) next_columns_ = __ldg(reinterpret_cast<const int4*>(col_idx_));
     lanes_left_ -= 32;
@@ -74,7 +92,7 @@ class RowLoader {
   const char* b_;
   std::uint32_t row_bytes_;
   int lanes_left_;        // positive while this lane has columns to read
-  unsigned first_lane_;   // of a tile's lanes, the one with the first column that is copied here
+  unsigned row_;          // of a stage, the first that this lane copies
   std::uint32_t to_;      // where in a stage the first row goes
   std::int32_t outside_;  // -1 past the last feature: a negative column is not fetched
   int4 columns_, next_columns_{};

@@ -50,7 +50,8 @@ struct Shape {
   // The ring of a warp. The sums of a warp pass through it when windows are shared.
   static constexpr int kRingBytes = std::max(kStages * kStageBytes, kSumVectors * 512);
   static_assert(kRingBytes % 128 == 0);
-  static_assert(kRowBytes == 128 || kRowBytes == 256, "a row is 8 or 16 chunks of 16 bytes");
+  static_assert(kRowBytes == 32 || kRowBytes == 64 || kRowBytes == 128 || kRowBytes == 256,
+                "a row is 2, 4, 8 or 16 chunks of 16 bytes");
 };
 
 // A's values of one tile that a lane multiplies: for each eight rows, row lane / 4,
@@ -60,8 +61,18 @@ struct Fragment {
   std::conditional_t<kInputBytes<Input> == 4, uint4, uint2> x[kWindowRows / 8];
 };
 
-// Chunk c of row r of a stage lies at c ^ swizzle(r): the eight rows of an ldmatrix (slots 2t + s
-// of a half), and the rows 4t + j of four lanes, are in different banks.
-__device__ inline unsigned swizzle(unsigned row) { return row / 4 * 2 + row % 2; }
+// Where chunk c of row r lies in a stage: the same chunk of the eight rows of an ldmatrix (4t and
+// 4t + 1, or 4t + 2 and 4t + 3), and of the rows 4t + j of four lanes, is in different banks.
+template <int kRowBytes>
+__device__ inline unsigned place_of(unsigned row, unsigned chunk) {
+  if constexpr (kRowBytes == 32) {
+    const unsigned place = row % 2 + row / 4 % 2 * 2 + row / 2 % 2 * 4 + row / 8 * 8;
+    return place * kRowBytes + (chunk ^ row / 8) * 16;
+  } else if constexpr (kRowBytes == 64) {
+    return row * kRowBytes + (chunk ^ row / 4) * 16;
+  } else {
+    return row * kRowBytes + (chunk ^ (row / 4 * 2 + row % 2)) * 16;
+  }
+}
 
 }  // namespace spmmbench::window

@@ -34,11 +34,17 @@ struct WindowCost {
   double gather = 0, tiles = 0;  // as in Terms: gather_window, tiles
   WindowCut cut;
 };
+// The warps that an SM holds at each height of windows. Feature tiles of narrow rows of B take
+// fewer registers.
+double warps_of_sm(std::size_t height, int value_bytes, double row_bytes) {
+  constexpr std::array<double, 3> kNarrow = {36, 32, 20}, kOthers = {28, 20, 16};
+  constexpr double kNarrowRow = 64;
+  return (value_bytes == 2 && row_bytes <= kNarrowRow ? kNarrow : kOthers)[height];
+}
 // Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
-// (kernels/window) on windows of mean length, with the warps that an SM holds at each height.
-WindowCut cut_of_window(double tiles, double windows, std::size_t height, double feature_tiles,
+// (kernels/window) on windows of mean length.
+WindowCut cut_of_window(double tiles, double windows, double warps_of_sm, double feature_tiles,
                         const DeviceModel& device) {
-  constexpr std::array<double, 3> kWarpsOfSm = {28, 20, 16};
   constexpr int kWarps = 4;  // of a CTA
   const int most = window::cta_feature_tiles(kWarps, windows, feature_tiles, device.sm_count);
   const double groups = std::ceil(feature_tiles / most);
@@ -49,7 +55,7 @@ WindowCut cut_of_window(double tiles, double windows, std::size_t height, double
       .ctas_of_window = groups,
       .team = std::max(1, kWarps / static_cast<int>(std::ceil(feature_tiles / groups))),
       .sms = device.sm_count,
-      .warps = device.sm_count * kWarpsOfSm[height]};
+      .warps = device.sm_count * warps_of_sm};
   const window::PartTiles of_warp = window::part_tiles(work);
   const double of_window = work.mean_window();
   const bool is_split = of_window > work.team * of_warp.part;
@@ -88,6 +94,8 @@ WcsrEstimate filled_windows(const MatrixFeatures& f) {
   return out;
 }
 
+constexpr double kSectorBytes = 32;
+
 // Windows of the height that async_wcsr takes.
 WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes, double row_bytes,
                         const DeviceModel& device) {
@@ -98,9 +106,11 @@ WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes
   const double feature_tiles = std::ceil(row_bytes / 128);
   const double count = filled_rows(f) / kWcsrHeights[h];
   const double stored_tiles = std::max(windows.stored_share[h] * f.nnz / 16, count);
-  return {windows.gathered_share[h] * f.nnz * row_bytes / device.gather_bytes_per_us,
-          per_sm(stored_tiles * feature_tiles, device) * format.height_penalty[h],
-          cut_of_window(stored_tiles, count, h, feature_tiles, device)};
+  const double fetched = std::max(row_bytes, kSectorBytes);
+  return {windows.gathered_share[h] * f.nnz * fetched / device.gather_bytes_per_us,
+          per_sm(stored_tiles * feature_tiles, device) * format.penalty(h, row_bytes),
+          cut_of_window(stored_tiles, count, warps_of_sm(h, value_bytes, row_bytes), feature_tiles,
+                        device)};
 }
 
 // The share of so many bytes that the L2 cache cannot hold while other data streams through it.
@@ -188,7 +198,7 @@ static_assert(sizeof(PrepareTerms) == sizeof(Coefficients::prepare_ms));
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision precision,
                const DeviceModel& device) {
-  constexpr double kSectorBytes = 32, kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
+  constexpr double kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
   constexpr double kBlockColumns = 64;
   const auto columns = static_cast<double>(n);
   const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));

@@ -20,8 +20,14 @@ constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
-  // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
-  std::array<double, 3> height_penalty;
+  // Taller windows hold more registers, so fewer of them hide the latency of the gathers. Those of
+  // narrow rows of B hold few whatever their height.
+  std::array<double, 3> height_penalty, narrow_penalty;
+
+  double penalty(std::size_t height_index, double row_bytes) const {
+    constexpr double kNarrow = 32;
+    return (row_bytes <= kNarrow ? narrow_penalty : height_penalty)[height_index];
+  }
 };
 
 // For async_wcsr, whose tiles are dense boxes.
@@ -30,20 +36,20 @@ inline FormatCost dense_box_cost(int value_bytes) {
   const double bytes = value_bytes;
   return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
           .bytes_per_nonzero = 0,
-          .height_penalty = {1.0, 1.25, value_bytes == 2 ? 1.7 : 1.9}};
+          .height_penalty = {1.0, 1.25, value_bytes == 2 ? 1.7 : 1.9},
+          .narrow_penalty = {1.0, value_bytes == 2 ? 1.0 : 1.25, value_bytes == 2 ? 1.3 : 1.9}};
 }
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
 // padding column fetches nothing, but takes about half the time of a column that does.
-inline double gather_cost(const WcsrEstimate& estimate, std::size_t height_index, double row_bytes,
-                          const FormatCost& format) {
+inline double gather_bytes(const WcsrEstimate& estimate, std::size_t height_index, double row_bytes,
+                           const FormatCost& format) {
   const double feature_tiles = std::max(1.0, row_bytes / 256);
   const double gathered = estimate.gathered_share[height_index];
   const double stored = estimate.stored_share[height_index];
-  return ((gathered + stored) / 2 * row_bytes +
-          feature_tiles *
-              (stored * (4 + format.bytes_per_column[height_index]) + format.bytes_per_nonzero)) *
-         format.height_penalty[height_index];
+  return (gathered + stored) / 2 * row_bytes +
+         feature_tiles *
+             (stored * (4 + format.bytes_per_column[height_index]) + format.bytes_per_nonzero);
 }
 
 struct Height {
@@ -58,11 +64,13 @@ struct Height {
 inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
                           int value_bytes, const FormatCost& format, double sms) {
   constexpr double kLineBytes = 128, kBusyShare = 0.5;
-  const double lines = std::ceil(static_cast<double>(n * value_bytes) / kLineBytes);
+  const auto row_bytes = static_cast<double>(n * value_bytes);
+  const double lines = std::ceil(row_bytes / kLineBytes);
   Height best;
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
     const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
-    const double cost = gather_cost(estimate, h, lines * kLineBytes, format) *
+    const double cost = gather_bytes(estimate, h, lines * kLineBytes, format) *
+                        format.penalty(h, row_bytes) *
                         std::sqrt(std::max(1.0, kBusyShare * sms / pieces));
     if (cost < best.cost) best = {static_cast<int>(h), cost};
   }
@@ -76,11 +84,12 @@ inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, d
                         std::int64_t n, int value_bytes, const FormatCost& format) {
   constexpr double kWorth = 0.45;
   const auto columns = static_cast<double>(n);
+  const double row_bytes = columns * value_bytes;
   double gathers = std::numeric_limits<double>::infinity();
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
-    gathers = std::min(gathers, gather_cost(natural, h, columns * value_bytes, format));
-  const double memory_bytes =
-      nnz * (4 + value_bytes) + cols * columns * value_bytes + rows * columns * 4;
+    gathers = std::min(gathers,
+                       gather_bytes(natural, h, row_bytes, format) * format.penalty(h, row_bytes));
+  const double memory_bytes = nnz * (4 + value_bytes) + cols * row_bytes + rows * columns * 4;
   return nnz * gathers / kL2BytesPerUs > kWorth * memory_bytes / kMemoryBytesPerUs;
 }
 
