@@ -20,6 +20,7 @@
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
 #include "async_wcsr/empty_rows.cuh"
+#include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
@@ -85,8 +86,8 @@ using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by 
 class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const SparseOperand& a, const Options& options, const Shape& shape,
-                SharedWindows::Entry& built, Device& device, StageTimer& stages)
-      : windows_(built.part) {
+                SharedWindows::Entry& built, bool cached, Device& device, StageTimer& stages)
+      : windows_(built.part), cached_(cached) {
     {
       const auto timed = stages.scope("build");
       bound_.emplace(view(), a, options, shape, device.info(),
@@ -125,7 +126,8 @@ class AsyncWcsrPlan final : public Plan {
             .col_idx = windows_.matrix.col_idx,
             .row_ids = windows_.row_ids.as<std::int32_t>(),
             .places = windows_.places,
-            .limits = window::kDenseBoxLimits};
+            .limits = window::kDenseBoxLimits,
+            .cached = cached_};
   }
 
   void describe(std::int64_t nnz) {
@@ -142,6 +144,7 @@ class AsyncWcsrPlan final : public Plan {
   }
 
   Windows& windows_;
+  bool cached_;  // as in window::Arguments
   std::optional<window::Bound<Variant>> bound_;
   wcsr::EmptyRows empty_{};
   unsigned empty_ctas_ = 0;
@@ -168,10 +171,23 @@ class AsyncWcsrPrepared final : public Prepared {
     const window::Choice choice = chooser_.choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
-    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, device_, stages);
+    return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, meets_hubs(shape.n, stages),
+                                           device_, stages);
   }
 
  private:
+  // Whether narrow rows of B come by way of the L1 cache: where all multiprocessors ask for those
+  // of the same columns again and again, the part of the L2 cache that holds them cannot answer
+  // (docs/log/narrow.md).
+  bool meets_hubs(std::int64_t n, StageTimer& stages) {
+    constexpr double kLeastShare = 0.15;  // of the nonzeros
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
+    if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
+    const auto timed = stages.scope("build");
+    if (!hub_share_) hub_share_ = hub_column_share(*a_.a);
+    return *hub_share_ >= kLeastShare;
+  }
+
   Windows build(const window::Choice& choice, StageTimer& cost) {
     Windows out;
     out.shape = {kWcsrHeights[choice.height_index], window::kTileColumns,
@@ -201,6 +217,7 @@ class AsyncWcsrPrepared final : public Prepared {
   bool on_device_;
   window::WindowChooser chooser_;
   SharedWindows windows_;
+  std::optional<double> hub_share_;
 };
 
 class AsyncWcsr final : public Kernel {

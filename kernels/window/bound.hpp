@@ -23,7 +23,8 @@ struct MatrixView {
   int window_rows;
   const std::int32_t *window_ptr, *col_idx, *row_ids;  // on the device, as in Arguments
   std::int32_t places;
-  MeanLimits limits;  // of the kernel
+  MeanLimits limits;    // of the kernel
+  bool cached = false;  // as in Arguments
 
   std::int64_t tiles() const { return window_ptr_host->back(); }
   std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host->size()) - 1; }
@@ -76,6 +77,7 @@ class Bound {
                   .c = nullptr,
                   .ldc = 0,
                   .n = n_,
+                  .cached = a_.cached,
                   .ordered = ordered,
                   .sums = workspace_.sums.as<float>(),
                   .arrivals = workspace_.arrivals.as<unsigned>(),

@@ -15,6 +15,7 @@ template <class Input, int kRowBytes>
 class RowLoader {
   static constexpr int kChunks = kRowBytes / 16;
   static constexpr int kCopies = kTileColumns * kChunks / 32;
+  static constexpr bool kNarrow = kRowBytes < 128;
   static constexpr int kColumnsPerLane = 4;
   static constexpr int kLanesPerTile = kTileColumns / kColumnsPerLane;
   static constexpr int kTilesAtOnce = 32 / kLanesPerTile;
@@ -25,6 +26,7 @@ class RowLoader {
                        std::int64_t feature, unsigned lane)
       : col_idx_(in.col_idx + std::int64_t{first_tile} * kTileColumns + lane * kColumnsPerLane),
         row_bytes_(in.b_row_bytes),
+        cached_(in.cached),
         lanes_left_(tiles * kLanesPerTile - static_cast<int>(lane)) {
     const unsigned chunk = lane % kChunks;
     row_ = lane / kChunks * kCopies;
@@ -53,9 +55,12 @@ class RowLoader {
       // by 2 four rows on. Fewer rows have their chunk at the same place.
       const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
       const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
-      ptx::cp_async_cg_16_unless_negative(
-          column | outside_, to,
-          b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_);
+      const char* const from = b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_;
+      if constexpr (kNarrow) {
+        ptx::cp_async_16_unless_negative(cached_, column | outside_, to, from);
+      } else {
+        ptx::cp_async_cg_16_unless_negative(column | outside_, to, from);
+      }
     }
   }
 
@@ -91,6 +96,7 @@ class RowLoader {
   const std::int32_t* col_idx_;  // of this lane's next columns
   const char* b_;
   std::uint32_t row_bytes_;
+  bool cached_;
   int lanes_left_;        // positive while this lane has columns to read
   unsigned row_;          // of a stage, the first that this lane copies
   std::uint32_t to_;      // where in a stage the first row goes

@@ -28,6 +28,7 @@ struct Arguments {
   void* c;
   std::int64_t ldc;
   std::int64_t n;
+  bool cached;                // narrow rows of B come by way of the L1 cache
   bool ordered;               // how the CTAs of a split window add up, see add_parts
   float* sums;                // of split windows: [slot][feature tile][vector][lane][4]
   unsigned* arrivals;         // [split][feature tile]; all zero between launches
