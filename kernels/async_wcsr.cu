@@ -177,15 +177,16 @@ class AsyncWcsrPrepared final : public Prepared {
 
  private:
   // Whether narrow rows of B come by way of the L1 cache: where all multiprocessors ask for those
-  // of the same columns again and again, the part of the L2 cache that holds them cannot answer
+  // of the same few columns again and again, the part of the L2 cache that holds them is the limit
   // (docs/log/narrow.md).
   bool meets_hubs(std::int64_t n, StageTimer& stages) {
-    constexpr double kLeastShare = 0.15;  // of the nonzeros
+    constexpr double kLeastShare = 0.15;        // of the nonzeros
+    constexpr std::int64_t kMostBytes = 16384;  // of the rows of B that should stay in that cache
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
     const auto timed = stages.scope("build");
-    if (!hub_share_) hub_share_ = hub_column_share(*a_.a);
-    return *hub_share_ >= kLeastShare;
+    if (!hubs_) hubs_ = find_hub_columns(*a_.a);
+    return hubs_->share >= kLeastShare && hubs_->count * n * value_bytes <= kMostBytes;
   }
 
   Windows build(const window::Choice& choice, StageTimer& cost) {
@@ -217,7 +218,7 @@ class AsyncWcsrPrepared final : public Prepared {
   bool on_device_;
   window::WindowChooser chooser_;
   SharedWindows windows_;
-  std::optional<double> hub_share_;
+  std::optional<HubColumns> hubs_;
 };
 
 class AsyncWcsr final : public Kernel {

@@ -5,8 +5,14 @@
 
 namespace spmmbench {
 
-// The share of the nonzeros in hub columns, those that at least a quarter of the rows have, by a
-// sample of 4096 nonzeros. Deterministic; 0 without nonzeros.
-double hub_column_share(const CsrMatrix& matrix);
+struct HubColumns {
+  double share = 0;  // of the nonzeros
+  int count = 0;
+};
+
+// Columns that at least a quarter of the rows have, by a sample of 4096 nonzeros. None where rows
+// have over 340 nonzeros in the mean: the sample cannot tell such columns from others then.
+// Deterministic.
+HubColumns find_hub_columns(const CsrMatrix& matrix);
 
 }  // namespace spmmbench

@@ -1,8 +1,10 @@
-// The share of the nonzeros in columns that many rows have.
+// Columns that many rows have.
 
 #include "format/hub_columns.hpp"
 
 #include <gtest/gtest.h>
+
+#include <numeric>
 
 #include "matrices.hpp"
 
@@ -16,17 +18,24 @@ CsrMatrix with_hubs(int rows, int hubs) {
   return testing::from_rows(hubs + rows, columns);
 }
 
-TEST(HubColumnShare, CountsColumnsThatAQuarterOfTheRowsHave) {
-  EXPECT_NEAR(hub_column_share(with_hubs(3000, 2)), 0.5, 0.03);
-  EXPECT_EQ(hub_column_share(with_hubs(3000, 8)), 0);
+TEST(HubColumns, AreThoseThatAQuarterOfTheRowsHave) {
+  const HubColumns two = find_hub_columns(with_hubs(3000, 2));
+  EXPECT_NEAR(two.share, 0.5, 0.03);
+  EXPECT_EQ(two.count, 2);
+  EXPECT_EQ(find_hub_columns(with_hubs(3000, 8)).count, 0);
 }
 
-TEST(HubColumnShare, EveryColumnOfADenseMatrixIsAHub) {
-  EXPECT_EQ(hub_column_share(testing::from_rows(3, {{0, 1, 2}, {0, 1, 2}})), 1);
+TEST(HubColumns, EveryColumnOfADenseMatrixIsOne) {
+  const HubColumns all = find_hub_columns(testing::from_rows(3, {{0, 1, 2}, {0, 1, 2}}));
+  EXPECT_DOUBLE_EQ(all.share, 1);
+  EXPECT_EQ(all.count, 3);
 }
 
-TEST(HubColumnShare, IsNothingWithoutNonzeros) {
-  EXPECT_EQ(hub_column_share(testing::from_rows(9, {{}, {}})), 0);
+TEST(HubColumns, AreNotLookedForInLongRowsNorWithoutNonzeros) {
+  std::vector<std::int32_t> row(400);
+  std::iota(row.begin(), row.end(), 0);
+  EXPECT_EQ(find_hub_columns(testing::from_rows(400, {row, row})).count, 0);
+  EXPECT_EQ(find_hub_columns(testing::from_rows(9, {{}, {}})).count, 0);
 }
 
 }  // namespace
