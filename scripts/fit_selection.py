@@ -53,7 +53,10 @@ PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "dense_cluster": SIZES 
                     "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
-BANDS = {"fp16": [(1, 1), (2, 8), (9, 16), (17, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
+BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
+# Kernels that gather narrow rows of B in another way at N = 8, 16 and 32: parts of a range, each with coefficients of its own.
+NARROW_PARTS = {"fp16": {(2, 32): [(2, 8), (9, 16), (17, 32)]}}
+NARROW = {"async_wcsr", "async_wcsr?order=search", "jagged_slices"}
 # No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms. Other options of a kernel
 # than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
@@ -184,8 +187,14 @@ def read_cases(paths, inspected):
             for (device, matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
 
 
-def band_of(case):
-    return next(band for band in BANDS[case.precision] if band[0] <= case.n <= band[1])
+def bands_of(precision, kernel=None):
+    """Ranges of N, of the kernel's coefficients if there is one."""
+    parts = NARROW_PARTS.get(precision, {}) if kernel in NARROW else {}
+    return [part for band in BANDS[precision] for part in parts.get(band, [band])]
+
+
+def band_of(case, kernel=None):
+    return next(band for band in bands_of(case.precision, kernel) if band[0] <= case.n <= band[1])
 
 
 def relative_fit(matrix, wanted, least, weight, ridge=0.0):
@@ -222,9 +231,9 @@ class Recorded:
         for index, case in enumerate(self.cases):
             for kernel in case.times:
                 if considered(kernel, case.features):
-                    groups[kernel, case.precision, band_of(case)].append(index)
+                    groups[kernel, case.precision, band_of(case, kernel)].append(index)
         for kernel, precision, band in sorted(groups, reverse=True):
-            narrower = [b for b in BANDS[precision] if b < band]
+            narrower = [b for b in bands_of(precision, kernel) if b < band]
             if kernel in WIDENED and narrower and len(groups[kernel, precision, band]) < FEWEST_CASES:
                 groups[kernel, precision, narrower[-1]] += groups.pop((kernel, precision, band))
         for key, members in groups.items():
@@ -235,7 +244,7 @@ class Recorded:
             times = {i: self.cases[i].times[kernel] for i in members}
             if kernel in STANDS_IN:
                 for i, case in enumerate(self.cases):
-                    if (case.precision, band_of(case)) == key[1:] and STANDS_IN[kernel] in case.times:
+                    if (case.precision, band_of(case, kernel)) == key[1:] and STANDS_IN[kernel] in case.times:
                         times.setdefault(i, case.times[STANDS_IN[kernel]])
             weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
@@ -247,19 +256,20 @@ class Recorded:
             table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
         self.set_margins(table)
         for kernel, precision, band in sorted(table, reverse=True):
-            for wider in BANDS[precision]:
+            for wider in bands_of(precision, kernel):
                 if kernel in WIDENED and wider > band:
                     table.setdefault((kernel, precision, wider), table[kernel, precision, band])
         return table
 
     def predictions(self, index, table):
         case = self.cases[index]
-        keys = {kernel: (kernel, case.precision, band_of(case)) for kernel in case.times if considered(kernel, case.features)}
+        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in case.times if considered(kernel, case.features)}
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
     def predicted_prepare_ms(self, index, table):
-        return {kernel: float(table[kernel, self.cases[index].precision, band_of(self.cases[index])]["prepare_ms"] @ self.prepare_terms[index])
-                for kernel in self.predictions(index, table)}  # fmt: skip
+        case = self.cases[index]
+        return {kernel: float(table[kernel, case.precision, band_of(case, kernel)]["prepare_ms"] @ self.prepare_terms[index])
+                for kernel in self.predictions(index, table)}
 
     def set_margins(self, table):
         """Coordinate descent on the loss of ranking; large single losses count more than the mean, those to cuBLAS again."""
@@ -267,22 +277,22 @@ class Recorded:
         for index, case in enumerate(self.cases):
             groups[case.precision, band_of(case)].append(index)
         for (precision, band), members in groups.items():
-            kernels = sorted(k for k, p, b in table if (p, b) == (precision, band))
-            predicted = np.full((len(members), len(kernels)), np.inf)
-            lost = np.full((len(members), len(kernels)), np.inf)
-            beyond_dense = np.zeros((len(members), len(kernels)))
+            keys = sorted(key for key in table if key[1] == precision and band[0] <= key[2][0] and key[2][1] <= band[1])
+            predicted = np.full((len(members), len(keys)), np.inf)
+            lost = np.full((len(members), len(keys)), np.inf)
+            beyond_dense = np.zeros((len(members), len(keys)))
             for row, index in enumerate(members):
                 found = self.predictions(index, table)
                 times = self.cases[index].times
                 for kernel, us in found.items():
-                    at = row, kernels.index(kernel)
+                    at = row, keys.index((kernel, precision, band_of(self.cases[index], kernel)))
                     predicted[at] = math.log(us)
                     lost[at] = math.log(times[kernel] / min(times[k] for k in found))
                     if "cublas_dense" in times and self.cases[index].n >= DENSE_FROM:
                         beyond_dense[at] = max(0.0, math.log(DENSE_SHARE * times[kernel] / times["cublas_dense"]))
             ranked = np.isfinite(predicted).any(axis=1)
             predicted, lost, beyond_dense = predicted[ranked], lost[ranked], beyond_dense[ranked]
-            margins = np.zeros(len(kernels))
+            margins = np.zeros(len(keys))
 
             def loss():
                 chosen = np.arange(len(lost)), np.argmin(predicted + margins, axis=1)
@@ -290,14 +300,14 @@ class Recorded:
                 return float((regret + 2 * regret * regret + DENSE_WEIGHT * beyond_dense[chosen]).sum())
 
             for _ in range(3):
-                for at in range(len(kernels)):
+                for at in range(len(keys)):
                     tried = []
                     for margin in MARGINS:
                         margins[at] = math.log(margin)
                         tried.append((loss(), abs(math.log(margin)), margin))
                     margins[at] = math.log(min(tried)[2])
-            for kernel, margin in zip(kernels, margins):
-                table[kernel, precision, band]["margin"] = round(math.exp(margin), 3)
+            for key, margin in zip(keys, margins):
+                table[key]["margin"] = round(math.exp(margin), 3)
 
     def choices(self, table):
         """For each case: what the choice loses, and what it loses of the total of so many calls."""
@@ -306,7 +316,7 @@ class Recorded:
             found = self.predictions(index, table)
             if not found:
                 continue
-            rows = {kernel: table[kernel, case.precision, band_of(case)] for kernel in found}
+            rows = {kernel: table[kernel, case.precision, band_of(case, kernel)] for kernel in found}
             ranks = {kernel: us * rows[kernel]["margin"] for kernel, us in found.items()}
             pick = min(ranks, key=ranks.get)
             prepare_ms = self.predicted_prepare_ms(index, table)
