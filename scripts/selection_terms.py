@@ -60,8 +60,8 @@ def cut_of_window(tiles, windows, feature_tiles, sms, warps):
 HEIGHTS = (8, 16, 32)
 
 
-def warps_of_sm(value_bytes, row_bytes):
-    """By height."""
+def resident_warps(value_bytes, row_bytes):
+    """By height: resident_warps of src/select/predict.cpp."""
     return (36, 32, 20) if value_bytes == 2 and row_bytes <= 64 else (28, 20, 16)
 
 
@@ -97,7 +97,7 @@ def best_windows(f, case, row_bytes):
     tiles = max(max(stored, gathered) * f["nnz"] / 16, count)
     return (gathered * f["nnz"] * max(row_bytes, 32) / case.device["gather"],
             per_sm(tiles * feature_tiles, case.device) * penalties(value_bytes, row_bytes)[at],
-            *cut_of_window(tiles, count, feature_tiles, sms, sms * warps_of_sm(value_bytes, row_bytes)[at]))  # fmt: skip
+            *cut_of_window(tiles, count, feature_tiles, sms, sms * resident_warps(value_bytes, row_bytes)[at]))  # fmt: skip
 
 
 def pitch_of_b(line_bytes):

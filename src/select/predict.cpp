@@ -36,7 +36,7 @@ struct WindowCost {
 };
 // The warps that an SM holds at each height of windows. Feature tiles of narrow rows of B take
 // fewer registers.
-double warps_of_sm(std::size_t height, int value_bytes, double row_bytes) {
+double resident_warps(std::size_t height, int value_bytes, double row_bytes) {
   constexpr std::array<double, 3> kNarrow = {36, 32, 20}, kOthers = {28, 20, 16};
   constexpr double kNarrowRow = 64;
   return (value_bytes == 2 && row_bytes <= kNarrowRow ? kNarrow : kOthers)[height];
@@ -109,8 +109,8 @@ WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes
   const double fetched = std::max(row_bytes, kSectorBytes);
   return {windows.gathered_share[h] * f.nnz * fetched / device.gather_bytes_per_us,
           per_sm(stored_tiles * feature_tiles, device) * format.penalty(h, row_bytes),
-          cut_of_window(stored_tiles, count, warps_of_sm(h, value_bytes, row_bytes), feature_tiles,
-                        device)};
+          cut_of_window(stored_tiles, count, resident_warps(h, value_bytes, row_bytes),
+                        feature_tiles, device)};
 }
 
 // The share of so many bytes that the L2 cache cannot hold while other data streams through it.

@@ -21,7 +21,7 @@ struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
   // Taller windows hold more registers, so fewer of them hide the latency of the gathers. Those of
-  // narrow rows of B hold few whatever their height.
+  // rows of B of at most 32 bytes hold few whatever their height (docs/log/narrow.md).
   std::array<double, 3> height_penalty, narrow_penalty;
 
   double penalty(std::size_t height_index, double row_bytes) const {
@@ -40,8 +40,9 @@ inline FormatCost dense_box_cost(int value_bytes) {
           .narrow_penalty = {1.0, value_bytes == 2 ? 1.0 : 1.25, value_bytes == 2 ? 1.3 : 1.9}};
 }
 
-// Bytes through the L2 cache per nonzero: the gathered rows of B, and A once per feature tile. A
-// padding column fetches nothing, but takes about half the time of a column that does.
+// Bytes through the L2 cache per nonzero: the gathered rows of B, `row_bytes` of each, and A once
+// per feature tile. A padding column fetches nothing, but takes about half the time of a column
+// that does.
 inline double gather_bytes(const WcsrEstimate& estimate, std::size_t height_index, double row_bytes,
                            const FormatCost& format) {
   const double feature_tiles = std::max(1.0, row_bytes / 256);

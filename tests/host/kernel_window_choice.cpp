@@ -120,6 +120,19 @@ TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder
   EXPECT_EQ(choose(matrix, "search", &features).order, "natural");
 }
 
+TEST(FeatureTiles, AreAsWideAsAShortRow) {
+  constexpr std::int64_t kTiles = 10'000'000, kWindows = 1'000'000;
+  const auto tile = [](std::int64_t row_bytes) {
+    return window::choose_feature_tile(kTiles, kWindows, row_bytes, 8);
+  };
+  EXPECT_EQ(tile(2), 32);
+  EXPECT_EQ(tile(32), 32);
+  EXPECT_EQ(tile(34), 64);
+  EXPECT_EQ(tile(64), 64);
+  EXPECT_EQ(tile(66), 128);
+  EXPECT_EQ(tile(256), 256);
+}
+
 TEST(FeatureTiles, AreLongWhereWindowsAreShortOrTilesMany) {
   constexpr std::int64_t kTiles = 6000, kWindows = 500;
   EXPECT_FALSE(window::prefer_long_rows(kTiles, kWindows, 128, 8));

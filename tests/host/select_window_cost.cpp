@@ -28,6 +28,13 @@ TEST(WindowCost, PartOfALineOfBTakesAsLongAsAllOfIt) {
   for (const std::int64_t n : {1, 8, 32}) EXPECT_EQ(height(n), height(64)) << n;
 }
 
+TEST(WindowCost, NarrowRowsOfBTakeTallerWindows) {
+  constexpr WcsrEstimate kSome = {.gathered_share = {0.70, 0.62, 0.60},
+                                  .stored_share = {0.70, 0.62, 0.60}};
+  EXPECT_EQ(height(32, kManyRows, kSome), 8);
+  EXPECT_EQ(height(16, kManyRows, kSome), 16);
+}
+
 TEST(WindowCost, FewRowsTakeLowerWindowsThatMoreMultiprocessorsShare) {
   EXPECT_EQ(height(128, 256), 16);
   EXPECT_EQ(height(128, 4000), 32);
