@@ -180,8 +180,8 @@ class AsyncWcsrPrepared final : public Prepared {
   // of the same few columns again and again, the part of the L2 cache that holds them is the limit
   // (docs/log/narrow.md).
   bool meets_hubs(std::int64_t n, StageTimer& stages) {
-    constexpr double kLeastShare = 0.15;        // of the nonzeros
-    constexpr std::int64_t kMostBytes = 16384;  // of the rows of B that should stay in that cache
+    constexpr double kLeastShare = 0.2;        // of the nonzeros
+    constexpr std::int64_t kMostBytes = 8192;  // of the rows of B that should stay in that cache
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
     const auto timed = stages.scope("build");
@@ -230,7 +230,9 @@ class AsyncWcsr final : public Kernel {
       return Support::no("nonzeros and rows together above 2^31 - 2");
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = window::max_features(static_cast<int>(value_bytes));
+    const int tile = std::min(window::kFeatureTile(problem.options).value_or(window::kShortRow),
+                              window::kShortRow);
+    const std::int64_t most = window::max_features(static_cast<int>(value_bytes), tile);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows that share no column, and a half-filled tile at the end of each. Taller ones than of
     // 8 rows are chosen only where they hold less.

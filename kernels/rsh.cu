@@ -327,7 +327,7 @@ class Rsh final : public Kernel {
       return Support::no("M above 2^31 - 33 or nonzeros above 2^31 - 1");
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
     const int value_bytes = static_cast<int>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t most = window::max_features(value_bytes);
+    const std::int64_t most = window::max_features(value_bytes, window::kShortRow);
     if (problem.n > most) return Support::no(fmt::format("N above {}", most));
     // Windows of 8 rows that share no column: per nonzero a column and its share of a record's
     // bitmaps, and a tile that is nearly empty at the end of each window.

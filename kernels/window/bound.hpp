@@ -116,6 +116,7 @@ class Bound {
     report.metrics["blocks"] =
         static_cast<double>(ctas() + more_ctas) * launch_.feature_tile_groups;
     report.metrics["split_windows"] = static_cast<double>(work_.splits.size());
+    if (a_.cached) report.metrics["rows_through_l1"] = 1;
   }
 
  private:

@@ -58,7 +58,7 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 }
 
 // As wide as a row of B, if that is short: it takes fewer registers and less shared memory, so more
-// warps hide the latency of the gathers (0.71 of the time at N = 8 and 16 and 0.81 at 32,
+// warps hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
 // docs/log/narrow.md).
 inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {

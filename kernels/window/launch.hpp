@@ -23,8 +23,10 @@
 
 namespace spmmbench::window {
 
-// The most columns for which CTAs of one feature tile are a grid.
-inline std::int64_t max_features(int value_bytes) { return kMaxGridY * kShortRow / value_bytes; }
+// The most columns for which CTAs of one feature tile of so many bytes are a grid.
+inline std::int64_t max_features(int value_bytes, int tile) {
+  return kMaxGridY * tile / value_bytes;
+}
 
 // One instance of a kernel's template.
 template <class... Parameters>
@@ -42,8 +44,8 @@ inline bool writes(ElementType c_type, Precision precision) {
 }
 
 // What make.operator()<Input, C, kWindowRows, kRowBytes>() returns: the feature tile is the option
-// "feature_tile" or what the matrix suggests. Where Make::kNarrow, tiles of 16-bit values have 32
-// or 64 bytes if rows of B are no longer.
+// "feature_tile" or what the matrix suggests. Without Make::kNarrow and in tf32 a tile has at least
+// 128 bytes.
 template <class Make>
 auto make_variant(Precision precision, const Options& options, const spmmbench::Shape& shape,
                   std::int64_t tiles, std::int64_t windows, int window_rows, const Make& make) {

@@ -34,8 +34,8 @@ struct WindowCost {
   double gather = 0, tiles = 0;  // as in Terms: gather_window, tiles
   WindowCut cut;
 };
-// The warps that an SM holds at each height of windows. Feature tiles of narrow rows of B take
-// fewer registers.
+// The warps that an SM holds at each height of windows. Feature tiles of 64 bytes take fewer
+// registers; those of 32 bytes, which hold a few warps more, count as these.
 double resident_warps(std::size_t height, int value_bytes, double row_bytes) {
   constexpr std::array<double, 3> kNarrow = {36, 32, 20}, kOthers = {28, 20, 16};
   constexpr double kNarrowRow = 64;

@@ -20,13 +20,13 @@ constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
-  // Taller windows hold more registers, so fewer of them hide the latency of the gathers. Those of
-  // rows of B of at most 32 bytes hold few whatever their height (docs/log/narrow.md).
+  // Taller windows hold more registers, so fewer of them hide the latency of the gathers. The
+  // difference is smaller where rows of B have at most 32 bytes (docs/log/narrow.md).
   std::array<double, 3> height_penalty, narrow_penalty;
 
   double penalty(std::size_t height_index, double row_bytes) const {
-    constexpr double kNarrow = 32;
-    return (row_bytes <= kNarrow ? narrow_penalty : height_penalty)[height_index];
+    constexpr double kShortest = 32;
+    return (row_bytes <= kShortest ? narrow_penalty : height_penalty)[height_index];
   }
 };
 

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "matrices.hpp"
+#include "spmmbench/random.hpp"
 
 namespace spmmbench {
 namespace {
@@ -29,6 +30,19 @@ TEST(HubColumns, EveryColumnOfADenseMatrixIsOne) {
   const HubColumns all = find_hub_columns(testing::from_rows(3, {{0, 1, 2}, {0, 1, 2}}));
   EXPECT_DOUBLE_EQ(all.share, 1);
   EXPECT_EQ(all.count, 3);
+}
+
+TEST(HubColumns, AreNotFoundByChanceInLongRows) {
+  // 2048 columns, each in a tenth of the rows.
+  std::vector<std::vector<std::int32_t>> columns;
+  for (int row = 0; row < 500; ++row) {
+    columns.emplace_back();
+    for (int col = 0; col < 2048; ++col)
+      if (hash_position(1, static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(col)) % 10 ==
+          0)
+        columns.back().push_back(col);
+  }
+  EXPECT_LT(find_hub_columns(testing::from_rows(2048, columns)).share, 0.01);
 }
 
 TEST(HubColumns, AreNotLookedForInLongRowsNorWithoutNonzeros) {
