@@ -38,8 +38,8 @@ constexpr double kOrderMargin = 1.06;
 constexpr const char* kPack = "pack";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
 
-// Bytes of a feature tile.
-constexpr int kShortestRow = 32, kNarrowRow = 64, kShortRow = 128, kLongRow = 256;
+// Bytes of a feature tile where rows of B are longer than kNarrowRow.
+constexpr int kShortRow = 128, kLongRow = 256;
 
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps: so many tiles, times the

@@ -38,8 +38,7 @@ struct WindowCost {
 // registers; those of 32 bytes, which hold a few warps more, count as these.
 double resident_warps(std::size_t height, int value_bytes, double row_bytes) {
   constexpr std::array<double, 3> kNarrow = {36, 32, 20}, kOthers = {28, 20, 16};
-  constexpr double kNarrowRow = 64;
-  return (value_bytes == 2 && row_bytes <= kNarrowRow ? kNarrow : kOthers)[height];
+  return (value_bytes == 2 && row_bytes <= window::kNarrowRow ? kNarrow : kOthers)[height];
 }
 // Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
 // (kernels/window) on windows of mean length.

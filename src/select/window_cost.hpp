@@ -16,17 +16,20 @@ namespace spmmbench::window {
 // Rates of an H200, in bytes per microsecond.
 constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 
+// Rows of B of at most so many bytes have feature tiles of their own in async_wcsr, with 16-bit
+// values.
+constexpr int kShortestRow = 32, kNarrowRow = 64;
+
 // The cost of a window of each height in a kernel's format.
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
   // Taller windows hold more registers, so fewer of them hide the latency of the gathers. The
-  // difference is smaller where rows of B have at most 32 bytes (docs/log/narrow.md).
+  // difference is smaller where rows of B have at most kShortestRow bytes (docs/log/narrow.md).
   std::array<double, 3> height_penalty, narrow_penalty;
 
   double penalty(std::size_t height_index, double row_bytes) const {
-    constexpr double kShortest = 32;
-    return (row_bytes <= kShortest ? narrow_penalty : height_penalty)[height_index];
+    return (row_bytes <= kShortestRow ? narrow_penalty : height_penalty)[height_index];
   }
 };
 
