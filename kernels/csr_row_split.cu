@@ -113,7 +113,7 @@ __device__ void add_rows(std::int32_t my_col, float my_value, int first, const T
     const auto col = static_cast<std::uint32_t>(__shfl_sync(kFullWarp, my_col, first + u, kLanes));
     value[u] = __shfl_sync(kFullWarp, my_value, first + u, kLanes);
     const std::uint64_t offset = static_cast<std::uint64_t>(col) * row_bytes;
-    raw[u] = __ldg(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(b) + offset));
+    raw[u] = __ldca(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(b) + offset));
   }
 #pragma unroll
   for (int u = 0; u < kCount; ++u) {

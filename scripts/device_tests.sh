@@ -3,6 +3,7 @@
 # Runs the device tests in shards side by side. The shards share the processors: each gets its part as OpenMP threads, so
 # that the host work of one does not push the others aside. SHARDS sets their number (one per two processors, at most 8,
 # unless set; never more than there are tests), WRAPPER a command before each (compute-sanitizer with its arguments).
+# Tests that time the cache (Flush.*) run afterwards, alone.
 # Prints the failures and the wall time; fails where no test has passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,6 +33,14 @@ for ((i = 0; i < shards; ++i)); do
     tail -n 200 "$logs/$i"
   fi
 done
+if "$program" --gtest_list_tests "$@" | grep -q '^Flush\.$'; then
+  # shellcheck disable=SC2086
+  if ! ${WRAPPER:-} "$program" --gtest_brief=1 --gtest_filter='Flush.*' >"$logs/alone" 2>&1; then
+    failed=$((failed + 1))
+    echo "== alone"
+    tail -n 200 "$logs/alone"
+  fi
+fi
 passed=$(cat "$logs"/* | sed -n 's/^\[  PASSED  \] \([0-9]*\) tests*\.$/\1/p' | awk '{sum += $1} END {print sum + 0}')
 skipped=$(cat "$logs"/* | sed -n 's/^\[  SKIPPED \] \([0-9]*\) tests*\.$/\1/p' | awk '{sum += $1} END {print sum + 0}')
 echo "$passed passed, $skipped skipped, $failed of $shards shards failed, $((SECONDS - start)) s (OpenMP threads per shard: $threads)"

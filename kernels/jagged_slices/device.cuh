@@ -155,7 +155,7 @@ class Walk {
     Piece piece[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
-      piece[i] = __ldg(reinterpret_cast<const Piece*>(
+      piece[i] = __ldca(reinterpret_cast<const Piece*>(
           b_piece_ + static_cast<std::uint64_t>(col[i]) * b_row_bytes_));
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)

@@ -25,14 +25,19 @@ __device__ inline void cp_async_cg_16_unless_negative(std::int32_t index, std::u
       "l"(from), "r"(index)
       : "memory");
 }
-// The same, by way of the L1 cache if `cached`, which the whole warp agrees on.
-__device__ inline void cp_async_16_unless_negative(bool cached, std::int32_t index,
-                                                   std::uint32_t to, const void* from) {
+// How 16 bytes are copied, if they are.
+enum class Way : std::uint32_t { none, past_l1, through_l1 };
+// The same by the given way. Only `none` may differ among the lanes of a warp.
+__device__ inline void cp_async_16_unless_negative(Way way, std::int32_t index, std::uint32_t to,
+                                                   const void* from) {
   asm volatile(
-      "{\n.reg .pred ignore, cached;\nsetp.lt.s32 ignore, %2, 0;\nsetp.ne.u32 cached, %3, 0;\n"
-      "@cached cp.async.ca.shared.global [%0], [%1], 16, ignore;\n"
-      "@!cached cp.async.cg.shared.global [%0], [%1], 16, ignore;\n}\n" ::"r"(to),
-      "l"(from), "r"(index), "r"(static_cast<std::uint32_t>(cached))
+      "{\n.reg .pred ignore, past, through;\nsetp.lt.s32 ignore, %2, 0;\n"
+      "setp.eq.u32 past, %3, %4;\nsetp.eq.u32 through, %3, %5;\n"
+      "@through cp.async.ca.shared.global [%0], [%1], 16, ignore;\n"
+      "@past cp.async.cg.shared.global [%0], [%1], 16, ignore;\n}\n" ::"r"(to),
+      "l"(from), "r"(index), "r"(static_cast<std::uint32_t>(way)),
+      "n"(static_cast<std::uint32_t>(Way::past_l1)),
+      "n"(static_cast<std::uint32_t>(Way::through_l1))
       : "memory");
 }
 // 4, 8 or 16 bytes by way of the L1 cache, for data that other warps of the CTA read as well.

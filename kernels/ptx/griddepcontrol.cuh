@@ -9,7 +9,8 @@
 namespace spmmbench::ptx {
 
 // Waits until the predecessor has ended. Before it a kernel reads what its plan prepared and
-// touches neither B nor C.
+// touches neither B nor C. B is loaded with __ldca or copied, never with __ldg, which stands for
+// memory that nobody writes: the compiler moves such loads to before the wait.
 __device__ inline void griddepcontrol_wait() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();

@@ -107,7 +107,7 @@ __device__ inline void multiply_residual(const window::Arguments& in, const Resi
         raw[i][e] =
             col[i][e] < 0
                 ? Four<Input>{}
-                : __ldg(reinterpret_cast<const Four<Input>*>(
+                : __ldca(reinterpret_cast<const Four<Input>*>(
                       b + std::uint64_t{static_cast<std::uint32_t>(col[i][e])} * in.b_row_bytes));
 #pragma unroll
     for (int i = 0; i < kRowsTogether; ++i)

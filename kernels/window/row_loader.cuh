@@ -26,14 +26,14 @@ class RowLoader {
                        std::int64_t feature, unsigned lane)
       : col_idx_(in.col_idx + std::int64_t{first_tile} * kTileColumns + lane * kColumnsPerLane),
         row_bytes_(in.b_row_bytes),
-        cached_(in.cached),
         lanes_left_(tiles * kLanesPerTile - static_cast<int>(lane)) {
     const unsigned chunk = lane % kChunks;
     row_ = lane / kChunks * kCopies;
-    // Past the last feature nothing is fetched. Whatever lies in the row would do, but lanes that
-    // copy the same 16 bytes to different places each cost a request (15 % at N = 100 in fp16).
+    // Past the last feature nothing is copied: what lies in the stage there gets into sums that
+    // nobody stores. Lanes that copy zeros, or the same 16 bytes to different places each, would
+    // cost as much as others (docs/log/narrow.md).
     const std::int64_t at = feature + chunk * 16 / kInputBytes<Input>;
-    outside_ = at < in.n ? 0 : -1;
+    way_ = at >= in.n ? ptx::Way::none : in.cached ? ptx::Way::through_l1 : ptx::Way::past_l1;
     b_ = static_cast<const char*>(in.b) + (at < in.n ? at : 0) * kInputBytes<Input>;
     to_ = place_of<kRowBytes>(row_, chunk);
     ptx::keep_in_register(col_idx_);
@@ -48,18 +48,23 @@ class RowLoader {
       columns_ = next_columns_;
       read_columns();
     }
+    std::int32_t columns[kCopies];
+#pragma unroll
+    for (int j = 0; j < kCopies; ++j) columns[j] = column_of(i % kTilesAtOnce, j);
+    // One branch for all copies. In narrow tiles a predicate for each takes less time.
+    if (!kNarrow && way_ == ptx::Way::none) return;
 #pragma unroll
     for (int j = 0; j < kCopies; ++j) {
-      const std::int32_t column = column_of(i % kTilesAtOnce, j);
       // Rows that begin at a multiple of four: the place of the next row's chunk differs by 1, and
       // by 2 four rows on. Fewer rows have their chunk at the same place.
       const std::uint32_t differs = kCopies < kColumnsPerLane ? 0 : j % 2 * 16 ^ j / 4 * 32;
       const std::uint32_t to = (stage + to_ ^ differs) + j * kRowBytes;
-      const char* const from = b_ + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes_;
+      const char* const from =
+          b_ + std::uint64_t{static_cast<std::uint32_t>(columns[j])} * row_bytes_;
       if constexpr (kNarrow) {
-        ptx::cp_async_16_unless_negative(cached_, column | outside_, to, from);
+        ptx::cp_async_16_unless_negative(way_, columns[j], to, from);
       } else {
-        ptx::cp_async_cg_16_unless_negative(column | outside_, to, from);
+        ptx::cp_async_cg_16_unless_negative(columns[j], to, from);
       }
     }
   }
@@ -96,11 +101,10 @@ class RowLoader {
   const std::int32_t* col_idx_;  // of this lane's next columns
   const char* b_;
   std::uint32_t row_bytes_;
-  bool cached_;
-  int lanes_left_;        // positive while this lane has columns to read
-  unsigned row_;          // of a stage, the first that this lane copies
-  std::uint32_t to_;      // where in a stage the first row goes
-  std::int32_t outside_;  // -1 past the last feature: a negative column is not fetched
+  int lanes_left_;    // positive while this lane has columns to read
+  unsigned row_;      // of a stage, the first that this lane copies
+  std::uint32_t to_;  // where in a stage the first row goes
+  ptx::Way way_;      // none past the last feature
   int4 columns_, next_columns_{};
 };
 
