@@ -66,13 +66,6 @@ __global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* c
   if (threadIdx.x == 0) counts[blockIdx.x] = distinct;
 }
 
-// A zero entry becomes -0: padding is +0.
-template <class Bits>
-__device__ Bits mark_entry(Bits stored) {
-  constexpr Bits kMinusZero = Bits{1} << (8 * sizeof(Bits) - 1);
-  return stored == 0 ? kMinusZero : stored;
-}
-
 template <class Bits>
 struct Boxes {
   const Bits* entries;             // values of the CSR matrix

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/contains.hpp"
 #include "io/sha256.hpp"
 #include "select/device_rates.hpp"
 #include "select/predict.hpp"
@@ -38,8 +39,13 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
-// Best first. Some may name kernels that this program was built without. Whether rows of A resemble
-// each other is asked only where that decides which candidate is the best.
+bool takes_layout(const Candidate& candidate, Layout layout) {
+  const Kernel* kernel = Registry<Kernel>::instance().find(Spec::parse(candidate.name).name);
+  return kernel != nullptr && contains(kernel->info().layouts, layout);
+}
+
+// Best first, those that this program has and that take the layout. Whether rows of A resemble each
+// other is asked only where that decides which candidate is the best.
 std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
                               const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
@@ -49,6 +55,7 @@ std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, 
     MatrixFeatures assumed = features;
     assumed.row_overlap = row_overlap;
     std::vector<Candidate> out = predict(assumed, shape.n, shape.layout, a.precision, model);
+    std::erase_if(out, [&](const Candidate& one) { return !takes_layout(one, shape.layout); });
     std::ranges::stable_sort(out, {}, cost);
     return out;
   };
@@ -56,7 +63,8 @@ std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, 
   const std::vector<Candidate> if_alike = rank(1), if_not = rank(0);
   if (if_alike.empty() || if_alike.front().name == if_not.front().name)
     return rank(kUnknownRowOverlap);
-  features.row_overlap = row_overlap(*a.a);
+  constexpr double kAllAlike = 0.999;  // 1 would say that it was not asked
+  features.row_overlap = std::min(row_overlap(*a.a), kAllAlike);
   return rank(features.row_overlap);
 }
 
@@ -69,7 +77,6 @@ std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOpe
   for (const auto& [name, prediction] : all) {
     Choice choice{nullptr, Spec::parse(name), prediction};
     choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
-    if (choice.kernel == nullptr) continue;
     const Support support =
         check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
     if (!support.ok) {
@@ -96,7 +103,6 @@ struct Why {
     std::vector<std::string> expected;
     for (const auto& [name, p] : ranked) {
       const Spec spec = Spec::parse(name);
-      if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
       expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), p.us));
       if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
       if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
@@ -220,8 +226,8 @@ class AutoPrepared final : public Prepared {
     device_.synchronize();
     params["picked"] = trials[tuned.picked].name;
     for (const auto& [i, us] : tuned.measured_us)
-      params["measured"] +=
-          fmt::format("{}{} {:.1f} us", params["measured"].empty() ? "" : ", ", trials[i].name, us);
+      params["measured"] += fmt::format("{}{} {:.1f} us{}", params["measured"].empty() ? "" : ", ",
+                                        trials[i].name, us, calls_ > 0 ? " with preparation" : "");
     if (tuned.remembered) params["measured"] += " (remembered)";
     StageTimer within;
     return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, within);

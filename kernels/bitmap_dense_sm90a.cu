@@ -164,7 +164,7 @@ class BitmapDensePlan final : public Plan {
     words_ = device.upload(queues.words);
     partial_ = device.allocate(schedule.tiles * std::size_t{32} * variant_.partial_vectors *
                                sizeof(float4));
-    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
+    arrivals_ = device.allocate(schedule.tiles * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
     arguments_ = {.pieces = pieces_.as<PanelPiece>(),

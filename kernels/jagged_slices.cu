@@ -10,9 +10,10 @@
 // BYTES. A once, whole lines: 6 bytes per nonzero in fp16. A row of B up to 32 bytes is one sector
 // of the L2 cache, whatever N; where lanes of a step ask for the same sector it moves once. C once.
 //
-// LONG ROWS get so many lanes that each has at most `steps` entries. A row that is too long for a
-// warp goes to a CTA, the longest rows to several. Their sums lie in a workspace, and the CTA that
-// ends last adds them in order. So results agree bit for bit from launch to launch.
+// LONG ROWS get so many lanes that each has at most `steps` entries, or all lanes of a warp. A row
+// that is too long for a warp goes to a CTA, the longest rows to several. Their sums lie in a
+// workspace, and the CTA that ends last adds them in order. So results agree bit for bit from
+// launch to launch.
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>

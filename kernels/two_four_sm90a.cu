@@ -106,7 +106,7 @@ class TwoFourPlan final : public Plan {
     pieces_ = device.upload(schedule.pieces);
     piece_ptr_ = device.upload(schedule.piece_ptr);
     partial_ = device.allocate(variant_.partial_bytes(schedule));
-    arrivals_ = device.allocate(schedule.arrivals * sizeof(unsigned));
+    arrivals_ = device.allocate(schedule.tiles * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
     arguments_ = {.pieces = pieces_.as<PanelPiece>(),
@@ -200,7 +200,7 @@ class TwoFourKernel final : public Kernel {
     const PanelSchedule schedule = variant.schedule(problem, device.sm_count);
     return Support::yes(TwoFour::bytes(problem.m(), problem.k()) + variant.partial_bytes(schedule) +
                         schedule.pieces.size() * sizeof(PanelPiece) +
-                        schedule.arrivals * sizeof(unsigned));
+                        schedule.tiles * sizeof(unsigned));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

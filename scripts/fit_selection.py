@@ -62,6 +62,7 @@ NARROW = {"async_wcsr", "async_wcsr?order=search", "jagged_slices"}
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
 WITH_OPTIONS = {"async_wcsr?order=search"}
 NO_MORE = {"scatter_mma"}  # in recorded runs, but no longer in the program
+ROW_MAJOR = {"async_wcsr", "async_wcsr?order=search", "rsh", "csr_row_split"}  # auto takes a vector as column-major, so they cannot run
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
 # a wider range are fitted with it. In fp16, where all are recorded, ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the
 # kernel and 1.013 by their own.
@@ -96,7 +97,7 @@ def rounded(values):
 
 
 def family_of(kernel):
-    return FAMILIES.get(kernel) or FAMILIES.get(kernel.split("?")[0], ROWS)
+    return FAMILIES.get(kernel, ROWS)
 
 
 def considered(kernel, features):
@@ -117,8 +118,10 @@ def device_of(context):
                     "l2": device["l2_bytes"], "sms": sms})  # fmt: skip
 
 
-def is_candidate(kernel, precision):
-    return precision in VALUE_BYTES and kernel not in NO_CANDIDATES | NO_MORE and ("?" not in kernel or kernel in WITH_OPTIONS)
+def is_candidate(kernel, precision, n):
+    if precision not in VALUE_BYTES or kernel in NO_CANDIDATES | NO_MORE or (n == 1 and kernel in ROW_MAJOR):
+        return False
+    return "?" not in kernel or kernel in WITH_OPTIONS
 
 
 def layout_of(n, layout):
@@ -133,7 +136,7 @@ def read_runs(path):
         with path.open() as file:
             rows = [row for row in csv.DictReader(file) if row["status"] == "ok" and row["prepare_ms"] and row.get("build", "now") == "now"]
         for row in rows:
-            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"]):
+            if row["kernel"].split("?")[0] != "auto" and is_candidate(row["kernel"], row["precision"], int(row["n"])):
                 key = None, row["matrix"], int(row["n"]), row["precision"], layout_of(int(row["n"]), row.get("layout", "row"))
                 times[key][row["kernel"]] = (float(row["hot_median_us"]), float(row["prepare_ms"]))
         return times, features, {}
@@ -141,7 +144,7 @@ def read_runs(path):
     if "cases" in document:  # written by --write
         for c in document["cases"]:
             key = c["device"], c["matrix"], c["n"], c["precision"], layout_of(c["n"], c["layout"])
-            times[key] |= {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items() if k not in NO_MORE}
+            times[key] |= {k: (us, c["prepare_ms"][k]) for k, us in c["times_us"].items() if is_candidate(k, c["precision"], c["n"])}
         return times, document["matrices"], document["devices"]
     device = document["context"]["device"]["name"]
     for row in document["rows"]:
@@ -151,7 +154,7 @@ def read_runs(path):
         if row["kernel"].split("?")[0] == "auto":
             known = {k[8:]: v for k, v in row["metrics"].items() if k.startswith("feature_") and (k, v) != NOT_ASKED}
             features[matrix] = features.get(matrix, {}) | known
-        elif is_candidate(row["kernel"], row["precision"]):
+        elif is_candidate(row["kernel"], row["precision"], row["n"]):
             prepare = sum(v for k, v in row["stages_ms"].items() if k != "load")
             key = device, matrix, row["n"], row["precision"], layout_of(row["n"], row["layout"])
             times[key][row["kernel"]] = (row["hot"]["median_us"], prepare)
@@ -244,8 +247,9 @@ class Recorded:
             times = {i: self.cases[i].times[kernel] for i in members}
             if kernel in STANDS_IN:
                 for i, case in enumerate(self.cases):
-                    if (case.precision, band_of(case, kernel)) == key[1:] and STANDS_IN[kernel] in case.times:
-                        times.setdefault(i, case.times[STANDS_IN[kernel]])
+                    if (case.precision, band_of(case, kernel)) == key[1:] and kernel not in case.times:
+                        if STANDS_IN[kernel] in case.times and considered(kernel, case.features):
+                            times[i] = case.times[STANDS_IN[kernel]]
             weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
                               allowed * np.array([t in IDEAL for t in TERMS], float), weight, RIDGE)  # fmt: skip

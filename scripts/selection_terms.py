@@ -93,7 +93,7 @@ def best_windows(f, case, row_bytes):
     at = best_height(f, case.n, value_bytes, sms)
     feature_tiles = math.ceil(row_bytes / 128)
     gathered, stored = filled_windows(f, "gathered")[at], filled_windows(f, "stored")[at]
-    count = filled_rows(f) / HEIGHTS[at]
+    count = max(1.0, filled_rows(f) / HEIGHTS[at])
     tiles = max(max(stored, gathered) * f["nnz"] / 16, count)
     return (gathered * f["nnz"] * max(row_bytes, 32) / case.device["gather"],
             per_sm(tiles * feature_tiles, case.device) * penalties(value_bytes, row_bytes)[at],

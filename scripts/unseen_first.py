@@ -25,7 +25,7 @@ def symmetric(rows, cols, count):
     return a + a.T
 
 
-def shuffled(a):
+def shuffled(a, draw=draw):
     order = draw.permutation(a.shape[0])
     return a.tocsr()[order][:, order]
 

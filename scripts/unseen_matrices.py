@@ -3,8 +3,8 @@
 
   scripts/unseen_matrices.py OUT [--set first|second]
 
-`auto` is judged by them, and its coefficients are fitted to neither set. The same matrices come out every time: all draws of a set are of
-one generator, in one order. Takes about two minutes for the first set, ten seconds for the second.
+`auto` is judged by them, and its coefficients are fitted to neither set. The same matrices come out every time: the
+seeds are fixed, and so is the order of the draws. Takes about two minutes for the first set, ten seconds for the second.
 """
 
 import argparse

@@ -6,18 +6,13 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.spatial import Delaunay
-from unseen_first import pattern, symmetric
+from unseen_first import pattern, shuffled, symmetric
 
 SEED = 20261127
 draw = np.random.default_rng(SEED)
 
 # Numbers of values of the fields of a table.
 FIELDS = (3, 7, 12, 24, 50, 100, 365, 1000, 1500, 4000, 9000, 20_000, 40_000)
-
-
-def shuffled(a):
-    order = draw.permutation(a.shape[0])
-    return a.tocsr()[order][:, order]
 
 
 def ordered(a):
@@ -202,7 +197,7 @@ def matrices():
     yield "cells-t", cells(3_000, 6_000, 0.05).T
     yield "drifting", drifting(40_000, 15_000, 20, 60)
     yield "teams", teams(20_000, 30_000, 60)
-    yield "teams-random", shuffled(teams(12_000, 15_000, 90))
+    yield "teams-random", shuffled(teams(12_000, 15_000, 90), draw)
     yield "molecules", molecules(4_000)
     yield "prolongation", prolongation(390)
     yield "restriction", prolongation(390).T

@@ -19,7 +19,6 @@ struct DeviceWcsr {
   std::vector<std::int32_t> window_ptr_host;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
 
-  std::int64_t windows() const { return static_cast<std::int64_t>(window_ptr_host.size()) - 1; }
   std::int64_t tiles() const { return window_ptr_host.back(); }
 };
 

@@ -37,7 +37,7 @@ struct PanelTiling {
   int warps;         // of a CTA, each with a panel of its own
   int tile_columns;  // of C
   int unit_steps;
-  int piece_units = 0;  // what it costs to begin and to end a piece, in units
+  int piece_units = 0;  // what it costs to begin and to end a piece, with one tile of columns
   int least_units = 2;  // of a block: less costs more to join than to multiply
   int part_units = 1;  // what each part of a cut panel costs to join, with several tiles of columns
 };
@@ -49,8 +49,8 @@ struct PanelSchedule {
   std::vector<Range> ranges;  // pieces that differ only in their columns share them
   std::vector<PanelPiece> pieces;
   std::vector<std::int32_t> piece_ptr = {0};  // of a CTA
-  std::int32_t tiles = 0;                     // panels of partial sums in the workspace
-  std::int32_t arrivals = 0;                  // counters: one for every tile
+  // Panels of partial sums in the workspace, each with a counter of arrivals.
+  std::int32_t tiles = 0;
 
   int blocks() const { return static_cast<int>(piece_ptr.size()) - 1; }
 };
@@ -130,7 +130,6 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
     piece.bundle = bundle[group];
     piece.tile = tile[group];
   }
-  out.arrivals = out.tiles;
   return out;
 }
 
@@ -141,7 +140,8 @@ struct TileRounds {
 };
 inline TileRounds choose_rounds(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
                                 std::int64_t column_tiles, std::int64_t blocks) {
-  constexpr std::int64_t kPieceUnits = 1;  // the cost of beginning and ending a piece
+  // The cost of beginning and ending a piece. PanelTiling::piece_units is that of share_evenly.
+  constexpr std::int64_t kPieceUnits = 1;
   constexpr std::int64_t kMostParts = 8;
   TileRounds best{};
   std::int64_t least = INT64_MAX;
@@ -195,7 +195,6 @@ inline PanelSchedule share_tiles(const PanelTiling& tiling, std::int64_t groups,
   if (rounds.parts > 1)
     out.tiles = static_cast<std::int32_t>((groups - rounds.whole_groups) * column_tiles *
                                           tiling.warps * rounds.parts);
-  out.arrivals = out.tiles;
   return out;
 }
 

@@ -198,10 +198,10 @@ CsrMatrix JaggedSlices::unpack() const {
 PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bits) {
   constexpr std::int32_t kSpan = 1 << 16;
   const auto count = static_cast<std::int64_t>(slices.slices.size());
-  const auto end_of = [&](std::int64_t s) {
-    return s + 1 < count ? static_cast<std::int64_t>(slices.slices[s + 1].first_entry)
-                         : static_cast<std::int64_t>(slices.col_idx.size());
-  };
+  // Read before any slice is written: `packed` shares its word with `first_entry`.
+  std::vector<std::int64_t> begin_of(count + 1, std::ssize(slices.col_idx));
+  for (std::int64_t s = 0; s < count; ++s)
+    begin_of[s] = static_cast<std::int64_t>(slices.slices[s].first_entry);
   PackedEntries out;
   out.entries.resize(slices.col_idx.size());
   out.first_columns.resize(count);
@@ -210,7 +210,7 @@ PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bi
 #pragma omp parallel for schedule(static) reduction(&& : all) if (worth_threads)
   for (std::int64_t s = 0; s < count; ++s) {
     Slice& slice = slices.slices[s];
-    const auto begin = static_cast<std::int64_t>(slice.first_entry), end = end_of(s);
+    const std::int64_t begin = begin_of[s], end = begin_of[s + 1];
     if (begin == end) continue;
     const auto [least, most] =
         std::minmax_element(slices.col_idx.begin() + begin, slices.col_idx.begin() + end);

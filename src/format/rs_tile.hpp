@@ -14,7 +14,7 @@
 //      group 0     group 1
 //
 // A window's last group may have fewer than 8 columns: the dummy ones that fill the paper's blocks
-// are not stored, a reader repeats the last column (its bits are zero).
+// are not stored, a reader fetches nothing for them.
 //
 // Residual part. Rows of equal length stand together in ascending length, so no row pointer is
 // needed. Rows without entries are in neither part.

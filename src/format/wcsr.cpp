@@ -16,13 +16,6 @@
 namespace spmmbench {
 namespace {
 
-// A zero entry becomes -0: padding is +0.
-template <class T>
-T mark_entry(T stored) {
-  constexpr T kMinusZero = T{1} << (8 * sizeof(T) - 1);
-  return stored == 0 ? kMinusZero : stored;
-}
-
 const auto kWindow = choice_option<int>("window", "8", {"8", "16", "32", "64"}, "rows per window");
 const auto kTile = choice_option<int>("tile", "16", {"16", "64"}, "packed columns per tile");
 const auto kValues =

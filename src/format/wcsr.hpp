@@ -18,11 +18,19 @@
 #include <vector>
 
 #include "spmmbench/format.hpp"
+#include "spmmbench/host_device.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/reordering.hpp"
 
 namespace spmmbench {
+
+// A stored zero becomes -0, since padding is +0. `stored`: the bits of a value.
+template <class Bits>
+SPMMBENCH_HOST_DEVICE constexpr Bits mark_entry(Bits stored) {
+  constexpr Bits kMinusZero = Bits{1} << (8 * sizeof(Bits) - 1);
+  return stored == 0 ? kMinusZero : stored;
+}
 
 struct WcsrShape {
   int window_rows = 8;

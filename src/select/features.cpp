@@ -25,8 +25,9 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
   constexpr std::int64_t kAhead = 16;            // entries whose cache lines are on their way
   // Entries of a band: where it is narrow, fewer meet every block that is not nearly empty.
   const std::int64_t most = std::min(kMostOfBand, (matrix.cols / kBlockColumns + 1) * kOfBlock);
-  // For each block, the last band that has a nonzero there.
-  std::vector<std::int64_t> last_band(matrix.cols / kBlockColumns + 1, -1);
+  // For each block, the last sample that has a nonzero there.
+  std::vector<std::int32_t> last_sample(matrix.cols / kBlockColumns + 1, 0);
+  std::int32_t looks = 0;  // bands that were looked at, some of them twice
   double samples = 0, slots_per_nonzero = 0, distinct = 0, slots = 0;
   std::int64_t entries = 0, sampled = -1;
   const auto sample = [&](std::int64_t row) {
@@ -36,6 +37,7 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       const std::int64_t nnz = matrix.row_ptr[last] - matrix.row_ptr[first];
       const std::int64_t step = (nnz + most - 1) / most;
       std::int64_t blocks = 0;
+      ++looks;
       // One entry of every `step`. Its place among them varies, so that it cannot keep in step with
       // the lengths of the rows.
       const auto entry = [&](std::int64_t i) {
@@ -45,9 +47,9 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       };
       for (std::int64_t i = 0; i < nnz / step; ++i) {
         __builtin_prefetch(entry(std::min(i + kAhead, nnz / step - 1)));
-        std::int64_t& band = last_band[*entry(i) / kBlockColumns];
-        blocks += band != first ? 1 : 0;
-        band = first;
+        std::int32_t& last = last_sample[*entry(i) / kBlockColumns];
+        blocks += last != looks ? 1 : 0;
+        last = looks;
       }
       distinct = static_cast<double>(blocks);
       slots = distinct * static_cast<double>(kBandRows * kBlockColumns) / static_cast<double>(nnz);
@@ -73,7 +75,8 @@ bool may_fill_blocks(const MatrixFeatures& f) {
   return 1 / (32 * f.gathered_32) >= kMargin * kLeastBlockFill;
 }
 
-// Reads no more rows once it knows that the matrix is not in 2:4.
+// Stored zeros do not count, as in core/two_of_four.hpp. Reads no more rows once it knows that the
+// matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
   for (const std::int64_t row : sampled)
@@ -81,12 +84,16 @@ double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sa
   int most = 1;
   for (const std::int64_t row : sampled) {
     if (most > kMostOfTwoFour) break;
-    const std::int32_t* const columns = matrix.col_idx.data() + matrix.row_ptr[row];
-    const std::int64_t entries = std::min(matrix.row_length(row), kMostEntries);
-    // Columns rise, so `more` + 1 nonzeros are in one four where the first and the last are.
-    for (int more = most; more < 4; ++more)
-      for (std::int64_t e = 0; e + more < entries; ++e)
-        most = std::max(most, columns[e] / 4 == columns[e + more] / 4 ? more + 1 : 0);
+    const std::int64_t begin = matrix.row_ptr[row];
+    const std::int64_t end = begin + std::min(matrix.row_length(row), kMostEntries);
+    std::int32_t four = -1;
+    int count = 0;  // nonzeros in it
+    for (std::int64_t e = begin; e < end; ++e) {
+      if (matrix.values[e] == 0) continue;
+      count = matrix.col_idx[e] / 4 == four ? count + 1 : 1;
+      four = matrix.col_idx[e] / 4;
+      most = std::max(most, count);
+    }
   }
   return most;
 }

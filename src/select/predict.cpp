@@ -40,8 +40,9 @@ double resident_warps(std::size_t height, int value_bytes, double row_bytes) {
   constexpr std::array<double, 3> kNarrow = {36, 32, 20}, kOthers = {28, 20, 16};
   return (value_bytes == 2 && row_bytes <= window::kNarrowRow ? kNarrow : kOthers)[height];
 }
-// Windows longer than four warps may walk are cut, and their sums added: a launch of choose_cut
-// (kernels/window) on windows of mean length.
+// Windows longer than four warps may walk are cut, and their sums added: what choose_cut
+// (kernels/window) does with windows of mean length. That it keeps short ones whole is not
+// predicted.
 WindowCut cut_of_window(double tiles, double windows, double warps_of_sm, double feature_tiles,
                         const DeviceModel& device) {
   constexpr int kWarps = 4;  // of a CTA
@@ -103,7 +104,7 @@ WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes
       window::best_height(windows_of(f), f.rows, n, value_bytes, format, device.sm_count).index);
   const WcsrEstimate windows = filled_windows(f);
   const double feature_tiles = std::ceil(row_bytes / 128);
-  const double count = filled_rows(f) / kWcsrHeights[h];
+  const double count = std::max(1.0, filled_rows(f) / kWcsrHeights[h]);
   const double stored_tiles = std::max(windows.stored_share[h] * f.nnz / 16, count);
   const double fetched = std::max(row_bytes, kSectorBytes);
   return {windows.gathered_share[h] * f.nnz * fetched / device.gather_bytes_per_us,

@@ -17,8 +17,7 @@ namespace spmmbench {
 
 // Amounts of work. Where no other unit is named they are the microseconds that the work takes at
 // the device's rates, so that an ideal kernel has the coefficient 1. Counts of "100 per
-// multiprocessor" are 1 when every multiprocessor has 100 of them. All but `launch` grow with the
-// matrix.
+// multiprocessor" are 1 when every multiprocessor has 100 of them.
 struct Terms {
   double launch = 1;           // 1: the fixed cost of a launch
   double a_csr = 0;            // A in CSR, from memory
@@ -96,7 +95,8 @@ struct Candidate {
 // order of them gains there.
 inline constexpr std::string_view kSearching = "async_wcsr?order=search";
 
-// Every kernel that the table has coefficients for at this precision and N.
+// Every kernel that the table has coefficients for at this precision and N, without those that are
+// not worth a prediction on such a matrix.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
                                Precision precision, const DeviceModel& device);
 

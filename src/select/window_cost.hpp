@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "format/wcsr_estimate.hpp"
 
@@ -65,13 +66,16 @@ struct Height {
 // takes as long as a whole one. A piece of work is a window times one line of B. Tall windows make
 // few pieces. Where these are fewer than half of the multiprocessors, the cost is multiplied by the
 // square root of half of the multiprocessors over the pieces.
+// `only`: the index of the one height that may be chosen.
 inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
-                          int value_bytes, const FormatCost& format, double sms) {
+                          int value_bytes, const FormatCost& format, double sms,
+                          std::optional<int> only = {}) {
   constexpr double kLineBytes = 128, kBusyShare = 0.5;
   const auto row_bytes = static_cast<double>(n * value_bytes);
   const double lines = std::ceil(row_bytes / kLineBytes);
   Height best;
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    if (only && static_cast<int>(h) != *only) continue;
     const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
     const double cost = gather_bytes(estimate, h, lines * kLineBytes, format) *
                         format.penalty(h, row_bytes) *
