@@ -111,8 +111,7 @@ std::string remedy(const Comparison& comparison) {
     runs = std::max(runs, needed.value_or(0));
     coarsest = std::max(coarsest, resolution);
   };
-  std::size_t timed = 0;
-  for (const ComparedCase& one : comparison.cases) timed += one.times.has_value();
+  const auto timed = static_cast<std::size_t>(comparison.compared());
   for (const ComparedGroup& one : comparison.groups)
     if (one.decision.change == Change::not_able_to_tell)
       add(one.shift, one.decision.resolution, comparison.groups.size(), comparison.options.resolve,
@@ -131,6 +130,18 @@ std::string remedy(const Comparison& comparison) {
   return fmt::format("  remedy: {}\n", fmt::join(ways, ", or "));
 }
 
+// The cases of which the conclusion says nothing: those with results on a side, but not compared.
+std::string not_compared(const Comparison& comparison) {
+  std::vector<std::string> what;
+  for (const CaseVerdict verdict :
+       {CaseVerdict::missing, CaseVerdict::not_ok, CaseVerdict::fixed, CaseVerdict::added})
+    if (const int count = comparison.count(verdict); count > 0)
+      what.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  return what.empty() ? ""
+                      : fmt::format("  of {} cases compared; not compared: {}\n",
+                                    comparison.compared(), fmt::join(what, ", "));
+}
+
 // The verdict over everything, which the exit code repeats.
 std::string conclusion(const Comparison& comparison) {
   const auto cases = [&](CaseVerdict verdict) { return comparison.count(verdict); };
@@ -145,9 +156,10 @@ std::string conclusion(const Comparison& comparison) {
   }
   if (comparison.able_to_tell())
     return fmt::format(
-        "no regression; slowdowns of {:g} % of a geometric mean, {:g} % of a case "
-        "would have been seen\n",
-        comparison.options.resolve * 100, comparison.limit_of_cases() * 100);
+               "no regression; slowdowns of {:g} % of a geometric mean, {:g} % of a case "
+               "would have been seen\n",
+               comparison.options.resolve * 100, comparison.limit_of_cases() * 100) +
+           not_compared(comparison);
   const int groups = comparison.count_groups(Change::not_able_to_tell);
   const int unseen = cases(CaseVerdict::not_able_to_tell);
   if (groups + unseen == 0) return "NOT ABLE TO TELL: no case was timed on both sides\n";
@@ -235,6 +247,7 @@ Json to_json(const Comparison& comparison) {
           {"resolve_case", comparison.limit_of_cases()},
           {"regression", comparison.regression()},
           {"able_to_tell", comparison.able_to_tell()},
+          {"compared", comparison.compared()},
           {"counts", counts},
           {"notes", comparison.notes},
           {"groups", groups},
