@@ -97,7 +97,7 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   out->params = params;
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
-  out->stored = plan->prepared->a.nnz;
+  out->stored = is(plan->prepared->kernel, "negative_size") ? -1 : plan->prepared->a.nnz;
   out->fill = 1;
   return SPMMBENCH_OK;
 }
@@ -149,10 +149,26 @@ std::vector<spmmbench_kernel> describe() {
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
-  for (const char* name :
-       {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
-        "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
-        "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
+  for (const char* name : {"picky",
+                           "adds_unasked",
+                           "crash_in_prepare",
+                           "crash_in_launch",
+                           "throws",
+                           "throws_an_int",
+                           "no_memory",
+                           "gives_nothing",
+                           "strange_status",
+                           "hang",
+                           "no_launch",
+                           "fails",
+                           "beyond",
+                           "before",
+                           "exits",
+                           "throws_in_launch",
+                           "prints",
+                           "crash_in_destroy",
+                           "throws_in_destroy",
+                           "negative_size"})
     add(name);
   return kernels;
 }
