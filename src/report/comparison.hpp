@@ -110,6 +110,10 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 void require_comparable(const std::vector<InputDocument>& base,
                         const std::vector<InputDocument>& fresh, const ComparisonOptions& options);
 
+// Whether both documents have a measurement of the same run: the runs began at the same second with
+// the same command on the same machine, and a case has the same samples.
+bool share_a_measurement(const ResultDocument& a, const ResultDocument& b);
+
 // The part of alpha for each of the two families of hypotheses: groups, and single cases.
 double alpha_share(const ComparisonOptions& options);
 // The groups of the cases that have times, judged.

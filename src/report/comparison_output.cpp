@@ -12,6 +12,7 @@
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -31,12 +32,13 @@ constexpr CaseVerdict kVerdicts[] = {
 
 // A long name of a matrix is cut before that of the kernel.
 std::string case_label(const ResultRow& row) {
-  std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, label_of(row));
+  std::string rest =
+      printable_message(fmt::format(" n={} {} {}", row.n, row.precision, label_of(row)));
   if (row.c_type != "fp32") rest += fmt::format(" C {}", row.c_type);
   if (row.layout != "row") rest += " column-major";
   constexpr std::size_t kShortestName = 12;
   const std::size_t room = kLabelWidth - std::min(rest.size(), kLabelWidth - kShortestName);
-  return clip(clip(row.matrix.name, room) + rest, kLabelWidth);
+  return clip(clip(printable_message(row.matrix.name), room) + rest, kLabelWidth);
 }
 
 // The smallest slowdown that would have been found.
@@ -52,7 +54,8 @@ std::string line_of(const ComparedCase& one) {
                         times->shift.ratio(), percent_seen(times->decision.resolution));
   else line += fmt::format("{:>10} {:>10} {:>8} {:>6} ", "-", "-", "-", "");
   line += to_string(one.verdict);
-  if (!one.reason.empty()) line += fmt::format("\n    {}", clip(one.reason, kTableWidth - 4));
+  if (!one.reason.empty())
+    line += fmt::format("\n    {}", clip(printable_message(one.reason), kTableWidth - 4));
   return line + "\n";
 }
 
@@ -82,12 +85,13 @@ std::string group_lines(const Comparison& comparison) {
   constexpr std::size_t kNameWidth = kLabelWidth + 11;
   std::string lines = fmt::format("{:<{}} {:>10} {:>8} {:>6} verdict\n", "geometric mean",
                                   kNameWidth, "cases", "new/base", "seen %");
-  for (const ComparedGroup& group : comparison.groups)
-    lines += fmt::format(
-        "{:<{}} {:>10} {:>8.4f} {:>6} {}\n",
-        clip(group.kind == "family" ? group.name + " (family)" : group.name, kNameWidth),
-        kNameWidth, group.cases, group.shift.ratio(), percent_seen(group.decision.resolution),
-        to_string(group.decision.change));
+  for (const ComparedGroup& group : comparison.groups) {
+    const std::string name = printable_message(group.name);
+    lines += fmt::format("{:<{}} {:>10} {:>8.4f} {:>6} {}\n",
+                         clip(group.kind == "family" ? name + " (family)" : name, kNameWidth),
+                         kNameWidth, group.cases, group.shift.ratio(),
+                         percent_seen(group.decision.resolution), to_string(group.decision.change));
+  }
   return lines + "\n";
 }
 
@@ -196,8 +200,9 @@ std::string format_comparison(const Comparison& comparison, bool all) {
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   text += fmt::format("{}\n", fmt::join(counts, ", "));
   text += fmt::format("BASE: {} of {}; NEW: {} of {}\n", runs(comparison.base_files.size()),
-                      clip(comparison.base_revision, 30), runs(comparison.new_files.size()),
-                      clip(comparison.new_revision, 30));
+                      clip(printable_message(comparison.base_revision), 30),
+                      runs(comparison.new_files.size()),
+                      clip(printable_message(comparison.new_revision), 30));
   text += fmt::format("minimum effect {:g} %, significance {:g}\n",
                       comparison.options.min_effect * 100, comparison.options.alpha);
   for (const std::string& note : comparison.notes)

@@ -163,6 +163,38 @@ TEST(Coverage, OnlyCasesOfTheSameRunsAreAveragedRunByRun) {
   EXPECT_EQ(comparison.groups.at(0).cases, 2) << "b and c";
 }
 
+TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {
+  const ResultDocument one = document_of({row_of("k", 10), row_of("l", 10)}).document;
+  ResultDocument part = one, later = one, elsewhere = one, other_times = one, no_times = one;
+  part.rows.erase(part.rows.begin());
+  later.context.started_utc = "2026-01-01T00:00:00Z";
+  elsewhere.context.hostname = "another";
+  for (ResultRow& row : other_times.rows) row.hot->samples_us[3] *= 1.001;
+  for (ResultRow& row : no_times.rows) row.hot.reset();
+  EXPECT_TRUE(share_a_measurement(one, one));
+  EXPECT_TRUE(share_a_measurement(one, part)) << "of which fewer cases are shown";
+  for (const ResultDocument* other : {&later, &elsewhere, &other_times, &no_times}) {
+    EXPECT_FALSE(share_a_measurement(one, *other));
+    EXPECT_FALSE(share_a_measurement(*other, one));
+  }
+  EXPECT_FALSE(share_a_measurement(no_times, no_times));
+}
+
+TEST(ComparisonText, NoTextOfADocumentReachesTheTerminalRaw) {
+  const std::string raw = "\x1b[31m\n", shown = R"(\x1b[31m\x0a)";
+  std::vector<ResultRow> rows = {row_of("k" + raw, 10), row_of("l" + raw, 10), row_of("m", 10)};
+  rows[0].matrix.name = "n" + raw;
+  std::vector<ResultRow> fresh = rows;
+  fresh[2] = broken_row("m", Status::failed, "f" + raw);
+  Runs base = five_runs(rows);
+  for (InputDocument& run : base) run.document.context.git_revision = "r" + raw;
+  const std::string text = format_comparison(compare_documents(base, five_runs(fresh), {}), true);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_EQ(text.find("[31m\n"), std::string::npos) << text;
+  for (const char* name : {"k", "l", "n", "f", "r"})
+    EXPECT_NE(text.find(name + shown), std::string::npos) << name << " in " << text;
+}
+
 TEST(Junit, HoldsNoCharacterThatXmlForbids) {
   ResultRow row = row_of("k", 10);
   row.matrix.name =
