@@ -2,22 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/measure.hpp"
 #include "io/output.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "process/temporary_folder.hpp"
+#include "report/answer.hpp"
 #include "report/calibration.hpp"
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "run/progress.hpp"
 #include "run/protocol.hpp"
 #include "run/work.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -61,19 +66,46 @@ ResultDocument measure(const ResultRow& row, const RunOptions& options) {
   return read_document(work.json);
 }
 
+// Everything that measuring the cases of the document reads, and what those that are not measured
+// would read.
+std::vector<std::string> inputs_of(const std::string& path, const ResultDocument& document,
+                                   const RunOptions& options) try {
+  std::set<std::string> files = {path};
+  for (const ResultRow& row : document.rows)
+    for (std::string& file : files_read(case_work(options, row), {})) files.insert(std::move(file));
+  return {files.begin(), files.end()};
+} catch (const Error& error) {
+  throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+}
+
+// The hot median of the case in `again`. Throws Error where that measured something else.
+double median_of(const Case& one, const std::string& path, const ResultDocument& again) {
+  const ResultRow& row = *one.row;
+  const auto same = std::find_if(
+      again.rows.begin(), again.rows.end(),
+      [&](const ResultRow& measured) { return comparison_key(measured) == comparison_key(row); });
+  const std::string name = fmt::format("{} n={} {}", row.matrix.source, row.n, label_of(row));
+  if (same == again.rows.end())
+    throw Error(fmt::format("{}: {} is another case now: the matrix has changed since", path, name),
+                ExitCode::not_comparable);
+  if (same->status != Status::ok || !same->hot)
+    throw Error(fmt::format("{}: {}: {}: {}", path, name, to_string(same->status), same->reason));
+  return same->hot->median_us;
+}
+
 // Measures every case once, and then adds all of their times.
-void repeat_once(const std::vector<Case>& cases, const RunOptions& options,
+void repeat_once(const std::string& path, const std::vector<Case>& cases, const RunOptions& options,
                  const std::function<void(const RunContext&)>& check, Progress& progress,
                  std::optional<Calibration>& calibration) {
   std::vector<std::pair<std::string, double>> medians;
-  for (const auto& [key, row] : cases) {
-    progress.start(fmt::format("{} n={} {}", row->matrix.name, row->n, row->kernel));
-    const ResultDocument again = measure(*row, options);
+  for (const Case& one : cases) {
+    const ResultRow& row = *one.row;
+    progress.start(
+        printable_message(fmt::format("{} n={} {}", row.matrix.name, row.n, row.kernel)));
+    const ResultDocument again = measure(row, options);
     check(again.context);
     if (!calibration) calibration.emplace(again.context);
-    for (const ResultRow& measured : again.rows)
-      if (comparison_key(measured) == comparison_key(*row) && measured.hot)
-        medians.emplace_back(key, measured.hot->median_us);
+    medians.emplace_back(one.key, median_of(one, path, again));
     progress.done();
   }
   for (const auto& [key, us] : medians) calibration->add(key, us);
@@ -87,7 +119,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   const ResultDocument document = read_document(path);
   const std::vector<Case> cases = cases_of(path, document);
   const RunOptions options = options_of_document(path, document);
-  require_not_an_input(out, {path});
+  require_not_an_input(out, inputs_of(path, document, options));
   OutputFile file(out);  // an unwritable place is found before the first run, not after the last
 
   install_interrupt_handler(true);
@@ -102,7 +134,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   int whole = 0;                // repetitions
   std::optional<Error> ending;  // what came before the last one
   try {
-    for (; whole < repeat; ++whole) repeat_once(cases, options, check, progress, calibration);
+    for (; whole < repeat; ++whole) repeat_once(path, cases, options, check, progress, calibration);
   } catch (const Interrupted&) {
     ending.emplace("interrupted", ExitCode::interrupted);
   } catch (const Error& error) {
@@ -115,8 +147,11 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
                 ending->code());
   calibration->require_usable(out);
   calibration->write(file);
-  print("{} runs of {} cases: one run against another resolves {:.1f} %\n", whole, cases.size(),
-        calibration->resolution() * 100);
+  const std::string summary =
+      fmt::format("{} runs of {} cases: one run against another resolves {:.1f} %\n", whole,
+                  cases.size(), calibration->resolution() * 100);
+  if (out == kStandardOutput) say("{}", summary);
+  else print("{}", summary);
   if (ending)
     throw Error(fmt::format("{}; {} of {} repetitions are kept", ending->what(), whole, repeat),
                 ending->code());

@@ -11,6 +11,7 @@
 #include "cli/calibrate.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
+#include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "report/comparison.hpp"
 #include "report/json.hpp"
@@ -54,14 +55,18 @@ bool same_bytes(const std::string& a, const std::string& b) {
                     std::istreambuf_iterator<char>(other), std::istreambuf_iterator<char>());
 }
 
+[[noreturn]] void refuse_twice(const std::string& a, const std::string& b) {
+  throw Error(
+      fmt::format("{} and {}: expected different runs of a side, got the same twice", a, b));
+}
+
 // A run that counts twice would show less spread than there is.
 void require_distinct(const std::vector<std::string>& paths) {
   for (std::size_t i = 0; i < paths.size(); ++i)
     for (std::size_t j = i + 1; j < paths.size(); ++j)
       if (fs::is_regular_file(paths[i]) && fs::is_regular_file(paths[j]) &&
           (fs::equivalent(paths[i], paths[j]) || same_bytes(paths[i], paths[j])))
-        throw Error(fmt::format("{} and {}: expected different runs of a side, got the same twice",
-                                paths[i], paths[j]));
+        refuse_twice(paths[i], paths[j]);
 }
 
 std::vector<InputDocument> read_all(const std::string& list) {
@@ -70,10 +75,28 @@ std::vector<InputDocument> read_all(const std::string& list) {
   std::vector<InputDocument> documents;
   documents.reserve(paths.size());
   for (const std::string& path : paths) documents.push_back({path, read_document(path)});
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    for (std::size_t j = i + 1; j < paths.size(); ++j)
+      if (share_a_measurement(documents[i].document, documents[j].document))
+        refuse_twice(paths[i], paths[j]);
   return documents;
 }
 
+// The names of what the program's standard output is, one of which is usual in scripts.
+void rename_standard_output(std::string& path) {
+  if (path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1")
+    path = kStandardOutput;
+}
+
+std::string require_alpha(const std::string& text) {
+  const auto value = parse_number<double>(text);
+  return value && *value >= 1e-6 && *value <= 0.5
+             ? ""
+             : fmt::format("expected a number from 0.000001 to 0.5, got '{}'", text);
+}
+
 ExitCode compare(CompareArguments in) {
+  for (std::string* output : {&in.json, &in.junit, &in.calibrate}) rename_standard_output(*output);
   if (!in.calibrate.empty()) {
     if (!in.fresh.empty())
       throw Error("--calibrate: expected one result document, whose cases are measured again");
@@ -144,7 +167,7 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--alpha", in->options.alpha,
                    "Probability of any false SLOWER when nothing changed, and of any false FASTER")
       ->capture_default_str()
-      ->check(CLI::Range(1e-6, 0.5));
+      ->check(require_alpha);
   command->add_flag("--cold", in->options.cold, "Compare cold times instead of hot ones")
       ->excludes(calibration);  // a calibration has hot times only
   command->add_flag("--allow-missing", in->options.allow_missing,
@@ -157,10 +180,16 @@ void add_compare(CLI::App& app, ExitCode& exit_code) {
                     "Write every case and geometric mean with its p-values; -: on standard output");
   add_output_option(*command, "--junit", in->junit,
                     "Write JUnit XML: a failed test per regression; -: on standard output");
-  add_output_option(*command, "--calibrate", in->calibrate,
-                    "Measure BASE's cases again and again, and write how far runs differ");
+  CLI::Option* calibrate =
+      add_output_option(*command, "--calibrate", in->calibrate,
+                        "Measure BASE's cases again and again, and write how far runs differ");
   command->add_option("--repeat", in->repeat, "Runs of every case for --calibrate, at least 3")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(calibrate);
+  for (const char* of_two_sides :
+       {"--min-effect", "--resolve", "--resolve-case", "--calibration", "--alpha", "--cold",
+        "--allow-missing", "--all", "--json", "--junit"})
+    calibrate->excludes(of_two_sides);
   command->callback([in, &exit_code] { exit_code = compare(*in); });
 }
 

@@ -7,9 +7,6 @@
 #include "run/runner.hpp"
 
 namespace spmmbench {
-namespace {
-
-// The files that a run reads.
 std::vector<std::string> files_read(const RunOptions& options, const std::string& config) {
   std::vector<std::string> files = {config};
   std::vector<std::string> matrices = options.inputs;
@@ -23,8 +20,6 @@ std::vector<std::string> files_read(const RunOptions& options, const std::string
       files.push_back(parse_plugin_pattern(spec.name).path);
   return files;
 }
-
-}  // namespace
 
 ExitCode measure(RunOptions options, const std::string& config) {
   const std::vector<std::string> files = files_read(options, config);

@@ -81,6 +81,16 @@ bool lets_through(const Set& wanted, const Value& value) {
   return wanted.empty() || wanted.contains(value);
 }
 
+// Names that a filter cannot take apart are an error of the file.
+void require_names(const std::string& path, const ResultDocument& document) try {
+  for (const ResultRow& row : document.rows) {
+    Spec::parse(row.kernel);
+    Spec::parse(row.reorder);
+  }
+} catch (const Error& error) {
+  throw Error(fmt::format("{}: {}", path, error.what()), error.code());
+}
+
 bool shown(const Filter& filter, const ResultRow& row) {
   const Spec kernel = Spec::parse(row.kernel);
   const auto any = [](const std::vector<std::string>& globs, const std::string& name) {
@@ -164,8 +174,10 @@ void show(const ShowArguments& in) {
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
   std::vector<std::string> damaged;
-  for (const std::string& path : in.paths)
+  for (const std::string& path : in.paths) {
     documents.push_back(read_recorded(path, in.table.calls, &damaged));
+    require_names(path, documents.back());
+  }
   for (const std::string& line : damaged) say("spmmbench: {}\n", line);
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {

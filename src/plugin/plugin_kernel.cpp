@@ -244,6 +244,9 @@ class PluginPlan final : public Plan {
     for (const char* const* at = report.params; at != nullptr && at[0] != nullptr; at += 2)
       out.params[at[0]] = text(at[1]);
     if (report.format != nullptr) {
+      if (std::min({report.format_bytes, report.format_index_bytes, report.stored, report.tiles,
+                    report.windows}) < 0)
+        throw Error("report: expected sizes that are not negative");
       FormatStats& format = out.format.emplace();
       format.name = report.format;
       format.bytes = report.format_bytes;

@@ -48,6 +48,7 @@ double preprocessing_ms(const ResultRow& row) {
 
 std::optional<Cost> cost_of(const ResultRow& row) {
   if (row.status != Status::ok || row.binary || !row.hot) return std::nullopt;
+  if (!(row.hot->median_us > 0) || std::isinf(row.hot->median_us)) return std::nullopt;
   return Cost{preprocessing_ms(row), row.hot->median_us};
 }
 

@@ -32,7 +32,8 @@ struct Cost {
 // own stages.
 double preprocessing_ms(const ResultRow& row);
 
-// Nothing for a row that takes no part in rankings: not correct, not timed, or of a binary kernel.
+// Nothing for a row that takes no part in rankings: not correct, without a positive time, or of a
+// binary kernel.
 std::optional<Cost> cost_of(const ResultRow& row);
 
 // The lower envelope of `costs` over the number of calls, as pairs of the first number of calls and

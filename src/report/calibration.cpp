@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kVersion = 2;
 constexpr double kDeviations = 4;
 constexpr double kCoarsest = 0.5;
 
@@ -51,6 +53,11 @@ std::vector<double> Calibration::medians_us(const std::string& key) const {
   return it == medians_us_.end() ? std::vector<double>{} : it->second;
 }
 
+bool Calibration::shows_spread() const {
+  return std::any_of(medians_us_.begin(), medians_us_.end(),
+                     [](const auto& one) { return one.second.size() > 1; });
+}
+
 double Calibration::resolution() const {
   Spread all;
   for (const auto& [name, medians] : medians_us_) all.add(medians);
@@ -71,7 +78,7 @@ void Calibration::write(OutputFile& file) const {
   Json cases = Json::array();
   for (const auto& [key, medians] : medians_us_)
     cases.push_back({{"case", key}, {"medians_us", medians}});
-  const Json json = {{"calibration_version", 2},
+  const Json json = {{"calibration_version", kVersion},
                      {"context", to_json(context_)},
                      {"resolution", resolution()},
                      {"cases", cases}};
@@ -85,12 +92,19 @@ Calibration Calibration::read(const std::string& path, std::istream& file) try {
   const Json json = Json::parse(file);
   if (!json.is_object() || !json.contains("calibration_version"))
     throw Error("expected the output of `spmmbench compare --calibrate`");
+  if (const Json& version = json.at("calibration_version"); version != kVersion)
+    throw Error(
+        fmt::format("calibration version {}, expected {}", version.dump().substr(0, 40), kVersion));
   Calibration calibration(context_from_json(json.at("context")));
-  for (const Json& one : json.at("cases"))
+  const Json& cases = json.at("cases");
+  if (!cases.is_array()) throw Error("'cases': expected a list");
+  for (const Json& one : cases)
     for (const double median : one.at("medians_us")) {
       if (!(median > 0)) throw Error("medians_us: expected positive times");
       calibration.add(one.at("case"), median);
     }
+  if (!calibration.shows_spread())
+    throw Error("no case has two times: expected the output of `spmmbench compare --calibrate`");
   return calibration;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("{}: {}", path, describe_json_error(error)));

@@ -35,6 +35,8 @@ class Calibration {
   // In the order measured; empty for a case that was not.
   std::vector<double> medians_us(const std::string& key) const;
 
+  // Whether any case has two times: else nothing shows how far runs differ.
+  bool shows_spread() const;
   // Four standard deviations of the difference between two runs of a case, all cases together. A
   // fraction: 0.02.
   double resolution() const;

@@ -16,9 +16,16 @@
 namespace spmmbench {
 namespace {
 
-// The rows of one case, one per run and side.
+// The rows of one case on one side, and the documents that they are of.
+struct Side {
+  std::vector<ResultRow> rows;
+  std::vector<std::size_t> runs;
+
+  std::size_t size() const { return rows.size(); }
+};
+
 struct Rows {
-  std::vector<ResultRow> base, fresh;
+  Side base, fresh;
 };
 
 // How many runs of each side hold a case, at most.
@@ -31,15 +38,11 @@ const Timing* timing(const ResultRow& row, bool cold) {
   return chosen ? &*chosen : nullptr;
 }
 
-std::vector<RunTimes> times_of(const std::vector<ResultRow>& runs, bool cold) {
+std::vector<RunTimes> times_of(const Side& side, bool cold) {
   std::vector<RunTimes> times;
-  times.reserve(runs.size());
-  for (const ResultRow& row : runs) times.push_back(timing(row, cold)->samples_us);
+  times.reserve(side.size());
+  for (const ResultRow& row : side.rows) times.push_back(timing(row, cold)->samples_us);
   return times;
-}
-
-bool broken(const ResultRow& row) {
-  return row.status != Status::ok && row.status != Status::skipped;
 }
 
 bool timed(const ResultRow& row, bool cold) {
@@ -49,9 +52,38 @@ bool timed(const ResultRow& row, bool cold) {
                      [](double us) { return us > 0 && std::isfinite(us); });
 }
 
-bool all_timed(const std::vector<ResultRow>& runs, bool cold) {
-  return !runs.empty() && std::all_of(runs.begin(), runs.end(),
-                                      [&](const ResultRow& row) { return timed(row, cold); });
+// The runs whose times can be compared.
+Side timed_runs(const Side& side, bool cold) {
+  Side out;
+  for (std::size_t i = 0; i < side.size(); ++i) {
+    if (!timed(side.rows[i], cold)) continue;
+    out.rows.push_back(side.rows[i]);
+    out.runs.push_back(side.runs[i]);
+  }
+  return out;
+}
+
+const ResultRow* first_of(const Side& side, bool (*is)(const ResultRow&)) {
+  const auto it = std::find_if(side.rows.begin(), side.rows.end(), is);
+  return it == side.rows.end() ? nullptr : &*it;
+}
+
+bool broken(const ResultRow& row) {
+  return row.status != Status::ok && row.status != Status::skipped;
+}
+
+bool wrong(const ResultRow& row) { return row.status == Status::wrong; }
+
+bool skipped(const ResultRow& row) { return row.status == Status::skipped; }
+
+// Whether a larger share of NEW's runs of the case is so than of BASE's.
+bool more_often_in_new(const Rows& rows, bool (*is)(const ResultRow&)) {
+  const auto count = [is](const Side& side) {
+    return static_cast<std::size_t>(std::count_if(side.rows.begin(), side.rows.end(), is));
+  };
+  const std::size_t in_new = count(rows.fresh);
+  return in_new > 0 &&
+         in_new * std::max<std::size_t>(rows.base.size(), 1) > count(rows.base) * rows.fresh.size();
 }
 
 std::string status_and_reason(const ResultRow& row) {
@@ -63,11 +95,13 @@ double geometric_mean_us(const std::vector<double>& logarithms) {
                   static_cast<double>(logarithms.size()));
 }
 
+// `rows` are those that are timed.
 CaseTimes compare_times(const std::string& key, const Rows& rows, const ComparisonOptions& options,
                         bool on_cpu) {
   const std::vector<RunTimes> base = times_of(rows.base, options.cold);
   const std::vector<RunTimes> fresh = times_of(rows.fresh, options.cold);
   CaseTimes out;
+  out.runs = {rows.base.runs, rows.fresh.runs};
   out.levels = levels_of(base, fresh);
   if (options.calibration)
     for (const double us : options.calibration->medians_us(key))
@@ -81,32 +115,43 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   return out;
 }
 
-// The reason why a case of BASE has no time in NEW.
-std::string missing_reason(const Rows& rows, const RunCounts& usual, bool cold) {
-  if (rows.fresh.empty()) return "no row in NEW";
-  const auto skipped = std::find_if(rows.fresh.begin(), rows.fresh.end(), [](const ResultRow& row) {
-    return row.status == Status::skipped;
-  });
-  if (skipped != rows.fresh.end()) return status_and_reason(*skipped);
-  if (!all_timed(rows.fresh, cold)) return "no times in NEW";
-  if (rows.fresh.size() < usual.fresh && rows.base.size() == usual.base)
-    return fmt::format("in {} of {} runs of NEW", rows.fresh.size(), usual.fresh);
-  return {};
+// Why NEW has times in a smaller share of its runs than BASE. Empty where it has not.
+std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& usual) {
+  if (all.fresh.rows.empty()) return "no row in NEW";
+  if (with_times.fresh.size() * usual.base >= with_times.base.size() * usual.fresh) return {};
+  if (const ResultRow* row = first_of(all.fresh, skipped)) return status_and_reason(*row);
+  if (with_times.fresh.size() < all.fresh.size()) return "no times in NEW";
+  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), usual.fresh);
 }
 
-// The verdict before times are compared.
-void classify(ComparedCase& out, const Rows& rows, const RunCounts& usual, bool cold) {
-  const auto bad = std::find_if(rows.fresh.begin(), rows.fresh.end(), broken);
-  const bool base_ok = all_timed(rows.base, cold);
-  if (bad != rows.fresh.end()) {
-    out.verdict = base_ok ? CaseVerdict::newly_wrong : CaseVerdict::not_ok;
-    out.reason = status_and_reason(*bad);
-  } else if (base_ok) {
-    out.reason = missing_reason(rows, usual, cold);
+// What kept runs of a side out of a comparison: "6 of 7 runs of BASE: timeout: killed".
+std::string left_out(const Side& all, const Side& with_times, const char* name) {
+  if (all.size() == with_times.size()) return {};
+  const auto is_out = [](const ResultRow& row) { return row.status != Status::ok; };
+  const ResultRow* row = first_of(all, is_out);
+  return fmt::format("{} of {} runs of {}: {}", with_times.size(), all.size(), name,
+                     row == nullptr ? "no times in the others" : status_and_reason(*row));
+}
+
+// The verdict before times are compared. A case with times in some runs of both sides is compared
+// by these: one run of BASE that failed must not hide what the others show.
+void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const RunCounts& usual) {
+  const bool in_base = !with_times.base.rows.empty(), in_new = !with_times.fresh.rows.empty();
+  if (const ResultRow* bad = first_of(all.fresh, broken)) {
+    const bool is_new = more_often_in_new(all, broken) || more_often_in_new(all, wrong);
+    const ResultRow* worst = first_of(all.fresh, wrong);
+    out.verdict = is_new ? CaseVerdict::newly_wrong : CaseVerdict::not_ok;
+    out.reason = status_and_reason(worst == nullptr ? *bad : *worst);
+  } else if (in_base) {
+    out.reason = missing_reason(all, with_times, usual);
     out.verdict = out.reason.empty() ? CaseVerdict::unclear : CaseVerdict::missing;
-  } else if (all_timed(rows.fresh, cold)) {
-    const bool was_broken = std::any_of(rows.base.begin(), rows.base.end(), broken);
-    out.verdict = was_broken ? CaseVerdict::fixed : CaseVerdict::added;
+    if (!out.reason.empty()) return;
+    out.reason = left_out(all.base, with_times.base, "BASE");
+    const std::string of_new = left_out(all.fresh, with_times.fresh, "NEW");
+    if (!out.reason.empty() && !of_new.empty()) out.reason += "; ";
+    out.reason += of_new;
+  } else if (in_new) {
+    out.verdict = first_of(all.base, broken) != nullptr ? CaseVerdict::fixed : CaseVerdict::added;
   } else {
     out.verdict = CaseVerdict::skipped;
   }
@@ -115,13 +160,19 @@ void classify(ComparedCase& out, const Rows& rows, const RunCounts& usual, bool 
 ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCounts& usual,
                           const ComparisonOptions& options, bool on_cpu) {
   ComparedCase out;
-  out.row = rows.fresh.empty() ? rows.base.front() : rows.fresh.front();
+  out.row = rows.fresh.rows.empty() ? rows.base.rows.front() : rows.fresh.rows.front();
   for (std::optional<Timing>* times : {&out.row.hot, &out.row.cold})
     if (*times) (*times)->samples_us.clear();
   out.base_runs = static_cast<int>(rows.base.size());
   out.new_runs = static_cast<int>(rows.fresh.size());
-  classify(out, rows, usual, options.cold);
-  if (out.verdict == CaseVerdict::unclear) out.times = compare_times(key, rows, options, on_cpu);
+  const Rows with_times = {timed_runs(rows.base, options.cold),
+                           timed_runs(rows.fresh, options.cold)};
+  classify(out, rows, with_times, usual);
+  const bool lets_pass = options.allow_missing && (out.verdict == CaseVerdict::missing ||
+                                                   out.verdict == CaseVerdict::not_ok);
+  const bool on_both = !with_times.base.rows.empty() && !with_times.fresh.rows.empty();
+  if (out.verdict == CaseVerdict::unclear || (lets_pass && on_both))
+    out.times = compare_times(key, with_times, options, on_cpu);
   return out;
 }
 
@@ -197,6 +248,11 @@ int Comparison::count_groups(Change change) const {
                     [&](const ComparedGroup& one) { return one.decision.change == change; }));
 }
 
+int Comparison::compared() const {
+  return static_cast<int>(std::count_if(
+      cases.begin(), cases.end(), [](const ComparedCase& one) { return one.times.has_value(); }));
+}
+
 bool Comparison::fails(CaseVerdict verdict) const {
   if (verdict == CaseVerdict::missing || verdict == CaseVerdict::not_ok)
     return !options.allow_missing;
@@ -210,9 +266,7 @@ bool Comparison::regression() const {
 }
 
 bool Comparison::able_to_tell() const {
-  const bool any_timed = std::any_of(cases.begin(), cases.end(),
-                                     [](const ComparedCase& one) { return one.times.has_value(); });
-  return any_timed && count(CaseVerdict::not_able_to_tell) == 0 &&
+  return compared() > 0 && count(CaseVerdict::not_able_to_tell) == 0 &&
          count_groups(Change::not_able_to_tell) == 0;
 }
 
@@ -236,14 +290,15 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 
   std::map<std::string, Rows> cases;
   RunCounts usual;
-  const auto collect = [&cases](std::vector<InputDocument>& side, std::vector<ResultRow> Rows::*to,
+  const auto collect = [&cases](std::vector<InputDocument>& side, Side Rows::*to,
                                 std::size_t& most) {
-    for (InputDocument& input : side) {
+    for (std::size_t run = 0; run < side.size(); ++run) {
       ComparisonKeys keys;
-      for (ResultRow& row : input.document.rows) {
-        std::vector<ResultRow>& rows = cases[keys.next(row)].*to;
-        rows.push_back(std::move(row));
-        most = std::max(most, rows.size());
+      for (ResultRow& row : side[run].document.rows) {
+        Side& runs = cases[keys.next(row)].*to;
+        runs.rows.push_back(std::move(row));
+        runs.runs.push_back(run);
+        most = std::max(most, runs.size());
       }
     }
   };
@@ -258,6 +313,13 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
     throw Error(fmt::format("{} and {} have no case in common", comparison.base_files.front(),
                             comparison.new_files.front()),
                 ExitCode::not_comparable);
+
+  const auto left_out = std::count_if(
+      comparison.cases.begin(), comparison.cases.end(),
+      [](const ComparedCase& one) { return one.times.has_value() && !one.reason.empty(); });
+  if (left_out > 0)
+    comparison.notes.push_back(
+        fmt::format("{} cases are compared without some of their runs: --all says why", left_out));
 
   judge_times(comparison, on_cpu);
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/calibration.hpp"
@@ -16,15 +17,15 @@ namespace spmmbench {
 
 // In the order shown.
 enum class CaseVerdict {
-  newly_wrong,  // ok in BASE; wrong, failed or timed out in NEW
+  newly_wrong,  // wrong, failed or timed out in a larger share of NEW's runs than of BASE's
   slower,
-  missing,  // ok in BASE; without a row in NEW, skipped there, or only in some of its runs
-  not_ok,   // wrong, failed or timed out in NEW, and not ok in BASE either
+  missing,  // ok in BASE; without times in NEW, or with times in a smaller share of its runs
+  not_ok,   // wrong, failed or timed out in NEW, and as often in BASE
   faster,
-  fixed,             // the reverse of newly wrong
+  fixed,             // ok in NEW; in no run of BASE, where some are wrong, failed or timed out
   not_able_to_tell,  // a slowdown that should be seen could have gone unseen
   unclear,           // no such slowdown, and yet not shown to be the same
-  added,             // ok in NEW; no row in BASE, or skipped there
+  added,             // ok in NEW; no row in BASE, or skipped in all of its runs
   same,
   skipped,  // ok on neither side, and not broken in NEW
 };
@@ -33,6 +34,8 @@ std::string_view to_string(Change);
 
 struct CaseTimes {
   RunLevels levels;
+  // The documents of BASE and of NEW that the levels are of.
+  std::pair<std::vector<std::size_t>, std::vector<std::size_t>> runs;
   double base_us = 0, new_us = 0;  // geometric means of the runs' medians
   Shift shift;
   Decision decision;
@@ -41,9 +44,9 @@ struct CaseTimes {
 struct ComparedCase {
   ResultRow row;  // of NEW, else of BASE; without samples
   CaseVerdict verdict = CaseVerdict::unclear;
-  std::string reason;  // of what is wrong or missing
+  std::string reason;  // of what is wrong or missing, or of runs that were left out
   int base_runs = 0, new_runs = 0;
-  std::optional<CaseTimes> times;  // when ok on both sides
+  std::optional<CaseTimes> times;  // when compared, by the runs of both sides that are timed
 };
 
 // The geometric mean over all cases, over the cases of a family of kernels ("cusparse"), or over
@@ -86,6 +89,7 @@ struct Comparison {
 
   int count(CaseVerdict verdict) const;
   int count_groups(Change change) const;
+  int compared() const;  // cases whose times were compared; nothing is promised of the others
   bool fails(CaseVerdict verdict) const;  // whether a case with this verdict is a regression
   bool regression() const;
   bool able_to_tell() const;  // no case and no group is NOT ABLE TO TELL, and something was timed
@@ -105,6 +109,10 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 // Throws Error(not_comparable), naming files and field, unless forced. No side is empty.
 void require_comparable(const std::vector<InputDocument>& base,
                         const std::vector<InputDocument>& fresh, const ComparisonOptions& options);
+
+// Whether both documents have a measurement of the same run: the runs began at the same second with
+// the same command on the same machine, and a case has the same samples.
+bool share_a_measurement(const ResultDocument& a, const ResultDocument& b);
 
 // The part of alpha for each of the two families of hypotheses: groups, and single cases.
 double alpha_share(const ComparisonOptions& options);

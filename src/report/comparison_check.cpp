@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
@@ -47,6 +50,23 @@ std::string difference(const RunContext& a, const RunContext& b) {
       return differs("protocol." + key, value, other->second);
   }
   return {};
+}
+
+bool share_a_measurement(const ResultDocument& a, const ResultDocument& b) {
+  const auto run_of = [](const RunContext& context) {
+    return std::tie(context.started_utc, context.hostname, context.argv, context.device.uuid);
+  };
+  if (run_of(a.context) != run_of(b.context)) return false;
+  const auto samples_of = [](const ResultRow& row) {
+    return row.hot ? row.hot->samples_us : std::vector<double>{};
+  };
+  std::map<std::string, std::vector<double>> samples;
+  ComparisonKeys keys, other_keys;
+  for (const ResultRow& row : a.rows) samples[keys.next(row)] = samples_of(row);
+  return std::any_of(b.rows.begin(), b.rows.end(), [&](const ResultRow& row) {
+    const auto it = samples.find(other_keys.next(row));
+    return it != samples.end() && !it->second.empty() && it->second == samples_of(row);
+  });
 }
 
 void require_comparable(const std::vector<InputDocument>& base,

@@ -52,12 +52,10 @@ std::vector<Pool> pools_of(const std::vector<ComparedCase>& cases) {
   return kept;
 }
 
-// Only cases that have the same number of runs can be averaged run by run: those of the most common
-// numbers.
+// Only cases that are of the same runs can be averaged run by run: those of the most common runs.
 Members with_most_common_runs(const Members& members) {
-  std::map<std::pair<std::size_t, std::size_t>, Members> by_runs;
-  for (const CaseTimes* one : members)
-    by_runs[{one->levels.base.size(), one->levels.fresh.size()}].push_back(one);
+  std::map<decltype(CaseTimes::runs), Members> by_runs;
+  for (const CaseTimes* one : members) by_runs[one->runs].push_back(one);
   const auto most = std::max_element(by_runs.begin(), by_runs.end(), [](auto& a, auto& b) {
     return a.second.size() < b.second.size();
   });

@@ -12,6 +12,7 @@
 #include "report/comparison.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -31,12 +32,13 @@ constexpr CaseVerdict kVerdicts[] = {
 
 // A long name of a matrix is cut before that of the kernel.
 std::string case_label(const ResultRow& row) {
-  std::string rest = fmt::format(" n={} {} {}", row.n, row.precision, label_of(row));
+  std::string rest =
+      printable_message(fmt::format(" n={} {} {}", row.n, row.precision, label_of(row)));
   if (row.c_type != "fp32") rest += fmt::format(" C {}", row.c_type);
   if (row.layout != "row") rest += " column-major";
   constexpr std::size_t kShortestName = 12;
   const std::size_t room = kLabelWidth - std::min(rest.size(), kLabelWidth - kShortestName);
-  return clip(clip(row.matrix.name, room) + rest, kLabelWidth);
+  return clip(clip(printable_message(row.matrix.name), room) + rest, kLabelWidth);
 }
 
 // The smallest slowdown that would have been found.
@@ -52,7 +54,8 @@ std::string line_of(const ComparedCase& one) {
                         times->shift.ratio(), percent_seen(times->decision.resolution));
   else line += fmt::format("{:>10} {:>10} {:>8} {:>6} ", "-", "-", "-", "");
   line += to_string(one.verdict);
-  if (!one.reason.empty()) line += fmt::format("\n    {}", clip(one.reason, kTableWidth - 4));
+  if (!one.reason.empty())
+    line += fmt::format("\n    {}", clip(printable_message(one.reason), kTableWidth - 4));
   return line + "\n";
 }
 
@@ -82,12 +85,13 @@ std::string group_lines(const Comparison& comparison) {
   constexpr std::size_t kNameWidth = kLabelWidth + 11;
   std::string lines = fmt::format("{:<{}} {:>10} {:>8} {:>6} verdict\n", "geometric mean",
                                   kNameWidth, "cases", "new/base", "seen %");
-  for (const ComparedGroup& group : comparison.groups)
-    lines += fmt::format(
-        "{:<{}} {:>10} {:>8.4f} {:>6} {}\n",
-        clip(group.kind == "family" ? group.name + " (family)" : group.name, kNameWidth),
-        kNameWidth, group.cases, group.shift.ratio(), percent_seen(group.decision.resolution),
-        to_string(group.decision.change));
+  for (const ComparedGroup& group : comparison.groups) {
+    const std::string name = printable_message(group.name);
+    lines += fmt::format("{:<{}} {:>10} {:>8.4f} {:>6} {}\n",
+                         clip(group.kind == "family" ? name + " (family)" : name, kNameWidth),
+                         kNameWidth, group.cases, group.shift.ratio(),
+                         percent_seen(group.decision.resolution), to_string(group.decision.change));
+  }
   return lines + "\n";
 }
 
@@ -111,8 +115,7 @@ std::string remedy(const Comparison& comparison) {
     runs = std::max(runs, needed.value_or(0));
     coarsest = std::max(coarsest, resolution);
   };
-  std::size_t timed = 0;
-  for (const ComparedCase& one : comparison.cases) timed += one.times.has_value();
+  const auto timed = static_cast<std::size_t>(comparison.compared());
   for (const ComparedGroup& one : comparison.groups)
     if (one.decision.change == Change::not_able_to_tell)
       add(one.shift, one.decision.resolution, comparison.groups.size(), comparison.options.resolve,
@@ -131,6 +134,18 @@ std::string remedy(const Comparison& comparison) {
   return fmt::format("  remedy: {}\n", fmt::join(ways, ", or "));
 }
 
+// The cases of which the conclusion says nothing: those with results on a side, but not compared.
+std::string not_compared(const Comparison& comparison) {
+  std::vector<std::string> what;
+  for (const CaseVerdict verdict :
+       {CaseVerdict::missing, CaseVerdict::not_ok, CaseVerdict::fixed, CaseVerdict::added})
+    if (const int count = comparison.count(verdict); count > 0)
+      what.push_back(fmt::format("{} {}", count, to_string(verdict)));
+  return what.empty() ? ""
+                      : fmt::format("  of {} cases compared; not compared: {}\n",
+                                    comparison.compared(), fmt::join(what, ", "));
+}
+
 // The verdict over everything, which the exit code repeats.
 std::string conclusion(const Comparison& comparison) {
   const auto cases = [&](CaseVerdict verdict) { return comparison.count(verdict); };
@@ -145,9 +160,10 @@ std::string conclusion(const Comparison& comparison) {
   }
   if (comparison.able_to_tell())
     return fmt::format(
-        "no regression; slowdowns of {:g} % of a geometric mean, {:g} % of a case "
-        "would have been seen\n",
-        comparison.options.resolve * 100, comparison.limit_of_cases() * 100);
+               "no regression; slowdowns of {:g} % of a geometric mean, {:g} % of a case "
+               "would have been seen\n",
+               comparison.options.resolve * 100, comparison.limit_of_cases() * 100) +
+           not_compared(comparison);
   const int groups = comparison.count_groups(Change::not_able_to_tell);
   const int unseen = cases(CaseVerdict::not_able_to_tell);
   if (groups + unseen == 0) return "NOT ABLE TO TELL: no case was timed on both sides\n";
@@ -184,8 +200,9 @@ std::string format_comparison(const Comparison& comparison, bool all) {
       counts.push_back(fmt::format("{} {}", count, to_string(verdict)));
   text += fmt::format("{}\n", fmt::join(counts, ", "));
   text += fmt::format("BASE: {} of {}; NEW: {} of {}\n", runs(comparison.base_files.size()),
-                      clip(comparison.base_revision, 30), runs(comparison.new_files.size()),
-                      clip(comparison.new_revision, 30));
+                      clip(printable_message(comparison.base_revision), 30),
+                      runs(comparison.new_files.size()),
+                      clip(printable_message(comparison.new_revision), 30));
   text += fmt::format("minimum effect {:g} %, significance {:g}\n",
                       comparison.options.min_effect * 100, comparison.options.alpha);
   for (const std::string& note : comparison.notes)
@@ -235,6 +252,7 @@ Json to_json(const Comparison& comparison) {
           {"resolve_case", comparison.limit_of_cases()},
           {"regression", comparison.regression()},
           {"able_to_tell", comparison.able_to_tell()},
+          {"compared", comparison.compared()},
           {"counts", counts},
           {"notes", comparison.notes},
           {"groups", groups},

@@ -4,6 +4,7 @@
 
 #include "core/parse_number.hpp"
 #include "report/fields.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -37,7 +38,7 @@ std::string csv_line(const ResultRow& row) {
   for (const auto& column : row_columns()) {
     if (!first) line += ',';
     first = false;
-    line += quoted(column.text(row));
+    line += quoted(printable_message(column.text(row), true));
   }
   return line;
 }

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -30,6 +32,29 @@ struct UnexpectedType {
 
 inline void expect(bool condition, const char* expected) {
   if (!condition) throw UnexpectedType{expected};
+}
+
+// Throws UnexpectedType for a value outside `limits`, by those keywords of JSON Schema that the
+// tables use. Patterns are left to the schema's own validators.
+inline void expect_within(const Json& limits, const Json& value) {
+  const auto limit = [&](const char* keyword) {
+    const auto it = limits.find(keyword);
+    return it == limits.end() ? std::nullopt : std::optional<double>(it->get<double>());
+  };
+  if (value.is_number()) {
+    if (const auto least = limit("minimum"); least && !(value.get<double>() >= *least))
+      throw UnexpectedType{fmt::format("at least {}", *least)};
+    if (const auto bound = limit("exclusiveMinimum"); bound && !(value.get<double>() > *bound))
+      throw UnexpectedType{fmt::format("more than {}", *bound)};
+  }
+  const bool empty = (value.is_string() && value.get_ref<const std::string&>().empty()) ||
+                     (value.is_array() && value.empty());
+  if (empty && value.is_string() && limit("minLength")) throw UnexpectedType{"text, not empty"};
+  if (empty && value.is_array() && limit("minItems")) throw UnexpectedType{"a list, not empty"};
+  const auto values = limits.find("enum");
+  if (values == limits.end()) return;
+  if (std::find(values->begin(), values->end(), value) == values->end())
+    throw UnexpectedType{"one of " + values->dump()};
 }
 
 // How a type is written to JSON, read back, described in the schema and put into a CSV cell.
@@ -58,13 +83,18 @@ struct Codec<bool> {
   static std::string text(bool value) { return value ? "1" : "0"; }
 };
 
-// Counts, sizes and indices: none is negative unless a field's limits say so.
+// Counts, sizes and indices: none is negative.
 template <class T>
 struct Codec<T, std::enable_if_t<std::is_integral_v<T>>> {
   static Json schema() { return {{"type", "integer"}, {"minimum", 0}}; }
   static Json write(T value) { return value; }
   static T read(const Json& json) {
     expect(json.is_number_integer(), "an integer");
+    const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
+                                                : json.get<std::int64_t>() >= 0 &&
+                                                      std::in_range<T>(json.get<std::int64_t>());
+    if (!fits)
+      throw UnexpectedType{fmt::format("an integer from 0 to {}", std::numeric_limits<T>::max())};
     return json.get<T>();
   }
   static std::string text(T value) { return fmt::format("{}", value); }
@@ -193,9 +223,10 @@ Field<Owner> field(std::string name, T Owner::*member, std::string meaning,
           std::move(meaning),
           std::move(schema),
           [member](const Owner& owner) { return Codec<T>::write(owner.*member); },
-          [member](Owner& owner, const Json& json, const std::string& path) {
+          [member, limits](Owner& owner, const Json& json, const std::string& path) {
             try {
               owner.*member = Codec<T>::read(json);
+              expect_within(limits, json);
             } catch (const UnexpectedType& error) {
               throw Error(fmt::format("'{}': expected {}, got {}", path, error.expected,
                                       json.dump().substr(0, 40)));

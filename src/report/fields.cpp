@@ -164,7 +164,8 @@ Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
       field("break_even_calls", &ResultRow::break_even_calls,
             "calls from which preparation + calls x hot is less than that of break_even_against; "
-            "never: nothing is saved; null: it is that row itself");
+            "never: nothing is saved; null: it is that row itself",
+            kNotNegative);
   result.schema = {
       {"anyOf", {{{"type", "number"}, {"minimum", 0}}, {{"enum", {"never", nullptr}}}}}};
   result.write = [write = result.write](const ResultRow& row) {

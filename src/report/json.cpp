@@ -17,10 +17,12 @@ std::string dump_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::optional<ResultRow> row_from_line(const std::string& line) {
+std::optional<ResultRow> row_from_line(const std::string& line) try {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object() || !json.contains("kernel")) return std::nullopt;
   return row_from_json(json);
+} catch (const Error&) {  // what a plug-in prints may look like a row
+  return std::nullopt;
 }
 
 // The library writes "[json.exception.NAME.NUMBER] " first, and for text that is no JSON "parse
@@ -48,13 +50,23 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
   };
   // The parser's depth is 1 for the document's own keys and 2 for the end of a row in `rows`.
   std::string key;
+  std::size_t count = 0;  // of rows
   const auto take_rows = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth == 1 && event == Json::parse_event_t::key) key = parsed.get<std::string>();
     if (depth == 1 && event == Json::parse_event_t::value && key == "schema_version" &&
         parsed != kSchemaVersion)
       throw Error(
           fmt::format("{}: schema version {}, expected {}", path, parsed.dump(), kSchemaVersion));
-    if (depth != 2 || event != Json::parse_event_t::object_end || key != "rows") return true;
+    if (key != "rows") return true;
+    const bool list = event == Json::parse_event_t::array_start;
+    const bool value = event == Json::parse_event_t::value;
+    if (depth == 1 && (value || event == Json::parse_event_t::object_start))
+      throw Error(fmt::format("{}: 'rows': expected a list", path));
+    if (depth == 2 && (value || list))
+      throw Error(fmt::format("{}: 'rows[{}]': expected an object, got {}", path, count,
+                              list ? "a list" : parsed.dump().substr(0, 40)));
+    if (depth != 2 || event != Json::parse_event_t::object_end) return true;
+    ++count;
     visit(parsed_from(row_from_json, parsed));
     return false;
   };
@@ -67,7 +79,11 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
           fmt::format("{}: expected schema version {} and a list of rows", path, kSchemaVersion));
     ResultDocument document;
     document.context = parsed_from(context_from_json, json.at("context"));
-    document.complete = json.at("complete");
+    const Json& complete = json.at("complete");
+    if (!complete.is_boolean())
+      throw Error(fmt::format("{}: 'complete': expected true or false, got {}", path,
+                              complete.dump().substr(0, 40)));
+    document.complete = complete;
     return document;
   } catch (const nlohmann::json::exception& error) {
     throw Error(fmt::format("{}: {}", path, describe_json_error(error)));

@@ -2,18 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "spmmbench/printable.hpp"
+
 namespace spmmbench {
 namespace {
 
-// XML 1.0 has no way to write most control characters.
+// XML 1.0 has no way to write U+FFFE and U+FFFF either.
+std::string without_forbidden(std::string text) {
+  const std::pair<std::string_view, std::string_view> shown[] = {
+      {"\xef\xbf\xbe", R"(\xef\xbf\xbe)"}, {"\xef\xbf\xbf", R"(\xef\xbf\xbf)"}};
+  for (const auto& [character, escape] : shown)
+    for (auto at = text.find(character); at != std::string::npos; at = text.find(character, at))
+      text.replace(at, character.size(), escape);
+  return text;
+}
+
+// Control characters, most of which XML 1.0 has no way to write, are shown as \xNN.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
+  for (const char c : without_forbidden(printable_message(text))) switch (c) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+      default: out += c;
     }
   return out;
 }
@@ -51,11 +65,11 @@ std::string message_of(const Shift& shift, const Decision& decision) {
 }
 
 std::string message_of(const ComparedCase& one) {
-  if (!one.reason.empty()) return one.reason;
-  if (!one.times) return std::string(to_string(one.verdict));
-  return fmt::format("{}: {:.2f} us, was {:.2f} us",
-                     message_of(one.times->shift, one.times->decision), one.times->new_us,
-                     one.times->base_us);
+  if (!one.times) return one.reason.empty() ? std::string(to_string(one.verdict)) : one.reason;
+  const std::string text =
+      fmt::format("{}: {:.2f} us, was {:.2f} us", message_of(one.times->shift, one.times->decision),
+                  one.times->new_us, one.times->base_us);
+  return one.reason.empty() ? text : fmt::format("{}; {}", text, one.reason);
 }
 
 // The tests so far, and how many of them did not pass.

@@ -12,6 +12,7 @@
 #include "report/answer.hpp"
 #include "report/table_columns.hpp"
 #include "report/terminal.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -53,8 +54,8 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows) {
 bool over_eigen(const ResultRow& row) { return row.speedup.eigen_fp32 || row.speedup.eigen; }
 
 std::string title_of(const ResultRow& row, std::int64_t calls) {
-  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}", row.matrix.name, row.matrix.rows,
-                     row.matrix.cols, row.matrix.nnz, row.n,
+  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}", printable_message(row.matrix.name),
+                     row.matrix.rows, row.matrix.cols, row.matrix.nnz, row.n,
                      row.layout == "row" ? "" : ", column-major",
                      calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
 }
@@ -102,6 +103,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
         picked == row->params.end() ? "-" : picked->second, why->second,
         measured == row->params.end() ? "" : fmt::format("; measured {}", measured->second)));
   }
+  for (std::string& line : lines) line = printable_message(line);
   return lines;
 }
 
@@ -122,15 +124,15 @@ Group sorted(Group rows, const std::string& sort) {
   return rows;
 }
 
-// reason -> kernels, each once, though it may be skipped in several precisions and orders
+// Reason -> kernels, each once, though it may be skipped in several precisions and orders
 std::map<std::string, std::string> skipped_of(const Group& rows) {
   std::map<std::string, std::string> skipped;
   std::set<std::pair<std::string, std::string>> seen;  // reason, kernel
   for (const ResultRow* row : rows) {
     if (row->status != Status::skipped) continue;
     if (!seen.emplace(row->reason, row->kernel).second) continue;
-    std::string& names = skipped[row->reason];
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", row->kernel);
+    std::string& names = skipped[printable_message(row->reason)];
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", printable_message(row->kernel));
   }
   return skipped;
 }
@@ -219,8 +221,8 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
     if (row->status == Status::skipped) continue;
     const auto cell = [row](const TableColumn& column) { return column.text(*row); };
     if (row->status != Status::ok) {
-      const std::string line =
-          fmt::format("  {} {}: {}", line_of(naming, cell), to_string(row->status), row->reason);
+      const std::string line = fmt::format("  {} {}: {}", line_of(naming, cell),
+                                           to_string(row->status), printable_message(row->reason));
       text += painted(wrap(line, width, kContinuedIndent), Paint::bad, style.color) + "\n";
       continue;
     }
@@ -257,8 +259,10 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
   for (const ResultRow* row : sorted(group, style.sort)) {
     if (row->status == Status::skipped) continue;
     if (row->status != Status::ok) {
-      notes += markdown_text(fmt::format("- {} {}: {}: {}\n", label_of(*row), types_of(*row),
-                                         to_string(row->status), row->reason));
+      notes += markdown_text(
+                   printable_message(fmt::format("- {} {}: {}: {}", label_of(*row), types_of(*row),
+                                                 to_string(row->status), row->reason))) +
+               "\n";
       continue;
     }
     const char* strong = best.contains(row) ? "**" : "";
@@ -311,7 +315,7 @@ void Summary::add(std::span<const ResultRow> rows) {
     const auto best = winners(group);
     for (const ResultRow* row : group) over_eigen_ |= over_eigen(*row);
     for (const ResultRow* row : group) {
-      Sums& sums = kernels_[types_of(*row) + " " + label_of(*row)];
+      Sums& sums = kernels_[printable_message(types_of(*row) + " " + label_of(*row))];
       sums.wrong += row->status == Status::wrong;
       if (!ranked(*row)) continue;
       ++sums.cases;

@@ -9,6 +9,7 @@
 #include "report/answer.hpp"
 #include "report/fields.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
 #include "spmmbench/suggest.hpp"
 #include "stats/quantiles.hpp"
 
@@ -42,7 +43,8 @@ TableColumn numeric(std::string key, std::string header, int decimals,
 
 TableColumn textual(std::string key, std::string header,
                     std::function<std::string(const ResultRow&)> text) {
-  return {std::move(key), std::move(header), true, std::move(text),
+  return {std::move(key), std::move(header), true,
+          [text = std::move(text)](const ResultRow& row) { return printable_message(text(row)); },
           [](const ResultRow&) { return Number(); }};
 }
 
@@ -85,7 +87,7 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
   };
   return {field.name, field.name, false,
           [text = field.text](const ResultRow& row) {
-            std::string cell = text(row);
+            std::string cell = printable_message(text(row));
             return cell.empty() ? "-" : cell;
           },
           number};

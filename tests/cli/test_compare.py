@@ -3,6 +3,7 @@
 documents of one real run, as noise within a run and levels that differ between runs."""
 
 import copy
+import json
 import math
 import pathlib
 import random
@@ -165,6 +166,27 @@ class CompareTest(CliCase):
             for sides in ((f"{base},{again}", new), (new, f"{base},{again}")):
                 self.assert_one_line(self.spmmbench("compare", *sides), 1, f"{base} and {again}: expected different")
 
+    def test_the_same_run_is_known_in_another_form_too(self):
+        base, new, again = self.measured("base.json"), self.measured("new.json"), self.folder / "again.json"
+        document = read(base)
+        again.write_text(json.dumps(document, indent=1))
+        refused = f"{base} and {again}: expected different runs"
+        self.assert_one_line(self.spmmbench("compare", f"{base},{again}", new), 1, refused)
+        again.write_text(self.spmmbench("show", base, "-n", "4", "--format", "json").stdout)
+        self.assert_one_line(self.spmmbench("compare", new, f"{base},{again}"), 1, refused)
+
+    def test_one_bad_run_of_base_hides_no_slowdown(self):
+        new = self.side("new", {4: 3})
+        for status in ("timeout", "failed", "wrong", "skipped"):
+            base = self.side("base")
+            bad = pathlib.Path(base.split(",")[3])
+            document = read(bad)
+            row = next(row for row in document["rows"] if row["n"] == 4)
+            row.update(status=status, reason="planted", hot=None, cold=None)
+            write(bad, document)
+            result = self.compare(base, new, code=3)
+            self.assertRegex(result.stdout, rf" n=4 .* SLOWER\n    6 of 7 runs of BASE: {status}: planted\n")
+
     def test_names_may_hold_commas(self):
         folder = self.folder / "a,b"
         folder.mkdir()
@@ -200,6 +222,51 @@ class CompareTest(CliCase):
         write(base, document)
         self.assert_one_line(self.spmmbench("compare", "--calibrate", out, base), 1,
                              f"{base}: the run's protocol has no max_seconds")
+
+    def measured_matrix(self):
+        """A matrix in a file, and a document of its one case."""
+        matrix, base = self.folder / "a.mtx", self.folder / "base.json"
+        self.spmmbench("generate", SMALL, matrix)
+        self.run_cpu(matrix, "-n", "4", "--json", base)
+        return matrix, base
+
+    def test_a_calibration_of_a_matrix_that_was_replaced_is_refused(self):
+        matrix, base = self.measured_matrix()
+        out = self.folder / "calibration.json"
+        self.spmmbench("generate", SMALL + "&seed=7", matrix)
+        result = self.spmmbench("compare", "--calibrate", out, "--repeat", 3, base)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn(f"{base}: {matrix} n=4 cpu_csr is another case now: the matrix has changed since; ",
+                      result.stderr)
+        self.assertFalse(out.exists())
+
+    def test_a_calibration_replaces_nothing_that_it_reads(self):
+        matrix, base = self.measured_matrix()
+        link = self.folder / "link.json"
+        link.symlink_to(matrix)
+        content = matrix.read_bytes()
+        for out in (matrix, link, base):
+            self.assert_one_line(self.spmmbench("compare", "--calibrate", out, "--repeat", 3, base), 1,
+                                 f"{out}: is the input ")
+        self.assertEqual(matrix.read_bytes(), content)
+
+    def test_options_that_contradict_each_other_are_refused(self):
+        base, out = self.measured("base.json"), self.folder / "out.json"
+        for options in (("--json", "x"), ("--junit", "y"), ("--all",), ("--cold",), ("--min-effect", 0.5),
+                        ("--alpha", 0.1), ("--resolve", 0.1), ("--resolve-case", 0.1), ("--allow-missing",),
+                        ("--calibration", base)):
+            self.assert_one_line(self.spmmbench("compare", "--calibrate", out, base, *options), 1, options[0])
+        self.assert_one_line(self.spmmbench("compare", base, base, "--repeat", 5), 1, "--repeat")
+        self.assertFalse(out.exists())
+
+    def test_standard_output_has_one_form_of_the_answer(self):
+        base, new = self.side("base"), self.side("new")
+        for name in ("-", "/dev/stdout", "/dev/fd/1"):
+            self.assertEqual(json.loads(self.compare(base, new, "--json", name).stdout)["regression"], False)
+            for other in ("-", "/dev/stdout"):
+                result = self.spmmbench("compare", base, new, "--json", name, "--junit", other)
+                self.assert_one_line(result, 1, "standard output: expected one of")
+        xml.etree.ElementTree.fromstring(self.compare(base, new, "--junit", "/dev/stdout").stdout)
 
     def calibrate_until(self, measured, disturb, *inputs):
         """Disturbs the calibration of one case when so many measurements have begun, each in a folder of its own."""
@@ -298,7 +365,18 @@ class CompareTest(CliCase):
         write(calibration, document)
         self.assert_one_line(self.spmmbench("compare", base, base, "--calibration", calibration), 1,
                              f"{calibration}: ")
-        self.assert_one_line(self.spmmbench("compare", base, base, "--alpha", "1"), 1, "--alpha")
+        for alpha in ("1", "nan", "inf", "-1", "0", "x"):
+            self.assert_one_line(self.spmmbench("compare", base, base, "--alpha", alpha), 1, "--alpha")
+        for option in ("--min-effect", "--resolve", "--resolve-case"):
+            for value in ("nan", "inf", "-1", "0"):
+                self.assert_one_line(self.spmmbench("compare", base, base, option, value), 1, option)
+        calibration = self.calibration(0.01)
+        for change, what in (({"calibration_version": 1}, "calibration version 1, expected 2"),
+                             ({"cases": []}, "no case has two times")):
+            write(calibration, {**read(calibration), **change})
+            self.assert_one_line(self.spmmbench("compare", base, base, "--calibration", calibration), 1,
+                                 f"{calibration}: {what}")
+            calibration = self.calibration(0.01)
 
 
 if __name__ == "__main__":

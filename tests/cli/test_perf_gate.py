@@ -107,7 +107,7 @@ import json, pathlib, subprocess, sys
 if sys.argv[1:3] == ["compare", "--calibrate"]:
     context = json.load(open(sys.argv[4]))["context"]
     pathlib.Path(sys.argv[3]).write_text(json.dumps(
-        {{"calibration_version": 2, "context": context, "cases": []}}))
+        {{"calibration_version": 2, "context": context, "cases": [{{"case": "of no run", "medians_us": [1, 1]}}]}}))
     sys.exit(0)
 sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).returncode)
 """)

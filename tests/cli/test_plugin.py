@@ -156,6 +156,7 @@ class Faults(Plugins):
                 ("strange_status", "failed", "prepare: status 99 is none of plugin.h"),
                 ("no_launch", "wrong", "bound at C(0, 0)"),
                 ("fails", "failed", "launch: failed on purpose"),
+                ("negative_size", "failed", "report: expected sizes that are not negative"),
                 ("beyond", "wrong", "wrote 4 bytes outside of C, 0 bytes after its end"),
                 ("before", "wrong", "wrote 4 bytes outside of C, 5 bytes before its begin")):
             with self.subTest(name):

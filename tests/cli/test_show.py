@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`spmmbench show` prints what a run recorded, filtered as `run` would, also while the run is at work."""
 
+import copy
 import csv
 import io
 import json
@@ -147,6 +148,45 @@ class ShowTest(CliCase):
             path.write_text(content)
             self.assert_one_line(self.spmmbench("show", path), 1, f"{path}: ")
         self.assert_one_line(self.spmmbench("show", self.folder / "absent"), 1, "cannot be opened")
+
+    def test_values_that_no_run_writes_are_refused_with_file_and_field(self):
+        good, bad = read(self.recorded()), self.folder / "bad.json"
+        for change, what in (
+            (lambda d: d["rows"][0]["hot"].update(median_us=-1),
+             "result row: 'hot.median_us': expected at least 0, got -1"),
+            (lambda d: d["rows"][0].update(n=2**63), "result row: 'n': expected an integer from 0 to "),
+            (lambda d: d["rows"][0].update(n=-5), "result row: 'n': expected an integer from 0 to "),
+            (lambda d: d["context"].update(calls=-3), "context: 'calls': expected an integer from 0 to "),
+            (lambda d: d["rows"][0].update(precision="fp8"), "result row: 'precision': expected one of "),
+            (lambda d: d["rows"][0].update(kernel=""), "result row: 'kernel': expected text, not empty"),
+            (lambda d: d["rows"][0].update(kernel="rsh?tau"), "rsh?tau"),
+            (lambda d: d.update(rows=[1, None, "x"]), "'rows[0]': expected an object, got 1"),
+            (lambda d: d["rows"].append(7), "'rows[8]': expected an object, got 7"),
+            (lambda d: d.update(complete="yes"), "'complete': expected true or false, got \"yes\""),
+        ):
+            document = copy.deepcopy(good)
+            change(document)
+            write(bad, document)
+            result = self.spmmbench("show", bad)
+            self.assert_one_line(result, 1, f"{bad}: ")
+            self.assertIn(what, result.stderr)
+            if what != "rsh?tau":
+                out = self.folder / "merged.json"
+                self.assert_one_line(self.spmmbench("merge", out, bad), 1, f"{bad}: {what}")
+                self.assertFalse(out.exists())
+
+    def test_texts_of_a_document_reach_the_terminal_without_control_characters(self):
+        document, path = read(self.recorded()), self.folder / "raw.json"
+        for row in document["rows"]:
+            row["matrix"]["name"] = "m\x1b[2J\nx"
+        document["rows"][0].update(status="failed", reason="r\x1b]0;title\x07", hot=None, cold=None)
+        write(path, document)
+        for style in ("table", "markdown"):
+            shown = self.show(path, "--format", style)
+            self.assertNotIn("\x1b", shown)
+            self.assertNotIn("\x07", shown)
+            self.assertIn(r"m\x1b[2J\x0ax: ", shown)
+            self.assertIn(r"failed: r\x1b]0;title\x07", shown)
 
     def test_a_run_of_before_a_field_existed_is_read_with_what_it_has(self):
         document = read(self.recorded())

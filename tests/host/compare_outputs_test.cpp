@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "compared_rows.hpp"
 #include "io_fixtures.hpp"
@@ -135,6 +137,8 @@ class CalibrationTest : public ::testing::Test {
   CalibrationTest() {
     RunContext context;
     context.device.name = "GPU";
+    context.argv = {"spmmbench"};
+    context.copy_gb_per_s = 1;
     context.protocol = {{"noise_limit", "0.01"}};
     calibration_ = Calibration(context);
     for (const double factor : {1.0, 1.01, 0.99, 1.005, 0.995}) {
@@ -247,6 +251,30 @@ TEST_F(CalibrationTest, WithATimeThatIsNotPositiveIsRefused) {
     EXPECT_TRUE(test::contains(test::error_of([&] { Calibration::read(folder.file("bad.json")); }),
                                "bad.json: medians_us: expected positive times"));
   }
+}
+
+TEST_F(CalibrationTest, OfAnotherVersionOrWithoutRepeatedRunsIsRefused) {
+  const test::ScratchFolder folder;
+  const std::string path = folder.file("cal.json");
+  const auto refusal = [&](const Calibration& calibration, const std::string& version) {
+    OutputFile file(path);
+    calibration.write(file);
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    std::string changed = text.str();
+    const std::string of_now = "\"calibration_version\": 2";
+    changed.replace(changed.find(of_now), of_now.size(), "\"calibration_version\": " + version);
+    std::ofstream(path) << changed;
+    return test::error_of([&] { Calibration::read(path); });
+  };
+  for (const char* version : {"1", "99", "\"two\""})
+    EXPECT_EQ(refusal(calibration_, version),
+              fmt::format("{}: calibration version {}, expected 2", path, version));
+  Calibration one(calibration_.context());
+  EXPECT_TRUE(test::contains(refusal(one, "2"), "cal.json: no case has two times"));
+  one.add("k", 10);
+  EXPECT_FALSE(one.shows_spread());
+  EXPECT_TRUE(test::contains(refusal(one, "2"), "cal.json: no case has two times"));
 }
 
 TEST_F(CalibrationTest, OfOneRepetitionShowsNoDifference) {

@@ -179,6 +179,16 @@ TEST(Comparison, ACaseThatOnlySomeRunsOfBothSidesHoldIsCompared) {
   EXPECT_EQ(comparison.groups.at(0).cases, 2) << "only those with as many runs are averaged";
 }
 
+TEST(Comparison, NewHoldingACaseInFewerRunsThanBaseIsMissingThoughBaseLacksItInSome) {
+  std::vector<InputDocument> base = five_runs({row_of("kept", 10), row_of("rare", 10)});
+  std::vector<InputDocument> fresh = base;
+  base[1].document.rows.pop_back();
+  for (const std::size_t run : {1, 2}) fresh[run].document.rows.pop_back();
+  const Comparison comparison = compare_documents(base, fresh, {});
+  EXPECT_EQ(verdict_of(comparison, "rare"), CaseVerdict::missing);
+  EXPECT_EQ(comparison.cases.at(0).reason, "in 3 of 5 runs of NEW");
+}
+
 TEST(Comparison, ARowWithoutPositiveTimesHasNone) {
   const auto with_samples = [](std::vector<double> samples_us) {
     ResultRow row = row_of("k", 10);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -172,6 +173,17 @@ TEST(Answer, NamesTheRowOrderOfItsSteps) {
       "1 call rsh 1070 us in all \u00b7 from 600 calls rsh [rabbit] 20 us each, 0.05 of the limit");
   EXPECT_TRUE(to_string(answers.all()[0], 600).starts_with("600 calls rsh [rabbit] 43 ms in all"))
       << to_string(answers.all()[0], 600);
+}
+
+TEST(Answer, RowsWithoutAPositiveTimeTakeNoPart) {
+  for (const double us : {-1.0, 0.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    ResultRow row = row_of("k", "fp16", 10);
+    row.hot->median_us = us;
+    EXPECT_FALSE(cost_of(row)) << us;
+    Answers answers;
+    answers.add(row);
+    EXPECT_TRUE(answers.all().empty()) << us;
+  }
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ class JournalTest : public ::testing::Test {
  protected:
   void SetUp() override {
     context_.device.name = "device";
+    context_.argv = {"spmmbench"};
+    context_.copy_gb_per_s = 1;
     context_.git_revision = "0123";
   }
   std::string json() const { return folder_.file("out.json"); }

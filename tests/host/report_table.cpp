@@ -157,5 +157,31 @@ TEST(Terminal, BreaksLinesAtBlanksAndLongWordsWhereTheLineEnds) {
   EXPECT_EQ(wrap("one two three", 0, 2), "one two three");
 }
 
+TEST(Table, NoTextOfADocumentReachesTheTerminalRaw) {
+  const std::string raw = "\x1b[31m\n\x9b\xff", shown = R"(\x1b[31m\x0a\x9b\xff)";
+  ResultRow ok = row_of("k" + raw, "fp16", 10), failed = ok, skipped = ok;
+  ok.matrix.name = "m" + raw;
+  ok.reorder = "o" + raw;
+  ok.params = {{"why", "w" + raw}, {"picked", "p" + raw}, {"measured", "x" + raw}};
+  ok.break_even_against = "a" + raw;
+  failed.status = Status::failed;
+  failed.reason = "f" + raw;
+  skipped.status = Status::skipped;
+  skipped.reason = "s" + raw;
+  const std::vector<ResultRow> rows = {ok, failed, skipped};
+  const TableStyle style = {.columns = {"kernel", "reorder", "hot"}, .why = true};
+  Summary summary;
+  for (int matrix = 0; matrix < 2; ++matrix) summary.add(rows);
+  for (const std::string& text :
+       {format_table(rows, style), format_markdown(rows, style), summary.format(style)}) {
+    for (const char* bytes : {"\x1b", "\x9b", "\xff", "[31m\n"})
+      EXPECT_EQ(text.find(bytes), std::string::npos) << text;
+    EXPECT_NE(text.find("k" + shown), std::string::npos) << text;
+  }
+  const std::string table = format_table(rows, style);
+  for (const char* name : {"m", "o", "w", "p", "x", "a", "f", "s"})
+    EXPECT_NE(table.find(name + shown), std::string::npos) << name << " in " << table;
+}
+
 }  // namespace
 }  // namespace spmmbench

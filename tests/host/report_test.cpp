@@ -134,11 +134,65 @@ TEST(Json, AFieldOfTheWrongTypeIsNamedWithWhatWasExpected) {
   }
 }
 
+// What the reader says of a row in which `change` was made, without "result row: ".
+template <class Change>
+std::string refusal_of(const Change& change) try {
+  auto json = to_json(full_row());
+  change(json);
+  row_from_json(nlohmann::ordered_json::parse(json.dump()));
+  return "accepted";
+} catch (const Error& error) {
+  return std::string(error.what()).substr(std::string("result row: ").size());
+}
+
+TEST(Json, AValueOutsideTheLimitsOfTheSchemaIsRefused) {
+  using Row = nlohmann::ordered_json;
+  EXPECT_EQ(refusal_of([](Row&) {}), "accepted");
+  EXPECT_EQ(refusal_of([](Row& row) { row["hot"]["median_us"] = -1e-9; }),
+            "'hot.median_us': expected at least 0, got -1e-09");
+  EXPECT_EQ(refusal_of([](Row& row) { row["hot"]["launches_per_sample"] = 0; }),
+            "'hot.launches_per_sample': expected at least 1, got 0");
+  EXPECT_EQ(refusal_of([](Row& row) { row["hot"]["samples_us"] = Row::array(); }),
+            "'hot.samples_us': expected a list, not empty, got []");
+  EXPECT_EQ(refusal_of([](Row& row) { row["n"] = std::uint64_t{1} << 63; }),
+            "'n': expected an integer from 0 to 9223372036854775807, got 9223372036854775808");
+  EXPECT_EQ(refusal_of([](Row& row) { row["n"] = -5; }),
+            "'n': expected an integer from 0 to 9223372036854775807, got -5");
+  EXPECT_EQ(refusal_of([](Row& row) { row["n"] = 0; }), "'n': expected at least 1, got 0");
+  EXPECT_EQ(refusal_of([](Row& row) { row["device_bytes"] = -1; }),
+            "'device_bytes': expected an integer from 0 to 18446744073709551615, got -1");
+  EXPECT_EQ(refusal_of([](Row& row) { row["kernel"] = ""; }),
+            "'kernel': expected text, not empty, got \"\"");
+  EXPECT_EQ(refusal_of([](Row& row) { row["precision"] = "fp8"; }),
+            R"('precision': expected one of ["fp32","tf32","fp16","bf16"], got "fp8")");
+  EXPECT_EQ(refusal_of([](Row& row) { row["layout"] = "rows"; }),
+            R"('layout': expected one of ["row","col"], got "rows")");
+  EXPECT_EQ(refusal_of([](Row& row) { row["break_even_calls"] = -3; }),
+            "'break_even_calls': expected at least 0, got -3");
+  auto context = to_json(RunContext{});
+  context["argv"] = {"spmmbench"};
+  context["calls"] = -3;
+  try {
+    context_from_json(context);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "context: 'calls': expected an integer from 0 to 9223372036854775807, got -3");
+  }
+}
+
+TEST(Json, ALineThatIsNoRowIsNone) {
+  EXPECT_TRUE(row_from_line(dump_line(to_json(full_row()))));
+  for (const char* line : {"", "text", "7", "{}", R"({"kernel": 1})"})
+    EXPECT_FALSE(row_from_line(line)) << line;
+}
+
 TEST(Json, ReadsBackWhatItWrites) {
   EXPECT_EQ(to_json(row_from_json(to_json(full_row()))), to_json(full_row()));
   RunContext context;
   context.argv = {"spmmbench", "run"};
   context.protocol = {{"noise_limit", "0.01"}};
+  context.copy_gb_per_s = 4000;
   context.clocks_before.power_w = 700;
   context.device.kind = DeviceKind::cuda;
   EXPECT_EQ(to_json(context_from_json(to_json(context))), to_json(context));
@@ -187,6 +241,12 @@ TEST(Csv, QuotesCommasAndQuotes) {
   ResultRow row = row_of("k", "fp16", 1);
   row.reason = "a \"b\", c";
   EXPECT_NE(csv_line(row).find("\"a \"\"b\"\", c\""), std::string::npos);
+}
+
+TEST(Csv, ShowsControlCharacters) {
+  ResultRow row = row_of("k", "fp16", 1);
+  row.reason = "a\x1b[2J\nb";
+  EXPECT_NE(csv_line(row).find("\"a\\x1b[2J\nb\""), std::string::npos) << csv_line(row);
 }
 
 TEST(Baselines, SpeedUpsNameTheirBaseline) {
@@ -325,6 +385,33 @@ TEST_F(ReportFiles, WhatIsNoResultDocumentIsRefused) {
   std::ofstream(path("y.json")) << "not json";
   EXPECT_THROW(read_document(path("y.json")), Error);
   EXPECT_THROW(read_document(path("z.json")), Error);
+}
+
+TEST_F(ReportFiles, WhatIsNoRowOfADocumentIsNamedWithFileAndField) {
+  context_.copy_gb_per_s = 1;
+  context_.argv = {"spmmbench"};
+  const auto refusal = [&](const char* field, const nlohmann::ordered_json& value) {
+    nlohmann::ordered_json document = {{"schema_version", kSchemaVersion},
+                                       {"context", to_json(context_)},
+                                       {"complete", true},
+                                       {"rows", {to_json(row_of("k", "fp16", 1))}}};
+    document[field] = value;
+    std::ofstream(path("x.json")) << document;
+    try {
+      return std::to_string(read_document(path("x.json")).rows.size());
+    } catch (const Error& error) {
+      return std::string(error.what()).substr(path("").size());
+    }
+  };
+  const auto row = to_json(row_of("k", "fp16", 1));
+  EXPECT_EQ(refusal("rows", {row, row}), "2");
+  EXPECT_EQ(refusal("rows", {1, row}), "x.json: 'rows[0]': expected an object, got 1");
+  EXPECT_EQ(refusal("rows", {row, nullptr}), "x.json: 'rows[1]': expected an object, got null");
+  EXPECT_EQ(refusal("rows", {row, "x"}), "x.json: 'rows[1]': expected an object, got \"x\"");
+  EXPECT_EQ(refusal("rows", {row, {1, row}}), "x.json: 'rows[1]': expected an object, got a list");
+  for (const nlohmann::ordered_json& no_list : {nlohmann::ordered_json(7), row})
+    EXPECT_EQ(refusal("rows", no_list), "x.json: 'rows': expected a list");
+  EXPECT_EQ(refusal("complete", "yes"), "x.json: 'complete': expected true or false, got \"yes\"");
 }
 
 TEST(Suggest, ATypingErrorIsRecognisedAndAnotherWordIsNot) {

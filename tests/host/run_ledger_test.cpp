@@ -39,9 +39,15 @@ class LedgerTest : public ::testing::Test {
     if (status != Status::ok) row.hot.reset();
     return row;
   }
+  static RunContext context() {
+    RunContext context;
+    context.argv = {"spmmbench"};
+    context.copy_gb_per_s = 1;
+    return context;
+  }
   // The exit code of a run that adds these rows.
   ExitCode run(const std::vector<ResultRow>& rows, bool interrupted = false) {
-    Ledger ledger(options_, {});
+    Ledger ledger(options_, context());
     ledger.begin(rows.size(), rows.size());
     std::vector<ResultRow> of_matrix;
     for (const ResultRow& row : rows) ledger.add(row, of_matrix);
@@ -90,7 +96,7 @@ TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
   options_.overwrite = true;
   for (const auto& [code, complete] :
        {std::pair(ExitCode::usage, true), {ExitCode::some_failed, false}}) {
-    std::optional<Ledger> ledger(std::in_place, options_, RunContext{});
+    std::optional<Ledger> ledger(std::in_place, options_, context());
     ledger->begin(1, 1);
     std::vector<ResultRow> of_matrix;
     ledger->add(with_status("a", Status::ok), of_matrix);
@@ -104,7 +110,7 @@ TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
 TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
   run({with_status("a", Status::ok)}, true);
   options_.resume = Resume::rest;
-  const Ledger ledger(options_, {});
+  const Ledger ledger(options_, context());
   ResultRow planned = with_status("a", Status::failed);
   EXPECT_FALSE(ledger.pending(planned));
   planned.matrix.sha256.clear();
@@ -121,7 +127,7 @@ TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
   failed.matrix.source = "failed.mtx";
   run({failed, with_status("b", Status::ok)}, true);
   options_.resume = Resume::failed;
-  const Ledger ledger(options_, {});
+  const Ledger ledger(options_, context());
   EXPECT_TRUE(ledger.may_be_pending("failed.mtx", {}));
   EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
 }

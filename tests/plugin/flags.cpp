@@ -97,7 +97,7 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   out->params = params;
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
-  out->stored = plan->prepared->a.nnz;
+  out->stored = is(plan->prepared->kernel, "negative_size") ? -1 : plan->prepared->a.nnz;
   out->fill = 1;
   return SPMMBENCH_OK;
 }
@@ -154,6 +154,7 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
+  add("negative_size");
   return kernels;
 }
 

@@ -1,0 +1,210 @@
+// Cases that some runs have no times of: what is compared nevertheless, what is newly wrong, and of
+// what a comparison says nothing.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "compared_rows.hpp"
+#include "report/junit.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Runs = std::vector<InputDocument>;
+
+constexpr Status kNotOk[] = {Status::timeout, Status::failed, Status::wrong, Status::skipped};
+
+// Eight runs of two cases, the first of which takes `us`; the levels of runs differ by 0.02 %.
+Runs eight_runs(double us) {
+  Runs runs;
+  for (int run = 0; run < 8; ++run) {
+    const double level = 1 + 0.0001 * (run % 3);
+    runs.push_back(document_of({row_of("case", us * level), row_of("other", 10 * level)}));
+  }
+  return runs;
+}
+
+// The same, where the first case of the named runs is `status`.
+Runs broken_in(const std::vector<std::size_t>& which, Status status, double us = 10) {
+  Runs runs = eight_runs(us);
+  for (const std::size_t run : which)
+    runs[run].document.rows[0] = broken_row("case", status, "planted");
+  return runs;
+}
+
+const std::vector<std::size_t> kAll = {0, 1, 2, 3, 4, 5, 6, 7};
+
+Runs without_the_case() {
+  Runs runs = eight_runs(10);
+  for (InputDocument& run : runs) run.document.rows.erase(run.document.rows.begin());
+  return runs;
+}
+
+const ComparedCase& the_case(const Comparison& comparison) {
+  for (const ComparedCase& one : comparison.cases)
+    if (one.row.kernel == "case") return one;
+  throw std::runtime_error("the case is lost");
+}
+
+TEST(Coverage, OneBadRunOfBaseHidesNoSlowdown) {
+  for (const Status status : kNotOk) {
+    const Comparison slower = compare_documents(broken_in({3}, status), eight_runs(11), {});
+    EXPECT_EQ(the_case(slower).verdict, CaseVerdict::slower) << to_string(status);
+    EXPECT_EQ(slower.exit_code(), ExitCode::regression);
+    EXPECT_EQ(the_case(slower).reason,
+              "7 of 8 runs of BASE: " + std::string(to_string(status)) + ": planted");
+    const Comparison same = compare_documents(broken_in({3}, status), eight_runs(10), {});
+    EXPECT_EQ(the_case(same).verdict, CaseVerdict::same) << to_string(status);
+    EXPECT_EQ(same.exit_code(), ExitCode::ok);
+    EXPECT_NE(format_comparison(same, false).find("note: 1 cases are compared without some"),
+              std::string::npos)
+        << format_comparison(same, false);
+    EXPECT_NE(format_junit(slower).find("times the old time"), std::string::npos);
+    EXPECT_NE(format_junit(slower).find("; 7 of 8 runs of BASE: "), std::string::npos);
+  }
+}
+
+TEST(Coverage, TooFewGoodRunsOfBaseAreNotAbleToTell) {
+  const Runs base = broken_in({0, 1, 2, 3, 4, 5, 6}, Status::timeout);
+  const Comparison comparison = compare_documents(base, eight_runs(10.5), {});
+  EXPECT_EQ(the_case(comparison).verdict, CaseVerdict::not_able_to_tell);
+  EXPECT_EQ(comparison.exit_code(), ExitCode::not_able_to_tell);
+}
+
+TEST(Coverage, ARunWithoutTimesOnBothSidesHidesNoSlowdown) {
+  const Comparison skipped =
+      compare_documents(broken_in({3}, Status::skipped), broken_in({1}, Status::skipped, 11), {});
+  EXPECT_EQ(the_case(skipped).verdict, CaseVerdict::slower);
+  EXPECT_EQ(the_case(skipped).reason,
+            "7 of 8 runs of BASE: skipped: planted; 7 of 8 runs of NEW: skipped: planted");
+  for (const bool allowed : {false, true}) {
+    const Comparison failed =
+        compare_documents(broken_in({3}, Status::failed), broken_in({1}, Status::failed, 11),
+                          {.allow_missing = allowed});
+    EXPECT_EQ(the_case(failed).verdict, allowed ? CaseVerdict::slower : CaseVerdict::not_ok);
+    EXPECT_EQ(failed.exit_code(), ExitCode::regression);
+  }
+}
+
+TEST(Coverage, WhatIsAllowedToBeMissingInSomeRunsIsComparedByTheOthers) {
+  const ComparisonOptions allowed = {.allow_missing = true};
+  const Runs lost_in_one = broken_in({3}, Status::skipped, 11);
+  EXPECT_EQ(the_case(compare_documents(eight_runs(10), lost_in_one, {})).verdict,
+            CaseVerdict::missing);
+  const Comparison comparison = compare_documents(eight_runs(10), lost_in_one, allowed);
+  EXPECT_EQ(the_case(comparison).verdict, CaseVerdict::slower);
+  const Runs lost_in_most = broken_in({1, 2, 3, 4, 5, 6, 7}, Status::skipped, 10);
+  EXPECT_EQ(compare_documents(eight_runs(10), lost_in_most, allowed).exit_code(),
+            ExitCode::not_able_to_tell);
+}
+
+TEST(Coverage, ANewlyWrongCaseNeverPasses) {
+  struct Sides {
+    const char* what;
+    Runs base, fresh;
+    CaseVerdict verdict;
+  };
+  const CaseVerdict newly = CaseVerdict::newly_wrong, as_before = CaseVerdict::not_ok;
+  const Runs wrong = broken_in(kAll, Status::wrong), failed = broken_in(kAll, Status::failed);
+  for (const Sides& sides : std::vector<Sides>{
+           {"ok", eight_runs(10), wrong, newly},
+           {"no row", without_the_case(), wrong, newly},
+           {"skipped", broken_in(kAll, Status::skipped), wrong, newly},
+           {"skipped, then failing", broken_in(kAll, Status::skipped), failed, newly},
+           {"one run timed out", broken_in({3}, Status::timeout), wrong, newly},
+           {"failed", failed, wrong, newly},
+           {"one run each", broken_in({3}, Status::failed), broken_in({1}, Status::wrong), newly},
+           {"wrong too", wrong, wrong, as_before},
+           {"wrong before", wrong, failed, as_before},
+           {"as often", broken_in({3}, Status::failed), broken_in({1}, Status::failed), as_before},
+       }) {
+    const Comparison strict = compare_documents(sides.base, sides.fresh, {});
+    EXPECT_EQ(the_case(strict).verdict, sides.verdict) << sides.what;
+    EXPECT_EQ(strict.exit_code(), ExitCode::regression) << sides.what;
+    const Comparison lenient = compare_documents(sides.base, sides.fresh, {.allow_missing = true});
+    EXPECT_EQ(lenient.regression(), sides.verdict == newly) << sides.what;
+  }
+}
+
+TEST(Coverage, TheConclusionCountsWhatWasNotCompared) {
+  const auto conclusion = [](const Comparison& comparison) {
+    const std::string text = format_comparison(comparison, false);
+    return text.substr(text.find("\nno regression") + 1);
+  };
+  const Comparison all = compare_documents(eight_runs(10), eight_runs(10), {});
+  EXPECT_TRUE(conclusion(all).ends_with(" of a case would have been seen\n")) << conclusion(all);
+  EXPECT_EQ(to_json(all).at("compared"), 2);
+  const Comparison healed = compare_documents(broken_in(kAll, Status::timeout), eight_runs(10), {});
+  EXPECT_EQ(healed.exit_code(), ExitCode::ok);
+  EXPECT_TRUE(conclusion(healed).ends_with("\n  of 1 cases compared; not compared: 1 fixed\n"))
+      << conclusion(healed);
+  const Comparison fresh = compare_documents(without_the_case(), eight_runs(10), {});
+  EXPECT_TRUE(conclusion(fresh).ends_with("; not compared: 1 new\n")) << conclusion(fresh);
+  const Comparison lost =
+      compare_documents(eight_runs(10), without_the_case(), {.allow_missing = true});
+  EXPECT_TRUE(conclusion(lost).ends_with("; not compared: 1 MISSING\n")) << conclusion(lost);
+  EXPECT_EQ(to_json(lost).at("compared"), 1);
+}
+
+TEST(Coverage, OnlyCasesOfTheSameRunsAreAveragedRunByRun) {
+  Runs base;
+  for (int run = 0; run < 8; ++run)
+    base.push_back(document_of({row_of("a", 10), row_of("b", 10), row_of("c", 10)}));
+  const Runs fresh = base;
+  base[2].document.rows[0] = broken_row("a", Status::timeout, "killed");
+  base[5].document.rows[1] = broken_row("b", Status::timeout, "killed");
+  base[5].document.rows[2] = broken_row("c", Status::timeout, "killed");
+  const Comparison comparison = compare_documents(base, fresh, {});
+  EXPECT_EQ(comparison.compared(), 3);
+  EXPECT_EQ(comparison.groups.at(0).cases, 2) << "b and c";
+}
+
+TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {
+  const ResultDocument one = document_of({row_of("k", 10), row_of("l", 10)}).document;
+  ResultDocument part = one, later = one, elsewhere = one, other_times = one, no_times = one;
+  part.rows.erase(part.rows.begin());
+  later.context.started_utc = "2026-01-01T00:00:00Z";
+  elsewhere.context.hostname = "another";
+  for (ResultRow& row : other_times.rows) row.hot->samples_us[3] *= 1.001;
+  for (ResultRow& row : no_times.rows) row.hot.reset();
+  EXPECT_TRUE(share_a_measurement(one, one));
+  EXPECT_TRUE(share_a_measurement(one, part)) << "of which fewer cases are shown";
+  for (const ResultDocument* other : {&later, &elsewhere, &other_times, &no_times}) {
+    EXPECT_FALSE(share_a_measurement(one, *other));
+    EXPECT_FALSE(share_a_measurement(*other, one));
+  }
+  EXPECT_FALSE(share_a_measurement(no_times, no_times));
+}
+
+TEST(ComparisonText, NoTextOfADocumentReachesTheTerminalRaw) {
+  const std::string raw = "\x1b[31m\n", shown = R"(\x1b[31m\x0a)";
+  std::vector<ResultRow> rows = {row_of("k" + raw, 10), row_of("l" + raw, 10), row_of("m", 10)};
+  rows[0].matrix.name = "n" + raw;
+  std::vector<ResultRow> fresh = rows;
+  fresh[2] = broken_row("m", Status::failed, "f" + raw);
+  Runs base = five_runs(rows);
+  for (InputDocument& run : base) run.document.context.git_revision = "r" + raw;
+  const std::string text = format_comparison(compare_documents(base, five_runs(fresh), {}), true);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  EXPECT_EQ(text.find("[31m\n"), std::string::npos) << text;
+  for (const char* name : {"k", "l", "n", "f", "r"})
+    EXPECT_NE(text.find(name + shown), std::string::npos) << name << " in " << text;
+}
+
+TEST(Junit, HoldsNoCharacterThatXmlForbids) {
+  ResultRow row = row_of("k", 10);
+  row.matrix.name =
+      "a\xef\xbf\xbe"
+      "b\xef\xbf\xbf"
+      "c\x1b\nd\xff";
+  const std::string xml = format_junit(compare({row}, {row}));
+  EXPECT_NE(xml.find(R"(name="a\xef\xbf\xbeb\xef\xbf\xbfc\x1b\x0ad\xff n=128)"), std::string::npos)
+      << xml;
+}
+
+}  // namespace
+}  // namespace spmmbench
