@@ -10,6 +10,8 @@
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
+#include "io/tensor_path.hpp"
+#include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -37,6 +39,20 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
   }
   out.load.dims = {sizes[0], sizes[1]};
   if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
+}
+
+// The inputs that `paths` name, of all shards. No output may be one of them, nor a list.
+std::vector<std::string> expand_apart_from_outputs(const std::vector<std::string>& paths,
+                                                   const RunOutputs& outputs) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths)
+    if (path.starts_with('@')) files.push_back(path.substr(1));
+  require_own_files(outputs, files);  // an output may not even be a list that cannot be read
+  std::vector<std::string> inputs = expand_inputs(paths, &files);
+  for (const std::string& input : inputs)
+    if (!input.starts_with(kGeneratorPrefix)) files.push_back(file_of(input));
+  require_own_files(outputs, files);
+  return inputs;
 }
 
 // Where only one of the two limits is given, it moves the default of the other.
@@ -67,10 +83,7 @@ RunOptions resolve(CaseOptions in) {
                                 out.load.dims->second));
   }
   if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
-  for (const std::string& path : paths)
-    for (const std::string* output : {&out.json, &out.csv})
-      if (path.starts_with('@')) require_not_an_input(*output, {path.substr(1)});
-  out.inputs = expand_inputs(paths);
+  out.inputs = expand_apart_from_outputs(paths, {out.json, out.csv});
   if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.ns = parse_range_list(in.ns, "-n");
   drop_repeats(out.ns);

@@ -9,6 +9,7 @@
 #include "io/matrix_output.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
+#include "io/tensor_path.hpp"
 
 namespace spmmbench {
 namespace {
@@ -20,7 +21,7 @@ struct ConvertArguments {
 };
 
 void convert(ConvertArguments& arguments) {
-  require_not_an_input(arguments.out, {arguments.in});
+  require_not_an_input(arguments.out, {file_of(arguments.in)});
   require_output(arguments.out);
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};

@@ -105,29 +105,34 @@ void check_generator(const std::string& text) try {
   return;
 }
 
-void expand_list(const std::string& path, int depth, std::vector<std::string>& out);
+struct Expanded {
+  std::vector<std::string> inputs, lists;
+};
 
-void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
+void expand_list(const std::string& path, int depth, Expanded& out);
+
+void expand(const std::string& argument, int depth, Expanded& out) {
   if (argument.starts_with(kGeneratorPrefix)) {
     check_generator(argument);
-    out.push_back(argument);
+    out.inputs.push_back(argument);
   } else if (argument.starts_with('@')) {
     expand_list(argument.substr(1), depth, out);
   } else if (!is_there(argument)) {
     throw Error(fmt::format("{}: no such file", printable_message(argument)));
   } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_file(path, out);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   } else {
-    expand_file(argument, out);
+    expand_file(argument, out.inputs);
   }
 }
 
-void expand_list(const std::string& path, int depth, std::vector<std::string>& out) {
+void expand_list(const std::string& path, int depth, Expanded& out) {
   constexpr int kDeepest = 8;                                  // a list that names itself ends here
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows put it first
   const std::unique_ptr<std::istream> list = open_text(path);
   if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
-  const std::size_t before = out.size();
+  out.lists.push_back(path);
+  const std::size_t before = out.inputs.size();
   std::size_t number = 0;
   for (std::string line; std::getline(*list, line);) {
     ++number;
@@ -144,7 +149,7 @@ void expand_list(const std::string& path, int depth, std::vector<std::string>& o
       throw Error(fmt::format("{}:{}: {}", path, number, error.what()), error.code());
     }
   }
-  if (out.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
+  if (out.inputs.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }
 
 LoadedInput generate(const std::string& text) try {
@@ -268,11 +273,13 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
+std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
+                                       std::vector<std::string>* lists) {
+  Expanded out;
   for (const std::string& argument : arguments) expand(argument, 0, out);
-  drop_repeats(out);
-  return out;
+  drop_repeats(out.inputs);
+  if (lists != nullptr) *lists = std::move(out.lists);
+  return std::move(out.inputs);
 }
 
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {

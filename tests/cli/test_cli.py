@@ -379,7 +379,12 @@ class BadInputTest(CliCase):
         self.refused("an HTML page", SMALL, bad, SMALL + "&seed=2", "--json", out)
         document = read(out)
         self.assertEqual([row["status"] for row in document["rows"]], ["ok", "ok"])
-        self.assertTrue(document["complete"])
+        self.assertFalse(document["complete"])
+        self.assertFalse((self.folder / "out.json.journal").exists(), "the run ended")
+        bad.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        self.run_cpu(SMALL, bad, SMALL + "&seed=2", "--json", out, "--resume")
+        self.assertEqual(len(read(out)["rows"]), 3)
+        self.assertTrue(read(out)["complete"])
 
     def test_a_matrix_too_large_for_the_memory_costs_its_own_rows_only(self):
         out = self.folder / "out.json"
