@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <istream>
 #include <memory>
+#include <new>
 
 #include "core/drop_repeats.hpp"
 #include "core/steady_seconds.hpp"
@@ -94,7 +95,14 @@ bool is_there(const std::string& path) {
 // The SPEC of `gen:SPEC`, checked.
 Spec generator_spec(const std::string& text) {
   Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
-  check_options(Registry<Generator>::instance().at(spec.name), spec.options);
+  const Generator& generator = Registry<Generator>::instance().at(spec.name);
+  try {
+    check_options(generator, spec.options);
+  } catch (const LacksMemory& error) {
+    throw LacksMemory(fmt::format("{}: {}", text, error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", text, error.what()));
+  }
   return spec;
 }
 
@@ -152,7 +160,7 @@ void expand_list(const std::string& path, int depth, Expanded& out) {
   if (out.inputs.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }
 
-LoadedInput generate(const std::string& text) try {
+LoadedInput generate(const std::string& text) {
   const Spec spec = generator_spec(text);
   Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
   LoadedInput out;
@@ -161,8 +169,6 @@ LoadedInput generate(const std::string& text) try {
   out.a.csr = std::move(made.csr);
   if (!made.b.values.empty()) out.b = std::move(made.b);
   return out;
-} catch (const LacksMemory& error) {
-  throw Error(fmt::format("{}: {}", text, error.what()));
 }
 
 bool is_dense(const std::string& path) {
@@ -195,7 +201,12 @@ std::string tensor_name(const TensorPath& path) {
 
 std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
                                                   const LoadOptions& options) {
-  const auto dims = options.dims ? options.dims : dims_in_name(path);
+  const auto named = dims_in_name(path);
+  if (options.dims && named && *options.dims != *named)
+    throw Error(fmt::format("{}: expected the {} x {} of its name, got --dims {} {}", path,
+                            named->first, named->second, options.dims->first,
+                            options.dims->second));
+  const auto dims = options.dims ? options.dims : named;
   if (!dims)
     throw Error(fmt::format(
         "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
@@ -273,6 +284,8 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 
 }  // namespace
 
+bool is_headerless(const std::string& path) { return extension_of(path) == ".bin"; }
+
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
                                        std::vector<std::string>* lists) {
   Expanded out;
@@ -280,6 +293,12 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments
   drop_repeats(out.inputs);
   if (lists != nullptr) *lists = std::move(out.lists);
   return std::move(out.inputs);
+}
+
+LoadedInput load_alone(const std::string& path_or_spec, const LoadOptions& options) try {
+  return load_input(path_or_spec, options);
+} catch (const std::bad_alloc&) {
+  throw Error(fmt::format("{}: out of host memory", path_or_spec));
 }
 
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {

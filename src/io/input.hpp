@@ -39,6 +39,12 @@ std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments
 // generates gen:SPEC. Throws Error with file, line and what was expected.
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options);
 
+// The same for a command with this one input: where memory lacks, it is an Error too.
+LoadedInput load_alone(const std::string& path_or_spec, const LoadOptions& options);
+
+// A .bin, whose size --dims or its name tells; where both do, they must agree.
+bool is_headerless(const std::string& path);
+
 // Dense .npy (fp32, fp64, fp16; C or Fortran order; 2-D), one tensor of a .safetensors file, or
 // headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -66,6 +67,30 @@ struct Target {
   std::string path;
   bool stream = false;
 };
+
+// The .part that is being written, for a signal handler. One is enough: `generate` and `convert`
+// commit each output before they begin the next.
+char unfinished_part[4096] = "";
+volatile std::sig_atomic_t has_unfinished_part = 0;
+
+void forget_part() {
+  has_unfinished_part = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+void remember_part(const std::string& part) {
+  forget_part();
+  if (part.size() >= sizeof unfinished_part) return;
+  std::memcpy(unfinished_part, part.c_str(), part.size() + 1);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  has_unfinished_part = 1;
+}
+
+extern "C" void remove_part_and_end(int number) {
+  if (has_unfinished_part != 0) ::unlink(unfinished_part);
+  std::signal(number, SIG_DFL);
+  ::raise(number);
+}
 
 // The path that links lead to; a name that does not exist yet leads to itself. A descriptor of this
 // process (/dev/stdout, /dev/fd/3) is a stream, whatever it is open on.
@@ -207,6 +232,7 @@ void OutputFile::open_part() {
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   part_ = part_of(target_);
   file_ = create_part(part_);
+  if (file_.get() >= 0) remember_part(part_);
   if (file_.get() < 0 || !replaces) return;
   // The owner first: a change of it can take bits of the mode. Only root can give a file away.
   [[maybe_unused]] const int kept = ::fchown(file_.get(), old.st_uid, old.st_gid);
@@ -221,7 +247,9 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       file_(std::move(other.file_)) {}
 
 OutputFile::~OutputFile() {
-  if (!part_.empty() && file_.get() >= 0) ::unlink(part_.c_str());
+  if (part_.empty() || file_.get() < 0) return;
+  ::unlink(part_.c_str());
+  forget_part();
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
@@ -241,6 +269,7 @@ void OutputFile::commit() {
     if (error == 0 && ::rename(part_.c_str(), target_.c_str()) != 0) error = errno;
     if (error != 0) fail(error);
     part_.clear();
+    forget_part();
     set_unfinished(file_.get(), false);
     if ((error = sync_folder_of(target_)) != 0) fail(error);
   }
@@ -249,6 +278,16 @@ void OutputFile::commit() {
 
 void OutputFile::fail(int error) const {
   fail_writing(path_ == kStandardOutput ? "standard output" : path_, error);
+}
+
+void remove_parts_at_signals() {
+  struct sigaction action = {};
+  action.sa_handler = remove_part_and_end;
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction old = {};
+    ::sigaction(number, nullptr, &old);
+    if (old.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
+  }
 }
 
 void write_file(const std::string& path, std::string_view text) {

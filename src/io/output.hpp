@@ -84,6 +84,9 @@ class OutputFile {
   Descriptor file_;
 };
 
+// For commands that end at once at SIGINT and SIGTERM: what is not committed is then removed.
+void remove_parts_at_signals();
+
 void write_file(const std::string& path, std::string_view text);  // an OutputFile, committed
 
 // A file that grows line by line; each durable line is synced to the disk. It is locked: a second
