@@ -55,10 +55,11 @@ std::vector<CLI::ConfigItem> ConfigFile::from_config(std::istream& input) const 
   std::string text;
   std::size_t number = 0, list = 0;  // list: the line on which the last one begins
   bool in_list = false;
-  for (std::string line; std::getline(input, line); text += line + '\n') {
+  for (std::string line; std::getline(input, line);) {
     if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     const std::string_view content = without_comment(line);
     if (content.empty() || content.front() == ';') continue;
+    text += std::string(in_list ? " " : "\n") + std::string(content);  // a list on one line
     if (!in_list) list = number;
     if (const std::string fault = fault_of(content, in_list); !fault.empty())
       throw Error(fmt::format("{}:{}: {}", file, number, fault));

@@ -199,9 +199,9 @@ TEST(DenseFile, TheHeaderOfAnNpyIsReadStrictly) {
   refused("{'a': \"'shape': (3, 2)\", " + good + "}", "alone in the .npy header");
   refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3) x}", "a shape such as (3, 4)");
   for (const std::string& header :
-       {good, "{" + good, "{" + good + "} x", "{" + good + ", 'shape': (3, 2)}", "{'descr' '<f4'}",
-        std::string("{'descr': }"), std::string("{'descr': '<f4}"), std::string("{descr: 1}"),
-        std::string("{'descr"), std::string("{"), std::string()})
+       {good, "{" + good, "{" + good + "} x", "{" + good + ", 'shape': (3, 2)}",
+        std::string("{'descr' '<f4'}"), std::string("{'descr': }"), std::string("{'descr': '<f4}"),
+        std::string("{descr: 1}"), std::string("{'descr"), std::string("{"), std::string()})
     refused(header, "expected a dictionary in the .npy header");
 }
 
