@@ -381,9 +381,9 @@ std::string Journal::leave_outputs() {
     return !path.empty() && !is_stream(path) && has_content(path);
   };
   if (!cases_.empty()) return {};
-  const std::string kept = earlier(paths_.json)  ? paths_.json
-                           : earlier(paths_.csv) ? paths_.csv
-                                                 : std::string();
+  std::string kept = earlier(paths_.json)  ? paths_.json
+                     : earlier(paths_.csv) ? paths_.csv
+                                           : std::string();
   if (!kept.empty() && !folder_) file_->remove();
   return kept;
 }
