@@ -12,6 +12,7 @@
 
 #include "cli/measure.hpp"
 #include "io/output.hpp"
+#include "io/tensor_path.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "process/temporary_folder.hpp"
@@ -71,8 +72,11 @@ ResultDocument measure(const ResultRow& row, const RunOptions& options) {
 std::vector<std::string> inputs_of(const std::string& path, const ResultDocument& document,
                                    const RunOptions& options) try {
   std::set<std::string> files = {path};
-  for (const ResultRow& row : document.rows)
-    for (std::string& file : files_read(case_work(options, row), {})) files.insert(std::move(file));
+  for (const ResultRow& row : document.rows) {
+    const RunOptions work = case_work(options, row);
+    for (const std::string& matrix : work.inputs) files.insert(file_of(matrix));
+    for (std::string& file : files_read(work, {})) files.insert(std::move(file));
+  }
   return {files.begin(), files.end()};
 } catch (const Error& error) {
   throw Error(fmt::format("{}: {}", path, error.what()), error.code());

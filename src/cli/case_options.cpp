@@ -10,6 +10,8 @@
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
+#include "io/tensor_path.hpp"
+#include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -36,7 +38,33 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
     if (sizes.back() < 1) throw Error("--dims: expected positive sizes");
   }
   out.load.dims = {sizes[0], sizes[1]};
+  if (sizes.size() == 3 && in.b_file.empty())
+    throw Error("--dims: expected ROWS COLS without --b, got a third size");
   if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
+}
+
+// The inputs that `paths` name, of all shards. No output may be one of them, nor a list.
+std::vector<std::string> expand_apart_from_outputs(const std::vector<std::string>& paths,
+                                                   const RunOutputs& outputs) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths)
+    if (path.starts_with('@')) files.push_back(path.substr(1));
+  require_own_files(outputs, files);  // an output may not even be a list that cannot be read
+  std::vector<std::string> inputs = expand_inputs(paths, &files);
+  for (const std::string& input : inputs)
+    if (!input.starts_with(kGeneratorPrefix)) files.push_back(file_of(input));
+  require_own_files(outputs, files);
+  return inputs;
+}
+
+// B decides N, and -n may only say the same.
+void require_columns_of_b(const CaseOptions& in, const RunOptions& out) {
+  LoadOptions options = out.load;
+  options.dims = out.b_dims;
+  options.prune.clear();
+  const std::int64_t columns = dense_columns(in.b_file, options);
+  if (out.ns != std::vector{columns})
+    throw Error(fmt::format("-n {}: expected {}, the columns of {}", in.ns, columns, in.b_file));
 }
 
 // Where only one of the two limits is given, it moves the default of the other.
@@ -61,19 +89,21 @@ RunOptions resolve(CaseOptions in) {
   std::vector<std::string> paths = in.paths;
   if (!in.a_file.empty()) paths.push_back(in.a_file);
   out.b_file = in.b_file;
-  if (paths.empty() && !in.b_file.empty()) {
+  const bool random_a = paths.empty() && !in.b_file.empty();
+  if (random_a) {
     if (!out.load.dims) throw Error("--b alone: expected --dims M K N for a random dense A");
     paths.push_back(fmt::format("gen:uniform?rows={}&cols={}&density=1", out.load.dims->first,
                                 out.load.dims->second));
   }
   if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
-  for (const std::string& path : paths)
-    for (const std::string* output : {&out.json, &out.csv})
-      if (path.starts_with('@')) require_not_an_input(*output, {path.substr(1)});
-  out.inputs = expand_inputs(paths);
+  out.inputs = expand_apart_from_outputs(paths, {out.json, out.csv});
+  if (out.load.dims && !random_a && !is_headerless(in.b_file) &&
+      std::none_of(out.inputs.begin(), out.inputs.end(), is_headerless))
+    throw Error("--dims: expected a headerless .bin among the inputs");
   if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.ns = parse_range_list(in.ns, "-n");
   drop_repeats(out.ns);
+  if (in.n_option->count() > 0 && !in.b_file.empty()) require_columns_of_b(in, out);
   out.kernels = in.kernels;
   out.exclude = in.exclude;
   out.precisions.clear();
@@ -91,8 +121,9 @@ RunOptions resolve(CaseOptions in) {
 
 void add_case_options(CLI::App& command, CaseOptions& in) {
   command.add_option("PATH", in.paths, "Matrix file, directory, @list or gen:SPEC");
-  command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
-      ->capture_default_str();
+  in.n_option =
+      command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
+          ->capture_default_str();
   add_list_option(
       command, "-k,--kernel", in.kernels,
       "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all");

@@ -15,6 +15,7 @@ struct CaseOptions {
   std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";
   std::string bin_type = "fp32";
   std::string a_file, b_file, shard;
+  CLI::Option* n_option = nullptr;
   RunOptions options;  // with what needs no translation filled in
 };
 

@@ -9,6 +9,7 @@
 #include "io/matrix_output.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
+#include "io/tensor_path.hpp"
 
 namespace spmmbench {
 namespace {
@@ -20,11 +21,14 @@ struct ConvertArguments {
 };
 
 void convert(ConvertArguments& arguments) {
-  require_not_an_input(arguments.out, {arguments.in});
+  require_not_an_input(arguments.out, {file_of(arguments.in)});
   require_output(arguments.out);
+  remove_parts_at_signals();
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
+  if (!arguments.dims.empty() && !is_headerless(arguments.in))
+    throw Error(fmt::format("--dims: expected a headerless .bin, got {}", arguments.in));
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
-  const NamedMatrix matrix = load_input(arguments.in, arguments.load).a;
+  const NamedMatrix matrix = load_alone(arguments.in, arguments.load).a;
   write_matrix(arguments.out, matrix.csr, matrix.pattern);
   say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, matrix.csr.rows, matrix.csr.cols,
       matrix.csr.nnz(), matrix.pattern ? " (pattern)" : "", matrix.sha256.substr(0, 16));

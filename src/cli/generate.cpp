@@ -36,9 +36,10 @@ void generate(const GenerateArguments& arguments) {
       throw Error(
           fmt::format("{}: expected a name for B that ends in .npy or .bin", arguments.b_out));
   }
+  remove_parts_at_signals();
   const std::string& spec = arguments.spec;
   const LoadedInput made =
-      load_input(spec.starts_with("gen:") ? spec : "gen:" + spec, {arguments.seed, {}, {}});
+      load_alone(spec.starts_with("gen:") ? spec : "gen:" + spec, {arguments.seed, {}, {}});
   if (!arguments.b_out.empty() && !made.b)
     throw Error(fmt::format("--b {}: {} makes no B", arguments.b_out, spec));
 

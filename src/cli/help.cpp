@@ -65,7 +65,7 @@ const std::map<std::string, Footer>& footers() {
        {{"spmmbench run data --shard 1/2 -k cpu_csr --json part1.json",
          "spmmbench run data --shard 2/2 -k cpu_csr --json part2.json",
          "spmmbench merge whole.json part1.json part2.json"},
-        {ok, usage, not_comparable}}},
+        {ok, usage, not_comparable, interrupted}}},
   };
   return all;
 }

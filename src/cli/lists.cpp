@@ -113,6 +113,14 @@ void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& 
       ->check(integer_up_to(std::numeric_limits<std::uint64_t>::max()));
 }
 
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options())
+    if (option->get_expected_min() > 0)  // no flag
+      option->check([](const std::string& text) {
+        return text.empty() ? std::string("expected a value, got an empty one") : std::string();
+      });
+}
+
 CLI::Validator integer_up_to(std::uint64_t most) {
   return CLI::Validator(
       [most](const std::string& text) {
@@ -132,9 +140,10 @@ std::string require_positive(const std::string& text) {
 }
 
 std::string require_not_negative(const std::string& text) {
-  if (text == "0") return "";
-  const bool good = require_positive(text).empty();
-  return good ? "" : fmt::format("expected a number that is not negative, got '{}'", text);
+  const bool zero = parse_number<double>(text).value_or(1) == 0;
+  return zero || require_positive(text).empty()
+             ? ""
+             : fmt::format("expected a number that is not negative, got '{}'", text);
 }
 
 }  // namespace spmmbench

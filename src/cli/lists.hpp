@@ -50,6 +50,10 @@ CLI::Option* add_folder_option(CLI::App& command, const std::string& name, std::
 // --seed, which CLI11 alone would read as 2^64 - 1 of "-1" and of numbers that are too large.
 void add_seed_option(CLI::App& command, std::uint64_t& seed, const std::string& help);
 
+// Refuses an empty value, of a variable that is not set, for every option and argument of the
+// command: most would take it for one that is not given.
+void refuse_empty_values(CLI::App& command);
+
 // For CLI11's check(): an integer from 0 to `most`, which CLI11 alone would not hold to 64 bits.
 CLI::Validator integer_up_to(std::uint64_t most);
 

@@ -1,10 +1,13 @@
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string>
 
 #include "cli/commands.hpp"
+#include "cli/config_file.hpp"
 #include "cli/help.hpp"
+#include "cli/lists.hpp"
 #include "io/output.hpp"
 #include "run/context.hpp"
 #include "spmmbench/printable.hpp"
@@ -35,6 +38,9 @@ ExitCode run_command(int argc, char** argv) {
         return other ? fmt::format("{}: expected a plain file", path) : std::string();
       });
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(std::make_shared<ConfigFile>(app));
+  refuse_empty_values(app);
+  for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_values(*command);
   add_footers(app);
   try {
     app.parse(argc, argv);

@@ -4,17 +4,13 @@
 #include "io/output.hpp"
 #include "io/tensor_path.hpp"
 #include "plugin/plugin.hpp"
+#include "report/journal.hpp"
 #include "run/runner.hpp"
 
 namespace spmmbench {
+
 std::vector<std::string> files_read(const RunOptions& options, const std::string& config) {
-  std::vector<std::string> files = {config};
-  std::vector<std::string> matrices = options.inputs;
-  matrices.push_back(options.b_file);
-  for (const std::string& matrix : matrices) {
-    const auto tensor = parse_tensor_path(matrix);
-    files.push_back(tensor ? tensor->file : matrix);
-  }
+  std::vector<std::string> files = {config, file_of(options.b_file)};
   for (const std::string& pattern : options.kernels)
     if (const Spec spec = Spec::parse(pattern); names_plugin(spec.name))
       files.push_back(parse_plugin_pattern(spec.name).path);
@@ -24,17 +20,15 @@ std::vector<std::string> files_read(const RunOptions& options, const std::string
 ExitCode measure(RunOptions options, const std::string& config) {
   const std::vector<std::string> files = files_read(options, config);
   for (std::string* output : {&options.json, &options.csv}) {
-    if (*output == "/dev/stdout") *output = kStandardOutput;
+    if (is_standard_output(*output)) *output = kStandardOutput;
     if (options.resume != Resume::none && !output->empty() && is_stream(*output))
       throw Error(fmt::format("--resume and --retry-failed: expected a file to go on with, not {}",
                               *output));
-    require_not_an_input(*output, files);
   }
+  require_own_files({options.json, options.csv}, files);
   const bool json = options.json == kStandardOutput, csv = options.csv == kStandardOutput;
   if (json + csv + options.jsonl > 1)
     throw Error("standard output: expected one of --json -, --csv - and --jsonl");
-  if (!options.json.empty() && options.json == options.csv)
-    throw Error(fmt::format("{}: expected different files for --json and --csv", options.json));
   if (json || csv) options.tables = false;
   return run_benchmark(options, process_arguments());
 }

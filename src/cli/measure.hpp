@@ -8,7 +8,8 @@
 
 namespace spmmbench {
 
-// The files that a run reads: `config`, matrices, B and plug-ins. Some names may be of no file.
+// The files that a run reads beside its inputs: `config`, B and plug-ins. Some names may be of no
+// file.
 std::vector<std::string> files_read(const RunOptions& options, const std::string& config);
 
 // run_benchmark with this process's arguments. `config` is the file that --config names, or empty.

@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "io/output.hpp"
+#include "process/interrupt.hpp"
 #include "report/comparison.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
@@ -23,7 +24,12 @@ struct MergeArguments {
   bool force = false, overwrite = false;
 };
 
-bool failed(Status status) { return status == Status::failed || status == Status::timeout; }
+// Of two rows of one case the later counts where it says as much: a case that was measured, right
+// or wrong, more than one that failed, and this more than one that was skipped.
+int weight(Status status) {
+  if (status == Status::ok || status == Status::wrong) return 2;
+  return status == Status::skipped ? 0 : 1;
+}
 
 // "a" and "b" to "a, b"; a name that is there already is not added again.
 void join_distinct(std::string& all, const std::string& one) {
@@ -32,88 +38,153 @@ void join_distinct(std::string& all, const std::string& one) {
   all += (all.empty() ? "" : ", ") + one;
 }
 
-struct Header {
-  RunContext context;
-  bool complete = true;
-};
-
-// The context of all the documents together: the first one's, over the whole time, with every host,
-// device, revision and tag.
-Header joined_header(const MergeArguments& in) {
-  Header joined;
-  std::map<std::string, std::string> sha256_of;  // every matrix, by its source
-  bool first = true;
-  for (const std::string& path : in.in) {
-    const ResultDocument document = scan_document(path, [&](const ResultRow& row) {
-      const auto it = sha256_of.emplace(row.matrix.source, row.matrix.sha256).first;
-      if (it->second != row.matrix.sha256)
-        throw Error(fmt::format("{}: {} is another matrix than in the documents before", path,
-                                row.matrix.source),
-                    ExitCode::not_comparable);
-    });
-    const RunContext& own = document.context;
-    joined.complete &= document.complete;
-    if (!document.complete) say("spmmbench: {} is incomplete\n", path);
-    if (first) {
-      joined.context = own;
-      first = false;
-      continue;
-    }
-    RunContext& context = joined.context;
-    const std::string other = difference(context, own);
-    if (!other.empty() && !in.force)
-      throw Error(fmt::format("{} and {}: {}", in.in.front(), path, other),
-                  ExitCode::not_comparable);
-    context.started_utc = std::min(context.started_utc, own.started_utc);
-    context.clocks_after = own.clocks_after;
-    join_distinct(context.hostname, own.hostname);
-    join_distinct(context.device.uuid, own.device.uuid);
-    join_distinct(context.git_revision, own.git_revision);
-    for (const auto& [key, value] : own.tags)
-      if (const auto [it, added] = context.tags.emplace(key, value); !added)
-        join_distinct(it->second, value);
-  }
-  joined.context.argv = process_arguments();
-  return joined;
+// What keeps rows of one matrix from standing side by side: speed-ups are ratios of one build on
+// one machine. Empty where nothing does.
+std::string other_machine(const RunContext& a, const RunContext& b) {
+  const auto differs = [](std::string_view field, const auto& one, const auto& other) {
+    return one == other ? std::string()
+                        : fmt::format("{} differs: '{}' and '{}'", field, one, other);
+  };
+  for (std::string what : {differs("device.name", a.device.name, b.device.name),
+                           differs("hostname", a.hostname, b.hostname),
+                           differs("tool_version", a.tool_version, b.tool_version),
+                           differs("git_revision", a.git_revision, b.git_revision),
+                           differs("build_flags", a.build_flags, b.build_flags)})
+    if (!what.empty()) return what;
+  return {};
 }
 
-void merge(const MergeArguments& in) {
-  const Header header = joined_header(in);
-  require_not_an_input(in.csv, in.in);  // OUT may be an input: it is replaced after all were read
-  Journal journal({in.out, in.csv}, header.context, in.overwrite ? Earlier::give_up : Earlier::keep,
-                  /*durable=*/false);
-  std::size_t rows = 0, repeated = 0;
-  for (const std::string& path : in.in)
-    scan_document(path, [&](const ResultRow& row) {
-      const std::optional<Recorded> there = journal.find(case_key(row));
-      repeated += there.has_value();
-      rows += !there.has_value();
-      if (!there || failed(there->status) || !failed(row.status)) journal.append(row);
+// Joins documents, each of which is read once, so that pipes can be joined too.
+class Merge {
+ public:
+  explicit Merge(const MergeArguments& in) : in_(in), journal_({in.out, in.csv}, in.overwrite) {}
+
+  void read(const std::string& path) {
+    const std::size_t index = contexts_.size();
+    const ResultDocument document = scan_document(path, [&](const ResultRow& row) {
+      poll_interrupt();
+      require_same_matrix(path, row);
+      add(row, index);
     });
-  if (journal.finish(header.context.clocks_after, header.complete) != header.complete)
-    throw Error(fmt::format("{}", fmt::join(journal.damaged(), "; ")));
-  const std::string summary =
-      fmt::format("{}: {} cases of {} documents, {} rows given up for later ones\n",
-                  to_printable(in.out), rows, in.in.size(), repeated);
-  if (is_stream(in.out)) write_status(summary);
-  else write_output(summary);
+    complete_ &= document.complete;
+    if (!document.complete) say("spmmbench: {} is incomplete\n", path);
+    contexts_.push_back(document.context);
+    if (index == 0) joined_ = document.context;
+    else join(path, document.context);
+  }
+
+  void finish() {
+    require_one_machine();
+    joined_.argv = process_arguments();
+    journal_.set_context(joined_);
+    const Ending ending = complete_ ? Ending::complete : Ending::partly_read;
+    if (journal_.finish(joined_.clocks_after, ending) != complete_)
+      throw Error(fmt::format("{}", fmt::join(journal_.damaged(), "; ")));
+    if (righted_ > 0)
+      say("spmmbench: {} rows that were wrong are given up for later ones that are right\n",
+          righted_);
+    const std::string summary =
+        fmt::format("{}: {} cases of {} documents, {} rows given up for others\n",
+                    to_printable(in_.out), document_of_.size(), in_.in.size(), repeated_);
+    if (is_stream(in_.out) || is_standard_output(in_.csv)) write_status(summary);
+    else write_output(summary);
+  }
+
+ private:
+  void require_same_matrix(const std::string& path, const ResultRow& row) {
+    const auto it = sha256_of_.emplace(row.matrix.source, row.matrix.sha256).first;
+    if (it->second != row.matrix.sha256)
+      throw Error(fmt::format("{}: {} is another matrix than in the documents before", path,
+                              row.matrix.source),
+                  ExitCode::not_comparable);
+  }
+
+  void add(const ResultRow& row, std::size_t document) {
+    const std::string key = case_key(row);
+    const std::optional<Recorded> there = journal_.find(key);
+    repeated_ += there.has_value();
+    if (there && weight(row.status) < weight(there->status)) return;
+    righted_ += there && there->status == Status::wrong && row.status == Status::ok;
+    journal_.append(row);
+    document_of_[key] = document;
+  }
+
+  // The joined context is the first one's, over the whole time, with every host, device, revision
+  // and tag.
+  void join(const std::string& path, const RunContext& own) {
+    const std::string other = difference(contexts_.front(), own);
+    if (!other.empty() && !in_.force)
+      throw Error(fmt::format("{} and {}: {}", in_.in.front(), path, other),
+                  ExitCode::not_comparable);
+    joined_.started_utc = std::min(joined_.started_utc, own.started_utc);
+    joined_.clocks_after = own.clocks_after;
+    join_distinct(joined_.hostname, own.hostname);
+    join_distinct(joined_.device.uuid, own.device.uuid);
+    join_distinct(joined_.git_revision, own.git_revision);
+    for (const auto& [key, value] : own.tags)
+      if (const auto [it, added] = joined_.tags.emplace(key, value); !added)
+        join_distinct(it->second, value);
+  }
+
+  // The rows that count of each matrix must be of one build on one machine, as speed-ups are
+  // ratios between them.
+  void require_one_machine() const {
+    std::map<std::string, std::size_t> first_of;  // the document of a matrix, by its source
+    for (const auto& [key, document] : document_of_) {
+      const std::string source = key.substr(0, key.find('\n'));
+      const std::size_t first = first_of.emplace(source, document).first->second;
+      const std::string other = other_machine(contexts_[first], contexts_[document]);
+      if (other.empty()) continue;
+      const std::string message =
+          fmt::format("{} and {}: both have rows of {}, whose speed-ups would be between them: {}",
+                      in_.in[first], in_.in[document], source, other);
+      if (!in_.force) throw Error(message, ExitCode::not_comparable);
+      return say("spmmbench: {}\n", message);
+    }
+  }
+
+  const MergeArguments& in_;
+  Journal journal_;
+  RunContext joined_;
+  std::vector<RunContext> contexts_;                // of every document
+  std::map<std::string, std::size_t> document_of_;  // the row that counts, by its case
+  std::map<std::string, std::string> sha256_of_;    // every matrix, by its source
+  bool complete_ = true;
+  std::size_t repeated_ = 0, righted_ = 0;
+};
+
+ExitCode merge(const MergeArguments& in) try {
+  if (is_standard_output(in.out) && is_standard_output(in.csv))
+    throw Error("standard output: expected one of OUT and --csv");
+  require_not_an_input(in.csv, in.in);  // OUT may be an input: it is replaced after all were read
+  for (const std::string& path : in.in)
+    if (shared_name(in.out, path) != in.out) require_not_an_input(in.out, {path});
+  install_interrupt_handler(false);
+  Merge merged(in);
+  for (const std::string& path : in.in) merged.read(path);
+  merged.finish();
+  return ExitCode::ok;
+} catch (const Interrupted&) {
+  return ExitCode::interrupted;
 }
 
 }  // namespace
 
-void add_merge(CLI::App& app, ExitCode&) {
+void add_merge(CLI::App& app, ExitCode& exit_code) {
   auto in = std::make_shared<MergeArguments>();
   CLI::App* command = app.add_subcommand(
       "merge",
-      "Join the result documents of shards; of a repeated case the last row that did not "
-      "fail counts");
+      "Join the result documents of shards; of a repeated case the last row that was measured "
+      "counts, or else the last that failed");
   add_output_option(*command, "OUT", in->out, "Where the joined document goes")->required();
   command->add_option("IN", in->in, "Result documents")->required();
   add_output_option(*command, "--csv", in->csv, "Write the rows as CSV, too");
-  command->add_flag("--force", in->force, "Join runs of different device, seed or protocol");
+  command->add_flag("--force", in->force,
+                    "Join runs of different device, seed or protocol, and rows of one matrix from "
+                    "different hosts or builds");
   command->add_flag("--overwrite", in->overwrite,
                     "Give up what a run that did not end has left in OUT's journal");
-  command->callback([in] { merge(*in); });
+  command->callback([in, &exit_code] { exit_code = merge(*in); });
 }
 
 }  // namespace spmmbench

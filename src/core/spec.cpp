@@ -30,6 +30,8 @@ Spec Spec::parse(std::string_view text) {
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos || equals == 0)
       throw Error(fmt::format("'{}': expected key=value, got '{}'", text, pair));
+    if (spec.options.has(pair.substr(0, equals)))
+      throw Error(fmt::format("'{}': {} is given twice", text, pair.substr(0, equals)));
     spec.options.set(std::string(pair.substr(0, equals)), std::string(pair.substr(equals + 1)));
     rest = ampersand == std::string_view::npos ? std::string_view{} : rest.substr(ampersand + 1);
   }

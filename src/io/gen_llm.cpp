@@ -130,6 +130,14 @@ class LayerWeights final : public Generator {
   }
   std::vector<OptionSpec> options() const override { return {kZeros, kBlock, kSparsity, kSeed}; }
 
+  void check(const Options& options) const override {
+    const std::string zeros = kZeros(options);
+    if (zeros == "2:4" && options.has("sparsity"))
+      throw Error(fmt::format("{}: expected no sparsity with zeros=2:4, which is a half", name()));
+    if (zeros != "block" && options.has("block"))
+      throw Error(fmt::format("{}: expected no block with zeros={}", name(), zeros));
+  }
+
   Generated generate(const Options& options) const override {
     const std::string zeros = kZeros(options);
     const std::int64_t block = kBlock(options);

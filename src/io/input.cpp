@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <istream>
 #include <memory>
+#include <new>
 
 #include "core/drop_repeats.hpp"
 #include "core/steady_seconds.hpp"
@@ -94,7 +95,14 @@ bool is_there(const std::string& path) {
 // The SPEC of `gen:SPEC`, checked.
 Spec generator_spec(const std::string& text) {
   Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
-  check_options(Registry<Generator>::instance().at(spec.name), spec.options);
+  const Generator& generator = Registry<Generator>::instance().at(spec.name);
+  try {
+    check_options(generator, spec.options);
+  } catch (const LacksMemory& error) {
+    throw LacksMemory(fmt::format("{}: {}", text, error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", text, error.what()));
+  }
   return spec;
 }
 
@@ -105,29 +113,34 @@ void check_generator(const std::string& text) try {
   return;
 }
 
-void expand_list(const std::string& path, int depth, std::vector<std::string>& out);
+struct Expanded {
+  std::vector<std::string> inputs, lists;
+};
 
-void expand(const std::string& argument, int depth, std::vector<std::string>& out) {
+void expand_list(const std::string& path, int depth, Expanded& out);
+
+void expand(const std::string& argument, int depth, Expanded& out) {
   if (argument.starts_with(kGeneratorPrefix)) {
     check_generator(argument);
-    out.push_back(argument);
+    out.inputs.push_back(argument);
   } else if (argument.starts_with('@')) {
     expand_list(argument.substr(1), depth, out);
   } else if (!is_there(argument)) {
     throw Error(fmt::format("{}: no such file", printable_message(argument)));
   } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_file(path, out);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   } else {
-    expand_file(argument, out);
+    expand_file(argument, out.inputs);
   }
 }
 
-void expand_list(const std::string& path, int depth, std::vector<std::string>& out) {
+void expand_list(const std::string& path, int depth, Expanded& out) {
   constexpr int kDeepest = 8;                                  // a list that names itself ends here
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows put it first
   const std::unique_ptr<std::istream> list = open_text(path);
   if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
-  const std::size_t before = out.size();
+  out.lists.push_back(path);
+  const std::size_t before = out.inputs.size();
   std::size_t number = 0;
   for (std::string line; std::getline(*list, line);) {
     ++number;
@@ -144,10 +157,10 @@ void expand_list(const std::string& path, int depth, std::vector<std::string>& o
       throw Error(fmt::format("{}:{}: {}", path, number, error.what()), error.code());
     }
   }
-  if (out.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
+  if (out.inputs.size() == before) throw Error(fmt::format("{}: no PATH in this list", path));
 }
 
-LoadedInput generate(const std::string& text) try {
+LoadedInput generate(const std::string& text) {
   const Spec spec = generator_spec(text);
   Generated made = Registry<Generator>::instance().at(spec.name).generate(spec.options);
   LoadedInput out;
@@ -156,8 +169,6 @@ LoadedInput generate(const std::string& text) try {
   out.a.csr = std::move(made.csr);
   if (!made.b.values.empty()) out.b = std::move(made.b);
   return out;
-} catch (const LacksMemory& error) {
-  throw Error(fmt::format("{}: {}", text, error.what()));
 }
 
 bool is_dense(const std::string& path) {
@@ -190,7 +201,12 @@ std::string tensor_name(const TensorPath& path) {
 
 std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
                                                   const LoadOptions& options) {
-  const auto dims = options.dims ? options.dims : dims_in_name(path);
+  const auto named = dims_in_name(path);
+  if (options.dims && named && *options.dims != *named)
+    throw Error(fmt::format("{}: expected the {} x {} of its name, got --dims {} {}", path,
+                            named->first, named->second, options.dims->first,
+                            options.dims->second));
+  const auto dims = options.dims ? options.dims : named;
   if (!dims)
     throw Error(fmt::format(
         "{}: expected --dims ROWS COLS, or a name such as NAME.ROWSxCOLS.bin, as .bin has no "
@@ -268,11 +284,21 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 
 }  // namespace
 
-std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments) {
-  std::vector<std::string> out;
+bool is_headerless(const std::string& path) { return extension_of(path) == ".bin"; }
+
+std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
+                                       std::vector<std::string>* lists) {
+  Expanded out;
   for (const std::string& argument : arguments) expand(argument, 0, out);
-  drop_repeats(out);
-  return out;
+  drop_repeats(out.inputs);
+  if (lists != nullptr) *lists = std::move(out.lists);
+  return std::move(out.inputs);
+}
+
+LoadedInput load_alone(const std::string& path_or_spec, const LoadOptions& options) try {
+  return load_input(path_or_spec, options);
+} catch (const std::bad_alloc&) {
+  throw Error(fmt::format("{}: out of host memory", path_or_spec));
 }
 
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options) {

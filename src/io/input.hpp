@@ -31,12 +31,19 @@ struct LoadedInput {
 // Files with a known extension below a directory (sorted by name), lines of @list, the matrices of
 // a .safetensors file or those that FILE.safetensors:GLOB names, everything else as it is. What is
 // named twice is there once. Throws Error for a path that does not exist, and for a list or a
-// directory without matrices.
-std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments);
+// directory without matrices. Adds to `lists` the files of the lists, with those within lists.
+std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
+                                       std::vector<std::string>* lists = nullptr);
 
 // Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .bin, .smtx, FILE.safetensors:NAME or
 // generates gen:SPEC. Throws Error with file, line and what was expected.
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options);
+
+// The same for a command with this one input: where memory lacks, it is an Error too.
+LoadedInput load_alone(const std::string& path_or_spec, const LoadOptions& options);
+
+// A .bin, whose size --dims or its name tells; where both do, they must agree.
+bool is_headerless(const std::string& path);
 
 // Dense .npy (fp32, fp64, fp16; C or Fortran order; 2-D), one tensor of a .safetensors file, or
 // headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.

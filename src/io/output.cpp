@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 constexpr mode_t kNewFileMode = 0666;  // less the umask
+
+std::string part_of(const std::string& path) { return path + ".part"; }
 
 [[noreturn]] void fail_writing(std::string_view path, int error) {
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
@@ -64,6 +67,30 @@ struct Target {
   std::string path;
   bool stream = false;
 };
+
+// The .part that is being written, for a signal handler. One is enough: `generate` and `convert`
+// commit each output before they begin the next.
+char unfinished_part[4096] = "";
+volatile std::sig_atomic_t has_unfinished_part = 0;
+
+void forget_part() {
+  has_unfinished_part = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+void remember_part(const std::string& part) {
+  forget_part();
+  if (part.size() >= sizeof unfinished_part) return;
+  std::memcpy(unfinished_part, part.c_str(), part.size() + 1);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  has_unfinished_part = 1;
+}
+
+extern "C" void remove_part_and_end(int number) {
+  if (has_unfinished_part != 0) ::unlink(unfinished_part);
+  std::signal(number, SIG_DFL);
+  ::raise(number);
+}
 
 // The path that links lead to; a name that does not exist yet leads to itself. A descriptor of this
 // process (/dev/stdout, /dev/fd/3) is a stream, whatever it is open on.
@@ -109,8 +136,19 @@ void lock(int fd, const std::string& path) {
     throw Error(fmt::format("{}: another run is writing it", path));
 }
 
-// Creates a file of this name that only this process writes. An unlocked file, which a killed
-// process has left, is replaced; a link or anything else is an error.
+// A file that is being written has this bit, which means nothing on a plain file and which nobody
+// sets by chance. So what a killed process has left differs from a file of the user.
+constexpr mode_t kUnfinished = S_ISVTX;
+
+void set_unfinished(int fd, bool unfinished) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return;
+  const mode_t mode = status.st_mode & 07777 & ~kUnfinished;
+  [[maybe_unused]] const int set = ::fchmod(fd, unfinished ? mode | kUnfinished : mode);
+}
+
+// Creates a file of this name that only this process writes. What a killed process has left is
+// replaced: a plain file without a lock that is empty or unfinished. Anything else is an error.
 Descriptor create_part(const std::string& part) {
   constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   Descriptor file(::open(part.c_str(), kNew, kNewFileMode));
@@ -120,10 +158,16 @@ Descriptor create_part(const std::string& part) {
     if (left.get() < 0 || ::fstat(left.get(), &status) != 0 || !S_ISREG(status.st_mode))
       throw Error(fmt::format("{}: is in the way: expected no such file", part));
     lock(left.get(), part);
+    if (status.st_size > 0 && (status.st_mode & kUnfinished) == 0)
+      throw Error(
+          fmt::format("{}: is in the way, and no run has left it: move or remove it", part));
     if (::unlink(part.c_str()) != 0) fail_writing(part, errno);
     file = Descriptor(::open(part.c_str(), kNew, kNewFileMode));
   }
-  if (file.get() >= 0) lock(file.get(), part);
+  if (file.get() >= 0) {
+    lock(file.get(), part);
+    set_unfinished(file.get(), true);
+  }
   return file;
 }
 
@@ -148,6 +192,11 @@ void flush_output() {
 }
 
 void write_status(std::string_view text) { write_all(STDERR_FILENO, text); }
+
+bool is_standard_output(const std::string& path) {
+  return path == kStandardOutput || path == "/dev/stdout" || path == "/dev/fd/1" ||
+         path == "/proc/self/fd/1";
+}
 
 bool is_stream(const std::string& path) { return follow_links(path).stream; }
 
@@ -181,12 +230,13 @@ void OutputFile::open_part() {
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
-  part_ = target_ + ".part";
+  part_ = part_of(target_);
   file_ = create_part(part_);
+  if (file_.get() >= 0) remember_part(part_);
   if (file_.get() < 0 || !replaces) return;
   // The owner first: a change of it can take bits of the mode. Only root can give a file away.
   [[maybe_unused]] const int kept = ::fchown(file_.get(), old.st_uid, old.st_gid);
-  ::fchmod(file_.get(), old.st_mode & 07777);
+  ::fchmod(file_.get(), (old.st_mode & 07777) | kUnfinished);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
@@ -197,7 +247,9 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       file_(std::move(other.file_)) {}
 
 OutputFile::~OutputFile() {
-  if (!part_.empty() && file_.get() >= 0) ::unlink(part_.c_str());
+  if (part_.empty() || file_.get() < 0) return;
+  ::unlink(part_.c_str());
+  forget_part();
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
@@ -217,6 +269,8 @@ void OutputFile::commit() {
     if (error == 0 && ::rename(part_.c_str(), target_.c_str()) != 0) error = errno;
     if (error != 0) fail(error);
     part_.clear();
+    forget_part();
+    set_unfinished(file_.get(), false);
     if ((error = sync_folder_of(target_)) != 0) fail(error);
   }
   if (::close(file_.release()) != 0) fail(errno);
@@ -224,6 +278,16 @@ void OutputFile::commit() {
 
 void OutputFile::fail(int error) const {
   fail_writing(path_ == kStandardOutput ? "standard output" : path_, error);
+}
+
+void remove_parts_at_signals() {
+  struct sigaction action = {};
+  action.sa_handler = remove_part_and_end;
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction old = {};
+    ::sigaction(number, nullptr, &old);
+    if (old.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
+  }
 }
 
 void write_file(const std::string& path, std::string_view text) {
@@ -245,8 +309,20 @@ LineFile::LineFile(const std::string& path) : path_(path) {
   lock(file_.get(), path);
 }
 
+LineFile LineFile::without_a_name(const std::string& path) {
+  LineFile made;
+  const std::string part = part_of(path);
+  std::error_code error;
+  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty())
+    fs::create_directories(folder, error);
+  made.file_ = create_part(part);
+  if (made.file_.get() < 0 || ::unlink(part.c_str()) != 0) fail_writing(part, errno);
+  made.path_ = fmt::format("/proc/self/fd/{}", made.file_.get());
+  return made;
+}
+
 void LineFile::begin_anew() try {
-  part_ = path_ + ".part";
+  part_ = part_of(path_);
   fresh_ = create_part(part_);
   if (fresh_.get() < 0) fail_writing(part_, errno);
 } catch (const Error&) {
@@ -259,6 +335,7 @@ void LineFile::end_anew() {
   if (error == 0 && ::rename(part_.c_str(), path_.c_str()) != 0) error = errno;
   if (error == 0) error = sync_folder_of(path_);
   if (error != 0) fail_beginning(path_, part_, file_.get(), error);
+  set_unfinished(fresh_.get(), false);
   file_ = std::move(fresh_);
 }
 
@@ -293,19 +370,40 @@ bool is_one_file(const std::string& a, const std::string& b) {
          !error_a && !error_b;
 }
 
+// The names that an output takes: its own, and where its links lead the one with .part.
+std::vector<std::string> names_written(const std::string& output) {
+  const Target target = follow_links(output);
+  if (target.stream) return {output};
+  return {output, part_of(target.path)};
+}
+
 }  // namespace
 
+std::string shared_name(const std::string& one, const std::string& other) {
+  if (one.empty() || other.empty()) return {};
+  const std::vector<std::string> names = names_written(other);
+  for (const std::string& name : names_written(one))
+    for (const std::string& its_name : names)
+      if (is_one_file(name, its_name)) return name;
+  return {};
+}
+
 void require_two_files(const std::string& one, const std::string& other) {
-  if (!one.empty() && !other.empty() && is_one_file(one, other))
-    throw Error(fmt::format("{} and {}: expected two files to write, got one", one, other));
+  const std::string shared = shared_name(one, other);
+  if (shared.empty()) return;
+  const bool part = shared != one || !is_one_file(one, other);
+  throw Error(fmt::format("{} and {}: expected two files to write, got one{}", one, other,
+                          part ? ": each is first written as NAME.part" : ""));
 }
 
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs) {
   if (output.empty()) return;
-  for (const std::string& input : inputs)
-    if (!input.empty() && is_one_file(output, input))
-      throw Error(
-          fmt::format("{}: is the input {}: expected another file to write", output, input));
+  for (const std::string& name : names_written(output))
+    for (const std::string& input : inputs)
+      if (!input.empty() && is_one_file(name, input))
+        throw Error(fmt::format("{}: {}is the input {}: expected another file to write", output,
+                                name == output ? "" : "is first written as " + name + ", which ",
+                                input));
 }
 
 }  // namespace spmmbench

@@ -36,6 +36,9 @@ void say(fmt::format_string<T...> format, T&&... values) {
 
 inline constexpr std::string_view kStandardOutput = "-";
 
+// `-`, or a name of this process's standard output such as /dev/stdout.
+bool is_standard_output(const std::string& path);
+
 // True for outputs that are written piece by piece and cannot be replaced as a whole: `-`, a
 // device, a pipe, /dev/fd/3.
 bool is_stream(const std::string& path);
@@ -55,7 +58,8 @@ class Descriptor {
 };
 
 // A file that appears under its name when it is complete, or not at all: PATH.part, which no other
-// process may be writing, is renamed to PATH by commit. Missing folders are made. Links are
+// process may be writing, is renamed to PATH by commit. Where there is a PATH.part that no killed
+// process has left, it is kept and an Error says so. Missing folders are made. Links are
 // followed, and the file that they lead to is replaced; it keeps its mode and owner. A stream is
 // written directly. Without commit, PATH stays as it was.
 class OutputFile {
@@ -80,6 +84,9 @@ class OutputFile {
   Descriptor file_;
 };
 
+// For commands that end at once at SIGINT and SIGTERM: what is not committed is then removed.
+void remove_parts_at_signals();
+
 void write_file(const std::string& path, std::string_view text);  // an OutputFile, committed
 
 // A file that grows line by line; each durable line is synced to the disk. It is locked: a second
@@ -87,6 +94,10 @@ void write_file(const std::string& path, std::string_view text);  // an OutputFi
 class LineFile {
  public:
   explicit LineFile(const std::string& path);  // makes it where there is none
+  // One beside PATH that has no name and that nothing can be left of. It can be read at path().
+  static LineFile without_a_name(const std::string& path);
+
+  const std::string& path() const { return path_; }
 
   // The lines between begin_anew and end_anew replace the old content in one step: after a kill the
   // file holds either the old lines or the new ones.
@@ -96,17 +107,23 @@ class LineFile {
   void remove();
 
  private:
+  LineFile() = default;
+
   std::string path_, part_;
   Descriptor file_, fresh_;
 };
 
-// Throws Error where two outputs of one command are one file, by name or through links. An empty
-// name is no output, and streams may be the same. The file need not exist yet: of NEW/../F the
+// The name that two outputs of one command would both write, by name or through links; empty where
+// there is none. Beside its own name an output takes the one with .part.
+std::string shared_name(const std::string& one, const std::string& other);
+
+// Throws Error where two outputs of one command have a name in common. An empty name is no output,
+// and streams may be the same. The file need not exist yet: of NEW/../F the
 // folder NEW would be made.
 void require_two_files(const std::string& one, const std::string& other);
 
-// Throws Error where writing `output` would replace one of `inputs`, also through links. Names that
-// are no files are ignored.
+// Throws Error where writing `output`, or its .part, would replace one of `inputs`, also through
+// links. Names that are no files are ignored.
 void require_not_an_input(const std::string& output, const std::vector<std::string>& inputs);
 
 }  // namespace spmmbench

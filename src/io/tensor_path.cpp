@@ -18,6 +18,11 @@ std::optional<TensorPath> parse_tensor_path(const std::string& path) {
   return TensorPath{path.substr(0, colon), path.substr(colon + 1)};
 }
 
+std::string file_of(const std::string& path) {
+  const std::optional<TensorPath> tensor = parse_tensor_path(path);
+  return tensor ? tensor->file : path;
+}
+
 std::vector<std::string> expand_tensors(const TensorPath& path) {
   const TensorFile file = read_safetensors_header(path.file);
   std::vector<std::string> found;

@@ -14,6 +14,9 @@ struct TensorPath {
 // Empty where the path names no .safetensors file.
 std::optional<TensorPath> parse_tensor_path(const std::string& path);
 
+// The file that a path names: FILE of FILE.safetensors:NAME, or the path itself.
+std::string file_of(const std::string& path);
+
 // The matrices that a path names, each as FILE.safetensors:NAME, by name: one tensor, the matrices
 // whose names match a glob ('*' and '?'), or all matrices of the file. Where a tensor has exactly
 // this name, the path names it and is no glob; if the tensor is no matrix, reading it is an error.

@@ -120,6 +120,25 @@ std::string journal_of(const RunOutputs& paths) {
   return {};
 }
 
+void require_own_files(const RunOutputs& paths, const std::vector<std::string>& inputs) {
+  if (!paths.json.empty() && paths.json == paths.csv)
+    throw Error(
+        fmt::format("{}: expected different files for the document and the CSV", paths.json));
+  require_two_files(paths.json, paths.csv);
+  const std::string journal = journal_of(paths);
+  const std::string& owner = journal == journal_name(paths.json) ? paths.json : paths.csv;
+  for (const std::string* output : {&paths.json, &paths.csv}) {
+    require_not_an_input(*output, inputs);
+    if (!shared_name(journal, *output).empty())
+      throw Error(
+          fmt::format("{}: is the journal of {}: expected another file to write", *output, owner));
+  }
+  for (const std::string& input : inputs)
+    if (!shared_name(journal, input).empty())
+      throw Error(
+          fmt::format("{}: is the journal of the output {}: expected another input", input, owner));
+}
+
 std::string case_key(const ResultRow& row) {
   return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", row.matrix.source, row.n, row.kernel,
                      row.precision, row.c_type, row.layout, row.reorder);
@@ -163,39 +182,19 @@ std::optional<RunContext> earlier_context(const RunOutputs& paths) {
   return scan_document(paths.json, [](const ResultRow&) {}).context;
 }
 
-Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier, bool durable)
-    : paths_(std::move(paths)),
-      context_(std::move(context)),
-      durable_(durable),
-      baselines_(context_.calls) {
-  require_two_files(paths_.json, paths_.csv);
-  if (!paths_.json.empty()) json_.emplace(paths_.json);
-  if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
-  path_ = journal_of(paths_);
+Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier)
+    : paths_(std::move(paths)), context_(std::move(context)), baselines_(context_.calls) {
+  open_outputs();
   if (path_.empty()) {
     folder_ = std::make_unique<TemporaryFolder>();
     path_ = folder_->file("journal");
   }
-
+  require_no_unfinished(earlier);
   const bool journal = has_content(path_);
   const bool document = !journal && has_document() && has_content(paths_.json);
-  if (journal && earlier != Earlier::give_up) {
-    const Contents found = look_into(path_);
-    if (!found.context)
-      throw Error(
-          fmt::format("{}:1: damaged, or of another version: expected the run's context: "
-                      "--overwrite gives it up",
-                      path_));
-    if (earlier == Earlier::take_over) require_same_run(*found.context, context_, path_);
-    else if (found.rows > 0 && !found.complete)
-      throw Error(
-          fmt::format("{}: has {} cases of a run that did not end: --resume goes on with "
-                      "it, --overwrite gives it up",
-                      path_, found.rows));
-  } else if (document && earlier == Earlier::take_over) {
+  if (document && earlier == Earlier::take_over)
     require_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
                      paths_.json);
-  }
 
   file_.emplace(path_);
   file_->begin_anew();
@@ -203,6 +202,40 @@ Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier, bool dur
   if (earlier == Earlier::take_over && (journal || document))
     take_over(journal ? path_ : paths_.json, journal);
   file_->end_anew();
+}
+
+Journal::Journal(RunOutputs paths, bool give_up) : paths_(std::move(paths)), durable_(false) {
+  open_outputs();
+  given_up_ = path_;
+  if (path_.empty()) {
+    folder_ = std::make_unique<TemporaryFolder>();
+    path_ = folder_->file("journal");
+  } else {
+    require_no_unfinished(give_up ? Earlier::give_up : Earlier::keep);
+  }
+  file_.emplace(LineFile::without_a_name(path_));
+  path_ = file_->path();
+}
+
+void Journal::open_outputs() {
+  require_own_files(paths_, {});
+  if (!paths_.json.empty()) json_.emplace(paths_.json);
+  if (!paths_.csv.empty()) csv_.emplace(paths_.csv);
+  path_ = journal_of(paths_);
+}
+
+void Journal::require_no_unfinished(Earlier earlier) const {
+  if (earlier == Earlier::give_up || !has_content(path_)) return;
+  const Contents found = look_into(path_);
+  if (!found.context)
+    throw Error(
+        fmt::format("{}:1: damaged, or of another version: expected the run's context: "
+                    "--overwrite gives it up",
+                    path_));
+  if (earlier == Earlier::take_over) require_same_run(*found.context, context_, path_);
+  else if (found.rows > 0 && !found.complete)
+    throw Error(fmt::format("{}: has {} cases of a run that did not end: {}--overwrite gives it up",
+                            path_, found.rows, durable_ ? "--resume goes on with it, " : ""));
 }
 
 void Journal::take_over(const std::string& path, bool is_journal) {
@@ -240,9 +273,36 @@ std::size_t Journal::append(const ResultRow& row) {
   const std::size_t given_up = give_up_other_matrices(row);
   const Entry entry{size_, {row.status, row.matrix.sha256}};
   write_line(journal_line(to_json(row)));
-  cases_.insert_or_assign(case_key(row), entry);
+  const auto [it, added] = cases_.try_emplace(case_key(row), entry);
+  if (!added) {
+    superseded_ |= it->second.recorded.status == Status::ok;
+    it->second = entry;
+  }
   baselines_.add(row);
   return given_up;
+}
+
+bool Journal::counts(std::uint64_t offset, const ResultRow& row) const {
+  const auto it = cases_.find(case_key(row));
+  return it != cases_.end() && it->second.offset == offset;
+}
+
+std::size_t Journal::read_baselines(const std::function<void(const std::string&)>& damage) {
+  baselines_ = Baselines(context_.calls);
+  std::size_t readable = 0;
+  const auto add = [&](std::uint64_t offset, const ResultRow& row) {
+    if (!counts(offset, row)) return;
+    ++readable;
+    baselines_.add(row);
+  };
+  read_lines(path_, {[](const RunContext&) {}, add, [] {}, damage});
+  superseded_ = false;
+  return readable;
+}
+
+const Baselines& Journal::baselines() {
+  if (superseded_) read_baselines([](const std::string&) {});
+  return baselines_;
 }
 
 std::optional<Recorded> Journal::find(const std::string& key) const {
@@ -274,8 +334,7 @@ void Journal::write_outputs(bool complete) {
   Answers answers;
   read_lines(path_, {[](const RunContext&) {},
                      [&](std::uint64_t offset, ResultRow row) {
-                       const auto it = cases_.find(case_key(row));
-                       if (it == cases_.end() || it->second.offset != offset) return;
+                       if (!counts(offset, row)) return;
                        baselines_.fill(row);
                        answers.add(row);
                        if (json_) json_->write((first ? "\n" : ",\n") + dump_line(to_json(row)));
@@ -296,28 +355,37 @@ void Journal::write_outputs(bool complete) {
   if (csv_) csv_->commit();
 }
 
-bool Journal::finish(const ClockState& clocks_after, bool complete) try {
+bool Journal::finish(const ClockState& clocks_after, Ending ending) try {
   context_.clocks_after = clocks_after;
-  std::size_t readable = 0;
-  const auto counts = [&](std::uint64_t offset, const ResultRow& row) {
-    const auto it = cases_.find(case_key(row));
-    readable += it != cases_.end() && it->second.offset == offset;
-  };
-  read_lines(path_, {[](const RunContext&) {}, counts, [] {},
-                     [this](const std::string& line) { damaged_.push_back(line); }});
-  complete &= readable == cases_.size();
+  const std::size_t readable =
+      read_baselines([this](const std::string& line) { damaged_.push_back(line); });
+  const bool all_readable = readable == cases_.size();
+  const bool complete = ending == Ending::complete && all_readable;
   write_outputs(complete);
-  if (!complete) {
-    if (!durable_) file_->remove();  // its rows are made again, and nothing goes on with them
-    return false;
+  if (!durable_) {
+    if (has_content(given_up_)) std::filesystem::remove(given_up_);
+    return complete;
   }
-  if (folder_) return true;
+  if (ending == Ending::interrupted || !all_readable || folder_) return complete;
   write_line(journal_line({{"complete", true}}));
   if (has_document()) file_->remove();
-  return true;
+  return complete;
 } catch (const Error& error) {
+  if (!durable_) throw;
   if (folder_) folder_->keep();
   throw Error(fmt::format("{}; the rows are kept in {}", error.what(), path_), error.code());
+}
+
+std::string Journal::leave_outputs() {
+  const auto earlier = [](const std::string& path) {
+    return !path.empty() && !is_stream(path) && has_content(path);
+  };
+  if (!cases_.empty()) return {};
+  std::string kept = earlier(paths_.json)  ? paths_.json
+                     : earlier(paths_.csv) ? paths_.csv
+                                           : std::string();
+  if (!kept.empty() && !folder_) file_->remove();
+  return kept;
 }
 
 }  // namespace spmmbench

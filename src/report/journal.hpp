@@ -53,16 +53,31 @@ inline constexpr std::string_view kJournalEnding = ".journal";
 // The journal's path: beside the document, or else beside the CSV; empty where both are streams.
 std::string journal_of(const RunOutputs& paths);
 
+// Throws Error where the files that a run writes, with its journal and what each is first written
+// as, are not all different, or where one of them is among `inputs`.
+void require_own_files(const RunOutputs& paths, const std::vector<std::string>& inputs);
+
 // The context of the run that has left a journal, or else a document, at these outputs.
 std::optional<RunContext> earlier_context(const RunOutputs& paths);
+
+enum class Ending {
+  complete,
+  partly_read,  // the run ended, without the rows of inputs that it could not read
+  interrupted,  // --resume has something to go on with
+};
 
 class Journal {
  public:
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,
   // device, seed or protocol.
-  // Rows that can be made again at once need not be `durable`: each of them on the disk.
-  Journal(RunOutputs paths, RunContext context, Earlier earlier, bool durable = true);
+  Journal(RunOutputs paths, RunContext context, Earlier earlier);
+
+  // For rows that can be made again at once: they need not be on the disk one by one, nothing goes
+  // on with them, and their journal has no name. `give_up`: another run's journal is removed at the
+  // end. The context must be set before finish.
+  Journal(RunOutputs paths, bool give_up);
+  void set_context(RunContext context) { context_ = std::move(context); }
 
   // Throws Error when the disk is full. Drops rows of the same input with another matrix and
   // returns their number.
@@ -73,15 +88,19 @@ class Journal {
   // The rows of an input, by case_key.
   std::map<std::string, Recorded> cases_of(const std::string& source) const;
 
-  // Those among the rows so far.
-  const Baselines& baselines() const { return baselines_; }
+  // Those among the rows so far that count.
+  const Baselines& baselines();
   // "out.json.journal:7: damaged: ...", of what could not be taken over or written.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
   // Writes the outputs, the last row of every case. They are complete when the run is and every row
-  // could be read back: the result. The journal is then removed, unless there is only a CSV, which
-  // cannot be gone on with. One that is not durable is removed in any case.
-  bool finish(const ClockState& clocks_after, bool complete);
+  // could be read back: the result. The journal of a run that ended is then removed, unless there
+  // is only a CSV, which cannot be gone on with.
+  bool finish(const ClockState& clocks_after, Ending ending);
+
+  // In place of finish where there is no row: an earlier document or CSV stays as it is. Its name;
+  // empty where there are rows, or no such file.
+  std::string leave_outputs();
 
  private:
   struct Entry {
@@ -89,22 +108,28 @@ class Journal {
     Recorded recorded;
   };
 
+  void open_outputs();
+  void require_no_unfinished(Earlier earlier) const;
   bool has_document() const;  // not a CSV alone, nor streams
   void take_over(const std::string& path, bool is_journal);
   void write_line(const std::string& line);
   std::size_t give_up_other_matrices(const ResultRow& row);
+  bool counts(std::uint64_t offset, const ResultRow& row) const;  // it is the last of its case
+  // From the rows that count; returns the number of those that could be read.
+  std::size_t read_baselines(const std::function<void(const std::string&)>& damage);
   void write_outputs(bool complete);
 
   RunOutputs paths_;
   RunContext context_;
   std::unique_ptr<TemporaryFolder> folder_;  // of the journal, when every output is a stream
   std::optional<OutputFile> json_, csv_;
-  std::string path_;
+  std::string path_, given_up_;
   std::optional<LineFile> file_;
-  bool durable_;
+  bool durable_ = true;
   std::uint64_t size_ = 0;
   std::map<std::string, Entry> cases_;
   Baselines baselines_;
+  bool superseded_ = false;  // baselines_ may have a row that no longer counts
   std::vector<std::string> damaged_;
 };
 

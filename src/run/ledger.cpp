@@ -119,6 +119,19 @@ void Ledger::show(const std::string& text) try {
   output_error_ = error.what();
 }
 
+void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
+  if (const std::string kept = journal_->leave_outputs(); !kept.empty())
+    return say("spmmbench: {}: left as it was, as this run has no row\n", kept);
+  const Ending ending = interrupted || incomplete_ ? Ending::interrupted
+                        : unreadable_              ? Ending::partly_read
+                                                   : Ending::complete;
+  const std::size_t named = journal_->damaged().size();
+  const bool complete = journal_->finish(clocks_after, ending);
+  incomplete_ |= complete != (ending == Ending::complete);
+  for (std::size_t i = named; i < journal_->damaged().size(); ++i)
+    say("spmmbench: {}: --resume measures it again\n", journal_->damaged()[i]);
+}
+
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   progress_->clear();
   show(summary_.format(options_.table));
@@ -130,11 +143,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
     failed_ |= journal_->any([](Status s) { return to_repeat(s, Resume::rest); });
     measured_ |= journal_->any([](Status s) { return s != Status::skipped; });
-    const std::size_t named = journal_->damaged().size();
-    const bool whole = !interrupted && !incomplete_;
-    incomplete_ |= journal_->finish(clocks_after, whole) != whole;
-    for (std::size_t i = named; i < journal_->damaged().size(); ++i)
-      say("spmmbench: {}: --resume measures it again\n", journal_->damaged()[i]);
+    write_outputs(clocks_after, interrupted);
   }
   if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) return ExitCode::interrupted;

@@ -48,6 +48,7 @@ class Ledger {
  private:
   std::optional<Recorded> find(const std::string& key) const;
   void show(const std::string& text);  // on stdout
+  void write_outputs(const ClockState& clocks_after, bool interrupted);
 
   const RunOptions& options_;
   std::optional<Journal> journal_;

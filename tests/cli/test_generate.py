@@ -4,12 +4,21 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
 PROGRAM = os.environ.get("SPMMBENCH")
+
+
+def written(path):
+    """Whether there is something in the file; it may come and go."""
+    try:
+        return path.stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 class GenerateTest(unittest.TestCase):
@@ -32,6 +41,17 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual(with_prefix.read_bytes(), without.read_bytes())
         head = with_prefix.read_text().splitlines()[0]
         self.assertEqual(head, "%%MatrixMarket matrix coordinate pattern general")
+
+    def test_a_signal_leaves_nothing_behind(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = subprocess.Popen([PROGRAM, "generate", "uniform?rows=200000&cols=200000&nnz_per_row=20",
+                                        self.folder / "a.mtx.gz"], stderr=subprocess.DEVNULL)
+            part = self.folder / "a.mtx.gz.part"
+            while not written(part):
+                self.assertIsNone(process.poll())
+            process.send_signal(number)
+            self.assertEqual(process.wait(60), -number)
+            self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_weights_keep_their_values(self):
         out = self.folder / "w.mtx"

@@ -2,10 +2,11 @@
 """`spmmbench merge` joins the documents of shards."""
 
 import copy
+import signal
 import subprocess
 import sys
 
-from cli_case import ENVIRONMENT, PROGRAM, SMALL, CliCase, case_of, main, read, write
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, CliCase, case_of, main, read, write
 
 # A child starts with the peak of whoever starts it, so that is not this test with its documents.
 PEAK = """
@@ -51,7 +52,7 @@ class MergeTest(CliCase):
         first = read(shards[0])["rows"][0]
         self.assertIn(first, document["rows"], "samples and all")
 
-    def test_of_a_repeated_case_the_last_that_did_not_fail_counts(self):
+    def test_of_a_repeated_case_the_last_that_was_measured_counts(self):
         def median(factor):
             return lambda d: [row["hot"].update(median_us=factor) for row in d["rows"]]
 
@@ -68,6 +69,104 @@ class MergeTest(CliCase):
             self.assertIn("2 cases of 3 documents, 4 rows", result.stdout)
         document, _ = self.merge(broken)
         self.assertEqual({row["status"] for row in document["rows"]}, {"failed"})
+
+    def with_status(self, path, name, status):
+        return self.edited(path, name, lambda d: [row.update(status=status, reason="planted", hot=None, cold=None)
+                                                  for row in d["rows"]])
+
+    def test_a_skipped_row_replaces_none_that_says_more(self):
+        first = self.shard("first.json", INPUTS[0])
+        skipped, failed, wrong = (self.with_status(first, f"{status}.json", status)
+                                  for status in ("skipped", "failed", "wrong"))
+        for order, counts in (((first, skipped), "ok"), ((failed, skipped), "failed"), ((skipped, failed), "failed"),
+                              ((first, wrong), "wrong"), ((wrong, skipped, failed), "wrong"), ((skipped,), "skipped")):
+            document, result = self.merge(*order)
+            self.assertEqual({row["status"] for row in document["rows"]}, {counts}, order)
+            self.assertEqual(result.stderr, "")
+        document, result = self.merge(wrong, first)
+        self.assertEqual({row["status"] for row in document["rows"]}, {"ok"})
+        self.assertIn("2 rows that were wrong are given up for later ones that are right", result.stderr)
+
+    def test_speed_ups_are_against_the_rows_that_count(self):
+        first = self.folder / "first.json"
+        self.spmmbench("run", SMALL, "-n", 8, "-k", "cpu_csr,eigen_csr", "--precision", "fp32", *QUICK, "-q", "--json", first)
+
+        def change(document, **fields):
+            document["rows"] = [row for row in document["rows"] if row["kernel"] == "eigen_csr"]
+            document["rows"][0].update(fields)
+
+        def slower(document):
+            change(document)
+            document["rows"][0]["hot"]["median_us"] = 4 * eigen_us
+
+        eigen_us = next(row for row in read(first)["rows"] if row["kernel"] == "eigen_csr")["hot"]["median_us"]
+        before = next(row for row in read(first)["rows"] if row["kernel"] == "cpu_csr")["speedup"]["eigen"]
+        wrong = self.edited(first, "wrong.json", lambda d: change(d, status="wrong", reason="planted"))
+        for later, factor in ((self.edited(first, "slower.json", slower), 4), (wrong, None)):
+            csv = self.folder / "all.csv"
+            document, _ = self.merge(first, later, "--csv", csv)
+            row = next(row for row in document["rows"] if row["kernel"] == "cpu_csr")
+            if factor is None:
+                self.assertIsNone(row["speedup"]["eigen"])
+                self.assertIsNone(row["break_even_against"])
+            else:
+                self.assertAlmostEqual(row["speedup"]["eigen"], factor * before)
+
+    def test_documents_are_read_from_pipes(self):
+        first, second = self.shard("a.json", INPUTS[0]), self.shard("b.json", INPUTS[1])
+        result = subprocess.run(["bash", "-c", 'exec "$0" merge "$1" <(cat "$2") <(cat "$3")', PROGRAM, self.out,
+                                 first, second], capture_output=True, text=True, env=ENVIRONMENT, timeout=60, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(len(read(self.out)["rows"]), 4)
+
+    def test_what_fails_or_is_interrupted_leaves_nothing(self):
+        first = self.shard("a.json", INPUTS[0])
+        bad = self.folder / "bad.json"
+        bad.write_text(first.read_text()[:-200])
+        self.assertEqual(self.spmmbench("merge", self.out, first, bad).returncode, 1)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.json", "bad.json"])
+        document = read(first)
+        big = self.folder / "big.json"
+        document["rows"] = [{**document["rows"][0], "n": n + 1} for n in range(20000)]
+        write(big, document)
+        for sent in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([PROGRAM, "merge", self.out, big], env=ENVIRONMENT, stdout=subprocess.PIPE)
+            while not (self.folder / "all.json.part").exists():
+                self.assertIsNone(process.poll())
+            process.send_signal(sent)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130)
+            self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.json", "bad.json", "big.json"])
+
+    def test_rows_of_one_matrix_are_of_one_build_on_one_machine(self):
+        first = self.shard("a.json", INPUTS[0], "--precision", "fp32")
+
+        def elsewhere(field):
+            def change(document):
+                document["context"][field] = "elsewhere"
+                for row in document["rows"]:
+                    row["kernel"] = "eigen_csr"
+            return change
+
+        for field in ("hostname", "git_revision", "tool_version", "build_flags"):
+            other = self.edited(first, "b.json", elsewhere(field))
+            result = self.spmmbench("merge", self.out, first, other)
+            self.assert_one_line(result, 5, "whose speed-ups would be between them: " + field)
+            self.assertFalse(self.out.exists())
+        _, result = self.merge(first, other, "--force")
+        self.assertIn("whose speed-ups would be between them", result.stderr)
+        self.out.unlink()
+        self.merge(self.edited(self.shard("c.json", INPUTS[1]), "c.json", elsewhere("hostname")), first)
+
+    def test_standard_output_takes_one_output(self):
+        first = self.shard("a.json", INPUTS[0])
+        for out, csv in (("-", "-"), ("-", "/dev/stdout"), ("/dev/stdout", "-"), ("/dev/fd/1", "/proc/self/fd/1")):
+            result = self.spmmbench("merge", out, first, "--csv", csv)
+            self.assert_one_line(result, 1, "standard output: expected one of OUT and --csv")
+            self.assertEqual(result.stdout, "")
+        result = self.spmmbench("merge", self.out, first, "--csv", "-")
+        self.assertEqual(len(result.stdout.splitlines()), 3)
+        self.assertIn("2 cases", result.stderr)
 
     def test_the_output_may_be_an_input(self):
         self.out = self.shard("all.json", INPUTS[0])

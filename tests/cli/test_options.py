@@ -5,7 +5,7 @@ it: one option of each type here. tests/kernels/options_test.cpp tries every opt
 import json
 import sys
 
-from cli_case import SMALL, CliCase, main
+from cli_case import SMALL, CliCase, main, read
 
 
 def bad_values(option):
@@ -76,6 +76,82 @@ class OptionsTest(CliCase):
         self.assert_one_line(result, 1, "banded: expected a bandwidth smaller than rows")
         result = self.spmmbench("run", SMALL, "--reorder", "tca?hashes=4&band=5", "--device", "-1")
         self.assert_one_line(result, 1, "reordering tca: expected band at most hashes")
+
+    def test_options_come_from_a_toml_file(self):
+        config, out = self.folder / "night.toml", self.folder / "out.json"
+        config.write_text(f'[run]\nn = "8,16"\nkernel = ["cpu_csr"]\nprecision = "fp32"\ndevice = -1\n'
+                          f'max-samples = 5\nmin-samples = 4\nno-baselines = true\njson = "{out}"\n')
+        result = self.spmmbench("run", SMALL, "--config", config)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([(row["n"], row["precision"]) for row in read(out)["rows"]], [(8, "fp32"), (16, "fp32")])
+        result = self.spmmbench("run", SMALL, "--config", config, "-n", "32", "-q")
+        self.assertEqual([row["n"] for row in read(out)["rows"]], [32], "the command line comes first")
+        for text, expected in (
+            ("[run]\nkernels = 1\n", "[run] kernels: no such option (did you mean '--kernel'?)"),
+            ("[rum]\nn = 8\n", "[rum]: no such command (did you mean 'run'?)"),
+            ("n = 8\n", "n: expected a section for a command before it, such as [run]"),
+        ):
+            config.write_text(text)
+            self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}: {expected}")
+        for text, line, expected in (
+            ("[run]\nn =\n", 2, "n: expected a value"), ("[run]\nn=\n", 2, "n: expected a value"),
+            ("[run]\nn = # 8\n", 2, "n: expected a value"), ("# mine\n[run\nn = 8\n", 2, "expected ] after [run"),
+            ('[run]\n\nn="4\n', 3, 'expected a closing quote after "4'), ("[run]\nn='4\n", 2, "expected a closing quote after '4"),
+            ('[run]\nkernel = ["a",\n"b"\n', 2, "expected ] at the end of the list"),
+        ):
+            config.write_text(text)
+            self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}:{line}: {expected}")
+        config.write_text('[run]\nn = ""\n')
+        self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, "--n: expected a value, got an empty one")
+        config.write_text("\ufeff[run]\r\nn = '16'  # one\r\nkernel = [\r\n  'cpu_csr',\r\n  'eigen*'\r\n]\r\ndry-run = true\r\n")
+        result = self.spmmbench("run", SMALL, "--config", config, "--device", "-1")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(" n=16 fp16 cpu_csr", result.stdout)
+        self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
+
+    def test_an_empty_value_is_not_one_that_is_not_given(self):
+        out = self.folder / "out.json"
+        for option in ("--shard", "--a", "--b", "--prune", "--n", "--kernel", "--reorder", "--tag", "--devices", "--precision"):
+            result = self.spmmbench("run", SMALL, "--json", out, option, "")
+            self.assert_one_line(result, 1, f"{option}: expected a value, got an empty one")
+        for *args, expected in (("compare", out, out, "--calibration", "", "--calibration"), ("run", SMALL, "--config", "", "--config"),
+                                ("run", "", "PATH"), ("inspect", SMALL, "--threshold", "", "--threshold"),
+                                ("convert", SMALL, out, "--prune", "", "--prune"), ("list", "--plugin", "", "--plugin"),
+                                ("show", out, "--sort", "", "--sort")):
+            self.assert_one_line(self.spmmbench(*args), 1, f"{expected}: expected a value, got an empty one")
+        self.assertFalse(out.exists())
+
+    def test_noise_may_be_zero_however_it_is_written(self):
+        for zero in ("0", "0.0", "0e3", ".0"):
+            self.assertEqual(self.run_cpu(SMALL, "-q", "--noise", zero).returncode, 0)
+        for bad in ("-1", "x", "nan", "1x"):
+            self.assert_one_line(self.run_cpu(SMALL, "-q", "--noise", bad), 1, "--noise: expected a number that is not negative")
+
+    def test_what_would_be_ignored_is_refused(self):
+        weights, named, b = (self.folder / name for name in ("w.npy", "v.2x3.bin", "b.npy"))
+        self.spmmbench("generate", "uniform?rows=40&cols=12", b)
+        self.spmmbench("generate", SMALL, weights)
+        named.write_bytes(bytes(24))
+        for *args, expected in (
+            ("convert", named, self.folder / "o.mtx", "--dims", 3, 2, "v.2x3.bin: expected the 2 x 3 of its name, got --dims 3 2"),
+            ("convert", weights, self.folder / "o.mtx", "--dims", 3, 2, "--dims: expected a headerless .bin, got"),
+            ("run", SMALL, "--dims", 3, 2, "--dims: expected a headerless .bin among the inputs"),
+            ("run", named, "--dims", 2, 3, 4, "--dims: expected ROWS COLS without --b, got a third size"),
+            ("run", SMALL, "--b", b, "-n", 7, "-n 7: expected 12, the columns of "),
+            ("run", "gen:qwen2.5-7b/attn_k?zeros=2:4&sparsity=0.3", "expected no sparsity with zeros=2:4"),
+            ("run", "gen:qwen2.5-7b/attn_k?zeros=random&block=32", "expected no block with zeros=random"),
+            ("run", SMALL, "-k", "async_bcsr?stages=99&stages=2", "stages is given twice"),
+            ("run", "gen:uniform?rows=5&rows=6", "rows is given twice"),
+        ):
+            self.assert_one_line(self.spmmbench(*args), 1, expected)
+        self.assertEqual(self.run_cpu(SMALL, "--b", b, "-n", 12, "-q").returncode, 0)
+        self.assertEqual(self.spmmbench("convert", named, self.folder / "o.mtx", "--dims", 2, 3).returncode, 0)
+
+    def test_a_generator_that_asks_too_much_is_named(self):
+        for spec, expected in (("gen:rmat?scale=30&edge_factor=65536", "about 7.04e+13 entries asked for"),
+                               ("gen:powerlaw?rows=5&mean=2000000000", "no power law")):
+            self.assert_one_line(self.spmmbench("run", SMALL, spec, "--device", "-1"), 1, f"{spec}: ")
+            self.assert_one_line(self.spmmbench("generate", spec, self.folder / "o.mtx"), 1, f"{spec}: {expected}")
 
     def test_list_shows_type_range_and_default(self):
         text = self.spmmbench("list", "reorderings").stdout

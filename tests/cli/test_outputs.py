@@ -117,6 +117,56 @@ class OutputTest(CliCase):
         self.assertEqual(weights.read_bytes(), before)
         self.assertFalse((self.folder / "new").exists())
 
+    def test_no_input_of_another_shard_or_list_is_an_output(self):
+        header = "%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n"
+        for name in ("a.mtx", "b.mtx"):
+            (self.folder / name).write_text(header)
+        (self.folder / "outer.txt").write_text("@inner.txt\n")
+        for name in ("inner.txt", "o.json.part", "o.json.journal"):
+            (self.folder / name).write_text("a.mtx\n")
+        self.spmmbench("generate", SMALL, self.folder / "m.npy")
+        data = (self.folder / "m.npy").read_bytes()[-8000:]
+        text = '{"w":{"dtype":"F32","shape":[50,40],"data_offsets":[0,8000]}}'.encode()
+        (self.folder / "m.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + data)
+        (self.folder / "l.npy").symlink_to("m.safetensors")
+        before = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        run = ("run", "-k", "cpu_csr", *QUICK, "-q")
+        for args in ((*run, "a.mtx", "b.mtx", "--shard", "1/2", "--json", "b.mtx"), (*run, "@outer.txt", "--csv", "inner.txt"),
+                     (*run, "@o.json.part", "--json", "o.json"), (*run, "@o.json.journal", "--json", "o.json"),
+                     ("convert", "m.safetensors:w", "l.npy")):
+            self.assert_one_line(self.spmmbench(*args, cwd=self.folder), 1, "expected another")
+            self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir()}, before)
+
+    def test_an_output_is_not_what_another_is_first_written_as(self):
+        for first, second, expected in (("o.json", "o.json.part", "got one: each is first written as NAME.part"),
+                                        ("o.json", "o.json.journal", "is the journal of o.json"),
+                                        ("o.json", "o.json.journal.part", "is the journal of o.json")):
+            result = self.spmmbench(*RUN, "-q", "--json", first, "--csv", second, cwd=self.folder)
+            self.assert_one_line(result, 1, expected)
+            self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_file_of_the_user_is_not_taken_for_a_left_over(self):
+        part = self.folder / "out.json.part"
+        part.write_text("precious")
+        for name in ("out.json.part", "out.json.journal.part"):
+            (self.folder / name).write_text("precious")
+            result = self.spmmbench(*RUN, "-q", "--json", self.out)
+            self.assert_one_line(result, 1, f"{name}: is in the way, and no run has left it: move or remove it")
+            self.assertEqual((self.folder / name).read_text(), "precious")
+            (self.folder / name).unlink()
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_run_without_a_row_leaves_the_earlier_document(self):
+        self.run_cpu(SMALL, "--json", self.out, "-q")
+        before = self.out.read_bytes()
+        bad = self.folder / "bad.mtx"
+        bad.write_text("no matrix")
+        result = self.run_cpu(bad, "--json", self.out, "-q")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{self.out}: left as it was, as this run has no row", result.stderr)
+        self.assertEqual(self.out.read_bytes(), before)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["bad.mtx", "out.json"])
+
     def test_links_are_followed_folders_made_and_modes_kept(self):
         target = self.folder / "kept.json"
         target.write_text("")

@@ -16,8 +16,13 @@ TEST(Spec, ParsesNameAndOptionsAndPrintsThemSorted) {
   EXPECT_EQ(Spec::parse("qwen2.5-7b/ffn_gate").name, "qwen2.5-7b/ffn_gate");
 }
 
-TEST(Spec, OfAKeyThatIsGivenTwiceTheLastValueCounts) {
-  EXPECT_EQ(Spec::parse("rsh?tau=4&tau=5").to_string(), "rsh?tau=5");
+TEST(Spec, AKeyIsNotGivenTwice) {
+  for (const char* text : {"rsh?tau=4&tau=5", "rsh?tau=4&alpha=1&tau=4"}) try {
+      Spec::parse(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), "'" + std::string(text) + "': tau is given twice");
+    }
 }
 
 TEST(Spec, RefusesWhatIsNotKeyValue) {

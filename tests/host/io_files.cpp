@@ -179,6 +179,32 @@ TEST(DenseFile, OtherNpyFilesAreRefusedWithTheReason) {
   EXPECT_TRUE(contains(message(std::string("\x93NUMPY\x01\0\x02\0{}\n\n", 14)), "'descr'"));
 }
 
+TEST(DenseFile, TheHeaderOfAnNpyIsReadStrictly) {
+  const ScratchFolder folder;
+  const auto with_header = [&](const std::string& header) {
+    std::string bytes = "\x93NUMPY\x01";
+    bytes += std::string{'\0', static_cast<char>(header.size()), '\0'} + header;
+    return folder.write("a.npy", bytes + std::string(24, '\0'));
+  };
+  const std::string good = "'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)";
+  for (const std::string& header : {"{" + good + "}", "{" + good + ", }  \n",
+                                    std::string("{\"shape\":(2,3),\"descr\":\"<f4\","
+                                                "\"fortran_order\":False}")})
+    EXPECT_EQ(read_npy(with_header(header)).rows, 2) << header;
+  const auto refused = [&](const std::string& header, const std::string& expected) {
+    const std::string message = error_of([&] { read_npy(with_header(header)); });
+    EXPECT_TRUE(contains(message, expected)) << header << ": " << message;
+  };
+  refused("{'descr': '<f4', 'fortran_order': TrueX, 'shape': (2, 3)}", "True or False, got");
+  refused("{'a': \"'shape': (3, 2)\", " + good + "}", "alone in the .npy header");
+  refused("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3) x}", "a shape such as (3, 4)");
+  for (const std::string& header :
+       {good, "{" + good, "{" + good + "} x", "{" + good + ", 'shape': (3, 2)}",
+        std::string("{'descr' '<f4'}"), std::string("{'descr': }"), std::string("{'descr': '<f4}"),
+        std::string("{descr: 1}"), std::string("{'descr"), std::string("{"), std::string()})
+    refused(header, "expected a dictionary in the .npy header");
+}
+
 TEST(DenseFile, ABinMustBeExactlyAsLongAsItsDims) {
   const ScratchFolder folder;
   const std::string path = folder.write("a.bin", std::string(24, '\0'));

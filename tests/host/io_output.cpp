@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -72,9 +73,30 @@ TEST(OutputFile, HasOneWriterAndTakesOverWhatAKilledOneLeft) {
     const OutputFile first(path);
     EXPECT_TRUE(contains(error_of([&] { OutputFile second(path); }), "another run is writing it"));
   }
-  folder.write("out.part", "left by a kill");
-  write_file(path, "whole");
-  EXPECT_EQ(read_bytes(path), "whole");
+  for (const std::size_t bytes : {0, 1 << 20}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      OutputFile killed(path);
+      killed.write(std::string(bytes, 'x'));
+      ::_exit(0);
+    }
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    EXPECT_EQ(fs::file_size(path + ".part"), bytes);
+    write_file(path, "whole");
+    EXPECT_EQ(read_bytes(path), "whole");
+    EXPECT_EQ(fs::status(path).permissions() & fs::perms::sticky_bit, fs::perms::none);
+  }
+}
+
+TEST(OutputFile, KeepsAFileOfTheUserAtItsTemporaryName) {
+  const ScratchFolder folder;
+  const std::string path = folder.file("out"), mine = folder.write("out.part", "precious");
+  EXPECT_EQ(error_of([&] { write_file(path, "x"); }),
+            mine + ": is in the way, and no run has left it: move or remove it");
+  EXPECT_EQ(read_bytes(mine), "precious");
+  EXPECT_FALSE(fs::exists(path));
+  folder.write("out.part", "");
+  write_file(path, "x");  // an empty one has nothing to lose
 }
 
 TEST(OutputFile, IsWrittenAsItComesToADeviceOrAPipe) {
@@ -105,6 +127,9 @@ TEST(OutputFile, IsNoInput) {
   const std::string around = folder.file("new/../a");  // once the folder new is there
   EXPECT_TRUE(contains(error_of([&] { require_not_an_input(around, {a}); }), "is the input"));
   require_not_an_input("/dev/null", {"/dev/null"});
+  const std::string part = folder.write("b.part", "x");
+  EXPECT_TRUE(contains(error_of([&] { require_not_an_input(folder.file("b"), {part}); }),
+                       "is first written as " + part + ", which is the input"));
 }
 
 TEST(OutputFile, OfACommandIsNoOtherOutputOfIt) {
@@ -115,6 +140,8 @@ TEST(OutputFile, OfACommandIsNoOtherOutputOfIt) {
     EXPECT_TRUE(contains(error_of([&] { require_two_files(c, folder.file(same)); }),
                          "expected two files to write, got one"))
         << same;
+  EXPECT_TRUE(contains(error_of([&] { require_two_files(c, c + ".part"); }),
+                       "got one: each is first written as NAME.part"));
   require_two_files(c, folder.file("new/c"));
   require_two_files("-", "-");
   require_two_files("", "");

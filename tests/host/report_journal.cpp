@@ -66,7 +66,7 @@ TEST_F(JournalTest, BecomesADocumentAndACsv) {
   Journal both({json(), folder_.file("new/out.csv")}, context_, Earlier::keep);
   both.append(baseline);
   both.append(measured_row("rsh", 20));
-  EXPECT_TRUE(both.finish({}, true));
+  EXPECT_TRUE(both.finish({}, Ending::complete));
   const ResultDocument document = read_document(json());
   EXPECT_EQ(kernels_of(document), (Names{"cusparse_csr_default", "rsh"}));
   EXPECT_TRUE(document.complete);
@@ -87,7 +87,7 @@ TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
   EXPECT_EQ(again.find(case_key(measured_row("b", 1)))->status, Status::failed);
   EXPECT_FALSE(again.find(case_key(measured_row("c", 1))));
   again.append(measured_row("b", 3));
-  EXPECT_TRUE(again.finish({}, true));
+  EXPECT_TRUE(again.finish({}, Ending::complete));
   const ResultDocument document = read_document(json());
   ASSERT_EQ(kernels_of(document), (Names{"a", "b"}));
   EXPECT_DOUBLE_EQ(document.rows[1].hot->median_us, 3);
@@ -96,7 +96,7 @@ TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
 TEST_F(JournalTest, OfAnInterruptedRunStaysBesideAValidDocument) {
   Journal interrupted = open(Earlier::keep);
   interrupted.append(measured_row("a", 1));
-  EXPECT_FALSE(interrupted.finish({}, false));
+  EXPECT_FALSE(interrupted.finish({}, Ending::interrupted));
   EXPECT_FALSE(read_document(json()).complete);
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }
@@ -157,7 +157,7 @@ TEST_F(JournalTest, OfARunThatEndedSaysSo) {
   Journal run({"", csv}, context_, Earlier::keep);
   run.append(measured_row("a", 1));
   EXPECT_FALSE(read_journal(csv + ".journal").complete);
-  run.finish({}, true);
+  run.finish({}, Ending::complete);
   EXPECT_TRUE(read_journal(csv + ".journal").complete);
 }
 
@@ -171,7 +171,7 @@ TEST_F(JournalTest, WithoutTheContextOfItsRunIsRefused) {
 }
 
 TEST_F(JournalTest, ADocumentOfAnotherRunIsNotGoneOnWith) {
-  open(Earlier::keep).finish({}, true);
+  open(Earlier::keep).finish({}, Ending::complete);
   ASSERT_FALSE(std::filesystem::exists(journal()));
   context_.seed = 9;
   EXPECT_TRUE(test::contains(test::error_of([&] { open(Earlier::take_over); }), "seed was "));
@@ -182,7 +182,7 @@ TEST_F(JournalTest, HasTheAnswersAndTheClocksOfItsEndInTheDocument) {
   run.append(measured_row("a", 1));
   ClockState clocks;
   clocks.power_w = 700;
-  run.finish(clocks, true);
+  run.finish(clocks, Ending::complete);
   const auto document = nlohmann::json::parse(test::read_bytes(json()));
   EXPECT_EQ(document.at("answers").size(), 1U);
   EXPECT_EQ(read_document(json()).context.clocks_after.power_w, 700);
@@ -194,7 +194,7 @@ TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   EXPECT_EQ(again.append(measured_row("c", 1, "11aa")), 2U);
   EXPECT_FALSE(again.find(case_key(measured_row("a", 1))));
   EXPECT_EQ(again.append(measured_row("b", 1, "11aa")), 0U);
-  EXPECT_TRUE(again.finish({}, true));
+  EXPECT_TRUE(again.finish({}, Ending::complete));
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
 }
 
@@ -252,7 +252,7 @@ TEST_F(JournalTest, ThatCannotBeReadBackLeavesNoCompleteDocument) {
     std::fstream file(journal(), std::ios::in | std::ios::out | std::ios::binary);
     file << bytes;
   }
-  EXPECT_FALSE(run.finish({}, true));
+  EXPECT_FALSE(run.finish({}, Ending::complete));
   EXPECT_EQ(run.damaged().size(), 1U);
   const ResultDocument document = read_document(json());
   EXPECT_FALSE(document.complete);
@@ -265,17 +265,84 @@ TEST_F(JournalTest, OrItsDocumentTellsTheContextOfTheEarlierRun) {
   context_.tags = {{"night", "1"}};
   leave({measured_row("a", 1)});
   EXPECT_EQ(earlier_context({json(), ""})->tags, context_.tags);
-  open(Earlier::take_over).finish({}, true);
+  open(Earlier::take_over).finish({}, Ending::complete);
   ASSERT_FALSE(std::filesystem::exists(journal()));
   EXPECT_EQ(earlier_context({json(), ""})->tags, context_.tags);
 }
 
 TEST_F(JournalTest, ThatIsNotDurableIsRemovedFromAnIncompleteDocument) {
-  Journal merged({json(), ""}, context_, Earlier::keep, /*durable=*/false);
+  Journal merged({json(), ""}, /*give_up=*/false);
+  merged.set_context(context_);
   merged.append(measured_row("a", 1));
-  EXPECT_FALSE(merged.finish({}, false));
+  for (const char* ending : {".journal", ".journal.part"})
+    EXPECT_FALSE(std::filesystem::exists(json() + ending)) << "nothing can be left of it";
+  EXPECT_FALSE(merged.finish({}, Ending::partly_read));
   EXPECT_FALSE(std::filesystem::exists(journal()));
   EXPECT_FALSE(read_document(json()).complete);
+}
+
+TEST_F(JournalTest, ThatIsNotDurableGivesUpAnotherRunOnlyAtItsEnd) {
+  leave({measured_row("a", 1)});
+  const auto merged = [&](bool give_up) { return Journal({json(), ""}, give_up); };
+  const std::string error = test::error_of([&] { merged(false); });
+  EXPECT_TRUE(error.ends_with("did not end: --overwrite gives it up")) << error;
+  merged(true);
+  EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"}) << "it failed";
+  Journal ended = merged(true);
+  ended.finish({}, Ending::complete);
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+}
+
+TEST_F(JournalTest, HasNoBaselineThatALaterRowHasReplaced) {
+  ResultRow baseline = measured_row("cusparse_csr_default", 10);
+  baseline.baseline = true;
+  ResultRow slower = baseline;
+  slower.hot = summarise({400, 400, 400}, 10);
+  ResultRow mine = measured_row("a", 1);
+  Journal run = open(Earlier::keep);
+  for (const ResultRow& row : {baseline, mine, slower}) run.append(row);
+  run.baselines().fill(mine);
+  EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 400);
+  slower.status = Status::wrong;
+  run.append(slower);
+  run.baselines().fill(mine);
+  EXPECT_FALSE(mine.speedup.cusparse_best);
+  EXPECT_FALSE(mine.break_even_against);
+  run.finish({}, Ending::complete);
+  EXPECT_FALSE(read_document(json()).rows.at(1).speedup.cusparse_best);
+}
+
+TEST_F(JournalTest, OfARunThatCouldNotReadAllIsRemovedAndItsDocumentGoneOnWith) {
+  Journal run = open(Earlier::keep);
+  run.append(measured_row("a", 1));
+  EXPECT_FALSE(run.finish({}, Ending::partly_read));
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  EXPECT_FALSE(read_document(json()).complete);
+  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+}
+
+TEST_F(JournalTest, WithoutARowLeavesAnEarlierDocument) {
+  EXPECT_EQ(open(Earlier::keep).leave_outputs(), "") << "there is none";
+  folder_.write("out.json", "earlier");
+  EXPECT_EQ(open(Earlier::keep).leave_outputs(), json());
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  EXPECT_EQ(test::read_bytes(json()), "earlier");
+  Journal run = open(Earlier::keep);
+  run.append(measured_row("a", 1));
+  EXPECT_EQ(run.leave_outputs(), "");
+}
+
+TEST_F(JournalTest, AndTheOutputsAreDifferentFilesAndNoInputs) {
+  const auto message = [](const RunOutputs& paths, const std::vector<std::string>& inputs) {
+    return test::error_of([&] { require_own_files(paths, inputs); });
+  };
+  require_own_files({json(), folder_.file("out.csv")}, {folder_.file("a.mtx")});
+  require_own_files({"-", "/dev/null"}, {});
+  EXPECT_TRUE(test::contains(message({json(), journal()}, {}), "is the journal of " + json()));
+  EXPECT_TRUE(test::contains(message({json() + ".part", json()}, {}), "NAME.part"));
+  EXPECT_TRUE(test::contains(message({json(), ""}, {journal()}), "is the journal of the output"));
+  EXPECT_TRUE(test::contains(message({json(), ""}, {json() + ".part"}), "which is the input"));
+  EXPECT_TRUE(test::contains(message({"/dev/null", "/dev/null"}, {}), "different files"));
 }
 
 TEST_F(JournalTest, HasOneWriter) {
@@ -289,19 +356,20 @@ TEST_F(JournalTest, OfACsvAloneStaysSoThatTheCsvCanBeGoneOnWith) {
   for (const char* kernel : {"a", "b"}) {
     Journal run({"", csv}, context_, Earlier::take_over);
     run.append(measured_row(kernel, 1));
-    EXPECT_TRUE(run.finish({}, true));
+    EXPECT_TRUE(run.finish({}, Ending::complete));
   }
   const std::string text = test::read_bytes(csv);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
   Journal fresh({"", csv}, context_, Earlier::keep);
-  EXPECT_TRUE(fresh.finish({}, true)) << "a run that ended needs no leave to be replaced";
+  EXPECT_TRUE(fresh.finish({}, Ending::complete))
+      << "a run that ended needs no leave to be replaced";
 }
 
 TEST_F(JournalTest, IsNamedWhereTheOutputCannotTakeItsName) {
   Journal run = open(Earlier::keep);
   run.append(measured_row("a", 1));
   folder_.write("out.json/in the way", "");
-  const std::string error = test::error_of([&] { run.finish({}, true); });
+  const std::string error = test::error_of([&] { run.finish({}, Ending::complete); });
   EXPECT_TRUE(error.ends_with("; the rows are kept in " + journal())) << error;
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
 }

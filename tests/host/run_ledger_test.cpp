@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -94,8 +95,7 @@ TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
   EXPECT_EQ(run({with_status("a", Status::ok)}, true), ExitCode::interrupted);
   EXPECT_FALSE(read_document(options_.json).complete);
   options_.overwrite = true;
-  for (const auto& [code, complete] :
-       {std::pair(ExitCode::usage, true), {ExitCode::some_failed, false}}) {
+  for (const ExitCode code : {ExitCode::usage, ExitCode::some_failed}) {
     std::optional<Ledger> ledger(std::in_place, options_, context());
     ledger->begin(1, 1);
     std::vector<ResultRow> of_matrix;
@@ -103,8 +103,18 @@ TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
     ledger->input_failed("bad.mtx: cannot be opened", code);
     EXPECT_EQ(ledger->finish({}, false), code);
     ledger.reset();
-    EXPECT_EQ(read_document(options_.json).complete, complete);
+    EXPECT_FALSE(read_document(options_.json).complete);
+    const bool goes_on = code == ExitCode::some_failed;
+    EXPECT_EQ(std::filesystem::exists(options_.json + ".journal"), goes_on);
   }
+}
+
+TEST_F(LedgerTest, ARunWithoutARowLeavesTheEarlierDocument) {
+  run({with_status("a", Status::ok)});
+  EXPECT_EQ(run({}, true), ExitCode::interrupted);
+  const ResultDocument document = read_document(options_.json);
+  EXPECT_TRUE(document.complete);
+  EXPECT_EQ(document.rows.size(), 1U);
 }
 
 TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
