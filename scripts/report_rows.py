@@ -11,13 +11,13 @@ from result_data import SPEEDUPS, STATUSES, hot_us, number, preparation_ms
 from result_series import case_of
 
 
-def short(value):
+def short(value, infinite="∞"):
     """Four significant digits: more than a measurement holds."""
     value = number(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     if math.isinf(value):
-        return "never"
+        return infinite
     return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
@@ -50,13 +50,13 @@ def script_data(results, found):
     matrices, place, rows = [], {}, []
     for row in results.rows:
         matrix = row["matrix"]
-        key = (matrix["name"], matrix["sha256"] or matrix["source"], row["group"])
+        key = (row["matrix_key"], row["group"])
         if key not in place:
             place[key] = len(matrices)
             names = ("rows", "cols", "nnz")
             matrices.append(
                 {
-                    "matrix": matrix["name"], "matrix_key": key[1] or key[0], "group": row["group"],
+                    "matrix": matrix["name"], "matrix_key": key[0], "group": row["group"],
                     **{name: matrix[name] for name in names}, "mean": short(matrix["mean_row"]),
                     "longest": matrix["max_row"], "cv": short(matrix["cv_row"]),
                 }
@@ -70,7 +70,7 @@ def script_data(results, found):
         values += [short(speedup[k]) for k in SPEEDUPS]
         values += [short(float(preparation_ms(row)))]
         values += [{stage: short(ms) for stage, ms in row["stages_ms"].items()}]
-        values += [None if row["baseline"] else short(row["break_even_calls"])]
+        values += [None if row["baseline"] else short(row["break_even_calls"], "never")]
         values += [row["break_even_against"]]
         values += [
             {key: str(value) for key, value in row["params"].items()},

@@ -194,7 +194,7 @@ def trouble_table(results):
 
 def cards(results):
     problems = sum(row["status"] in ("wrong", "failed", "timeout") for row in results.rows)
-    matrices = len({row["matrix"]["name"] for row in results.rows})
+    matrices = len({row["matrix_key"] for row in results.rows})
     shown = [(digits(matrices), "matrices", False)]
     shown.append((digits(len(results.measured())), "verified measurements", False))
     shown.append((digits(problems), "wrong, failed or timed out", problems > 0))

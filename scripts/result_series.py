@@ -2,6 +2,7 @@
 
 A series is what a curve shows: kernel (with its options), precision, C type and reordering. A case is
 what rows must share to be comparable: the run, the matrix, N, the layout, the precision, the type of C.
+A matrix that a run read from two files, such as x.mtx and x.csr, is two, as in the program's tables.
 """
 
 import csv
@@ -30,17 +31,25 @@ SKEWED_CV = 2
 
 def problem_of(row):
     """The product whatever computes it, in whatever precision; runs are kept apart."""
-    matrix = row["matrix"]
-    return (
-        row["run"],
-        matrix["sha256"] or matrix["source"] or matrix["name"],
-        row["n"],
-        row["layout"],
-    )
+    return (row["run"], row["matrix_key"], row["n"], row["layout"])
 
 
 def case_of(row):
     return (*problem_of(row), row["precision"], row["c_type"])
+
+
+def name_matrices(rows):
+    """Gives the rows of a run a matrix_key: the same in every run that read the matrix, from whatever
+    file, and another for each further file from which the run read it too."""
+    files = defaultdict(list)
+    for row in rows:
+        matrix = row["matrix"]
+        key = matrix["sha256"] or matrix["source"] or matrix["name"]
+        known = files[matrix["name"], key]
+        if matrix["source"] not in known:
+            known.append(matrix["source"])
+        again = known.index(matrix["source"])
+        row["matrix_key"] = f"{matrix['name']} {key}" + (f" {again}" if again else "")
 
 
 def structural_group(row):
@@ -82,6 +91,7 @@ class Results:
         self.documents = documents
         self.rows = []
         for run, document in enumerate(documents):
+            name_matrices(document["rows"])
             for row in document["rows"]:
                 row["run"] = run
                 row["group"] = (groups or {}).get(row["matrix"]["name"]) or structural_group(row)

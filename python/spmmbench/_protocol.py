@@ -14,6 +14,7 @@ from .errors import InvalidArgument
 WARMUP_US = 5_000  # launches before the first sample, at least two
 SAMPLE_US = 500  # hot: launches are batched until a sample lasts this long
 MAX_BATCH = 256
+LAUNCHES_AFTER_TIMING = 3
 HOLD_CYCLES_PER_LAUNCH = 20_000  # of the GPU, so that the host can enqueue ahead of it
 MAX_HOLD_CYCLES = 1_000_000
 LEAST_FLUSH_BYTES = 32 << 20

@@ -77,7 +77,7 @@ def bcsr(documents):
         lines.append(
             Line(
                 f"{at}share of the gain by TMA, specialisation, 3 stages",
-                0.98,
+                None,
                 share,
                 int(bool(share)),
             )

@@ -146,9 +146,9 @@ def n_values(rows):
 ORDERINGS = (
     ("Rabbit order", ("rabbit", {}), 0.87),
     ("TCA", ("tca", {}), 1.15),
-    ("ours, spanning forest", ("rsh", {"two_opt": "0", "isolation": "0"}), 1.19),
-    ("ours, + 2-opt", ("rsh", {"isolation": "0"}), 1.22),
-    ("ours, + isolated rows", ("rsh", {}), 1.25),
+    ("RSH, spanning forest", ("rsh", {"two_opt": "0", "isolation": "0"}), 1.19),
+    ("RSH, + 2-opt", ("rsh", {"isolation": "0"}), 1.22),
+    ("RSH, + isolated rows", ("rsh", {}), 1.25),
 )
 
 

@@ -3,6 +3,7 @@
 // measurement. Data come from the JSON below the page; nothing is fetched.
 const CHUNK = 150; // rows drawn at a time: the rest follow when the end of the table comes near
 const NOISE = 0.02; // a change below this is none
+const INFINITE = ["never", "∞"];
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const ROWS = DATA.rows.map((values, place) => {
   const row = { place };
@@ -35,7 +36,7 @@ const count = (whole) => apart(String(whole));
 // A measurement in three significant digits, or with so many decimals.
 function digits(value, decimals) {
   if (value === null || value === undefined) return "–";
-  if (value === "never") return "never";
+  if (INFINITE.includes(value)) return value;
   if (decimals !== undefined && Math.abs(value) >= 0.1 ** decimals) return value.toFixed(decimals);
   if (value === 0) return "0";
   const size = Math.floor(Math.log10(Math.abs(value)));
@@ -49,8 +50,8 @@ function digits(value, decimals) {
 function compareValues(a, b, down) {
   const gone = (v) => v === null || v === undefined || v === "";
   if (gone(a) || gone(b)) return gone(a) - gone(b);
-  if (a === "never") a = Infinity;
-  if (b === "never") b = Infinity;
+  if (INFINITE.includes(a)) a = Infinity;
+  if (INFINITE.includes(b)) b = Infinity;
   const numbers = typeof a === "number" && typeof b === "number";
   const order = numbers ? (a === b ? 0 : a - b) : String(a).localeCompare(String(b), "en", { numeric: true });
   return down ? -order : order;

@@ -175,6 +175,10 @@ Field<ResultRow> break_even_field() {
   result.read = [read = result.read](ResultRow& row, const Json& json, const std::string& path) {
     read(row, json == "never" ? Json("inf") : json, path);
   };
+  result.columns[0].text = [text = result.columns[0].text](const ResultRow& row) {
+    const std::string calls = text(row);
+    return calls == "inf" ? "never" : calls;
+  };
   return result;
 }
 

@@ -147,23 +147,32 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
-// Compares C, as it is now, with the reference. Of several verdicts the row keeps the worst. Where
-// C is wrong, or a launch wrote outside of it, the row says so and the result is false.
-bool verify(const CaseInput& input, ResultRow& row) {
+// Says how C, as it is now, differs from the reference; empty where it does not. Of several
+// verdicts the row keeps the worst.
+std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   const ErrorBound bound =
       error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
   const Verdict verdict = input.reference->check(input.operands->c, bound);
   if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
     row.verify = verdict;
+  return verdict.ok ? std::string() : describe(verdict);
+}
+
+// Where C is wrong, or a launch wrote outside of it, the row says so and the result is false.
+// `which`: the launch, if it is one of several. `known`: C has the bits of one that was right.
+bool verify(const CaseInput& input, ResultRow& row, const std::string& which = {},
+            bool known = false) {
+  const std::string in_c = known ? std::string() : fault_in_c(input, row);
   std::string fault = damage_around_c(*input.operands, *input.device);
-  if (fault.empty() && !verdict.ok) fault = describe(verdict);
+  if (fault.empty()) fault = in_c;
   if (fault.empty()) return true;
   row.status = Status::wrong;
-  row.reason = fault + save_wrong(input, input.problem, input.operands->b, row);
+  row.reason = which + fault + save_wrong(input, input.problem, input.operands->b, row);
   return false;
 }
 
-// The hot and the cold times. False where the C that the timed launches left is wrong.
+// The hot and the cold times. False where the C that the timed launches left is wrong, or that of a
+// later launch.
 bool take_times(const CaseInput& input, const SampleLimits& limits,
                 const std::function<void()>& launch, ResultRow& row) {
   Device& device = *input.device;
@@ -182,6 +191,9 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   poisoned = false;
   const Timing cold = sample_cold(device, launch, limits, sampler, poll);
   if (!verify(input, row)) return false;
+  // The C that the timed launches left shows that one of them worked, not that each did.
+  const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
+  if (!launches_stay_right(device, info, input.operands->c, launch, check)) return false;
   row.hot = hot;
   row.cold = cold;
   return true;
@@ -233,7 +245,13 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (verify(input, row)) row.status = Status::ok;
     return;
   }
-  if (input.repeat_check) row.bit_identical = launches_repeat(device, info, operands.c, launch);
+  if (input.repeat_check) {
+    const Repeats repeats = repeat_launches(device, info, operands.c, launch, [&](bool known) {
+      return verify(input, row, "a repeated launch: ", known);
+    });
+    row.bit_identical = repeats.same_bits;
+    if (!repeats.right) return;
+  }
   if (!take_times(input, limits, launch, row)) return;
   row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
                static_cast<double>(input.problem.n) / row.hot->median_us / 1e3;

@@ -1,7 +1,7 @@
 #pragma once
 // One case: prepare the plan of a kernel, run the exact test, verify two launches into a poisoned
-// C, time hot and cold launches, and verify the C that the timed launches left. Every exception
-// becomes the status and reason of the row.
+// C, time hot and cold launches, verify the C that the timed launches left, and verify a few more
+// launches into a poisoned C. Every exception becomes the status and reason of the row.
 
 #include <functional>
 #include <memory>
@@ -42,7 +42,7 @@ struct CaseInput {
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
   std::string save_failing;   // folder for the operands of a wrong result; empty: none
-  bool repeat_check = false;  // compare repeated launches bit by bit
+  bool repeat_check = false;  // verify repeated launches and compare their bits
   bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };
 

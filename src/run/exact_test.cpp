@@ -6,6 +6,7 @@
 
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
+#include "run/given_b.hpp"
 #include "run/operands.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -20,6 +21,7 @@ const CsrMatrix& ExactOperands::a() {
   const std::optional<int> top = lattice_top(longest);
   if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
   top_ = *top;
+  keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
   a_ = binary_ ? original_
                : with_lattice_values(original_, row_ids_, stream_seed(seed_, kStreamA), top_);
   return *a_;
@@ -39,7 +41,7 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
 
 void ExactOperands::fill(const DenseView& b, Precision precision, Device& device) const {
   const std::uint64_t seed = stream_seed(seed_, kStreamB);
-  if (given_b_ != nullptr)
+  if (keeps_zeros_)
     upload_rounded(with_lattice_values(*given_b_, seed, top_), b, precision, device);
   else device.fill_lattice(b, seed, top_);
 }

@@ -15,7 +15,8 @@
 namespace spmmbench {
 
 // A and B with such values, and the reference of their product. Each is made when a case first
-// needs it. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
+// needs it. A given B keeps its zeros, unless every product with it is zero: the test would then
+// test nothing. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
 class ExactOperands {
  public:
   // `binary`: all values of A are 1 and stay 1.
@@ -41,6 +42,7 @@ class ExactOperands {
   std::uint64_t seed_;
   bool binary_;
   int top_ = 0;
+  bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
 };

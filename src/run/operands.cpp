@@ -9,7 +9,8 @@
 
 namespace spmmbench {
 
-constexpr unsigned char kNan = 0xFF;  // all ones is a NaN in fp32, fp16 and bf16
+constexpr unsigned char kNan = 0xFF;    // all ones is a NaN in fp32, fp16 and bf16
+constexpr unsigned char kLarge = 0x7A;  // 3.3e35 in fp32 and bf16, 53,056 in fp16
 
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device) {
@@ -41,8 +42,8 @@ void mend_guards(const Operands& operands, Device& device) {
 
 }  // namespace
 
-void poison(const DenseView& c, const KernelInfo& kernel, Device& device) {
-  device.fill_bytes(c.data, kNan, c.bytes());
+void poison(const DenseView& c, const KernelInfo& kernel, Device& device, Poison with) {
+  device.fill_bytes(c.data, with == Poison::nan ? kNan : kLarge, c.bytes());
   if (kernel.ignores_stream) device.synchronize();
 }
 

@@ -20,9 +20,14 @@ struct Operands {
 
 inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
 
-// Fills C with NaN, before a launch of the kernel. For a kernel that ignores the stream, this
-// returns when C is filled.
-void poison(const DenseView& c, const KernelInfo& kernel, Device& device);
+// What no product contains: NaN, or finite numbers too large for one. A kernel that looks for NaN
+// in C finds none in the second.
+enum class Poison { nan, large };
+
+// Fills C, before a launch of the kernel. For a kernel that ignores the stream, this returns when C
+// is filled.
+void poison(const DenseView& c, const KernelInfo& kernel, Device& device,
+            Poison with = Poison::nan);
 
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the
 // guards.

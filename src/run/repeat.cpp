@@ -1,6 +1,7 @@
 #include "run/repeat.hpp"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "process/interrupt.hpp"
@@ -9,32 +10,58 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kLaunches = 10;
+using Image = std::vector<unsigned char>;
 
-std::vector<unsigned char> result_of_launch(Device& device, const KernelInfo& kernel,
-                                            const DenseView& c,
-                                            const std::function<void()>& launch) {
-  poison(c, kernel, device);
-  launch();
-  device.synchronize();
-  std::vector<unsigned char> image(c.bytes());
+Image image_of(Device& device, const DenseView& c) {
+  Image image(c.bytes());
   device.download(image.data(), c.data, image.size());
   return image;
 }
 
-}  // namespace
-
-bool launches_repeat(Device& device, const KernelInfo& kernel, const DenseView& c,
-                     const std::function<void()>& launch) {
-  const std::vector<unsigned char> first = result_of_launch(device, kernel, c, launch);
+// Without the padding between lines.
+bool same_bits(const DenseView& c, const void* a, const void* b) {
   const std::size_t pitch = static_cast<std::size_t>(c.ld) * bytes_of(c.type);
   const std::size_t used = static_cast<std::size_t>(c.line_length()) * bytes_of(c.type);
-  for (int i = 1; i < kLaunches; ++i) {
-    poll_interrupt();
-    const std::vector<unsigned char> again = result_of_launch(device, kernel, c, launch);
-    for (std::int64_t line = 0; line < c.lines(); ++line)  // without the padding between lines
-      if (std::memcmp(first.data() + line * pitch, again.data() + line * pitch, used) != 0)
-        return false;
+  for (std::int64_t line = 0; line < c.lines(); ++line)
+    if (std::memcmp(static_cast<const unsigned char*>(a) + line * pitch,
+                    static_cast<const unsigned char*>(b) + line * pitch, used) != 0)
+      return false;
+  return true;
+}
+
+void launch_alone(Device& device, const KernelInfo& kernel, const DenseView& c, Poison with,
+                  const std::function<void()>& launch) {
+  poll_interrupt();
+  poison(c, kernel, device, with);
+  launch();
+  if (kernel.ignores_stream) device.wait_idle();
+  else device.synchronize();
+}
+
+}  // namespace
+
+Repeats repeat_launches(Device& device, const KernelInfo& kernel, const DenseView& c,
+                        const std::function<void()>& launch, const CheckC& check) {
+  Repeats found;
+  Image first;
+  for (int i = 0; i < kRepeats && found.right; ++i) {
+    launch_alone(device, kernel, c, Poison::nan, launch);
+    Image image = image_of(device, c);
+    const bool same = i > 0 && same_bits(c, first.data(), image.data());
+    found.right = check(same);
+    if (i == 0) first = std::move(image);
+    else found.same_bits &= same;
+  }
+  return found;
+}
+
+bool launches_stay_right(Device& device, const KernelInfo& kernel, const DenseView& c,
+                         const std::function<void()>& launch, const CheckC& check) {
+  const bool on_host = device.info().kind == DeviceKind::host;
+  const Image right = on_host ? image_of(device, c) : Image();
+  for (int i = 0; i < kLaunchesAfterTiming; ++i) {
+    launch_alone(device, kernel, c, i == 1 ? Poison::large : Poison::nan, launch);
+    if (!check(on_host && same_bits(c, right.data(), c.data))) return false;
   }
   return true;
 }

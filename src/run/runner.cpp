@@ -15,6 +15,7 @@
 #include "run/context.hpp"
 #include "run/devices.hpp"
 #include "run/dry_run.hpp"
+#include "run/given_b.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
 #include "run/matrix_run.hpp"
@@ -126,6 +127,8 @@ class Run {
     if (loaded.b && loaded.b->cols == 0)
       throw Error(
           fmt::format("{}: B is {} x 0: expected at least one column", input, loaded.b->rows));
+    if (loaded.b)
+      expect_finite(*loaded.b, options_.b_file.empty() ? input : options_.b_file, groups_);
     return loaded;
   }
 
@@ -151,6 +154,12 @@ class Run {
     if (!loaded) {
       ledger_.progress().skip(expected.size() - pending);
       return ledger_.progress().drop(pending);
+    }
+    if (loaded->b && !options_.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
+      ledger_.progress().clear();
+      say("warning: {}: every product with this B is zero, which only the exact test, with values "
+          "of its own, can tell from no product; and zeros save power\n",
+          to_printable(input));
     }
     const MatrixSummary summary = summarise_matrix(loaded->a);
     // An input that brings its own B decides N.

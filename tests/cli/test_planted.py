@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import cli_case
-from cli_case import ENVIRONMENT, QUICK, CliCase, read
+from cli_case import ENVIRONMENT, QUICK, SMALL, CliCase, read
 
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 N = 8
@@ -81,6 +81,34 @@ class PlantedTest(CliCase):
 
     def test_a_sixteen_bit_c_is_tested_too(self):
         self.assert_caught(self.rows(1_000, ("drop", "swap"), "--precision", "fp16", "--c-type", "fp16"))
+
+
+class LazyTest(CliCase):
+    """Kernels that are right wherever the timed launches end, but do not work in most of them."""
+
+    def rows(self, *args):
+        out = self.folder / "out.json"
+        command = [FAULTS, "run", SMALL, "-k", "product_right,product_skips,product_looks", "-n", N,
+                   "--precision", "fp32", "--json", out, *QUICK, *args]
+        subprocess.run(list(map(str, command)), check=False, env=ENVIRONMENT, capture_output=True, timeout=60)
+        rows = {row["kernel"].removeprefix("product_"): row for row in read(out)["rows"]}
+        self.assertEqual(rows["right"]["status"], "ok", rows["right"]["reason"])
+        return rows
+
+    def test_a_kernel_that_works_in_every_fourth_launch_or_where_c_is_nan_has_no_time(self):
+        rows = self.rows()
+        for fault in ("skips", "looks"):
+            self.assertEqual(rows[fault]["status"], "wrong", fault)
+            self.assertIsNone(rows[fault]["hot"])
+            self.assertIn("a later launch: error", rows[fault]["reason"])
+            self.assertTrue(rows[fault]["exact"]["passed"])
+
+    def test_a_repeated_launch_that_leaves_c_as_it_was_is_wrong(self):
+        rows = self.rows("--repeat-check")
+        self.assertIs(rows["right"]["bit_identical"], True)
+        self.assertIs(rows["skips"]["bit_identical"], False)
+        self.assertEqual(rows["skips"]["status"], "wrong")
+        self.assertIn("a repeated launch: error inf x bound", rows["skips"]["reason"])
 
 
 class PlantedGpuTest(PlantedTest):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What scripts/report.py writes, read as text; test_report_page.py opens it in a browser."""
 
+import copy
 import html.parser
 import json
 import os
@@ -15,6 +16,12 @@ from report_case import HOSTILE, SOURCE, ReportCase, document, main, many_rows, 
 sys.path.insert(0, str(SOURCE / "scripts"))
 from result_data import NEWEST_SCHEMA, readable
 from result_series import Results, answers, structural_group
+
+try:
+    from report_rows import script_data
+    from report_tables import cards, label_runs
+except ImportError:  # no markupsafe: the tests that need it are skipped
+    script_data = cards = label_runs = None
 
 
 class Page(html.parser.HTMLParser):
@@ -62,6 +69,34 @@ class AnswerTest(unittest.TestCase):
         self.assertEqual([(calls, r["kernel"]) for calls, r in steps], [(77, "rsh")])
         made["answers"] = None
         self.assertEqual(answers(Results([made])), {})
+
+    def test_a_matrix_read_from_two_files_and_one_of_the_same_name_are_three(self):
+        rows = []
+        for source, sha256, fastest in (("a/m.mtx", "1", 8.0), ("b/m.mtx", "2", 8.0), ("a/m.csr", "1", 7.0)):
+            for kernel, us in (("cusparse_csr_default", 18.0), ("rsh", fastest)):
+                rows.append(row("m", kernel, us, break_even_against=None))
+                rows[-1]["matrix"] |= {"source": source, "sha256": sha256}
+        made = {"name": "r.json", **document(rows)}
+        label_runs([made])
+        results = Results([made])
+        self.assertEqual(len(answers(results)), 3)
+        self.assertEqual(len(results.winners()), 3)
+        self.assertEqual(cards(results)[0]["value"], "3")
+        shown = json.loads(script_data(results, answers(results)))
+        self.assertEqual(len(shown["matrices"]), 3)
+        self.assertEqual(sum(line[shown["fields"].index("best")] for line in shown["rows"]), 3)
+        again = Results([made, copy.deepcopy(made)])
+        self.assertEqual(cards(again)[0]["value"], "3", "another run of the same")
+
+    def test_an_infinite_error_is_infinite_and_no_number_of_calls(self):
+        rows = [row("m", kernel, 8.0, break_even_calls="never", break_even_against="rsh", **changes)
+                for kernel, changes in (("rsh", {}), ("async_wcsr", {"status": "wrong"}))]  # fmt: skip
+        rows[1]["verify"]["error_over_bound"] = "inf"
+        made = {"name": "r.json", **document(rows)}
+        label_runs([made])
+        shown = json.loads(script_data(Results([made]), {}))
+        wrong = dict(zip(shown["fields"], shown["rows"][1]))
+        self.assertEqual((wrong["error"], wrong["pays"]), ("∞", "never"))
 
     def test_a_group_follows_from_the_generator_or_the_structure(self):
         made = row("m", "rsh", 8.0, density=0.5)

@@ -2,6 +2,7 @@
 
 #include "planted_product.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -22,7 +23,10 @@ class ProductPlan final : public Plan {
       std::memcpy(c.data, kept_c_.data(), kept_c_.size());
       return;
     }
-    const bool stale = fault_ == ProductFault::stale_strip && launches_++ >= kLaunchesBeforeStale;
+    const int before = launches_++;
+    if (fault_ == ProductFault::skips && before >= kLaunchesBeforeLazy && before % 4 != 0) return;
+    if (fault_ == ProductFault::looks && !std::isnan(load_element(c.type, c.data, 0))) return;
+    const bool stale = fault_ == ProductFault::stale_strip && before >= kLaunchesBeforeStale;
     for (std::int64_t row = 0; row < a_.rows; ++row)
       for (std::int64_t j = 0; j < c.cols - (stale ? kStaleStrip : 0); ++j)
         store_element(c.type, c.data,
@@ -93,6 +97,8 @@ class PlantedProductKernel final : public Kernel {
 
 [[maybe_unused]] const bool kRegistered = [] {
   for (const PlantedProduct& planted : kPlantedProducts)
+    Registry<Kernel>::instance().add(std::make_unique<PlantedProductKernel>(planted));
+  for (const PlantedProduct& planted : kLazyProducts)
     Registry<Kernel>::instance().add(std::make_unique<PlantedProductKernel>(planted));
   return true;
 }();

@@ -16,6 +16,8 @@ enum class ProductFault {
   half_sums,    // sums are kept in fp16
   stale_strip,  // the last columns of C are written by the first two launches only
   kept,         // C of the first launch is given again while B lies in the same place
+  skips,        // on the host: after the first launches only every fourth does any work
+  looks,        // on the host: only launches that find a NaN in C do any work
 };
 
 struct PlantedProduct {
@@ -32,8 +34,14 @@ inline constexpr std::array kPlantedProducts = {
     PlantedProduct{"kept", ProductFault::kept},
 };
 
+inline constexpr std::array kLazyProducts = {
+    PlantedProduct{"skips", ProductFault::skips},
+    PlantedProduct{"looks", ProductFault::looks},
+};
+
 inline constexpr std::int64_t kStaleStrip = 4;  // columns
 inline constexpr int kLaunchesBeforeStale = 2;
+inline constexpr int kLaunchesBeforeLazy = 4;
 
 // Where the fault lies: the nonzero in the middle of the longest row; -1 without nonzeros.
 inline std::int64_t planted_entry(const CsrMatrix& a) {

@@ -237,6 +237,12 @@ TEST(Csv, HasAsManyFieldsAsItsHeader) {
   EXPECT_EQ(fields(csv_header()), fields(csv_line(row)));
 }
 
+TEST(Csv, CallsThatNeverPayAreNamedAsInTheJson) {
+  ResultRow row = row_of("k", "fp16", 1);
+  row.break_even_calls = std::numeric_limits<double>::infinity();
+  EXPECT_NE(csv_line(row).find(",never,"), std::string::npos) << csv_line(row);
+}
+
 TEST(Csv, QuotesCommasAndQuotes) {
   ResultRow row = row_of("k", "fp16", 1);
   row.reason = "a \"b\", c";

@@ -170,7 +170,18 @@ TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {
   EXPECT_EQ(ExactOperands(a_, {}, nullptr, kSeed, /*binary=*/true).a(), a_);
 }
 
-// A C of 3 x 5 whose lines are longer than its rows.
+TEST_F(RunExactTest, AGivenBWhoseProductsAreAllZeroIsDrawn) {
+  b_ = DenseMatrix{4, kColumns, std::vector<float>(4 * kColumns)};
+  const RowKernel zeros([](auto&, auto, auto c_row, auto&, auto& c, int) {
+    for (std::int64_t j = 0; j < c.cols; ++j) at(c, c_row, j) = 0;
+  });
+  EXPECT_FALSE(run(zeros).passed);
+  EXPECT_TRUE(run(RowKernel(write_product)).passed);
+  b_->values[2 * kColumns] = 1;  // A has no nonzero in column 2
+  EXPECT_FALSE(run(zeros).passed);
+}
+
+// A C of 3 x 5 whose lines are longer than its rows. A right launch fills it with ones.
 class Repeated : public ::testing::Test {
  protected:
   Repeated() {
@@ -178,37 +189,84 @@ class Repeated : public ::testing::Test {
     memory_ = device_.allocate(c_.bytes());
     c_.data = memory_.data();
   }
-  bool repeats(const std::function<void(int launch)>& write) {
-    int launches = 0;
-    return launches_repeat(device_, {}, c_, [&] {
-      ++launches;
-      for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 5; ++j) at(c_, i, j) = 1;
-      write(launches);
-    });
+  // `write`: what a launch, given its number from 1, does besides.
+  std::function<void()> launch(std::function<void(int launch)> write) {
+    launches_ = checks_ = 0;
+    return [this, write = std::move(write)] {
+      ++launches_;
+      fill(1);
+      write(launches_);
+    };
+  }
+  void fill(float value) {
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 5; ++j) at(c_, i, j) = value;
+  }
+  bool check(bool known) {
+    checks_ += known ? 0 : 1;
+    return known || std::abs(at(c_, 2, 4) - 1) < 0.25;
+  }
+  Repeats repeat(std::function<void(int launch)> write) {
+    return repeat_launches(device_, {}, c_, launch(std::move(write)),
+                           [this](bool known) { return check(known); });
+  }
+  bool stays_right(std::function<void(int launch)> write) {
+    fill(1);
+    return launches_stay_right(device_, {}, c_, launch(std::move(write)),
+                               [this](bool known) { return check(known); });
   }
 
   FakeDevice device_;
   DenseView c_;
   Buffer memory_;
+  int launches_ = 0, checks_ = 0;
 };
 
 TEST_F(Repeated, LaunchesAreComparedToTheLastElementOfTheLastOne) {
-  EXPECT_TRUE(repeats([](int) {}));
-  EXPECT_FALSE(repeats([&](int launch) { at(c_, 2, 4) += launch == 10 ? 1.0F : 0.0F; }));
+  const Repeats same = repeat([](int) {});
+  EXPECT_TRUE(same.right && same.same_bits);
+  EXPECT_EQ(launches_, kRepeats);
+  EXPECT_EQ(checks_, 1) << "the same bits are as right";
+  const Repeats varied = repeat([&](int n) { at(c_, 2, 4) += n == kRepeats ? 0.125F : 0; });
+  EXPECT_TRUE(varied.right);
+  EXPECT_FALSE(varied.same_bits);
   ASSERT_GT(c_.ld, 5);
-  EXPECT_TRUE(repeats([&](int launch) { at(c_, 0, 5) = static_cast<float>(launch); }))
+  EXPECT_TRUE(repeat([&](int n) { at(c_, 0, 5) = static_cast<float>(n); }).same_bits)
       << "padding is nobody's";
 }
 
+TEST_F(Repeated, ALaunchThatIsWrongEndsTheComparison) {
+  const Repeats wrong = repeat([&](int n) { at(c_, 2, 4) += n == 3 ? 1.0F : 0; });
+  EXPECT_FALSE(wrong.right);
+  EXPECT_FALSE(wrong.same_bits);
+  EXPECT_EQ(launches_, 3);
+  EXPECT_FALSE(repeat([&](int) { at(c_, 2, 4) = 7; }).right) << "the same is not right";
+}
+
 TEST_F(Repeated, LaunchesFindAPoisonedC) {
-  int launches = 0;
-  EXPECT_TRUE(launches_repeat(device_, {}, c_, [&] {
-    ++launches;
-    EXPECT_TRUE(std::isnan(at(c_, 1, 1)));
-    at(c_, 1, 1) = 1;
-  }));
-  EXPECT_EQ(launches, 10);
+  repeat_launches(
+      device_, {}, c_, [&] { EXPECT_TRUE(std::isnan(at(c_, 1, 1))); }, [](bool) { return true; });
+}
+
+TEST_F(Repeated, LaunchesAfterTheTimedOnesFindNanAndLargeNumbers) {
+  std::vector<float> found;
+  launches_stay_right(
+      device_, {}, c_, [&] { found.push_back(at(c_, 2, 4)); }, [](bool) { return true; });
+  ASSERT_EQ(found.size(), std::size_t{kLaunchesAfterTiming});
+  EXPECT_TRUE(std::isnan(found[0]));
+  EXPECT_GT(found[1], 1e30F);
+  EXPECT_TRUE(std::isfinite(found[1]));
+}
+
+TEST_F(Repeated, TheReferenceJudgesOnTheHostOnlyWhatHasOtherBits) {
+  EXPECT_TRUE(stays_right([](int) {}));
+  EXPECT_EQ(checks_, 0);
+  EXPECT_TRUE(stays_right([&](int) { at(c_, 2, 4) += 0.125F; }));
+  EXPECT_EQ(checks_, kLaunchesAfterTiming);
+  EXPECT_FALSE(stays_right([&](int n) { at(c_, 2, 4) += n == 3 ? 1.0F : 0; }));
+  device_.device_info.kind = DeviceKind::cuda;
+  EXPECT_TRUE(stays_right([](int) {}));
+  EXPECT_EQ(checks_, kLaunchesAfterTiming);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -59,6 +60,18 @@ class Verification(unittest.TestCase):
             out[:-1] = (a @ b)[:-1]
 
         self.assertEqual(self.row(product, a)["reason"].split(" at ")[1], "C(79, 0)")
+
+    def test_a_callable_that_works_in_every_fourth_call_is_wrong(self):
+        a, calls = matrix(), itertools.count()
+
+        def product(b, out):
+            call = next(calls)
+            if call < 4 or call % 4 == 0:
+                out[:] = a @ b
+
+        row = self.row(product, a)
+        self.assertEqual(row["status"], "wrong")
+        self.assertIsNone(row["hot"])
 
     def test_sums_in_fp16_are_wrong(self):
         a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (20, 500)).astype(np.float16).astype(np.float32))
@@ -198,7 +211,7 @@ class TheProgram(unittest.TestCase):
     def test_numbers_of_the_protocol_are_those_of_the_sources(self):
         texts = [
             (SOURCE / path).read_text().replace("'", "")
-            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu")
+            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu", "src/run/repeat.hpp")
         ]
         limits = _protocol.Limits()
         for text, line in (
@@ -211,6 +224,7 @@ class TheProgram(unittest.TestCase):
             (texts[1], f"max_seconds = {limits.max_seconds:.0f};"),
             (texts[2], f"kHoldCyclesPerLaunch = {_protocol.HOLD_CYCLES_PER_LAUNCH};"),
             (texts[2], f"kMaxHoldCycles = {_protocol.MAX_HOLD_CYCLES};"),
+            (texts[3], f"kLaunchesAfterTiming = {_protocol.LAUNCHES_AFTER_TIMING};"),
         ):
             self.assertIn(line, text)
 

@@ -1,0 +1,51 @@
+#include "run/given_b.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::string refusal(const DenseMatrix& b, const std::vector<PrecisionGroup>& groups) {
+  try {
+    expect_finite(b, "b.npy", groups);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(GivenB, MustBeFiniteInEveryPrecisionOfTheRun) {
+  const std::vector<PrecisionGroup> fp32 = {{Precision::fp32, ElementType::f32, true, {}}};
+  std::vector<PrecisionGroup> both = fp32;
+  both.push_back({Precision::fp16, ElementType::f32, false, {}});
+  DenseMatrix b{2, 3, {1, 2, 65504, 4, 5, 70000}};
+  EXPECT_EQ(refusal(b, fp32), "");
+  EXPECT_EQ(refusal(b, both),
+            "b.npy: row 1, column 2 of B, from 0, is 70000: expected numbers that are finite in "
+            "fp16");
+  b.values[5] = -65504;
+  EXPECT_EQ(refusal(b, both), "");
+  b.values[1] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(refusal(b, fp32),
+            "b.npy: row 0, column 1 of B, from 0, is nan: expected numbers that are finite in "
+            "fp32");
+}
+
+TEST(GivenB, ProductsAreZeroWhereNoNonzeroOfAMeetsOneOfB) {
+  const CsrMatrix a{2, 3, {0, 1, 2}, {0, 2}, {1, 1}};
+  DenseMatrix b{3, 2, {0, 0, 1, 1, 0, -0.0F}};
+  EXPECT_TRUE(only_zero_products(a, b));
+  b.values[5] = 1;
+  EXPECT_FALSE(only_zero_products(a, b));
+  EXPECT_TRUE(only_zero_products({2, 3, {0, 0, 0}, {}, {}}, b)) << "A without nonzeros";
+}
+
+}  // namespace
+}  // namespace spmmbench
