@@ -37,7 +37,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "async_wcsr?order=search": WINDOWS - {"rows"} | {"filled_rows"} | ORDERED,
     "rsh": WINDOWS | ORDERED,
     "csr_row_split": ROWS | {"uneven_rows", "mean_row"},
-    "jagged_slices": ROWS | {"loads", "mean_row"},
+    "jagged_slices": ROWS | {"loads", "mean_row", "scattered"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
     "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},

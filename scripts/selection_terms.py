@@ -7,7 +7,7 @@ TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct",
          "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "uneven_rows", "mean_row",
          "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions",
          "bitmap_spill", "slots", "slot_groups", "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies",
-         "gaps", "gap_spill", "ordered_gather", "ordered_tiles"]  # fmt: skip
+         "gaps", "gap_spill", "ordered_gather", "ordered_tiles", "scattered"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 
@@ -226,6 +226,7 @@ def terms_of(case):
         "gap_spill": gap_bytes(f) * spilled(gap_bytes(f) + b_bytes + c_bytes, device) / memory,
         "ordered_gather": left_by_order(case) * gather_window,
         "ordered_tiles": left_by_order(case) * tiles,
+        "scattered": f["gathered_32"],
     }
     return [terms[name] for name in TERMS]
 

@@ -280,6 +280,7 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
   const double left = searches_order(f, n, precision) ? left_by_order(f) : 1;
   t.ordered_gather = left * windows.gather;
   t.ordered_tiles = left * windows.tiles;
+  t.scattered = f.gathered_32;
   return t;
 }
 
