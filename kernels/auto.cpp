@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,8 +45,9 @@ bool takes_layout(const Candidate& candidate, Layout layout) {
   return kernel != nullptr && contains(kernel->info().layouts, layout);
 }
 
-// Best first, those that this program has and that take the layout. Whether rows of A resemble each
-// other is asked only where that decides which candidate is the best.
+// Best first. Some may name kernels that this program was built without, or that do not take the
+// layout. Whether rows of A resemble each other is asked only where that decides which of the
+// others is the best.
 std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
                               const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
@@ -55,14 +57,17 @@ std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, 
     MatrixFeatures assumed = features;
     assumed.row_overlap = row_overlap;
     std::vector<Candidate> out = predict(assumed, shape.n, shape.layout, a.precision, model);
-    std::erase_if(out, [&](const Candidate& one) { return !takes_layout(one, shape.layout); });
     std::ranges::stable_sort(out, {}, cost);
     return out;
   };
   if (features.row_overlap < 1) return rank(features.row_overlap);
   const std::vector<Candidate> if_alike = rank(1), if_not = rank(0);
-  if (if_alike.empty() || if_alike.front().name == if_not.front().name)
-    return rank(kUnknownRowOverlap);
+  const auto best = [&](const std::vector<Candidate>& all) {
+    const auto found = std::ranges::find_if(
+        all, [&](const Candidate& one) { return takes_layout(one, shape.layout); });
+    return found == all.end() ? std::string_view() : found->name;
+  };
+  if (best(if_alike) == best(if_not)) return rank(kUnknownRowOverlap);
   constexpr double kAllAlike = 0.999;  // 1 would say that it was not asked
   features.row_overlap = std::min(row_overlap(*a.a), kAllAlike);
   return rank(features.row_overlap);
@@ -77,6 +82,7 @@ std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOpe
   for (const auto& [name, prediction] : all) {
     Choice choice{nullptr, Spec::parse(name), prediction};
     choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
+    if (choice.kernel == nullptr) continue;
     const Support support =
         check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
     if (!support.ok) {
@@ -103,6 +109,7 @@ struct Why {
     std::vector<std::string> expected;
     for (const auto& [name, p] : ranked) {
       const Spec spec = Spec::parse(name);
+      if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
       expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), p.us));
       if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
       if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
