@@ -128,7 +128,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command->add_flag("-q,--quiet", o.quiet, "No status line and no table");
   command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
   command->add_flag("--repeat-check", o.repeat_check,
-                    "Compare the results of ten launches: are they the same to the bit?");
+                    "Verify ten launches and compare them: are they the same to the bit?");
   add_folder_option(*command, "--save-failing", o.save_failing,
                     "Folder for A, B, the result and what it should be, of every wrong case");
   add_folder_option(*command, "--cache", o.cache,
