@@ -68,7 +68,8 @@ ROW_MAJOR = {"async_wcsr", "async_wcsr?order=search", "rsh", "csr_row_split"}  #
 # kernel and 1.013 by their own.
 WIDENED = {"async_wcsr?order=search", "two_four"}
 # Where the first was not run (pruned layers), the time of the second stands for it in the fit: it is the same kernel in the natural order,
-# which the first leaves only where another is expected to gain.
+# which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, also where it is not
+# considered.
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
 PARTS = 6
 FEWEST_CASES = 6
@@ -233,7 +234,7 @@ class Recorded:
         table, groups = {}, collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             for kernel in case.times:
-                if considered(kernel, case.features):
+                if considered(kernel, case.features) or kernel in STANDS_IN:
                     groups[kernel, case.precision, band_of(case, kernel)].append(index)
         for kernel, precision, band in sorted(groups, reverse=True):
             narrower = [b for b in bands_of(precision, kernel) if b < band]
@@ -248,7 +249,7 @@ class Recorded:
             if kernel in STANDS_IN:
                 for i, case in enumerate(self.cases):
                     if (case.precision, band_of(case, kernel)) == key[1:] and kernel not in case.times:
-                        if STANDS_IN[kernel] in case.times and considered(kernel, case.features):
+                        if STANDS_IN[kernel] in case.times:
                             times[i] = case.times[STANDS_IN[kernel]]
             weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
