@@ -60,8 +60,8 @@ struct Terms {
   double gap_spill = 0;       // the part of these that the L2 cache cannot hold
   // gather_window and tiles once rows that resemble each other are brought together
   double ordered_gather = 0, ordered_tiles = 0;
-  double scattered =
-      0;  // 1 where 32 neighbouring rows have no column in common, less where they do
+  // 1 where 32 neighbouring rows have no column in common, less where they do (jagged_slices)
+  double scattered = 0;
 };
 
 // `layout`: of B and C.

@@ -168,6 +168,28 @@ TEST(Features, ALongRowIsFoundAmongLongRowsThatAreAllAlike) {
   EXPECT_EQ(features_of(a).max_row, 800);
 }
 
+TEST(Features, AStoredZeroIsNoEntryOfAGroupOfFour) {
+  CsrMatrix a = of_lengths(256, 256, [](auto) { return 256; });
+  for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = i % 4 < 2 ? 1 : 0;
+  EXPECT_EQ(features_of(a).most_of_four, 2);
+  for (std::size_t i = 0; i < a.values.size(); ++i) a.values[i] = i % 4 < 3 ? 1 : 0;
+  EXPECT_EQ(features_of(a).most_of_four, 3);
+}
+
+// Two bands of 128 rows, each with 128 columns of its own, of which a row has every fifth.
+TEST(Features, ABandThatIsLookedAtTwiceHasAllOfItsBlocksBothTimes) {
+  CsrMatrix a;
+  a.rows = a.cols = 256;
+  for (std::int32_t row = 0; row < 256; ++row) {
+    for (std::int32_t column = row % 5; column < 128; column += 5)
+      a.col_idx.push_back(row / 128 * 128 + column);
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  a.values.assign(a.col_idx.size(), 1);
+  EXPECT_EQ(features_of(a).band_blocks, 2);
+  EXPECT_NEAR(features_of(a).block_fill, 0.2, 0.005);
+}
+
 // Row r has every `step`-th column of [first(r), first(r) + length).
 template <class First>
 CsrMatrix stripes(std::int64_t rows, std::int64_t cols, std::int64_t length, std::int64_t step,

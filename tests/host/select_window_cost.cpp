@@ -22,6 +22,16 @@ TEST(WindowCost, RowsThatShareNothingTakeLowWindows) {
   EXPECT_EQ(height(128, kManyRows, kNothing), 8);
 }
 
+TEST(WindowCost, AGivenHeightIsTakenWithItsOwnCost) {
+  const auto at = [](std::optional<int> only) {
+    return best_height(kShared, kManyRows, 128, 2, dense_box_cost(2), kMultiprocessors, only);
+  };
+  const Height best = at({}), lowest = at(0);
+  EXPECT_EQ(lowest.index, 0);
+  EXPECT_NE(best.index, 0);
+  EXPECT_GT(lowest.cost, best.cost);
+}
+
 TEST(WindowCost, PartOfALineOfBTakesAsLongAsAllOfIt) {
   EXPECT_EQ(height(128), 32);
   EXPECT_EQ(height(100), height(128));
