@@ -27,6 +27,9 @@ class Reordering {
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
 };
 
+// Whether `text` names a reordering, with options that it allows. Throws Error for others.
+bool names_reordering(const std::string& text);
+
 // Each value against its declaration, then Reordering::check.
 void check_options(const Reordering& reordering, const Options& options);  // throws Error
 

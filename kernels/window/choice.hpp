@@ -107,12 +107,7 @@ inline const auto kPart = auto_integer_option("part", 1, TileCut::kMaxSpanTiles,
                                               "most tiles per warp of a window that is cut");
 
 inline bool is_order(const std::string& text) {
-  if (text.empty()) return false;
-  if (text == "natural" || text == "auto" || text == "search") return true;
-  const Spec spec = Spec::parse(text);
-  const Reordering* reordering = Registry<Reordering>::instance().find(spec.name);
-  if (reordering) check_options(*reordering, spec.options);
-  return reordering;
+  return text == "natural" || text == "auto" || text == "search" || names_reordering(text);
 }
 // `searched`: what order=search considers beside natural. By count `degree` is never the best where
 // `pack` is considered.
@@ -196,7 +191,7 @@ class WindowChooser {
   Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
     const auto& considered = considered_.get(name, [&](StageTimer& cost) {
       const Permutation& rows = a_.orders->get(name, cost);
-      const auto timed = cost.scope("choose");
+      const auto timed = cost.scope("compare");
       const bool known = rows.empty() && a_.features != nullptr;
       return Considered{&rows, known ? windows_of(*a_.features) : estimate_wcsr(*a_.a, rows)};
     });
@@ -213,7 +208,7 @@ class WindowChooser {
   // (docs/log/selection.md).
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kSlack = 1.03;
-    const auto timed = stages.scope("choose");
+    const auto timed = stages.scope("compare");
     const Height expected = best_height(expect_by_length(*a_.a), static_cast<double>(a_.m()), n,
                                         value_bytes_, format_, sms_, given_);
     return expected.cost <= kSlack * natural.cost;
@@ -243,7 +238,7 @@ class WindowChooser {
   // Rows of B per nonzero that come from memory again in each of the orders.
   std::vector<double> returned(const std::vector<const Permutation*>& orders, std::int64_t kept,
                                StageTimer& stages) const {
-    const auto timed = stages.scope("choose");
+    const auto timed = stages.scope("compare");
     return new_column_shares(*a_.a, orders, kept);
   }
 

@@ -5,8 +5,17 @@
 #include <algorithm>
 
 #include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
+
+bool names_reordering(const std::string& text) {
+  if (text.empty()) return false;
+  const Spec spec = Spec::parse(text);
+  const Reordering* reordering = Registry<Reordering>::instance().find(spec.name);
+  if (reordering != nullptr) check_options(*reordering, spec.options);
+  return reordering != nullptr;
+}
 
 void validate_permutation(const Permutation& order, std::int64_t rows) {
   if (static_cast<std::int64_t>(order.size()) != rows)

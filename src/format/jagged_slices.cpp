@@ -23,8 +23,10 @@ std::int64_t steps_of(std::int64_t length, int log2_places) {
 
 class Builder {
  public:
-  Builder(const CsrMatrix& a, std::span<const std::int32_t> row_ids, JaggedSlices& out)
+  Builder(const CsrMatrix& a, std::span<const std::int32_t> row_order,
+          std::span<const std::int32_t> row_ids, JaggedSlices& out)
       : a_(a),
+        row_order_(row_order),
         row_ids_(row_ids),
         out_(out),
         log2_slice_(std::countr_zero(static_cast<unsigned>(out.shape.places))) {}
@@ -47,7 +49,8 @@ class Builder {
   void sort_by_places() {
     const std::int64_t whole = std::int64_t{out_.shape.whole_steps} << log2_slice_;
     rows_of_.resize(log2_slice_ + 1);
-    for (std::int64_t row = 0; row < a_.rows; ++row) {
+    for (std::int64_t place = 0; place < a_.rows; ++place) {
+      const std::int64_t row = row_order_.empty() ? place : row_order_[place];
       const std::int64_t length = a_.row_length(row);
       int log2 = 0;
       while (log2 < log2_slice_ && steps_of(length, log2) > out_.shape.most_steps) ++log2;
@@ -142,10 +145,10 @@ class Builder {
   }
 
   const CsrMatrix& a_;
-  std::span<const std::int32_t> row_ids_;
+  std::span<const std::int32_t> row_order_, row_ids_;
   JaggedSlices& out_;
   int log2_slice_;                                  // places of a slice
-  std::vector<std::vector<std::int32_t>> rows_of_;  // by log2 of their places, ascending
+  std::vector<std::vector<std::int32_t>> rows_of_;  // by log2 of their places, in order
   std::vector<std::int32_t> too_long_;
   std::vector<Source> sources_;
   std::int64_t entries_ = 0;
@@ -153,13 +156,13 @@ class Builder {
 
 }  // namespace
 
-JaggedSlices JaggedSlices::build(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                                 const JaggedShape& shape) {
+JaggedSlices JaggedSlices::build(const CsrMatrix& a, std::span<const std::int32_t> row_order,
+                                 std::span<const std::int32_t> row_ids, const JaggedShape& shape) {
   JaggedSlices out;
   out.rows = a.rows;
   out.cols = a.cols;
   out.shape = shape;
-  Builder(a, row_ids, out).build();
+  Builder(a, row_order, row_ids, out).build();
   return out;
 }
 

@@ -71,9 +71,10 @@ struct JaggedSlices {
   std::vector<std::int32_t> col_idx;
   std::vector<float> values;
 
-  // Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.
-  static JaggedSlices build(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                            const JaggedShape& shape);
+  // Slices take rows of equally many places in the order `row_order`, or as they come where it is
+  // empty. Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.
+  static JaggedSlices build(const CsrMatrix& a, std::span<const std::int32_t> row_order,
+                            std::span<const std::int32_t> row_ids, const JaggedShape& shape);
   CsrMatrix unpack() const;  // in the order of C
 };
 

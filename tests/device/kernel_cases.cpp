@@ -24,6 +24,8 @@ const char* const kVariants[] = {
     "gap_slices?row_lanes=32&gap_bits=4",
     "jagged_slices?steps=1",
     "jagged_slices?steps=64",
+    "jagged_slices?order=degree",
+    "jagged_slices?order=search",
     "cusparse_blocked_ell?block=16",
     "cusparse_blocked_ell?block=32",
     "cusparse_bsr?block=16",

@@ -39,7 +39,7 @@ CsrMatrix moved_rows(const CsrMatrix& a, const std::vector<std::int32_t>& ids) {
 TEST(JaggedSlices, UnpackGivesBackTheMatrix) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const JaggedShape& shape : kShapes)
-      EXPECT_TRUE(JaggedSlices::build(matrix, {}, shape).unpack() == matrix)
+      EXPECT_TRUE(JaggedSlices::build(matrix, {}, {}, shape).unpack() == matrix)
           << name << ", " << shape.places << " places of " << shape.most_steps << " steps";
 }
 
@@ -47,15 +47,31 @@ TEST(JaggedSlices, UnpackGivesTheRowsInTheOrderOfC) {
   for (const auto& [name, matrix] : testing::adversarial_matrices()) {
     const std::vector<std::int32_t> ids = reversed_ids(matrix.rows);
     for (const JaggedShape& shape : kShapes)
-      EXPECT_TRUE(JaggedSlices::build(matrix, ids, shape).unpack() == moved_rows(matrix, ids))
+      EXPECT_TRUE(JaggedSlices::build(matrix, {}, ids, shape).unpack() == moved_rows(matrix, ids))
           << name << ", " << shape.places << " places of " << shape.most_steps << " steps";
+  }
+}
+
+TEST(JaggedSlices, SlicesTakeRowsInTheGivenOrder) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices()) {
+    const std::vector<std::int32_t> order = reversed_ids(matrix.rows);
+    for (const JaggedShape& shape : kShapes) {
+      const JaggedSlices slices = JaggedSlices::build(matrix, order, {}, shape);
+      EXPECT_TRUE(slices.unpack() == matrix) << name;
+      for (const Slice& slice : slices.slices)
+        for (int r = 1; slice.target >= Slice::kListed && r < shape.places >> slice.log2_places;
+             ++r) {
+          const std::int32_t row = slices.row_ids[slice.first_row + r];
+          EXPECT_TRUE(row < 0 || row < slices.row_ids[slice.first_row + r - 1]) << name;
+        }
+    }
   }
 }
 
 TEST(JaggedSlices, EveryRowOfCIsWrittenByOneSliceOrIsALongRow) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const JaggedShape& shape : kShapes) {
-      const JaggedSlices slices = JaggedSlices::build(matrix, {}, shape);
+      const JaggedSlices slices = JaggedSlices::build(matrix, {}, {}, shape);
       std::vector<int> written(matrix.rows, 0);
       for (const JaggedSlices::LongRow& row : slices.long_rows) ++written[row.row];
       for (const Slice& slice : slices.slices)
@@ -74,7 +90,7 @@ TEST(JaggedSlices, EveryRowOfCIsWrittenByOneSliceOrIsALongRow) {
 TEST(JaggedSlices, NoPlaceTakesMoreStepsThanTheShapeAllows) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const JaggedShape& shape : kShapes)
-      for (const Slice& slice : JaggedSlices::build(matrix, {}, shape).slices) {
+      for (const Slice& slice : JaggedSlices::build(matrix, {}, {}, shape).slices) {
         if (slice.target < Slice::kListed) continue;  // a part of a row of any length
         const bool all_places = 1 << slice.log2_places == shape.places;
         const int most =
@@ -87,7 +103,7 @@ TEST(JaggedSlices, TheSlicesOfATeamStandTogetherAtTheBeginning) {
   constexpr int kTeam = JaggedShape::kTeam;
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const JaggedShape& shape : kShapes) {
-      const JaggedSlices slices = JaggedSlices::build(matrix, {}, shape);
+      const JaggedSlices slices = JaggedSlices::build(matrix, {}, {}, shape);
       const auto parts = static_cast<std::int64_t>(slices.part_of.size());
       for (std::int64_t s = 0; s < static_cast<std::int64_t>(slices.slices.size()); ++s) {
         const bool of_a_team = slices.slices[s].target < Slice::kListed;
@@ -108,7 +124,7 @@ TEST(JaggedSlices, PackedEntriesGiveBackColumnsAndValuesWhereTheColumnsAreNear) 
   std::vector<std::pair<std::string, CsrMatrix>> matrices = testing::adversarial_matrices();
   matrices.emplace_back("near and far", near_and_far);
   for (const auto& [name, matrix] : matrices) {
-    JaggedSlices slices = JaggedSlices::build(matrix, {}, {1, 1, 1});  // a slice is a row's team
+    JaggedSlices slices = JaggedSlices::build(matrix, {}, {}, {1, 1, 1});  // a slice is a row's team
     std::vector<std::uint16_t> bits(slices.values.size());
     std::iota(bits.begin(), bits.end(), 1);
     const PackedEntries packed = pack(slices, bits);
@@ -138,7 +154,7 @@ TEST(JaggedSlices, TwentyMillionEntriesInOneRowAreCutIntoPartsThatRowLengthsCanH
   a.col_idx.resize(kColumns);
   std::iota(a.col_idx.begin(), a.col_idx.end(), 0);
   a.values.assign(kColumns, 1.0F);
-  const JaggedSlices slices = JaggedSlices::build(a, {}, {});
+  const JaggedSlices slices = JaggedSlices::build(a, {}, {}, {});
   ASSERT_EQ(slices.long_rows.size(), 1U);
   EXPECT_EQ(slices.long_rows[0].parts, 256);
   EXPECT_TRUE(slices.unpack() == a);
