@@ -32,12 +32,14 @@ COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "row
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts", "window_depth"}
 ORDERED = {"ordered_gather", "ordered_tiles"}
 ROWS = COMMON | {"gather_rows", "gather_distinct", "gather_spill", "nonzeros"}
+JAGGED = ROWS | {"loads", "mean_row", "scattered"}
 FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not named
     "async_wcsr": WINDOWS - {"rows"} | {"filled_rows"},
     "async_wcsr?order=search": WINDOWS - {"rows"} | {"filled_rows"} | ORDERED,
     "rsh": WINDOWS | ORDERED,
     "csr_row_split": ROWS | {"uneven_rows", "mean_row"},
-    "jagged_slices": ROWS | {"loads", "mean_row", "scattered"},
+    "jagged_slices": JAGGED,
+    "jagged_slices?order=search": JAGGED | {"ordered_rows", "ordered_scattered"},
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
     "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},
@@ -56,11 +58,11 @@ WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
 BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
 # Kernels that gather narrow rows of B in another way at N = 8, 16 and 32: parts of a range, each with coefficients of its own.
 NARROW_PARTS = {"fp16": {(2, 32): [(2, 8), (9, 16), (17, 32)]}}
-NARROW = {"async_wcsr", "async_wcsr?order=search", "jagged_slices"}
+NARROW = {"async_wcsr", "async_wcsr?order=search", "jagged_slices", "jagged_slices?order=search"}
 # No term counts the padding of the block formats, and ALG3's time is off by a factor of two whatever the terms. Other options of a kernel
 # than its own are no candidates either.
 NO_CANDIDATES = {"cusparse_blocked_ell", "cusparse_bsr", "cusparse_csr_alg3"}
-WITH_OPTIONS = {"async_wcsr?order=search"}
+WITH_OPTIONS = {"async_wcsr?order=search", "jagged_slices?order=search"}
 NO_MORE = {"scatter_mma"}  # in recorded runs, but no longer in the program
 ROW_MAJOR = {"async_wcsr", "async_wcsr?order=search", "rsh", "csr_row_split"}  # auto takes a vector as column-major, so they cannot run
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
@@ -70,7 +72,7 @@ WIDENED = {"async_wcsr?order=search", "two_four"}
 # Where the first was not run (pruned layers), the time of the second stands for it in the fit: it is the same kernel in the natural order,
 # which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, also where it is not
 # considered.
-STANDS_IN = {"async_wcsr?order=search": "async_wcsr"}
+STANDS_IN = {"async_wcsr?order=search": "async_wcsr", "jagged_slices?order=search": "jagged_slices"}
 PARTS = 6
 FEWEST_CASES = 6
 # Factors of a prediction that are tried.
@@ -86,7 +88,8 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as kLeastBlockFill in src/select/features.hpp
-ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS = 0.5, 0.02, 2  # of async_wcsr?order=search, as in src/select/predict.*
+# Of kernels with order=search, as in src/select/predict.cpp.
+ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS, LEAST_SCATTERED = 0.5, 0.02, 2, 0.3
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -103,9 +106,11 @@ def family_of(kernel):
 
 def considered(kernel, features):
     """Whether the kernel is worth a prediction on the matrix."""
-    if kernel == "async_wcsr?order=search":
-        least = LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
-        return features["cv_row"] > ALIKE_ROWS or features.get("row_overlap", 1) >= least
+    if kernel.endswith("?order=search"):
+        overlap = features.get("row_overlap", 1) >= LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
+        if kernel.startswith("jagged_slices"):
+            return overlap and features["gathered_32"] >= LEAST_SCATTERED
+        return overlap or features["cv_row"] > ALIKE_ROWS
     return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
 

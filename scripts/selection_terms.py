@@ -7,7 +7,7 @@ TERMS = ["launch", "a_csr", "b", "c", "spill", "gather_rows", "gather_distinct",
          "window_parts", "window_depth", "nonzeros", "loads", "rows", "filled_rows", "longest_row", "variation", "uneven_rows", "mean_row",
          "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd", "block_steps", "block_spill", "positions",
          "bitmap_spill", "slots", "slot_groups", "slot_passes", "packed", "packed_spill", "cluster_us", "cluster_copies",
-         "gaps", "gap_spill", "ordered_gather", "ordered_tiles", "scattered"]  # fmt: skip
+         "gaps", "gap_spill", "ordered_gather", "ordered_tiles", "scattered", "ordered_rows", "ordered_scattered"]  # fmt: skip
 PREPARE_TERMS = ["constant", "nonzeros", "rows", "entries", "search", "search_nonzeros", "search_rows"]
 VALUE_BYTES = {"fp32": 4, "tf32": 4, "fp16": 2}
 
@@ -151,7 +151,7 @@ def gap_bytes(f):
 def left_by_order(case):
     """What a row order leaves of the gathers of windows: left_by_order of src/select/predict.cpp."""
     f = case.features
-    if f["gathered_8"] == 0 or not searches_order(case):
+    if f["gathered_8"] == 0:
         return 1.0
     overlap = f.get("row_overlap", 1) / max(1.0, f["cv_row"])
     return min(f["gathered_8"], max(0.35, 1 - 1.25 * overlap)) / f["gathered_8"]
@@ -184,6 +184,8 @@ def terms_of(case):
     groups = 1 if n <= 8 else 2
     passes = math.ceil(n / (8 * groups))
     cluster_us, cluster_copies = cluster_split(rows, cols, n, case.layout == "row" and n > 1, sms)  # at N = 1 the layouts are the same
+    left = left_by_order(case)
+    left_in_windows = left if searches_order(case) else 1.0
     terms = {
         "launch": 1.0,
         "a_csr": a_csr / memory,
@@ -224,9 +226,11 @@ def terms_of(case):
         "cluster_copies": cluster_copies / device["gather"],
         "gaps": gap_bytes(f) / memory,
         "gap_spill": gap_bytes(f) * spilled(gap_bytes(f) + b_bytes + c_bytes, device) / memory,
-        "ordered_gather": left_by_order(case) * gather_window,
-        "ordered_tiles": left_by_order(case) * tiles,
+        "ordered_gather": left_in_windows * gather_window,
+        "ordered_tiles": left_in_windows * tiles,
         "scattered": f["gathered_32"],
+        "ordered_rows": left * gathered / device["gather"],
+        "ordered_scattered": left * f["gathered_32"],
     }
     return [terms[name] for name in TERMS]
 

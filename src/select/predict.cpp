@@ -162,10 +162,10 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
   return std::ceil(tiles_of_c / device.sm_count) * columns / 1000;
 }
 
-// What is left of the gathers and tiles of windows in natural order once rows are reordered.
-// Windows of 8 rows then gather the fewer rows of B per nonzero the more of a row's columns similar
-// rows have, less clearly where rows differ in length. The constants lose least on matrices that
-// were left out of the fit (docs/log/selection.md).
+// What is left of the gathers in natural order once rows are reordered. Windows of 8 rows then
+// gather the fewer rows of B per nonzero the more of a row's columns similar rows have, less clearly
+// where rows differ in length. The constants lose least on matrices that were left out of the fit
+// (docs/log/selection.md).
 double left_by_order(const MatrixFeatures& f) {
   constexpr double kGain = 1.25, kLeastShare = 0.35;
   if (f.gathered_8 == 0) return 1;
@@ -174,15 +174,17 @@ double left_by_order(const MatrixFeatures& f) {
 }
 
 // Whether a kernel is worth a prediction. two_four takes 2:4 structured sparsity alone, and asking
-// it would read the whole matrix. Where rows are of similar length and overlap less than this, no
-// order of them gains (docs/log/selection.md).
+// it would read the whole matrix. Where rows overlap less than this, no order of them gains, except
+// for windows of rows that differ in length (docs/log/selection.md).
 bool considered(std::string_view kernel, const MatrixFeatures& f) {
   constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
+  constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
   if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
   if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
-  if (kernel == kSearching)  // random rows share mean_row / cols of their columns
-    return f.cv_row > kAlikeRows ||
-           f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
+  const bool overlap =  // random rows share mean_row / cols of their columns
+      f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
+  if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
+  if (kernel == kSlicesSearch) return f.gathered_32 >= kLeastScattered && overlap;
   return true;
 }
 
@@ -277,10 +279,13 @@ Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision
       dense_cluster::copied_bytes(m, k, n, layout_b, split) / device.gather_bytes_per_us;
   t.gaps = gap_bytes(f) / memory;
   t.gap_spill = spill(gap_bytes(f));
-  const double left = searches_order(f, n, precision) ? left_by_order(f) : 1;
-  t.ordered_gather = left * windows.gather;
-  t.ordered_tiles = left * windows.tiles;
+  const double left = left_by_order(f);
+  const double left_in_windows = searches_order(f, n, precision) ? left : 1;
+  t.ordered_gather = left_in_windows * windows.gather;
+  t.ordered_tiles = left_in_windows * windows.tiles;
   t.scattered = f.gathered_32;
+  t.ordered_rows = left * t.gather_rows;
+  t.ordered_scattered = left * t.scattered;
   return t;
 }
 

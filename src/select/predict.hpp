@@ -62,6 +62,8 @@ struct Terms {
   double ordered_gather = 0, ordered_tiles = 0;
   // 1 where 32 neighbouring rows have no column in common, less where they do (jagged_slices)
   double scattered = 0;
+  // gather_rows and scattered once such rows are brought together
+  double ordered_rows = 0, ordered_scattered = 0;
 };
 
 // `layout`: of B and C.
@@ -93,9 +95,10 @@ struct Candidate {
   Prediction prediction;
 };
 
-// The candidate that is left out where rows of similar length hardly overlap (`row_overlap`): no
-// order of them gains there.
-inline constexpr std::string_view kSearching = "async_wcsr?order=search";
+// Candidates that are left out where rows hardly overlap (`row_overlap`): no order of them gains
+// there.
+inline constexpr std::string_view kWindowsSearch = "async_wcsr?order=search";
+inline constexpr std::string_view kSlicesSearch = "jagged_slices?order=search";
 
 // Every kernel that the table has coefficients for at this precision and N, without those that are
 // not worth a prediction on such a matrix.

@@ -75,7 +75,7 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   const auto reorders = [&](double overlap) {
     features.row_overlap = overlap;
     const auto all = predict(features, 64, Layout::row_major, Precision::fp16, h200);
-    return std::ranges::find(all, kSearching, &Candidate::name) != all.end();
+    return std::ranges::find(all, kWindowsSearch, &Candidate::name) != all.end();
   };
   EXPECT_TRUE(reorders(1));
   EXPECT_TRUE(reorders(0.3));
