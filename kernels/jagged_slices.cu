@@ -34,6 +34,7 @@
 #include "format/jagged_slices.hpp"
 #include "gpu/cuda_check.hpp"
 #include "jagged_slices/device.cuh"
+#include "select/features.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -269,14 +270,16 @@ class JaggedSlicesPrepared final : public Prepared {
   }
 
  private:
-  // Packed windows gather fewer different sectors of B in a block of rows, and lose what neighbours
-  // in the natural order share. So they are taken where the first gains clearly more. The constants
-  // lose least on 107 matrices (docs/log/narrow.md).
+  // In the order of packed windows a block of rows gathers fewer different sectors of B. In exchange
+  // rows of C are no longer written side by side, which costs most where C is a vector. The
+  // constants were measured on 107 matrices (docs/log/narrow.md).
   std::string choose_order(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.1;  // of natural order; below it no order is searched for
-    constexpr double kGain = 0.7;
     const std::string order = kOrder(options_);
     if (order != "search") return order;
+    const bool vector = n == 1;
+    if (vector && a_.nnz() < kLeastOrderedRow * a_.m()) return "natural";
+    const double most_left = vector ? 0.55 : 0.7;
     const std::int64_t rows = rows_of_sector(n, storage_type(a_.precision));
     const auto share = [&](const char* name) {
       const auto& found = shares_.get({name, rows}, [&](StageTimer& cost) {
@@ -288,7 +291,7 @@ class JaggedSlicesPrepared final : public Prepared {
       return found.part;
     };
     const double natural = share("natural");
-    return natural > kLeastShare && share("pack") < kGain * natural ? "pack" : "natural";
+    return natural > kLeastShare && share("pack") < most_left * natural ? "pack" : "natural";
   }
 
   SparseOperand a_;

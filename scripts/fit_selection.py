@@ -88,8 +88,8 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
 LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as kLeastBlockFill in src/select/features.hpp
-# Of kernels with order=search, as in src/select/predict.cpp.
-ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS, LEAST_SCATTERED = 0.5, 0.02, 2, 0.3
+# Of kernels with order=search, as in src/select/predict.cpp and features.hpp.
+ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS, LEAST_SCATTERED, LEAST_ORDERED_ROW = 0.5, 0.02, 2, 0.3, 12
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -104,12 +104,12 @@ def family_of(kernel):
     return FAMILIES.get(kernel, ROWS)
 
 
-def considered(kernel, features):
+def considered(kernel, features, n):
     """Whether the kernel is worth a prediction on the matrix."""
     if kernel.endswith("?order=search"):
         overlap = features.get("row_overlap", 1) >= LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
         if kernel.startswith("jagged_slices"):
-            return overlap and features["gathered_32"] >= LEAST_SCATTERED
+            return overlap and features["gathered_32"] >= LEAST_SCATTERED and (n > 1 or features["mean_row"] >= LEAST_ORDERED_ROW)
         return overlap or features["cv_row"] > ALIKE_ROWS
     return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
@@ -239,7 +239,7 @@ class Recorded:
         table, groups = {}, collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             for kernel in case.times:
-                if considered(kernel, case.features) or kernel in STANDS_IN:
+                if considered(kernel, case.features, case.n) or kernel in STANDS_IN:
                     groups[kernel, case.precision, band_of(case, kernel)].append(index)
         for kernel, precision, band in sorted(groups, reverse=True):
             narrower = [b for b in bands_of(precision, kernel) if b < band]
@@ -273,7 +273,7 @@ class Recorded:
 
     def predictions(self, index, table):
         case = self.cases[index]
-        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in case.times if considered(kernel, case.features)}
+        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in case.times if considered(kernel, case.features, case.n)}
         return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
 
     def predicted_prepare_ms(self, index, table):

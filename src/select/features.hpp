@@ -15,6 +15,9 @@ inline constexpr int kMostOfTwoFour = 2;
 // Blocks that are emptier than this were never the fastest on 142 matrices (1.22 x the least time
 // at best): the tensor cores multiply too many zeros.
 inline constexpr double kLeastBlockFill = 0.08;
+// Nonzeros per row from which jagged_slices with order=search looks for an order in products with a
+// vector. Those of shorter rows gain less than they lose where C is written (docs/log/narrow.md).
+inline constexpr int kLeastOrderedRow = 12;
 
 struct MatrixFeatures {
   double rows = 0, cols = 0, nnz = 0;

@@ -176,7 +176,7 @@ double left_by_order(const MatrixFeatures& f) {
 // Whether a kernel is worth a prediction. two_four takes 2:4 structured sparsity alone, and asking
 // it would read the whole matrix. Where rows overlap less than this, no order of them gains, except
 // for windows of rows that differ in length (docs/log/selection.md).
-bool considered(std::string_view kernel, const MatrixFeatures& f) {
+bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
   constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
   constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
   if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
@@ -184,7 +184,8 @@ bool considered(std::string_view kernel, const MatrixFeatures& f) {
   const bool overlap =  // random rows share mean_row / cols of their columns
       f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
   if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
-  if (kernel == kSlicesSearch) return f.gathered_32 >= kLeastScattered && overlap;
+  if (kernel == kSlicesSearch)
+    return overlap && f.gathered_32 >= kLeastScattered && (n > 1 || f.mean_row >= kLeastOrderedRow);
   return true;
 }
 
@@ -309,7 +310,7 @@ std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, L
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {
     if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
-    if (!considered(row.candidate, features)) continue;
+    if (!considered(row.candidate, features, n)) continue;
     Prediction one;
     one.us = std::inner_product(us_terms.begin(), us_terms.end(), row.us.begin(), 0.0);
     one.prepare_ms =

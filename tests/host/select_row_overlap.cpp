@@ -67,6 +67,29 @@ TEST(RowOverlap, IsAShareOnAnyMatrix) {
   }
 }
 
+TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
+  MatrixFeatures features;
+  features.rows = features.cols = 20000;
+  features.nnz = 400000;
+  features.mean_row = 20;
+  features.gathered_32 = 0.9;
+  const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
+  const auto reorders = [&](std::int64_t n, double overlap) {
+    features.row_overlap = overlap;
+    const auto all = predict(features, n, Layout::row_major, Precision::fp16, h200);
+    return std::ranges::find(all, kSlicesSearch, &Candidate::name) != all.end();
+  };
+  EXPECT_TRUE(reorders(8, 0.3));
+  EXPECT_FALSE(reorders(8, 0.01));
+  EXPECT_TRUE(reorders(1, 0.3));
+  EXPECT_FALSE(reorders(64, 0.3)) << "the kernel has no tiles for so many columns";
+  features.mean_row = 8;
+  EXPECT_TRUE(reorders(8, 0.3));
+  EXPECT_FALSE(reorders(1, 0.3)) << "rows of C are single numbers";
+  features.gathered_32 = 0.2;
+  EXPECT_FALSE(reorders(8, 0.3)) << "neighbours share rows of B in the natural order";
+}
+
 TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   MatrixFeatures features;
   features.rows = features.cols = 20000;
