@@ -84,8 +84,8 @@ struct Windows {
 
 using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
 
-// Whether the L1 cache holds B, whose rows have at most kNarrowRow bytes. With wider rows more of it
-// serves as shared memory. Limits in KiB, measured on an H100 (docs/log/narrow.md).
+// Whether the L1 cache holds B, whose rows have at most kNarrowRow bytes. With wider rows more of
+// it serves as shared memory. Limits in KiB, measured on an H100 (docs/log/narrow.md).
 bool fits_l1(const DenseView& b) {
   const std::int64_t row = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
   const std::int64_t most = row <= window::kShortestRow / 2 ? 160

@@ -260,7 +260,8 @@ class JaggedSlicesPrepared final : public Prepared {
     const std::string order = choose_order(shape.n, stages);
     const auto& matrix = matrices_.get({order, places, vector, packs}, [&](StageTimer& cost) {
       return std::make_unique<Matrix>(
-          a_, a_.orders->get(order, cost), choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
+          a_, a_.orders->get(order, cost),
+          choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
           packs, device_, cost);
     });
     stages.add(matrix.cost);
@@ -270,9 +271,9 @@ class JaggedSlicesPrepared final : public Prepared {
   }
 
  private:
-  // In the order of packed windows a block of rows gathers fewer different sectors of B. In exchange
-  // rows of C are no longer written side by side, which costs most where C is a vector. The
-  // constants were measured on 107 matrices (docs/log/narrow.md).
+  // In the order of packed windows a block of rows gathers fewer different sectors of B. In
+  // exchange rows of C are no longer written side by side, which costs most where C is a vector.
+  // The constants were measured on 107 matrices (docs/log/narrow.md).
   std::string choose_order(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.1;  // of natural order; below it no order is searched for
     const std::string order = kOrder(options_);

@@ -1,5 +1,6 @@
 #pragma once
-// How many sectors of B neighbouring rows of A gather. Kernels for narrow B choose a row order by it.
+// How many sectors of B neighbouring rows of A gather. Kernels for narrow B choose a row order by
+// it.
 
 #include <cstdint>
 
@@ -8,8 +9,8 @@
 
 namespace spmmbench {
 
-// The different sectors of B that a block of 512 places gathers, as a share of the nonzeros of these
-// places: a mean over up to 16 blocks. About so many rows are multiplied at a time on one
+// The different sectors of B that a block of 512 places gathers, as a share of the nonzeros of
+// these places: a mean over up to 16 blocks. About so many rows are multiplied at a time on one
 // multiprocessor, whose L1 cache gets each sector once. `rows_of_sector`: rows of B that lie in one
 // sector, a power of two. `row_order` as in Wcsr: empty is natural. 0 without nonzeros.
 double gathered_sector_share(const CsrMatrix& matrix, const Permutation& row_order,

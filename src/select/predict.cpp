@@ -163,9 +163,9 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
 }
 
 // What is left of the gathers in natural order once rows are reordered. Windows of 8 rows then
-// gather the fewer rows of B per nonzero the more of a row's columns similar rows have, less clearly
-// where rows differ in length. The constants lose least on matrices that were left out of the fit
-// (docs/log/selection.md).
+// gather the fewer rows of B per nonzero the more of a row's columns similar rows have, less
+// clearly where rows differ in length. The constants lose least on matrices that were left out of
+// the fit (docs/log/selection.md).
 double left_by_order(const MatrixFeatures& f) {
   constexpr double kGain = 1.25, kLeastShare = 0.35;
   if (f.gathered_8 == 0) return 1;

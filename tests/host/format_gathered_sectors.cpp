@@ -15,8 +15,7 @@ template <class Group>
 CsrMatrix with_groups(std::int64_t rows, Group group) {
   CsrMatrix m{rows, 8 * rows, {0}, {}, {}};
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (int i = 0; i < 8; ++i)
-      m.col_idx.push_back(static_cast<std::int32_t>(8 * group(row) + i));
+    for (int i = 0; i < 8; ++i) m.col_idx.push_back(static_cast<std::int32_t>(8 * group(row) + i));
     m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
   }
   m.values.assign(m.col_idx.size(), 1.0F);

@@ -124,7 +124,8 @@ TEST(JaggedSlices, PackedEntriesGiveBackColumnsAndValuesWhereTheColumnsAreNear) 
   std::vector<std::pair<std::string, CsrMatrix>> matrices = testing::adversarial_matrices();
   matrices.emplace_back("near and far", near_and_far);
   for (const auto& [name, matrix] : matrices) {
-    JaggedSlices slices = JaggedSlices::build(matrix, {}, {}, {1, 1, 1});  // a slice is a row's team
+    JaggedSlices slices =
+        JaggedSlices::build(matrix, {}, {}, {1, 1, 1});  // a slice is a row's team
     std::vector<std::uint16_t> bits(slices.values.size());
     std::iota(bits.begin(), bits.end(), 1);
     const PackedEntries packed = pack(slices, bits);
