@@ -84,16 +84,6 @@ struct Windows {
 
 using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
 
-// Whether the L1 cache holds B, whose rows have at most kNarrowRow bytes. With wider rows more of
-// it serves as shared memory. Limits in KiB, measured on an H100 (docs/log/narrow.md).
-bool fits_l1(const DenseView& b) {
-  const std::int64_t row = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
-  const std::int64_t most = row <= window::kShortestRow / 2 ? 160
-                            : row <= window::kShortestRow   ? 128
-                                                            : 64;
-  return b.bytes() <= static_cast<std::size_t>(most << 10);
-}
-
 class AsyncWcsrPlan final : public Plan {
  public:
   AsyncWcsrPlan(const SparseOperand& a, const Options& options, const Shape& shape,
@@ -195,7 +185,8 @@ class AsyncWcsrPrepared final : public Prepared {
     constexpr std::int64_t kMostBytes = 8192;  // of the rows of B that should stay in that cache
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
-    if (fits_l1(make_b_view(a_.k(), n, Layout::row_major, storage_type(a_.precision)))) return true;
+    if (window::fits_l1(make_b_view(a_.k(), n, Layout::row_major, storage_type(a_.precision))))
+      return true;
     const auto timed = stages.scope("build");
     if (!hubs_) hubs_ = find_hub_columns(*a_.a);
     return hubs_->share >= kLeastShare && hubs_->count * n * value_bytes <= kMostBytes;

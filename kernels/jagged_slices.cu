@@ -30,11 +30,10 @@
 #include "common/dependent_launch.hpp"
 #include "common/upload_values.hpp"
 #include "core/row_lengths.hpp"
-#include "format/gathered_sectors.hpp"
 #include "format/jagged_slices.hpp"
 #include "gpu/cuda_check.hpp"
 #include "jagged_slices/device.cuh"
-#include "select/features.hpp"
+#include "jagged_slices/order.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -59,15 +58,6 @@ Tiling tile_columns(std::int64_t n, ElementType b_type) {
   return {most, lanes};
 }
 
-// Rows of B that a sector of 32 bytes holds. A vector has no gaps; rows of more columns begin at
-// multiples of 16 bytes.
-std::int64_t rows_of_sector(std::int64_t n, ElementType b_type) {
-  constexpr std::int64_t kSectorBytes = 32, kRowStep = 16;
-  const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(b_type));
-  if (n == 1) return kSectorBytes / row_bytes;
-  return row_bytes <= kRowStep ? kSectorBytes / kRowStep : 1;
-}
-
 bool packs_entries(std::int64_t n, Precision precision) {
   return n == 1 && bytes_of(storage_type(precision)) == 2;
 }
@@ -78,14 +68,6 @@ const auto kSteps =
 // A row of so many nonzeros is cut into smaller parts in products with a vector, which end when the
 // longest row does. Shorter rows lose by that. Measured (docs/log/narrow.md).
 constexpr std::int64_t kLongRow = 4096;
-
-bool is_order(const std::string& text) {
-  return text == "natural" || text == "search" || names_reordering(text);
-}
-const auto kOrder = text_option(
-    "order", "natural", {"natural, search or a reordering", is_order, {"natural", "degree"}},
-    "order in which slices take rows; search: natural or pack, by the sectors of B that blocks of "
-    "rows gather");
 
 // With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
 // exchanged, which pays once the device is full and rows are long enough. Measured
@@ -250,55 +232,31 @@ class JaggedSlicesPlan final : public Plan {
 class JaggedSlicesPrepared final : public Prepared {
  public:
   JaggedSlicesPrepared(const SparseOperand& a, const Options& options, Device& device)
-      : a_(a), options_(options), device_(device) {}
+      : a_(a), options_(options), device_(device), orders_(a, options) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
     const int places = kWarpLanes / tiling.lanes;
     const bool packs = packs_entries(shape.n, a_.precision);
     const bool vector = tiling.columns == 1;
-    const std::string order = choose_order(shape.n, stages);
-    const auto& matrix = matrices_.get({order, places, vector, packs}, [&](StageTimer& cost) {
+    const jagged::RowOrder order = orders_.choose(shape.n, stages);
+    const auto& matrix = matrices_.get({order.name, places, vector, packs}, [&](StageTimer& cost) {
       return std::make_unique<Matrix>(
-          a_, a_.orders->get(order, cost),
+          a_, *order.rows,
           choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
           packs, device_, cost);
     });
     stages.add(matrix.cost);
-    return std::make_unique<JaggedSlicesPlan>(*matrix.part, order, tiling, shape.n,
+    return std::make_unique<JaggedSlicesPlan>(*matrix.part, order.name, tiling, shape.n,
                                               prefers_many_warps(a_, tiling.lanes), device_,
                                               stages);
   }
 
  private:
-  // In the order of packed windows a block of rows gathers fewer different sectors of B. In
-  // exchange rows of C are no longer written side by side, which costs most where C is a vector.
-  // The constants were measured on 107 matrices (docs/log/narrow.md).
-  std::string choose_order(std::int64_t n, StageTimer& stages) {
-    constexpr double kLeastShare = 0.1;  // of natural order; below it no order is searched for
-    const std::string order = kOrder(options_);
-    if (order != "search") return order;
-    const bool vector = n == 1;
-    if (vector && a_.nnz() < kLeastOrderedRow * a_.m()) return "natural";
-    const double most_left = vector ? 0.55 : 0.7;
-    const std::int64_t rows = rows_of_sector(n, storage_type(a_.precision));
-    const auto share = [&](const char* name) {
-      const auto& found = shares_.get({name, rows}, [&](StageTimer& cost) {
-        const Permutation& row_order = a_.orders->get(name, cost);
-        const auto timed = cost.scope("compare");
-        return gathered_sector_share(*a_.a, row_order, rows);
-      });
-      stages.add(found.cost);
-      return found.part;
-    };
-    const double natural = share("natural");
-    return natural > kLeastShare && share("pack") < most_left * natural ? "pack" : "natural";
-  }
-
   SparseOperand a_;
   Options options_;
   Device& device_;
-  SharedParts<std::pair<std::string, std::int64_t>, double> shares_;  // by order, rows of a sector
+  jagged::OrderChooser orders_;
   // By order, places, one column, packed.
   SharedParts<std::tuple<std::string, int, bool, bool>, std::unique_ptr<Matrix>> matrices_;
 };
@@ -345,7 +303,7 @@ class JaggedSlicesKernel final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
-      .options = {kOrder, kSteps},
+      .options = {jagged::kOrder, kSteps},
   };
 };
 

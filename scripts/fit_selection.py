@@ -52,7 +52,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
 IDEAL = {"block_spill"}
 SIZES = {"constant", "nonzeros", "rows"}
 PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "dense_cluster": SIZES | {"entries"}, "rsh": set(PREPARE_TERMS) - {"entries"},
-                    "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
+                    "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}, "jagged_slices?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
 BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
@@ -73,6 +73,7 @@ WIDENED = {"async_wcsr?order=search", "two_four"}
 # which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, also where it is not
 # considered.
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr", "jagged_slices?order=search": "jagged_slices"}
+SEARCH_TIMES = 2  # the preparation of a kernel that has looked for an order over that of the same without
 PARTS = 6
 FEWEST_CASES = 6
 # Factors of a prediction that are tried.
@@ -260,6 +261,7 @@ class Recorded:
             us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
                               allowed * np.array([t in IDEAL for t in TERMS], float), weight, RIDGE)  # fmt: skip
             allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in PREPARE_TERMS])
+            members = [i for i in members if self.searched(i, kernel)] or members
             prepare = relative_fit(self.prepare_terms[members] * allowed,
                                    np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01),
                                    np.zeros(len(PREPARE_TERMS)), np.ones(len(members)))  # fmt: skip
@@ -270,6 +272,12 @@ class Recorded:
                 if kernel in WIDENED and wider > band:
                     table.setdefault((kernel, precision, wider), table[kernel, precision, band])
         return table
+
+    def searched(self, index, kernel):
+        """Whether a kernel that looks for a row order did so. Where it did not it is the same as without, so only the others count."""
+        case = self.cases[index]
+        without = case.prepare_ms.get(STANDS_IN.get(kernel))
+        return considered(kernel, case.features, case.n) and (without is None or case.prepare_ms[kernel] > SEARCH_TIMES * without)
 
     def predictions(self, index, table):
         case = self.cases[index]

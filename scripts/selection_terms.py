@@ -149,7 +149,7 @@ def gap_bytes(f):
 
 
 def left_by_order(case):
-    """What a row order leaves of the gathers of windows: left_by_order of src/select/predict.cpp."""
+    """What a row order leaves of the gathers of windows and slices: left_by_order of src/select/predict.cpp."""
     f = case.features
     if f["gathered_8"] == 0:
         return 1.0

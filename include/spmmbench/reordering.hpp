@@ -27,7 +27,7 @@ class Reordering {
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
 };
 
-// Whether `text` names a reordering, with options that it allows. Throws Error for others.
+// Whether `text` names a reordering. Throws Error for one whose options it does not allow.
 bool names_reordering(const std::string& text);
 
 // Each value against its declaration, then Reordering::check.

@@ -67,6 +67,15 @@ inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::in
   return prefer_long_rows(tiles, windows, row_bytes, window_rows) ? kLongRow : kShortRow;
 }
 
+// Whether the L1 cache keeps a B whose rows have at most kNarrowRow bytes. With wider rows more of
+// that cache serves as shared memory. Measured on an H100 (docs/log/narrow.md).
+inline bool fits_l1(const DenseView& b) {
+  constexpr std::size_t kKiB = 1024;
+  const std::int64_t row = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
+  const std::size_t most = row <= kShortestRow / 2 ? 160 : row <= kShortestRow ? 128 : 64;
+  return row <= kNarrowRow && b.bytes() <= most * kKiB;
+}
+
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
 // rows, and of smaller parts more rows stay in the L2 cache. In exchange A is read again for every
 // part. That pays where the gathered rows have many times the bytes of B and C

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <vector>
 
 namespace spmmbench {
@@ -9,6 +10,7 @@ namespace spmmbench {
 double gathered_sector_share(const CsrMatrix& matrix, const Permutation& row_order,
                              std::int64_t rows_of_sector) {
   constexpr std::int64_t kBlock = 512, kMostBlocks = 16;
+  static_assert(kMostBlocks <= std::numeric_limits<std::int8_t>::max());  // see `last`
   const int shift = std::countr_zero(static_cast<std::uint64_t>(rows_of_sector));
   const std::int64_t blocks = (matrix.rows + kBlock - 1) / kBlock;
   const std::int64_t samples = std::min(blocks, kMostBlocks);

@@ -36,23 +36,23 @@ Chosen choose(const CsrMatrix& matrix, const std::string& order,
   return {chosen, stages.stages_ms().contains("reorder")};
 }
 
-// Points of a square, their rows shuffled: row i has the columns of point i * 37 and its
-// neighbours.
-CsrMatrix shuffled_grid(std::int32_t side) {
-  const std::int32_t points = side * side;
-  std::vector<std::vector<std::int32_t>> rows(points);
-  for (std::int32_t i = 0; i < points; ++i) {
-    const std::int32_t point = i * 37 % points;
-    for (const std::int32_t column :
-         {point - side - 1, point - side, point - side + 1, point - 1, point, point + 1,
-          point + side - 1, point + side, point + side + 1})
-      if (column >= 0 && column < points) rows[i].push_back(column);
-  }
-  return testing::from_rows(points, rows);
+TEST(Window, TheL1CacheKeepsLessOfWiderRows) {
+  const auto most_rows = [](std::int64_t n) {  // of B in fp16
+    std::int64_t rows = 1;
+    while (window::fits_l1(make_b_view(rows + 1, n, Layout::row_major, ElementType::f16))) ++rows;
+    return rows;
+  };
+  EXPECT_EQ(most_rows(2), 160 * 1024 / 16);
+  EXPECT_EQ(most_rows(8), 160 * 1024 / 16);
+  EXPECT_EQ(most_rows(9), 128 * 1024 / 32);
+  EXPECT_EQ(most_rows(16), 128 * 1024 / 32);
+  EXPECT_EQ(most_rows(17), 64 * 1024 / 64);
+  EXPECT_EQ(most_rows(32), 64 * 1024 / 64);
+  EXPECT_FALSE(window::fits_l1(make_b_view(8, 33, Layout::row_major, ElementType::f16)));
 }
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
-  EXPECT_EQ(choose(shuffled_grid(64), "search").order, "pack");
+  EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "pack");
 }
 
 TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
@@ -75,7 +75,7 @@ TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndThe
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
-  EXPECT_EQ(choose(shuffled_grid(64), "auto").order, "natural");
+  EXPECT_EQ(choose(testing::shuffled_grid(64), "auto").order, "natural");
 }
 
 TEST(WindowChooser, AutoTakesRowsByLengthWhereTheyShareHubs) {
@@ -111,7 +111,7 @@ TEST(WindowChooser, SearchKeepsAnOrderThatGathersNoMore) {
 }
 
 TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder) {
-  const CsrMatrix matrix = shuffled_grid(64);
+  const CsrMatrix matrix = testing::shuffled_grid(64);
   MatrixFeatures features = features_of(matrix);
   EXPECT_EQ(windows_of(features).gathered_share, estimate_wcsr(matrix, {}).gathered_share);
   EXPECT_EQ(windows_of(features).stored_share, estimate_wcsr(matrix, {}).stored_share);
@@ -145,7 +145,7 @@ TEST(FeatureTiles, AreLongWhereWindowsAreShortOrTilesMany) {
 }
 
 TEST(FeatureTiles, OfACtaAreFewerWhereGathersAreMany) {
-  const CsrMatrix matrix = shuffled_grid(64);
+  const CsrMatrix matrix = testing::shuffled_grid(64);
   SparseOperand a;
   a.a = &matrix;
   a.precision = Precision::fp16;  // B and C have 6 bytes for each row and column

@@ -47,6 +47,21 @@ inline CsrMatrix random_matrix(std::int64_t rows, std::int64_t cols, int max_len
   return from_rows(cols, lists);
 }
 
+// Points of a square, their rows shuffled: row i has the columns of point i * 37 and its
+// neighbours.
+inline CsrMatrix shuffled_grid(std::int32_t side) {
+  const std::int32_t points = side * side;
+  std::vector<std::vector<std::int32_t>> rows(points);
+  for (std::int32_t i = 0; i < points; ++i) {
+    const std::int32_t point = i * 37 % points;
+    for (const std::int32_t column :
+         {point - side - 1, point - side, point - side + 1, point - 1, point, point + 1,
+          point + side - 1, point + side, point + side + 1})
+      if (column >= 0 && column < points) rows[i].push_back(column);
+  }
+  return from_rows(points, rows);
+}
+
 // A graph with hubs, its vertices in random order: two of them are joined with a probability in
 // proportion to the product of their weights, which fall from 300 to about 3.
 inline CsrMatrix hub_graph(std::int32_t vertices) {

@@ -17,7 +17,7 @@ class Rates : public test::CacheTest {
     // A name of its own, since the process keeps the rates of every device.
     device_.device_info.name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     device_.device_info.sm_count = 66;
-    device_.device_info.driver_version = "1";
+    device_.device_info.driver_version = std::string("1");  // GCC 12 warns of a copy of "1"
   }
 
   DeviceRates rates() {

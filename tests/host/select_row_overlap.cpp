@@ -85,7 +85,7 @@ TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
   EXPECT_FALSE(reorders(64, 0.3)) << "the kernel has no tiles for so many columns";
   features.mean_row = 8;
   EXPECT_TRUE(reorders(8, 0.3));
-  EXPECT_FALSE(reorders(1, 0.3)) << "rows of C are single numbers";
+  EXPECT_FALSE(reorders(1, 0.3)) << "short rows keep their order in products with a vector";
   features.gathered_32 = 0.2;
   EXPECT_FALSE(reorders(8, 0.3)) << "neighbours share rows of B in the natural order";
 }
