@@ -78,7 +78,8 @@ class OrderChooser {
 
   SparseOperand a_;
   std::string order_;
-  SharedParts<std::pair<std::string, std::int64_t>, Considered> considered_;  // by rows of a sector
+  // By order and rows of a sector.
+  SharedParts<std::pair<std::string, std::int64_t>, Considered> considered_;
 };
 
 }  // namespace spmmbench::jagged
