@@ -51,6 +51,15 @@ TEST(GatheredSectors, LooksAtBlocksFromAllOverTheMatrix) {
   EXPECT_NEAR(gathered_sector_share(matrix, {}, 1), 0.5, 0.01);
 }
 
+TEST(GatheredSectors, TheLastBlockMayHaveFewerRows) {
+  for (const std::int64_t rows : {1, 511, 513, 16 * 512, 16 * 512 + 1, 17 * 512}) {
+    const CsrMatrix apart = with_groups(rows, [](std::int64_t row) { return row; });
+    EXPECT_DOUBLE_EQ(gathered_sector_share(apart, {}, 1), 1) << rows;
+  }
+  const CsrMatrix together = with_groups(513, [](std::int64_t) { return 0; });
+  EXPECT_DOUBLE_EQ(gathered_sector_share(together, {}, 1), 2.0 / 513);
+}
+
 TEST(GatheredSectors, NothingIsGatheredWithoutNonzeros) {
   EXPECT_EQ(gathered_sector_share({3, 4, {0, 0, 0, 0}, {}, {}}, {}, 1), 0);
   EXPECT_EQ(gathered_sector_share({}, {}, 1), 0);

@@ -68,6 +68,19 @@ TEST(JaggedSlices, SlicesTakeRowsInTheGivenOrder) {
   }
 }
 
+TEST(JaggedSlices, AnOrderOfRowsKeepsTheirPlacesInC) {
+  for (const auto& [name, matrix] : testing::adversarial_matrices()) {
+    const std::vector<std::int32_t> order = reversed_ids(matrix.rows);
+    std::vector<std::int32_t> ids(matrix.rows);
+    for (std::int64_t row = 0; row < matrix.rows; ++row)
+      ids[row] = static_cast<std::int32_t>((row + matrix.rows / 2) % matrix.rows);
+    for (const JaggedShape& shape : kShapes)
+      EXPECT_TRUE(JaggedSlices::build(matrix, order, ids, shape).unpack() ==
+                  moved_rows(matrix, ids))
+          << name << ", " << shape.places << " places of " << shape.most_steps << " steps";
+  }
+}
+
 TEST(JaggedSlices, EveryRowOfCIsWrittenByOneSliceOrIsALongRow) {
   for (const auto& [name, matrix] : testing::adversarial_matrices())
     for (const JaggedShape& shape : kShapes) {
