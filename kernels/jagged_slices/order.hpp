@@ -1,12 +1,14 @@
 #pragma once
 // Chooses the order in which slices take the rows of A.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "format/gathered_sectors.hpp"
 #include "select/features.hpp"
+#include "spmmbench/device.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/shared_parts.hpp"
@@ -21,13 +23,12 @@ inline const auto kOrder = text_option(
     "order in which slices take rows; search: natural or pack, by the sectors of B that blocks of "
     "rows gather");
 
-// Rows of B that a sector of 32 bytes holds. A vector has no gaps; rows of more columns begin at
-// multiples of 16 bytes.
+// Rows of B that a sector holds, at least one. A vector has no gaps.
 inline std::int64_t rows_of_sector(std::int64_t n, ElementType b_type) {
-  constexpr std::int64_t kSectorBytes = 32, kRowStep = 16;
-  const std::int64_t row_bytes = n * static_cast<std::int64_t>(bytes_of(b_type));
-  if (n == 1) return kSectorBytes / row_bytes;
-  return row_bytes <= kRowStep ? kSectorBytes / kRowStep : 1;
+  constexpr std::size_t kSectorBytes = 32;  // of the L2 cache
+  const std::size_t row =
+      n == 1 ? bytes_of(b_type) : make_b_view(1, n, Layout::row_major, b_type).bytes();
+  return static_cast<std::int64_t>(std::max<std::size_t>(1, kSectorBytes / row));
 }
 
 struct RowOrder {

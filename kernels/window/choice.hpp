@@ -70,10 +70,14 @@ inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::in
 // Whether the L1 cache keeps a B whose rows have at most kNarrowRow bytes. With wider rows more of
 // that cache serves as shared memory. Measured on an H100 (docs/log/narrow.md).
 inline bool fits_l1(const DenseView& b) {
-  constexpr std::size_t kKiB = 1024;
+  constexpr std::int64_t kHalfTile = kShortestRow / 2;  // N up to 8
+  constexpr std::size_t kMostHalfTiles = 160 << 10, kMostShortest = 128 << 10,
+                        kMostNarrow = 64 << 10;  // bytes of B
   const std::int64_t row = b.ld * static_cast<std::int64_t>(bytes_of(b.type));
-  const std::size_t most = row <= kShortestRow / 2 ? 160 : row <= kShortestRow ? 128 : 64;
-  return row <= kNarrowRow && b.bytes() <= most * kKiB;
+  const std::size_t most = row <= kHalfTile      ? kMostHalfTiles
+                           : row <= kShortestRow ? kMostShortest
+                                                 : kMostNarrow;
+  return row <= kNarrowRow && b.bytes() <= most;
 }
 
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all

@@ -101,9 +101,9 @@ def benchmark(
     noise, min_samples, max_samples, max_seconds   when sampling stops, for hot and cold each
 
     Every product is compared twice with the fp64 reference, by the program's bound for its
-    precision, once more after it was timed, and in three single calls after that. Hot times are of a CUDA graph of back-to-back calls
-    where the callable can be captured, else of calls one by one; the cache is flushed before each
-    cold one. The exact test, which needs other values in A, is not made.
+    precision, once more after it was timed, and in three single calls after that. Hot times are of
+    a CUDA graph of back-to-back calls where the callable can be captured, else of calls one by one;
+    the cache is flushed before each cold one. The exact test, which needs other values in A, is not made.
 
     Returns Rows; status is "ok", "wrong", also where the callable has changed B, or, where it raised,
     "failed", with the reason.

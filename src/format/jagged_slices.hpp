@@ -15,8 +15,8 @@
 // The lengths of the rows alone tell which places take part in a step. All rows of a slice have the
 // same number of places, a power of two. A row that shares its slice with others has at most
 // `most_steps` entries in each place, one that has a slice for itself at most `whole_steps`. Longer
-// rows go to teams of slices, the work of one CTA. The longest
-// rows are cut into parts, with a team for each.
+// rows go to teams of slices, the work of one CTA. The longest rows are cut into parts, with a team
+// for each.
 
 #include <cstdint>
 #include <span>
