@@ -23,7 +23,7 @@ constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
 constexpr std::int64_t kManyEntries = 1 << 10;  // of a group
 constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it there are fewer samples
-constexpr std::int64_t kMostRead = 1 << 10;     // of one group, where columns are full
+constexpr std::int64_t kMostRead = 1 << 10;     // of one group, about
 constexpr std::int64_t kMostCounted = 256;      // of these
 constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
 constexpr std::int64_t kStretches = 4;          // of new_column_shares
@@ -68,46 +68,74 @@ class WindowsOfColumns {
   std::size_t free_ = 0;
 };
 
-// Where rows have many nonzeros some columns stand for all: visit(column) for the entries of `row`
-// in one of `parts` even ranges of the columns. Returns their number. Looked for from where even
-// rows have them, since every new place of a row that is read costs more than counting there.
-template <class Visit>
-std::int64_t for_part_of_row(const CsrMatrix& matrix, std::int64_t row, std::int64_t parts,
-                             std::int64_t part, Visit visit) {
-  const auto* const begin = matrix.col_idx.data() + matrix.row_ptr[row];
-  const auto* const end = matrix.col_idx.data() + matrix.row_ptr[row + 1];
-  const std::int64_t first = matrix.cols * part / parts, last = matrix.cols * (part + 1) / parts;
-  const auto* entry = begin;
-  if (part > 0) {
-    const auto* low = begin + (end - begin) * part / parts;  // first <= *high where it is no end
-    const auto* high = low;
-    for (std::ptrdiff_t way = 1; low > begin && *(low - 1) >= first; way *= 2)
-      high = low, low -= std::min(way, low - begin);
-    for (std::ptrdiff_t way = 1; high < end && *high < first; way *= 2)
-      low = high, high += std::min(way, end - high);
-    entry = std::lower_bound(low, high, first);
-  }
-  const auto* const from = entry;
-  for (; entry < end && *entry < last; ++entry) visit(*entry);
-  return entry - from;
-}
-
 constexpr WcsrEstimate kNothingShared = {{1, 1, 1}, {1, 1, 1}};
 
 struct Group {
   std::int64_t first, last, nnz;  // places [first, last)
 };
 
-// Even ranges of the columns of which one is looked at.
-struct Parts {
-  std::int64_t count, looked_at;
+// The columns [first, last) of a group that are looked at, one of `count` ranges, and which.
+struct Range {
+  std::int64_t first, last, count, index;
 };
 
-// Another part for every sample, where most columns have an entry in the group.
-Parts parts_of(const CsrMatrix& matrix, const Group& group, std::int64_t sample) {
-  const std::int64_t count = group.nnz < matrix.cols ? 1 : (group.nnz + kMostRead - 1) / kMostRead;
-  return {count, (count / 2 + sample) % count};
+// The ranges of a group with many entries begin at evenly spaced entries of one of its rows, which
+// is drawn in proportion to its entries. They have about kMostRead entries each if the other rows
+// are like this one.
+Range range_of(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
+               std::int64_t sample) {
+  constexpr std::int64_t kLeastOfRow = 16;  // entries in a range
+  const Range all = {0, matrix.cols, 1, 0};
+  if (group.nnz < 2 * kMostRead) return all;
+  std::int64_t entry = std::int64_t{hash(static_cast<std::int32_t>(sample + 1))} * group.nnz >> 32;
+  std::int64_t row = 0;
+  for (std::int64_t place = group.first;; ++place) {
+    row = row_order.empty() ? place : row_order[place];
+    if (entry < matrix.row_length(row)) break;
+    entry -= matrix.row_length(row);
+  }
+  const std::int64_t length = matrix.row_length(row);
+  const std::int64_t count = std::min(group.nnz / kMostRead, length / kLeastOfRow);
+  if (count <= 1) return all;
+  const std::int64_t index = entry * count / length;
+  const auto begin_of = [&](std::int64_t i) {
+    return matrix.col_idx[matrix.row_ptr[row] + length * i / count];
+  };
+  return {index > 0 ? begin_of(index) : 0, index + 1 < count ? begin_of(index + 1) : matrix.cols,
+          count, index};
 }
+
+// For each row of the group its first entry whose column is at least `column`. All rows look at
+// once, so that they wait for memory at the same time.
+std::array<std::int64_t, kGroupRows> entries_at(const CsrMatrix& matrix,
+                                                const Permutation& row_order, const Group& group,
+                                                std::int64_t column) {
+  std::array<std::int64_t, kGroupRows> first{}, last{};
+  std::int64_t longest = 1;
+  const std::int64_t rows = group.last - group.first;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::int64_t row = row_order.empty() ? group.first + i : row_order[group.first + i];
+    first[i] = matrix.row_ptr[row];
+    last[i] = matrix.row_ptr[row + 1];
+    longest = std::max(longest, last[i] - first[i]);
+  }
+  if (column == 0) return first;
+  for (auto way = static_cast<std::int64_t>(std::bit_floor(static_cast<std::size_t>(longest)));
+       way > 0; way /= 2)
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const std::int64_t end = std::min(first[i] + way, last[i]);
+      const bool before = end > first[i] && matrix.col_idx[end - 1] < column;
+      first[i] = before ? end : first[i];
+    }
+  return first;
+}
+
+// A group that is measured, and how many times it was drawn.
+struct Sample {
+  Group group;
+  Range range;
+  double times;
+};
 
 // Memory that all groups use in turn.
 struct Scratch {
@@ -117,29 +145,27 @@ struct Scratch {
   std::unique_ptr<std::int32_t[]> columns;
 };
 
-bool is_empty(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
-              std::int64_t parts, std::int64_t part) {
-  for (std::int64_t place = group.first; place < group.last; ++place)
-    if (for_part_of_row(matrix, row_order.empty() ? place : row_order[place], parts, part,
-                        [](std::int32_t) {}) > 0)
-      return false;
-  return true;
-}
+// The estimate for one group, as shares of its nonzeros, and how much it counts. The nonzeros of
+// its range over those of a mean range are part of the weight, since ranges are drawn evenly.
+struct Measured {
+  WcsrEstimate shares;
+  double weight;
+};
 
-// The estimate for one group, as shares of its nonzeros. Window w of 8 rows lies in window w / 2 of
-// 16 rows. If a group has many entries, one column in `step` is counted, those with the lowest
-// hashes. Where most columns have an entry, only one part of the columns is looked at, and each
-// sample looks at another part. If that part has no entries, as in matrices of blocks, the next
-// part is taken.
-WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
-                     std::int64_t sample, Scratch& scratch) {
-  auto [parts, part] = parts_of(matrix, group, sample);
-  while (parts > 1 && is_empty(matrix, row_order, group, parts, part)) part = (part + 1) % parts;
-  const std::int64_t step = (group.nnz / parts + kMostCounted - 1) / kMostCounted;
+// Window w of 8 rows lies in window w / 2 of 16 rows. If a group has many entries, one column in
+// `step` is counted, those with the lowest hashes, and if it has still more, only those of a range.
+Measured measure(const CsrMatrix& matrix, const Permutation& row_order, const Sample& sample,
+                 Scratch& scratch) {
+  const auto& [group, range, times] = sample;
+  const std::int64_t expected = group.nnz / range.count;
+  const std::int64_t step = (expected + kMostCounted - 1) / kMostCounted;
   const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
   std::array<std::array<std::int64_t, 4>, kHeights> distinct{};  // by height and window
   std::int64_t nnz = 0;
-  scratch.windows.reset(group.nnz / parts / step);
+  scratch.windows.reset(expected / step);
+  const bool is_whole = row_order.empty() && range.count == 1;  // its entries follow one another
+  std::array<std::int64_t, kGroupRows> from;
+  if (!is_whole) from = entries_at(matrix, row_order, group, range.first);
   std::int32_t* const counted = scratch.columns.get();
   for (int window = 0; group.first + window * kWcsrHeights[0] < group.last; ++window) {
     const std::int64_t first = group.first + window * kWcsrHeights[0];
@@ -149,14 +175,18 @@ WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, cons
       counted[kept] = column;
       kept += hash(column) <= highest ? 1 : 0;
     };
-    if (row_order.empty() && parts == 1) {
+    if (is_whole) {
       for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e)
         visit(matrix.col_idx[e]);
       nnz += matrix.row_ptr[last] - matrix.row_ptr[first];
     } else {
-      for (std::int64_t place = first; place < last; ++place)
-        nnz += for_part_of_row(matrix, row_order.empty() ? place : row_order[place], parts, part,
-                               visit);
+      for (std::int64_t place = first; place < last; ++place) {
+        const std::int64_t begin = from[place - group.first];
+        const std::int64_t end = matrix.row_ptr[(row_order.empty() ? place : row_order[place]) + 1];
+        std::int64_t e = begin;
+        for (; e < end && matrix.col_idx[e] < range.last; ++e) visit(matrix.col_idx[e]);
+        nnz += e - begin;
+      }
     }
     const unsigned of_8 = 1U << window, of_16 = 3U << (window & 2);
     for (std::size_t i = 0; i < kept; ++i) {
@@ -166,15 +196,15 @@ WcsrEstimate measure(const CsrMatrix& matrix, const Permutation& row_order, cons
       distinct[2][0] += before == 0;
     }
   }
-  if (nnz == 0) return kNothingShared;
-  WcsrEstimate out;
+  Measured out = {{},
+                  times * static_cast<double>(nnz * range.count) / static_cast<double>(group.nnz)};
   for (std::size_t h = 0; h < kHeights; ++h)
     for (const std::int64_t counted : distinct[h]) {
       const double columns = static_cast<double>(counted * step) / static_cast<double>(nnz) *
                              static_cast<double>(group.nnz);
       const double filled = std::ceil(columns / kTile) * kTile;
-      out.gathered_share[h] += columns / static_cast<double>(group.nnz);
-      out.stored_share[h] += filled / static_cast<double>(group.nnz);
+      out.shares.gathered_share[h] += columns / static_cast<double>(group.nnz);
+      out.shares.stored_share[h] += filled / static_cast<double>(group.nnz);
     }
   return out;
 }
@@ -221,28 +251,24 @@ std::vector<Group> draw_groups(const CsrMatrix& matrix, const Permutation& row_o
 }
 
 // Begins to read the rows of a group that is measured later.
-void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Group& group,
-              std::int64_t sample) {
+void prefetch(const CsrMatrix& matrix, const Permutation& row_order, const Sample& sample) {
   constexpr std::int64_t kLineEntries = 16, kMostLines = 4;
-  const Parts parts = parts_of(matrix, group, sample);
+  const auto& [group, range, _] = sample;
   for (std::int64_t place = group.first; place < group.last; ++place) {
     const std::int64_t row = row_order.empty() ? place : row_order[place];
     const std::int64_t length = matrix.row_length(row);
-    const std::int64_t begin = matrix.row_ptr[row] + length * parts.looked_at / parts.count;
-    const std::int64_t lines = std::min(kMostLines, length / parts.count / kLineEntries + 1);
+    const std::int64_t begin = matrix.row_ptr[row] + length * range.index / range.count;
+    const std::int64_t lines = std::min(kMostLines, length / range.count / kLineEntries + 1);
     for (std::int64_t line = 0; line < lines; ++line)
       __builtin_prefetch(matrix.col_idx.data() + begin + line * kLineEntries);
   }
 }
 
-WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
-                      const std::vector<Group>& drawn) {
-  WcsrEstimate mean;
-  std::int64_t entries = 0, largest = 0;
-  std::int64_t fewest = std::numeric_limits<std::int64_t>::max(), most = 0;
+// One of so many drawn groups is measured.
+std::size_t every_measured(const CsrMatrix& matrix, const std::vector<Group>& drawn) {
+  std::int64_t entries = 0, most = 0, fewest = std::numeric_limits<std::int64_t>::max();
   for (const Group& group : drawn) {
     entries += group.nnz;
-    largest = std::max(largest, group.nnz);
     const std::int64_t if_whole = group.nnz * kGroupRows / (group.last - group.first);
     fewest = std::min(fewest, if_whole);
     most = std::max(most, if_whole);
@@ -256,28 +282,43 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
                                                               : kLeastSamples;
   std::int64_t every = 1;
   while (kSamples / every > least && entries / every > kMostEntries) every *= 2;
+  return every;
+}
+
+std::vector<Sample> samples_of(const CsrMatrix& matrix, const Permutation& row_order,
+                               const std::vector<Group>& drawn) {
+  std::vector<Sample> samples;
+  samples.reserve(drawn.size());
+  const std::size_t every = every_measured(matrix, drawn);
+  for (std::size_t s = every / 2; s < drawn.size(); s += every)
+    if (samples.empty() || samples.back().group.first != drawn[s].first)
+      samples.push_back({drawn[s], range_of(matrix, row_order, drawn[s], std::ssize(samples)), 1});
+    else samples.back().times += 1;
+  return samples;
+}
+
+WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
+                      const std::vector<Group>& drawn) {
+  const std::vector<Sample> samples = samples_of(matrix, row_order, drawn);
+  if (samples.empty()) return kNothingShared;
+  std::int64_t largest = 0;
+  for (const Sample& sample : samples) largest = std::max(largest, sample.group.nnz);
   Scratch scratch;
   scratch.columns = std::make_unique_for_overwrite<std::int32_t[]>(largest);
-  WcsrEstimate sampled;
-  std::int64_t measured = -1;
-  double samples = 0;
-  for (std::size_t s = every / 2; s < drawn.size(); s += every) {
-    if (drawn[s].first != measured) {
-      const auto sample = static_cast<std::int64_t>(s) / every;
-      if (s + every < drawn.size()) prefetch(matrix, row_order, drawn[s + every], sample + 1);
-      sampled = measure(matrix, row_order, drawn[s], sample, scratch);
-    }
-    measured = drawn[s].first;
-    samples += 1;
+  WcsrEstimate mean;
+  double weights = 0;
+  for (std::size_t s = 0; s < samples.size(); ++s) {
+    if (s + 1 < samples.size()) prefetch(matrix, row_order, samples[s + 1]);
+    const auto [shares, weight] = measure(matrix, row_order, samples[s], scratch);
+    weights += weight;
     for (std::size_t h = 0; h < kHeights; ++h) {
-      mean.gathered_share[h] += sampled.gathered_share[h];
-      mean.stored_share[h] += sampled.stored_share[h];
+      mean.gathered_share[h] += weight * shares.gathered_share[h];
+      mean.stored_share[h] += weight * shares.stored_share[h];
     }
   }
-  if (samples == 0) return kNothingShared;
   for (std::size_t h = 0; h < kHeights; ++h) {
-    mean.gathered_share[h] /= samples;
-    mean.stored_share[h] /= samples;
+    mean.gathered_share[h] /= weights;
+    mean.stored_share[h] /= weights;
   }
   return mean;
 }

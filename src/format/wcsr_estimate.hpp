@@ -22,8 +22,8 @@ struct WcsrEstimate {
 
 // Samples groups of 32 places, drawn in proportion to their nonzeros: 64 groups, or as few as 16
 // where 64 have more than 4096 nonzeros, or 8 or 4 where all groups have about as many, and many.
-// In a group with many nonzeros only some columns are counted. `row_order` as in Wcsr: empty is
-// natural. Deterministic.
+// In a group with many nonzeros only some columns are counted, and of 2048 nonzeros and more only
+// those in a range of the columns. `row_order` as in Wcsr: empty is natural. Deterministic.
 WcsrEstimate estimate_wcsr(const CsrMatrix& matrix, const Permutation& row_order);
 // The same in natural order, where rows_at_nonzeros are known; there must be some.
 WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);

@@ -79,8 +79,10 @@ bool may_fill_blocks(const MatrixFeatures& f) {
 // matrix is not in 2:4.
 double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
   constexpr std::int64_t kMostEntries = 64;  // of a row
-  for (const std::int64_t row : sampled)
+  for (const std::int64_t row : sampled) {
     __builtin_prefetch(matrix.col_idx.data() + matrix.row_ptr[row]);
+    __builtin_prefetch(matrix.values.data() + matrix.row_ptr[row]);
+  }
   int most = 1;
   for (const std::int64_t row : sampled) {
     if (most > kMostOfTwoFour) break;

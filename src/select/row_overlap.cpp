@@ -17,6 +17,11 @@ std::span<const std::int32_t> columns_of(const CsrMatrix& matrix, std::int64_t r
           static_cast<std::size_t>(matrix.row_length(row))};
 }
 
+void prefetch(const std::vector<std::int32_t>& columns, std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t kLineEntries = 16;
+  for (std::int64_t e = first; e < last; e += kLineEntries) __builtin_prefetch(columns.data() + e);
+}
+
 // A column of a sampled row, and the other rows with that column that were found.
 struct Probe {
   static constexpr std::size_t kMostFound = 2;
@@ -34,7 +39,7 @@ class Probes {
     const std::size_t at = slot(column);
     if (wanted_[at] != kNone) return;
     wanted_[at] = column;
-    index_[at] = all_.size();
+    index_[at] = static_cast<std::uint8_t>(all_.size());
     all_.push_back({column, row, {}});
     ++open_;
   }
@@ -59,13 +64,18 @@ class Probes {
     return static_cast<std::uint32_t>(column) * kGolden / (0xFFFFFFFF / kSlots + 1);
   }
   std::vector<std::int32_t> wanted_ = std::vector<std::int32_t>(kSlots, kNone);
-  std::vector<std::size_t> index_ = std::vector<std::size_t>(kSlots);  // of the probe in all_
+  std::array<std::uint8_t, kSlots> index_;  // of the probe in all_, where one is wanted
   std::vector<Probe> all_;
   std::size_t open_ = 0;  // probes that look for more rows
 };
 
-// Looks for other rows in runs of rows from all over the matrix.
-void find_others(const CsrMatrix& matrix, Probes& probes) {
+// Rows that follow one another, and their entries as far as they are read.
+struct Run {
+  std::int64_t first_row, last_row, first_entry, last_entry;
+};
+
+// Runs of rows from all over the matrix.
+std::vector<Run> spread_runs(const CsrMatrix& matrix) {
   // Entries that are read in all and in a run. Reading twice as many chooses no better
   // (docs/log/selection.md).
   constexpr std::int64_t kLeastRead = 1 << 14, kOneOf = 64;
@@ -73,14 +83,31 @@ void find_others(const CsrMatrix& matrix, Probes& probes) {
   const std::int64_t rows_of_run = std::max<std::int64_t>(1, kRun * matrix.rows / matrix.nnz());
   const std::int64_t runs = (matrix.rows + rows_of_run - 1) / rows_of_run;
   const std::int64_t read = std::min(runs, std::max(kLeastRead, matrix.nnz() / kOneOf) / kRun);
-  for (std::int64_t i = 0; i < read && !probes.all_found(); ++i) {
+  std::vector<Run> out;
+  out.reserve(read);
+  for (std::int64_t i = 0; i < read; ++i) {
     const std::int64_t first = i * runs / read * rows_of_run;
-    const auto begin = matrix.row_ptr.begin() + first + 1;
-    const auto end = begin + std::min(rows_of_run, matrix.rows - first);
-    const std::int64_t last_entry = std::min(*(end - 1), matrix.row_ptr[first] + kMostOfRun);
-    for (std::int64_t e = matrix.row_ptr[first]; e < last_entry; ++e)
+    const std::int64_t last = std::min(first + rows_of_run, matrix.rows);
+    const std::int64_t entry = matrix.row_ptr[first];
+    out.push_back({first, last, entry, std::min(matrix.row_ptr[last], entry + kMostOfRun)});
+  }
+  return out;
+}
+
+// Looks for other rows. Every run lies elsewhere in memory, so the one after the next is asked for
+// while one is read.
+void find_others(const CsrMatrix& matrix, Probes& probes) {
+  constexpr std::size_t kAhead = 2;
+  const std::vector<Run> runs = spread_runs(matrix);
+  for (std::size_t i = 0; i < runs.size() && !probes.all_found(); ++i) {
+    if (i + kAhead < runs.size())
+      prefetch(matrix.col_idx, runs[i + kAhead].first_entry, runs[i + kAhead].last_entry);
+    const Run& run = runs[i];
+    const auto begin = matrix.row_ptr.begin() + run.first_row + 1;
+    const auto end = matrix.row_ptr.begin() + run.last_row + 1;
+    for (std::int64_t e = run.first_entry; e < run.last_entry; ++e)
       if (probes.wants(matrix.col_idx[e]))
-        probes.found(matrix.col_idx[e], first + (std::upper_bound(begin, end, e) - begin));
+        probes.found(matrix.col_idx[e], run.first_row + (std::upper_bound(begin, end, e) - begin));
   }
 }
 

@@ -167,14 +167,43 @@ TEST(Wcsr, TheEstimateOfFullBlocksIsTheirShare) {
     EXPECT_NEAR(estimate.gathered_share[h], 1.0 / kWcsrHeights[h], 0.01);
 }
 
-// Rows of these blocks are long enough that only a quarter of the columns is looked at.
+// Groups of 2048 nonzeros and more are judged by a range of their columns.
+void expect_close_to_build(const CsrMatrix& matrix, const Permutation& order, double margin) {
+  const WcsrEstimate estimate = estimate_wcsr(matrix, order);
+  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+    const Wcsr wcsr = Wcsr::build(matrix, {kWcsrHeights[h], 16, ElementType::f32}, order);
+    const double gathered = wcsr.stats().extra.at("gathered_rows_of_b");
+    const double share = gathered / static_cast<double>(matrix.nnz());
+    EXPECT_NEAR(estimate.gathered_share[h] / share, 1, margin) << kWcsrHeights[h] << " rows";
+  }
+}
+
 TEST(Wcsr, TheEstimateOfLongBlocksLooksWhereTheyAre) {
   std::vector<std::vector<std::int32_t>> rows(640);
   for (std::int32_t row = 0; row < 640; ++row)
     for (std::int32_t i = 0; i < 128; ++i) rows[row].push_back(row / 64 * 192 + i);
-  const WcsrEstimate estimate = estimate_wcsr(testing::from_rows(2048, rows), {});
-  for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
-    EXPECT_NEAR(estimate.gathered_share[h], 1.0 / kWcsrHeights[h], 0.01);
+  expect_close_to_build(testing::from_rows(2048, rows), {}, 0.01);
+}
+
+TEST(Wcsr, TheEstimateOfASlidingWindowCountsItsEnds) {
+  std::vector<std::vector<std::int32_t>> rows(2048);
+  for (std::int32_t row = 0; row < 2048; ++row)
+    for (std::int32_t i = 0; i < 300; ++i) rows[row].push_back(3 * row + i);
+  expect_close_to_build(testing::from_rows(7000, rows), {}, 0.1);
+}
+
+// Half of every row is shared with all rows, the other half with none.
+TEST(Wcsr, TheEstimateOfUnevenColumnsWeighsTheirRanges) {
+  constexpr std::int32_t kShared = 100;
+  std::vector<std::vector<std::int32_t>> rows(1024);
+  for (std::int32_t row = 0; row < 1024; ++row)
+    for (std::int32_t i = 0; i < 2 * kShared; ++i)
+      rows[row].push_back(i < kShared ? i : kShared + (i - kShared) * 1024 + row);
+  const CsrMatrix matrix = testing::from_rows(kShared * 1025, rows);
+  expect_close_to_build(matrix, {}, 0.15);
+  Permutation every_third;
+  for (std::int32_t row = 0; row < 1024; ++row) every_third.push_back(row * 3 % 1024);
+  expect_close_to_build(matrix, every_third, 0.15);
 }
 
 TEST(Wcsr, ARowIsSampledAsOftenAsItHasNonzeros) {
