@@ -119,7 +119,7 @@ def cluster_split(rows, cols, n, row_major, sms):
     """choose_split of src/select/dense_split.hpp: the expected time, and the bytes that all CTAs copy."""
     best = math.inf, 0
     narrow = row_major and n <= 8
-    tiles = ((64, 16), (64, 32)) if narrow else ((64, 16), (64, 32), (64, 64), (128, 64), (128, 128))
+    tiles = ((64, 16), (64, 32)) if narrow or n == 1 else ((64, 16), (64, 32), (64, 64), (128, 64), (128, 128))
     divisions = itertools.product(tiles, (1, 2, 4, 8), (True, False))
     for (tile_rows, columns), cluster, whole_sm in divisions:
         if cluster > min(columns // 4, max(1, math.ceil(cols / 64))) or (tile_rows, columns, whole_sm) == (128, 128, False):

@@ -168,11 +168,11 @@ class CusparsePrepared final : public Prepared {
   bool preprocess_;
 };
 
+}  // namespace
+
 bool fits_32_bits(const SparseOperand& a) {
   return a.nnz() < std::numeric_limits<std::int32_t>::max();
 }
-
-}  // namespace
 
 void throw_cusparse_error(cusparseStatus_t status, const char* call) {
   const cudaError_t cuda = cudaGetLastError();

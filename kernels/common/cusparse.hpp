@@ -59,9 +59,11 @@ struct SparseOnDevice {
   PlanReport report;  // of what does not depend on the shape; plans add the rest
 };
 
-// A in CSR, with 32-bit indices while the nonzeros can be counted in them, as every caller would;
-// else with 64-bit ones throughout, since cuSPARSE does not mix.
-// Stage "upload".
+// Whether 32 bits count the nonzeros. Then A has 32-bit indices, as every caller would give it,
+// else 64-bit ones throughout, since cuSPARSE does not mix.
+bool fits_32_bits(const SparseOperand& a);
+
+// A in CSR. Stage "upload".
 SparseOnDevice upload_csr(const SparseOperand& a, Device& device, StageTimer& stages);
 std::size_t csr_bytes(const SparseOperand& a);
 

@@ -59,7 +59,7 @@ struct Shape {
   static constexpr int kPairsLog2 = std::countr_zero(unsigned{kPairs});
   static constexpr int kInboxBytes = kPairs * kMultiplyingThreads * int{sizeof(float2)};
   // Whole chunks of C, whatever its type (common/tile_store.cuh). The inbox has room for them.
-  static constexpr bool kStoresChunks = kTileN % 64 == 0;
+  static constexpr bool kStoresChunks = kTileN >= kCopiedColumns;
 };
 
 struct Arguments {

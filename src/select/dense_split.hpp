@@ -27,6 +27,9 @@ inline constexpr Tile kLargestTile = {128, 128};
 // columns has work for a cluster of eight.
 inline constexpr int kNarrowColumns = 8;
 constexpr bool takes_narrow_b(const Tile& tile) { return tile.rows == 64 && tile.columns <= 32; }
+// Tiles of as many columns are stored by copies of 16 bytes, which may end behind a single column
+// of C.
+inline constexpr int kCopiedColumns = 64;
 
 // What a stage holds of B.
 enum class TileB {
@@ -50,6 +53,11 @@ constexpr int most_cluster(int columns) { return std::min(kMostCluster, columns 
 
 constexpr std::int64_t tiles_of(std::int64_t extent, int tile) {
   return (extent + tile - 1) / tile;
+}
+
+constexpr bool may_take(const Tile& tile, Layout layout, std::int64_t n) {
+  if (tile_b_of(layout, n) == TileB::narrow) return takes_narrow_b(tile);
+  return n > 1 || tile.columns < kCopiedColumns;
 }
 
 struct Split {
@@ -126,7 +134,6 @@ struct Wanted {
 // The fastest division. What is wanted is taken as far as the matrix and the kernel allow.
 inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           int sm_count, const Wanted& wanted = {}) {
-  const bool narrow = tile_b_of(layout, n) == TileB::narrow;
   // From what is wanted: where no tile has both, the columns decide.
   const auto distance = [&](const Tile& tile) {
     return (wanted.columns && tile.columns != *wanted.columns) * 2 +
@@ -134,10 +141,10 @@ inline Split choose_split(std::int64_t m, std::int64_t k, std::int64_t n, Layout
   };
   int nearest = std::numeric_limits<int>::max();
   for (const Tile& tile : kTiles)
-    if (!narrow || takes_narrow_b(tile)) nearest = std::min(nearest, distance(tile));
+    if (may_take(tile, layout, n)) nearest = std::min(nearest, distance(tile));
   Split best;
   for (const Tile& tile : kTiles) {
-    if ((narrow && !takes_narrow_b(tile)) || distance(tile) != nearest) continue;
+    if (!may_take(tile, layout, n) || distance(tile) != nearest) continue;
     const std::int64_t limit =
         std::min<std::int64_t>(most_cluster(tile.columns), tiles_of(k, kTileK));
     int most = 1;

@@ -50,13 +50,13 @@ class GuardedMatrix {
   }
 
   const DenseView& view() const { return view_; }
-  void poison() { device_.fill_bytes(view_.data, 0xFF, view_.bytes()); }  // NaN in every type
+  void poison() { device_.fill_bytes(view_.data, 0xFF, used_bytes()); }  // NaN in every type
 
   bool zones_intact() {
     std::vector<unsigned char> host(buffer_.bytes());
     device_.download(host.data(), buffer_.data(), host.size());
     const auto untouched = [](unsigned char byte) { return byte == kGuard; };
-    const auto end_of_c = host.begin() + static_cast<std::ptrdiff_t>(kZone + view_.bytes());
+    const auto end_of_c = host.begin() + static_cast<std::ptrdiff_t>(kZone + used_bytes());
     return std::all_of(host.begin(), host.begin() + kZone, untouched) &&
            std::all_of(end_of_c, host.end(), untouched);
   }
@@ -65,6 +65,13 @@ class GuardedMatrix {
   static constexpr std::size_t kAlign = 256;
   static constexpr std::ptrdiff_t kZone = 4096;
   static constexpr unsigned char kGuard = 0xA5;
+
+  // Lines have padding that a kernel may write, but a single column has none.
+  std::size_t used_bytes() const {
+    const bool is_column = view_.layout == Layout::col_major && view_.cols == 1;
+    return is_column ? view_.rows * bytes_of(view_.type) : view_.bytes();
+  }
+
   Device& device_;
   DenseView view_;
   std::size_t bytes_;

@@ -84,5 +84,13 @@ TEST(DenseSplit, AnEmptyProductHasADivision) {
   EXPECT_GT(choose_split(0, 0, 0, Layout::row_major, kSms).tile.columns, 0);
 }
 
+// Copies of 16 bytes may write behind it.
+TEST(DenseSplit, ASingleColumnIsNotStoredByCopies) {
+  for (const std::int64_t m : {100, 16385, 50257, 200000})
+    for (const int columns : {16, 64, 128})
+      EXPECT_LT(choose_split(m, 512, 1, Layout::col_major, kSms, {.columns = columns}).tile.columns,
+                kCopiedColumns);
+}
+
 }  // namespace
 }  // namespace spmmbench::dense_cluster

@@ -1,0 +1,118 @@
+// cuSPARSE's products of A as coordinates, one kernel each. They need no preprocessing. The remarks
+// of cusparse_csr.cu on tf32 and on a 16-bit C apply here too.
+
+#include <type_traits>
+#include <vector>
+
+#include "common/cusparse.hpp"
+#include "common/upload_values.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+template <class Index>
+SparseOnDevice upload_coo(const SparseOperand& operand, Device& device, StageTimer& stages) {
+  const CsrMatrix& a = *operand.a;
+  const ElementType type = storage_type(operand.precision);
+  std::vector<Index> rows;
+  {
+    const auto timed = stages.scope("build");
+    rows.reserve(a.nnz());
+    for (std::int64_t row = 0; row < a.rows; ++row)
+      rows.insert(rows.end(), a.row_length(row), static_cast<Index>(row));
+  }
+  const auto timed = stages.scope("upload");
+  SparseOnDevice out;
+  out.memory.push_back(device.upload(rows));
+  if constexpr (std::is_same_v<Index, std::int32_t>) out.memory.push_back(device.upload(a.col_idx));
+  else out.memory.push_back(device.upload(std::vector<Index>(a.col_idx.begin(), a.col_idx.end())));
+  out.memory.push_back(upload_values(device, a.values, type));
+  out.stored = a.nnz();
+  out.describe = [&a, type, row_idx = out.memory[0].data(), col_idx = out.memory[1].data(),
+                  values = out.memory[2].data()] {
+    constexpr cusparseIndexType_t kIndex =
+        std::is_same_v<Index, std::int32_t> ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
+    cusparseSpMatDescr_t matrix = nullptr;
+    SPMMBENCH_CUSPARSE(cusparseCreateCoo, &matrix, a.rows, a.cols, a.nnz(), row_idx, col_idx,
+                       values, kIndex, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
+    return SparseDescriptor(matrix);
+  };
+  device.synchronize();
+  return out;
+}
+
+// Algorithm: cusparseSpMMAlg_t, or cusparseSpMVAlg_t for N = 1.
+template <class Algorithm>
+class CusparseCoo final : public Kernel {
+ public:
+  CusparseCoo(const char* name, const char* summary, Algorithm algorithm) : algorithm_(algorithm) {
+    info_.name = name;
+    info_.summary = summary;
+    info_.source = "cuSPARSE";
+    info_.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+    info_.layouts = kIsVector ? std::vector{Layout::col_major, Layout::row_major}
+                              : std::vector{Layout::row_major, Layout::col_major};
+    info_.accumulation = Accumulation::fp32_fma;
+    info_.baseline = true;
+  }
+
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
+    if constexpr (kIsVector) {
+      if (problem.n != 1) return Support::no("N = 1 only");
+      if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
+    }
+    const std::int64_t index_bytes = fits_32_bits(problem) ? 4 : 8;
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    const std::int64_t bytes = problem.nnz() * (2 * index_bytes + value_bytes);
+    return Support::yes(static_cast<std::size_t>(bytes + workspace_bytes(problem)));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    return make_cusparse_prepared(a, device,
+                                  fits_32_bits(a) ? upload_coo<std::int32_t>(a, device, stages)
+                                                  : upload_coo<std::int64_t>(a, device, stages),
+                                  algorithm_, false);
+  }
+
+ private:
+  static constexpr bool kIsVector = std::is_same_v<Algorithm, cusparseSpMVAlg_t>;
+
+  // COO_ALG2 keeps a row of C and about 20 bytes for every 24 nonzeros (cuSPARSE 12.6, N = 8 to
+  // 128); the others need next to nothing.
+  std::int64_t workspace_bytes(const Problem& problem) const {
+    constexpr std::int64_t kNonzeros = 24, kBytes = 20;
+    if constexpr (!kIsVector)
+      if (algorithm_ == CUSPARSE_SPMM_COO_ALG2)
+        return problem.nnz() * (4 * problem.n + kBytes) / kNonzeros;
+    return 0;
+  }
+
+  KernelInfo info_;
+  Algorithm algorithm_;
+};
+
+using Product = CusparseCoo<cusparseSpMMAlg_t>;
+using VectorProduct = CusparseCoo<cusparseSpMVAlg_t>;
+SPMMBENCH_REGISTER_KERNEL(Product, "cusparse_coo_alg1", "coordinates, COO_ALG1",
+                          CUSPARSE_SPMM_COO_ALG1);
+SPMMBENCH_REGISTER_KERNEL(Product, "cusparse_coo_alg2", "coordinates, COO_ALG2 (bit-reproducible)",
+                          CUSPARSE_SPMM_COO_ALG2);
+SPMMBENCH_REGISTER_KERNEL(Product, "cusparse_coo_alg3", "coordinates, COO_ALG3",
+                          CUSPARSE_SPMM_COO_ALG3);
+SPMMBENCH_REGISTER_KERNEL(Product, "cusparse_coo_alg4", "coordinates, COO_ALG4",
+                          CUSPARSE_SPMM_COO_ALG4);
+SPMMBENCH_REGISTER_KERNEL(VectorProduct, "cusparse_spmv_coo_alg1", "SpMV of coordinates, COO_ALG1",
+                          CUSPARSE_SPMV_COO_ALG1);
+SPMMBENCH_REGISTER_KERNEL(VectorProduct, "cusparse_spmv_coo_alg2",
+                          "SpMV of coordinates, COO_ALG2 (bit-reproducible)",
+                          CUSPARSE_SPMV_COO_ALG2);
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,119 @@
+// cuSPARSE's product of A in sliced ELLPACK and a vector: a baseline of N = 1. The remarks of
+// cusparse_csr.cu on tf32 and on a 16-bit C apply here too.
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "common/cusparse.hpp"
+#include "common/upload_values.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kSliceRows = 32;  // one for each lane of a warp
+
+// Rows of a slice are as long as its longest one; entry i of all of them, then entry i + 1.
+struct Slices {
+  std::vector<std::int32_t> offset;   // of each slice's entries, and their number
+  std::vector<std::int32_t> col_idx;  // -1: padding
+  std::vector<float> values;          // 0 in the padding
+};
+
+std::int64_t stored_entries(const CsrMatrix& a) {
+  std::int64_t stored = 0;
+  for (std::int64_t first = 0; first < a.rows; first += kSliceRows) {
+    std::int64_t longest = 0;
+    for (std::int64_t row = first; row < std::min(first + kSliceRows, a.rows); ++row)
+      longest = std::max(longest, a.row_length(row));
+    stored += longest * kSliceRows;
+  }
+  return stored;
+}
+
+Slices build(const CsrMatrix& a) {
+  Slices out;
+  const std::int64_t stored = stored_entries(a);
+  out.col_idx.assign(stored, -1);
+  out.values.assign(stored, 0);
+  std::int64_t at = 0;
+  for (std::int64_t first = 0; first < a.rows; first += kSliceRows) {
+    out.offset.push_back(static_cast<std::int32_t>(at));
+    std::int64_t longest = 0;
+    for (std::int64_t row = first; row < std::min(first + kSliceRows, a.rows); ++row) {
+      for (std::int64_t i = 0; i < a.row_length(row); ++i) {
+        const std::int64_t place = at + i * kSliceRows + row - first;
+        out.col_idx[place] = a.col_idx[a.row_ptr[row] + i];
+        out.values[place] = a.values[a.row_ptr[row] + i];
+      }
+      longest = std::max(longest, a.row_length(row));
+    }
+    at += longest * kSliceRows;
+  }
+  out.offset.push_back(static_cast<std::int32_t>(at));
+  return out;
+}
+
+class CusparseSell final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+      return Support::no(std::move(reason));
+    if (problem.n != 1) return Support::no("N = 1 only");
+    if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
+    const std::int64_t stored = stored_entries(*problem.a);
+    if (stored > std::numeric_limits<std::int32_t>::max())
+      return Support::no("more entries than 32-bit indices can count");
+    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    return Support::yes(static_cast<std::size_t>(stored * (4 + value_bytes)));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    (void)cusparse_handle(device);
+    const ElementType type = storage_type(a.precision);
+    Slices slices;
+    {
+      const auto timed = stages.scope("build");
+      slices = build(*a.a);
+    }
+    SparseOnDevice out;
+    {
+      const auto timed = stages.scope("upload");
+      out.memory.push_back(device.upload(slices.offset));
+      out.memory.push_back(device.upload(slices.col_idx));
+      out.memory.push_back(upload_values(device, slices.values, type));
+      device.synchronize();
+    }
+    out.stored = std::ssize(slices.col_idx);
+    out.describe = [m = a.m(), k = a.k(), nnz = a.nnz(), stored = out.stored, type,
+                    offset = out.memory[0].data(), col_idx = out.memory[1].data(),
+                    values = out.memory[2].data()] {
+      cusparseSpMatDescr_t matrix = nullptr;
+      SPMMBENCH_CUSPARSE(cusparseCreateSlicedEll, &matrix, m, k, nnz, stored, kSliceRows, offset,
+                         col_idx, values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                         CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
+      return SparseDescriptor(matrix);
+    };
+    return make_cusparse_prepared(a, device, std::move(out), CUSPARSE_SPMV_SELL_ALG1, false);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "cusparse_spmv_sell",
+      .summary = "SpMV of sliced ELLPACK, SELL_ALG1",
+      .source = "cuSPARSE",
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .layouts = {Layout::col_major, Layout::row_major},
+      .accumulation = Accumulation::fp32_fma,
+      .baseline = true,
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CusparseSell);
+
+}  // namespace
+}  // namespace spmmbench
