@@ -2,7 +2,8 @@
 stop. The rules and numbers are those of src/stats and src/gpu."""
 
 import math
-import pathlib
+import os
+import re
 import statistics
 import time
 
@@ -17,7 +18,9 @@ MAX_BATCH = 256
 LAUNCHES_AFTER_TIMING = 3
 HOLD_CYCLES_PER_LAUNCH = 20_000  # of the GPU, so that the host can enqueue ahead of it
 MAX_HOLD_CYCLES = 1_000_000
-LEAST_FLUSH_BYTES = 32 << 20
+LEAST_FLUSH_BYTES = 32 << 20  # on a GPU
+UNKNOWN_CACHE_BYTES = 64 << 20  # of a processor that reports none
+SYSCONF_L3_BYTES, SYSCONF_L2_BYTES = 194, 191  # of glibc; Python has no names for them
 COPY_BYTES = 1 << 30
 COPIES = 9
 
@@ -165,13 +168,19 @@ class NumpyBench(_Bench):
 
 
 def _last_level_cache():
-    """Bytes of the last-level cache of the first CPU."""
-    sizes = [LEAST_FLUSH_BYTES // 2]
-    for path in pathlib.Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
-        text = path.read_text().strip()
-        if text.endswith("K"):
-            sizes.append(int(text[:-1]) << 10)
-    return max(sizes)
+    """Bytes, as the program takes them: see src/gpu/host_device.cpp."""
+    given = os.environ.get("SPMMBENCH_CACHE_MIB")
+    if given is not None:
+        if not re.fullmatch("[0-9]{1,10}", given) or not 0 < int(given) < 2**32:
+            raise InvalidArgument(f"SPMMBENCH_CACHE_MIB={given}: expected a number from 1")
+        return int(given) << 20
+    for name in SYSCONF_L3_BYTES, SYSCONF_L2_BYTES:
+        try:
+            if (reported := os.sysconf(name)) > 0:
+                return reported
+        except OSError:  # no such name in this C library
+            pass
+    return UNKNOWN_CACHE_BYTES
 
 
 class TorchBench(NumpyBench):

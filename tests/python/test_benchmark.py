@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 from python_case import SOURCE, main, need
 
@@ -208,10 +209,29 @@ class TheProgram(unittest.TestCase):
                 name = f"{group}.{field}" if group else field
                 self.assertEqual(field not in known, f"`{name}`" in text, name)
 
+    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
+    def test_the_cache_that_is_flushed_is_that_of_the_program(self):
+        asked = [PROGRAM, "run", "gen:banded?rows=20&bandwidth=2", "-n", "4", "-k", "cpu_csr"]
+        asked += ["--no-baselines", "--device", "-1", "--max-seconds", "0.01", "--json", "-", "-q"]
+        for given in (None, "3", "", "0", "-1", "+3", "4x", "99999999999"):
+            with self.subTest(given), mock.patch.dict(os.environ):
+                os.environ.pop("SPMMBENCH_CACHE_MIB", None)
+                if given is not None:
+                    os.environ["SPMMBENCH_CACHE_MIB"] = given
+                done = subprocess.run(asked, capture_output=True, text=True, check=False)
+                if done.returncode == 0:
+                    told = json.loads(done.stdout)["context"]["device"]["l2_bytes"]
+                    self.assertEqual(_protocol._last_level_cache(), told)
+                else:
+                    with self.assertRaises(spmmbench.InvalidArgument) as refused:
+                        _protocol._last_level_cache()
+                    self.assertIn(str(refused.exception), done.stderr)
+
     def test_numbers_of_the_protocol_are_those_of_the_sources(self):
         texts = [
             (SOURCE / path).read_text().replace("'", "")
-            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu", "src/run/repeat.hpp")
+            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu",
+                         "src/run/repeat.hpp", "src/gpu/host_device.cpp")  # fmt: skip
         ]
         limits = _protocol.Limits()
         for text, line in (
@@ -225,6 +245,7 @@ class TheProgram(unittest.TestCase):
             (texts[2], f"kHoldCyclesPerLaunch = {_protocol.HOLD_CYCLES_PER_LAUNCH};"),
             (texts[2], f"kMaxHoldCycles = {_protocol.MAX_HOLD_CYCLES};"),
             (texts[3], f"kLaunchesAfterTiming = {_protocol.LAUNCHES_AFTER_TIMING};"),
+            (texts[4], f"return std::size_t{{{_protocol.UNKNOWN_CACHE_BYTES >> 20}}} << 20;"),
         ):
             self.assertIn(line, text)
 
@@ -258,6 +279,19 @@ class Rules(unittest.TestCase):
         timing = _protocol.sample_cold(bench, lambda: bench.log.append("call"), limits)
         self.assertEqual(bench.log, ["flush", "start", "call", "stop"] * 4)
         self.assertEqual((timing["n"], timing["launches_per_sample"]), (4, 1))
+
+    def test_a_flush_writes_twice_the_cache_and_64_mib_count_where_none_is_reported(self):
+        def without(_):
+            raise OSError(22, "Invalid argument")
+
+        for reported in (lambda _: 0, without):
+            with mock.patch.dict(os.environ), mock.patch("os.sysconf", reported):
+                os.environ.pop("SPMMBENCH_CACHE_MIB", None)
+                self.assertEqual(_protocol._last_level_cache(), 64 << 20)
+        with mock.patch.dict(os.environ, {"SPMMBENCH_CACHE_MIB": "3"}):
+            bench = _protocol.NumpyBench()
+            bench.flush()
+        self.assertEqual(bench._flush.nbytes, 6 << 20)
 
     def test_infinity_is_right_where_the_type_of_c_overflows(self):
         a = sp.csr_matrix(np.array([[60000.0, 0], [0, 1]], np.float32))
