@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 
-from result_data import Parser, find_program
+from command_line import Parser, find_program
 
 try:
     import numpy as np
@@ -67,7 +67,7 @@ def measure(arguments, case):
     """Runs every kernel of one product; returns {column: value}."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
-        command = [arguments.binary, "run", *case, "--json", str(out), "--no-baselines", "-q",
+        command = [arguments.spmmbench, "run", *case, "--json", str(out), "--no-baselines", "-q",
                    "-k", ",".join([*KERNELS.values(), "cublas*"]), "--precision", "fp32,tf32,fp16",
                    "--max-seconds", str(arguments.max_seconds)]
         if arguments.dry_run:
@@ -76,7 +76,8 @@ def measure(arguments, case):
         try:
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
         except OSError as error:
-            raise SweepError(f"{arguments.binary}: {error.strerror}; set SPMMBENCH") from None
+            text = f"{command[0]}: {error.strerror} (build first, or give --spmmbench)"
+            raise SweepError(text) from None
         if done.returncode not in (0, 2, 4) or not out.exists():
             raise SweepError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
         return collect(json.loads(out.read_text())["rows"])
@@ -298,7 +299,7 @@ def main():
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--csv", metavar="OUT", help="CSV file (default: standard output)")
-    common.add_argument("--binary", default=find_program(), help="spmmbench (or set SPMMBENCH)")
+    common.add_argument("--spmmbench", default=find_program(), metavar="PATH")
     common.add_argument("--max-seconds", type=float, default=1.0, help="sampling per kernel")
     common.add_argument("--dry-run", action="store_true", help="print the commands only")
     modes = parser.add_subparsers(dest="mode", required=True)

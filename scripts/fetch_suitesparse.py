@@ -26,6 +26,7 @@ import tarfile
 import zipfile
 import zlib
 
+from command_line import Parser
 from suitesparse.choice import (
     COLLECTION,
     Elsewhere,
@@ -168,11 +169,6 @@ class Folder:
         replace(temporary, self.lock_path)
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        self.exit(1, f"fetch_suitesparse: {message}\n")
-
-
 def parse_arguments(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -246,16 +242,16 @@ def main(argv):
             with create(args.out / f"{args.recorded}.txt") as file:
                 file.write("".join(f"{line}\n" for line in runnable).encode())
     except NoNetwork as error:
-        print(f"fetch_suitesparse: {error}", file=sys.stderr)
+        print(f"fetch_suitesparse.py: {error}", file=sys.stderr)
         return 1
     except (FetchError, OSError, ValueError) as error:
-        print(f"fetch_suitesparse: {error}", file=sys.stderr)
+        print(f"fetch_suitesparse.py: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("fetch_suitesparse: interrupted; run again to resume", file=sys.stderr)
+        print("fetch_suitesparse.py: interrupted; run again to resume", file=sys.stderr)
         return 130
     if failed:
-        print(f"fetch_suitesparse: {failed} of {len(entries)} failed", file=sys.stderr)
+        print(f"fetch_suitesparse.py: {failed} of {len(entries)} failed", file=sys.stderr)
     return 4 if failed else 0
 
 

@@ -25,6 +25,7 @@ import sys
 
 import numpy as np
 from scipy.optimize import nnls
+from result_data import geomean as geometric_mean
 from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of, terms_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -348,10 +349,6 @@ class Recorded:
 
 
 Choice = collections.namedtuple("Choice", "loss case pick totals")
-
-
-def geometric_mean(values):
-    return math.exp(sum(math.log(v) for v in values) / max(len(values), 1))
 
 
 def left_out(recorded, parts):

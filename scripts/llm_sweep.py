@@ -26,7 +26,8 @@ import shutil
 import subprocess
 import sys
 
-from result_data import InputError, Parser, find_program, hot_us, load_document
+from command_line import Parser, find_program
+from result_data import InputError, hot_us, load_document
 
 # Weights of one layer that share a shape are measured once: (generator, how many of them).
 FFN = (("ffn_gate", 2), ("ffn_down", 1))  # gate and up; down

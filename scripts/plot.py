@@ -21,7 +21,8 @@ try:
     from figures.style import plt
 except ImportError as error:
     sys.exit(f"{error.name} is missing; on Debian: apt-get install python3-matplotlib")
-from result_data import InputError, Parser, load_document, readable, write_whole
+from command_line import Parser
+from result_data import InputError, load_document, readable, write_whole
 from result_series import Results, load_groups
 
 FORMATS = ("png", "svg", "pdf")

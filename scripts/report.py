@@ -27,6 +27,7 @@ except ImportError as error:
     sys.exit(
         f"{error.name} is missing; on Debian: apt-get install python3-jinja2 python3-matplotlib"
     )
+from command_line import Parser
 from report_rows import facets, script_data
 from report_tables import (
     VARIABLES,
@@ -38,7 +39,7 @@ from report_tables import (
     trouble_table,
 )
 from report_text import CAPTIONS, DEFINITIONS
-from result_data import InputError, Parser, load_document, readable, write_whole
+from result_data import InputError, load_document, readable, write_whole
 from result_series import Results, answers, load_groups
 
 TEMPLATES = pathlib.Path(__file__).resolve().parent / "report"

@@ -24,17 +24,10 @@ import tempfile
 import textwrap
 from dataclasses import asdict
 
+from command_line import Parser, find_program
 from papers import TARGETS
 from papers.common import checked_inspection
-from result_data import (
-    InputError,
-    Parser,
-    find_program,
-    load_document,
-    load_json,
-    readable,
-    write_whole,
-)
+from result_data import InputError, load_document, load_json, readable, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's

@@ -4,7 +4,6 @@ A document of an older schema is read with what it has: absent fields become Non
 file that is damaged, is refused in one line before anything is drawn or written.
 """
 
-import argparse
 import json
 import math
 import os
@@ -82,24 +81,6 @@ ABSENT_CONTEXT = {
     "clocks_after": {},
     "protocol": {},
 }
-
-
-def find_program():
-    """The file that SPMMBENCH names, else what was built in this clone, else the one on PATH."""
-    if named := os.environ.get("SPMMBENCH"):
-        return named
-    builds = pathlib.Path(__file__).resolve().parents[1] / "build"
-    for preset in ("release", "host"):
-        if (program := builds / preset / "spmmbench").exists():
-            return str(program)
-    return "spmmbench"
-
-
-class Parser(argparse.ArgumentParser):
-    """Bad arguments end with exit code 1, as in the program: 2 is a wrong result."""
-
-    def error(self, message):
-        self.exit(1, f"{self.prog}: {message}\n")
 
 
 class InputError(Exception):

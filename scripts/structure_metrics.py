@@ -5,31 +5,23 @@ ordering, compared with results/structure.json.
 They decide how many bytes a kernel moves, and need no GPU: a change to a format or an ordering that
 costs time on the device shows here first. All are deterministic, so any difference is a change.
 
-  scripts/structure_metrics.py [--program build/host/spmmbench]            compare; exit 1 on a change
-  scripts/structure_metrics.py [--program build/host/spmmbench] --record   write the recorded values anew
+  scripts/structure_metrics.py [--spmmbench build/host/spmmbench]            compare; exit 1 on a change
+  scripts/structure_metrics.py [--spmmbench build/host/spmmbench] --record   write the recorded values anew
 """
 
 import argparse
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
+
+from command_line import find_program
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RECORD = ROOT / "results" / "structure.json"
 TOLERANCE = 1e-5  # relative, of what is not a whole number; recorded with six digits
 RATIOS = ("index_over_coo", "fp16_over_coo")  # follow from the bytes
-
-
-def find_program():
-    if "SPMMBENCH" in os.environ:
-        return os.environ["SPMMBENCH"]
-    for preset in ("release", "host"):
-        if (program := ROOT / "build" / preset / "spmmbench").exists():
-            return str(program)
-    sys.exit("no build/release/spmmbench or build/host/spmmbench: build one, or give --program")
 
 
 def inspect(program):
@@ -96,11 +88,14 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--program", help="the built spmmbench")
+    parser.add_argument("--spmmbench", default=find_program(), metavar="PATH")
     parser.add_argument("--record", action="store_true", help="write the recorded values anew")
     parser.add_argument("--file", type=pathlib.Path, default=RECORD, help=f"instead of {RECORD.name}")
     options = parser.parse_args()
-    found = metrics(inspect(options.program or find_program()))
+    try:
+        found = metrics(inspect(options.spmmbench))
+    except OSError as error:
+        sys.exit(f"{options.spmmbench}: {error.strerror} (build first, or give --spmmbench)")
     if options.record:
         write(options.file, found)
         return 0

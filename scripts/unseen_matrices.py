@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 import unseen_first
 import unseen_second
-from result_data import Parser
+from command_line import Parser
 
 SETS = {"first": unseen_first, "second": unseen_second}
 

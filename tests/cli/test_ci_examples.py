@@ -30,7 +30,7 @@ class CiExamplesTest(CliCase):
         for name, text in PROJECT.items():
             (self.folder / name).write_text(text)
         (self.folder / "scripts").mkdir()
-        for name in ("perf_gate", "setup.sh"):
+        for name in ("perf_gate", "command_line.py", "setup.sh"):
             shutil.copy(SOURCE / "scripts" / name, self.folder / "scripts" / name)
         git = ["git", "-C", self.folder, "-c", "user.name=t", "-c", "user.email=t@t"]
         for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "one"),

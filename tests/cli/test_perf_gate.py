@@ -134,7 +134,8 @@ sys.exit(subprocess.run(["{self.timed('program', '100')}", *sys.argv[1:]]).retur
         for name, text in PROJECT.items():
             (self.folder / name).write_text(text)
         (self.folder / "scripts").mkdir()
-        shutil.copy(SCRIPT, self.folder / "scripts" / "perf_gate")
+        for name in ("perf_gate", "command_line.py"):
+            shutil.copy(SOURCE / "scripts" / name, self.folder / "scripts" / name)
 
         def git(*args):
             command = ["git", "-C", self.folder, "-c", "user.name=t", "-c", "user.email=t@t", *args]

@@ -12,7 +12,7 @@ SCRIPT = SOURCE / "scripts" / "structure_metrics.py"
 
 class StructureMetricsTest(CliCase):
     def script(self, *args, threads="2"):
-        command = [sys.executable, SCRIPT, "--program", PROGRAM, *args]
+        command = [sys.executable, SCRIPT, "--spmmbench", PROGRAM, *args]
         environment = {**ENVIRONMENT, "OMP_NUM_THREADS": threads}
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
@@ -41,6 +41,9 @@ class StructureMetricsTest(CliCase):
         self.assertIn("fem2d_plate, rcm, coo: not recorded", result.stdout)
         self.assertIn("fem2d_plate, rcm, gone: no longer there", result.stdout)
         self.assertIn("3 differences", result.stdout)
+
+    def test_a_program_that_is_not_there_is_one_line(self):
+        self.assert_one_line(self.script("--spmmbench", "nowhere"), 1, "nowhere: No such file")
 
 
 if __name__ == "__main__":

@@ -231,6 +231,8 @@ class EsmmSweep(Fixture):
         done = script("esmm_sweep.py", "density", "--patterns", "10", check=False)
         self.assertEqual(done.returncode, 1, "2 is a wrong result")
         self.assertIn("8 digits", done.stderr)
+        done = script("esmm_sweep.py", "density", "--spmmbench", "nowhere", check=False)
+        self.assertEqual(done.stderr, "nowhere: No such file or directory (build first, or give --spmmbench)\n")
 
 
 if __name__ == "__main__":
