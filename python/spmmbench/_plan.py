@@ -460,8 +460,8 @@ def prepare(a, kernel="auto", precision=None, options=None, device=None, library
 
     a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC or BSR tensor, or a tuple
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
-    kernel     a name of list_kernels(), options included: "rsh?order=none"; "auto" predicts which is
-               fastest, and on the CPU is the library's CPU kernel
+    kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
+               is fastest, and on the CPU is the library's CPU kernel
     precision  "fp32", "tf32", "fp16" or "bf16": what A's values are rounded to, and B's type; None:
                that of A's values
     options    {key: value}: further options of the kernel
