@@ -7,7 +7,7 @@ import numpy as np
 
 from . import _abi as abi
 from . import _cuda, _dense, _protocol, _sparse, _verify
-from ._plan import Plan, _columns
+from ._plan import Plan, _columns, _one_of
 from .errors import InvalidArgument
 
 # The columns of the program's CSV, in its order, by the group of the row that they are of ("": the
@@ -35,6 +35,9 @@ _COLUMNS = [
     )
     for column in columns.split()
 ]
+# The fields of a row, in the program's order.
+_FIELDS = """matrix n kernel params precision c_type layout reorder status reason stages_ms format
+device_bytes verify hot cold gflops issued_flops compulsory_bytes bound_us of_bound""".split()
 
 
 class Rows(list):
@@ -115,15 +118,10 @@ def benchmark(
             f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
         )
     csr, n = _sparse.csr_of(a), _columns(n)
-    precision = precision or csr.natural_precision
-    if precision not in abi.PRECISIONS:
-        raise InvalidArgument(f"precision is '{precision}'; {', '.join(abi.PRECISIONS)} are possible")
-    if layout not in abi.LAYOUTS:
-        raise InvalidArgument(f"layout is '{layout}'; row, col are possible")
+    precision = _one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
+    _one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
-    c_type = c_type or b_type
-    if c_type not in abi.ELEMENTS:
-        raise InvalidArgument(f"c_type is '{c_type}'; {', '.join(abi.ELEMENTS)} are possible")
+    c_type = _one_of(c_type or b_type, abi.ELEMENTS, "c_type")
     bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
     limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
     b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
@@ -132,44 +130,19 @@ def benchmark(
     rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
     own_b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     reference = _verify.Reference(rounded, own_b, bench)
-    lengths = np.diff(exact.indptr)
-    mean = float(lengths.mean()) if lengths.size else 0.0
-    matrix = {
-        "name": name,
-        "rows": csr.shape[0],
-        "cols": csr.shape[1],
-        "nnz": csr.nnz,
-        "mean_row": mean,
-        "max_row": int(lengths.max(initial=0)),
-        "cv_row": float(lengths.std() / mean) if mean else 0.0,
+    case = {
+        "matrix": _summary(name, exact),
+        "n": n,
+        "precision": precision,
+        "c_type": c_type,
+        "layout": layout,
+        "compulsory_bytes": _verify.compulsory_bytes(
+            exact, n, abi.ELEMENT_BYTES[b_type], abi.ELEMENT_BYTES[c_type]
+        ),
     }
-    value_bytes, c_bytes = abi.ELEMENT_BYTES[b_type], abi.ELEMENT_BYTES[c_type]
-    bytes_moved = _verify.compulsory_bytes(exact, n, value_bytes, c_bytes)
     rows = Rows()
     for kernel, product in candidates.items():
-        row = {
-            "matrix": matrix,
-            "n": n,
-            "kernel": kernel,
-            "params": {},
-            "precision": precision,
-            "c_type": c_type,
-            "layout": layout,
-            "reorder": "none",
-            "status": "failed",
-            "reason": "",
-            "stages_ms": {},
-            "format": None,
-            "device_bytes": None,
-            "verify": None,
-            "hot": None,
-            "cold": None,
-            "gflops": None,
-            "issued_flops": None,
-            "compulsory_bytes": bytes_moved,
-            "bound_us": None,
-            "of_bound": None,
-        }
+        row = _new_row(kernel=kernel, **case)
         rows.append(row)
         try:
             reference.restore(b)
@@ -177,6 +150,28 @@ def benchmark(
         except Exception as error:  # the callable's own: it costs this row alone
             row["status"], row["reason"] = "failed", f"{type(error).__name__}: {error}"
     return rows
+
+
+def _summary(name, a):
+    """What rows say of A. a: scipy.sparse CSR."""
+    lengths = np.diff(a.indptr)
+    mean = float(lengths.mean()) if lengths.size else 0.0
+    return {
+        "name": name,
+        "rows": a.shape[0],
+        "cols": a.shape[1],
+        "nnz": a.nnz,
+        "mean_row": mean,
+        "max_row": int(lengths.max(initial=0)),
+        "cv_row": float(lengths.std() / mean) if mean else 0.0,
+    }
+
+
+def _new_row(**known):
+    """A row of which nothing has been measured yet."""
+    row = dict.fromkeys(_FIELDS)
+    row.update(params={}, reorder="none", status="failed", reason="", stages_ms={}, **known)
+    return row
 
 
 def _measure(row, product, bench, b, reference, limits):

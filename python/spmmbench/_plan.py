@@ -1,13 +1,12 @@
 """prepare(A) once, plan(n) per shape, plan @ B per call."""
 
-import collections.abc
 import ctypes
 import math
 import operator
 import weakref
 
 from . import _abi as abi
-from . import _cuda, _dense, _library, _sparse
+from . import _choice, _cuda, _dense, _library, _sparse
 from .errors import InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
@@ -17,45 +16,11 @@ _MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
 _NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
 
-def _split_spec(spec):
-    """NAME?key=value&key=value -> name, {key: value}."""
-    name, _, rest = spec.partition("?")
-    options = {}
-    for pair in filter(None, rest.split("&")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidArgument(f"'{pair}' in '{spec}' is no key=value")
-        options[key] = value
-    return name, options
-
-
-def _one_of(value, allowed, what, who):
+def _one_of(value, allowed, what, who=None):
     if value not in allowed:
-        raise InvalidArgument(f"{who}: {what} is '{value}'; {', '.join(allowed)} are possible")
+        told = f"{what} is '{value}'; {', '.join(allowed)} are possible"
+        raise InvalidArgument(f"{who}: {told}" if who else told)
     return value
-
-
-def _choose_kernel(library, name, device, a):
-    """`auto` is a kernel for GPUs; on the CPU it stands for the library's own CPU kernel."""
-    if device not in (None, "cpu", "cuda"):
-        raise InvalidArgument(f"device is '{device}'; cpu, cuda or None are possible")
-    if name != "auto":
-        kernel = library.kernel(name)
-        if device not in (None, kernel.device):
-            raise InvalidArgument(f"{name} runs on {kernel.device}, not on {device}")
-        return kernel
-    if device is None:
-        device = "cuda" if a.device != "cpu" else "cpu"
-        if not _dense.is_torch(a.values):  # which say where they want to be
-            others = (kernel for kernel in library.kernels.values() if kernel.name != "auto")
-            if _cuda.available() and any(kernel.device == "cuda" for kernel in others):
-                device = "cuda"
-    if device == "cuda":
-        return library.kernel("auto")
-    for kernel in library.kernels.values():
-        if kernel.device == "cpu" and not kernel.baseline:
-            return kernel
-    raise Unsupported(f"{library.path} has no kernel for the CPU")
 
 
 class _Stages:
@@ -114,33 +79,9 @@ class Prepared(_Held):
     def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
-        if not isinstance(kernel, str):
-            raise InvalidArgument(f"kernel is {kernel!r}; a name is wanted")
-        name, given = _split_spec(kernel)
-        if not isinstance(options or {}, collections.abc.Mapping):
-            raise InvalidArgument(f"options is a {type(options).__name__}; a dict is wanted")
-        given.update(options or {})
-        self._kernel = chosen = _choose_kernel(loaded, name, device, a)
-        if name == "auto" and chosen.name != "auto":
-            known = [option["name"] for option in chosen.options]
-            for key in given:
-                if key not in known:
-                    raise InvalidArgument(
-                        f"on the CPU 'auto' stands for {chosen.name}, which has no option '{key}'"
-                    )
-        for flag, why in (
-            (abi.ADDS_TO_C, "adds to C, which would have to be cleared before"),
-            (abi.IGNORES_STREAM, "ignores the stream that it is given"),
-        ):
-            if chosen.flags & flag:
-                raise Unsupported(f"{chosen.name} {why}: it can be measured, but not called here")
-        if chosen.struct.inspect_b:
-            raise Unsupported(
-                f"{chosen.name} looks at one B beforehand, and is right for that one alone: it can "
-                "be measured, but not called here"
-            )
-        if chosen.flags & abi.SQUARE_ONLY and a.shape[0] != a.shape[1]:
-            raise Unsupported(f"{chosen.name} needs a square A")
+        chosen, given = _choice.choose(loaded, kernel, options, device, a)
+        _choice.refuse_uncallable(chosen, a)
+        self._kernel = chosen
         self.precision = _one_of(
             precision or a.natural_precision, chosen.precisions, "precision", chosen.name
         )
@@ -148,41 +89,38 @@ class Prepared(_Held):
         if given:
             self.kernel += "?" + "&".join(f"{key}={value}" for key, value in given.items())
         self.shape, self.nnz = a.shape, a.nnz
-        self.device = "cpu"
-        if chosen.device == "cuda":
-            if not _cuda.available():
-                raise Unsupported(f"{chosen.name} needs a GPU, and there is none")
-            self.device = _cuda.current_device()
-            if a.device not in ("cpu", None, self.device):
-                raise InvalidArgument(
-                    f"A lies on GPU {a.device}, and GPU {self.device} is the current one"
-                )
-        elif a.device != "cpu":
+        self.device = _choice.device_for(chosen, a)
+        if self.device == "cpu" and a.device != "cpu":
             a = a.on_host()
         a = a.fitted(chosen.struct)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
-        csr, stages = a.struct(), _Stages()
+        if self.device != "cpu" and a.device != "cpu":
+            _cuda.synchronize()  # A is complete; the library works on a stream of its own
+        stages = _Stages()
+        self._handle = self._prepare(a, given, stages)
+        self.stages_ms = stages.ms
+        finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
+        finalizer.atexit = False  # the process's end frees it
+
+    def _prepare(self, a, options, stages):
+        """The library's handle."""
+        csr = a.struct()
         problem = abi.Problem(
             a=ctypes.pointer(csr),
-            options=_sparse.options_array(given),
+            options=_sparse.options_array(options),
             precision=abi.PRECISIONS[self.precision],
         )
         handle = ctypes.c_void_p()
-        if self.device != "cpu" and a.device != "cpu":
-            _cuda.synchronize()  # A is complete; the library works on a stream of its own
-        loaded.check(
-            chosen.struct.prepare(
-                ctypes.pointer(chosen.struct),
-                ctypes.byref(problem),
-                ctypes.byref(stages.struct),
-                ctypes.byref(handle),
-            )
+        struct = self._kernel.struct
+        status = struct.prepare(
+            ctypes.pointer(struct),
+            ctypes.byref(problem),
+            ctypes.byref(stages.struct),
+            ctypes.byref(handle),
         )
-        self.stages_ms = stages.ms
-        self._handle = handle.value
-        finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
-        finalizer.atexit = False  # the process's end frees it
+        self._kernel.library.check(status)
+        return handle.value
 
     def plan(self, n, layout="row", c_type=None):
         """A Plan for B of K x n and C of M x n.

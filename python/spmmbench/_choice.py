@@ -1,0 +1,90 @@
+"""Which kernel of a library is meant, where it runs, and whether it can be called from here."""
+
+import collections.abc
+
+from . import _abi as abi
+from . import _cuda, _dense
+from .errors import InvalidArgument, Unsupported
+
+
+def choose(library, spec, options, device, a):
+    """The kernel that NAME?key=value&key=value names, and {key: value} with `options` added."""
+    if not isinstance(spec, str):
+        raise InvalidArgument(f"kernel is {spec!r}; a name is wanted")
+    name, given = _split_spec(spec)
+    if not isinstance(options or {}, collections.abc.Mapping):
+        raise InvalidArgument(f"options is a {type(options).__name__}; a dict is wanted")
+    given.update(options or {})
+    kernel = _kernel_of(library, name, device, a)
+    if name == "auto" and kernel.name != "auto":
+        known = [option["name"] for option in kernel.options]
+        for key in given:
+            if key not in known:
+                raise InvalidArgument(
+                    f"on the CPU 'auto' stands for {kernel.name}, which has no option '{key}'"
+                )
+    return kernel, given
+
+
+def _split_spec(spec):
+    """NAME?key=value&key=value -> name, {key: value}."""
+    name, _, rest = spec.partition("?")
+    options = {}
+    for pair in filter(None, rest.split("&")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidArgument(f"'{pair}' in '{spec}' is no key=value")
+        options[key] = value
+    return name, options
+
+
+def _kernel_of(library, name, device, a):
+    """`auto` is a kernel for GPUs; on the CPU it stands for the library's own CPU kernel."""
+    if device not in (None, "cpu", "cuda"):
+        raise InvalidArgument(f"device is '{device}'; cpu, cuda or None are possible")
+    if name != "auto":
+        kernel = library.kernel(name)
+        if device not in (None, kernel.device):
+            raise InvalidArgument(f"{name} runs on {kernel.device}, not on {device}")
+        return kernel
+    if device is None:
+        device = "cuda" if a.device != "cpu" else "cpu"
+        if not _dense.is_torch(a.values):  # which say where they want to be
+            others = (kernel for kernel in library.kernels.values() if kernel.name != "auto")
+            if _cuda.available() and any(kernel.device == "cuda" for kernel in others):
+                device = "cuda"
+    if device == "cuda":
+        return library.kernel("auto")
+    for kernel in library.kernels.values():
+        if kernel.device == "cpu" and not kernel.baseline:
+            return kernel
+    raise Unsupported(f"{library.path} has no kernel for the CPU")
+
+
+def refuse_uncallable(kernel, a):
+    """Raises Unsupported for a kernel that cannot be called as a plan, or not with this A."""
+    for flag, why in (
+        (abi.ADDS_TO_C, "adds to C, which would have to be cleared before"),
+        (abi.IGNORES_STREAM, "ignores the stream that it is given"),
+    ):
+        if kernel.flags & flag:
+            raise Unsupported(f"{kernel.name} {why}: it can be measured, but not called here")
+    if kernel.struct.inspect_b:
+        raise Unsupported(
+            f"{kernel.name} looks at one B beforehand, and is right for that one alone: it can "
+            "be measured, but not called here"
+        )
+    if kernel.flags & abi.SQUARE_ONLY and a.shape[0] != a.shape[1]:
+        raise Unsupported(f"{kernel.name} needs a square A")
+
+
+def device_for(kernel, a):
+    """Where it runs: "cpu", or the index of the current GPU, which A must lie on if on any."""
+    if kernel.device == "cpu":
+        return "cpu"
+    if not _cuda.available():
+        raise Unsupported(f"{kernel.name} needs a GPU, and there is none")
+    device = _cuda.current_device()
+    if a.device not in ("cpu", None, device):
+        raise InvalidArgument(f"A lies on GPU {a.device}, and GPU {device} is the current one")
+    return device
