@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
@@ -76,6 +77,11 @@ bool matches(const Spec& pattern, const Spec& kernel) {
                      });
 }
 
+bool any_matches(const std::vector<std::string>& globs, const std::string& name) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return glob_match(glob, name); });
+}
+
 template <class Set, class Value>
 bool lets_through(const Set& wanted, const Value& value) {
   return wanted.empty() || wanted.contains(value);
@@ -91,21 +97,35 @@ void require_names(const std::string& path, const ResultDocument& document) try 
   throw Error(fmt::format("{}: {}", path, error.what()), error.code());
 }
 
+// Whether the row is of a matrix, an N and a precision that are asked for.
+bool of_problem(const Filter& filter, const ResultRow& row) {
+  return (filter.matrices.empty() || any_matches(filter.matrices, row.matrix.name)) &&
+         lets_through(filter.ns, row.n) && lets_through(filter.precisions, row.precision);
+}
+
 bool shown(const Filter& filter, const ResultRow& row) {
   const Spec kernel = Spec::parse(row.kernel);
-  const auto any = [](const std::vector<std::string>& globs, const std::string& name) {
-    return std::any_of(globs.begin(), globs.end(),
-                       [&](const std::string& glob) { return glob_match(glob, name); });
-  };
   const bool kernel_wanted =
       filter.kernels.empty() ||
       std::any_of(filter.kernels.begin(), filter.kernels.end(),
                   [&](const Spec& pattern) { return matches(pattern, kernel); });
-  return kernel_wanted && !any(filter.exclude, kernel.name) &&
-         (filter.matrices.empty() || any(filter.matrices, row.matrix.name)) &&
-         lets_through(filter.ns, row.n) && lets_through(filter.precisions, row.precision) &&
+  return of_problem(filter, row) && kernel_wanted && !any_matches(filter.exclude, kernel.name) &&
          lets_through(filter.reorderings, Spec::parse(row.reorder).name) &&
          lets_through(filter.statuses, std::string(to_string(row.status)));
+}
+
+// Keeps the problems that have a row to show, with all their rows: stars and answers are among
+// these.
+void keep_problems(std::vector<ResultRow>& rows, const Filter& filter) {
+  const auto problem_of = [](const ResultRow& row) {
+    return std::tuple(row.matrix.source, row.n, row.layout);
+  };
+  std::set<std::tuple<std::string, std::int64_t, std::string>> problems;
+  for (const ResultRow& row : rows)
+    if (shown(filter, row)) problems.insert(problem_of(row));
+  std::erase_if(rows, [&](const ResultRow& row) {
+    return !of_problem(filter, row) || !problems.contains(problem_of(row));
+  });
 }
 
 // The rows of each matrix together, in the order in which the matrices were first measured.
@@ -136,22 +156,23 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
   const std::string header = header_of(path, document);
   print("{}\n\n",
         markdown ? fmt::format("## {}", markdown_text(header)) : wrap(header, style.width, 4));
-  std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
+  keep_problems(document.rows, filter);
+  style.shows = [&](const ResultRow& row) { return shown(filter, row); };
   if (document.rows.empty()) print("no case of this run is asked for\n");
   Summary summary;
   for (const std::vector<ResultRow>& rows : by_matrix(std::move(document.rows))) {
     print("{}", markdown ? format_markdown(rows, style) : format_table(rows, style));
-    summary.add(rows);
+    summary.add(rows, style);
   }
   if (!markdown) print("{}", summary.format(style));
 }
 
-nlohmann::ordered_json to_json(const ResultDocument& document, const Filter& filter) {
+nlohmann::ordered_json to_json(ResultDocument document, const Filter& filter) {
+  keep_problems(document.rows, filter);
   auto rows = nlohmann::ordered_json::array(), of_them = rows;
   Answers answers;
   for (const ResultRow& row : document.rows) {
-    if (!shown(filter, row)) continue;
-    rows.push_back(to_json(row));
+    if (shown(filter, row)) rows.push_back(to_json(row));
     answers.add(row);
   }
   for (const Answer& answer : answers.all()) of_them.push_back(to_json(answer));
@@ -182,7 +203,7 @@ void show(const ShowArguments& in) {
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {
     auto all = nlohmann::ordered_json::array();
-    for (const ResultDocument& document : documents) all.push_back(to_json(document, filter));
+    for (ResultDocument& document : documents) all.push_back(to_json(std::move(document), filter));
     print("{}\n", dump_line(all.size() == 1 ? all.front() : all));
     return;
   }

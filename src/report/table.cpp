@@ -21,7 +21,12 @@ constexpr std::size_t kIndent = 2;           // the winner's mark and a blank
 constexpr std::size_t kContinuedIndent = 6;  // of a broken line
 constexpr std::size_t kNarrowestName = 24;   // a name is cut to this before a column is left out
 
-using Group = std::vector<const ResultRow*>;  // the rows of one matrix, N and layout
+using Rows = std::vector<const ResultRow*>;
+
+// The rows of one matrix, N and layout.
+struct Group {
+  Rows all, shown;
+};
 
 bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 
@@ -29,7 +34,7 @@ bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
 
 // The best correct row of each precision and type of C.
-std::set<const ResultRow*> winners(const Group& rows) {
+std::set<const ResultRow*> winners(const Rows& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row)) continue;
@@ -41,9 +46,13 @@ std::set<const ResultRow*> winners(const Group& rows) {
   return all;
 }
 
-std::vector<Group> groups_of(std::span<const ResultRow> rows) {
+std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
   std::map<std::tuple<std::int64_t, std::string>, Group> groups;
-  for (const ResultRow& row : rows) groups[{row.n, row.layout}].push_back(&row);
+  for (const ResultRow& row : rows) {
+    Group& group = groups[{row.n, row.layout}];
+    group.all.push_back(&row);
+    if (!style.shows || style.shows(row)) group.shown.push_back(&row);
+  }
   std::vector<Group> ordered;
   ordered.reserve(groups.size());
   for (auto& [key, group] : groups) ordered.push_back(std::move(group));
@@ -60,11 +69,11 @@ std::string title_of(const ResultRow& row, std::int64_t calls) {
                      calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
 }
 
-// The rows that the group's break-even is against; empty where no row has one.
-std::string pays_against(const Group& group) {
+// The rows that the break-even of `rows` is against; empty where no row has one.
+std::string pays_against(const Rows& rows) {
   std::map<std::string, std::string> first;  // types -> the row that is done first
   bool ordered = false;
-  for (const ResultRow* row : group) {
+  for (const ResultRow* row : rows) {
     if (!row->break_even_against) continue;
     const bool itself = *row->break_even_against == row->kernel;
     if (!itself) first[types_of(*row)] = *row->break_even_against;
@@ -84,7 +93,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
   std::vector<std::string> lines;
   Answers answers;
   std::set<std::string> types;
-  for (const ResultRow* row : group) {
+  for (const ResultRow* row : group.all) {
     answers.add(*row);
     types.insert(types_of(*row));
   }
@@ -92,9 +101,9 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
     lines.push_back(fmt::format(
         "answer{}: {}", types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
         to_string(answer, style.calls)));
-  if (const std::string against = pays_against(group); !against.empty())
+  if (const std::string against = pays_against(group.shown); !against.empty())
     lines.push_back("pays at: against " + against);
-  for (const ResultRow* row : group) {
+  for (const ResultRow* row : group.shown) {
     const auto why = row->params.find("why");
     if (!style.why || why == row->params.end()) continue;
     const auto picked = row->params.find("picked"), measured = row->params.find("measured");
@@ -108,7 +117,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
 }
 
 // The rows that were measured, in the order shown, and the others after them.
-Group sorted(Group rows, const std::string& sort) {
+Rows sorted(Rows rows, const std::string& sort) {
   const bool descending = sort.ends_with(":desc");
   const std::string key = descending ? sort.substr(0, sort.size() - 5) : sort;
   const TableColumn column = table_column(key.empty() ? "hot" : key);
@@ -125,7 +134,7 @@ Group sorted(Group rows, const std::string& sort) {
 }
 
 // Reason -> kernels, each once, though it may be skipped in several precisions and orders
-std::map<std::string, std::string> skipped_of(const Group& rows) {
+std::map<std::string, std::string> skipped_of(const Rows& rows) {
   std::map<std::string, std::string> skipped;
   std::set<std::pair<std::string, std::string>> seen;  // reason, kernel
   for (const ResultRow* row : rows) {
@@ -176,26 +185,29 @@ void fit(std::vector<Drawn>& columns, std::size_t width, bool may_leave_out) {
   if (used < width) kept.width = std::min(whole_name, kept.width + width - used);
 }
 
-std::vector<Drawn> columns_for(std::span<const ResultRow> rows, const TableStyle& style) {
+std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyle& style) {
+  Rows rows;
+  for (const Group& group : groups) rows.insert(rows.end(), group.shown.begin(), group.shown.end());
   std::vector<Drawn> columns;
   if (style.columns.empty())
     for (const TableColumn& column : default_columns()) columns.push_back({column});
   for (const std::string& key : style.columns) columns.push_back({table_column(key)});
-  const bool eigen = std::any_of(rows.begin(), rows.end(), over_eigen);
+  const bool eigen =
+      std::any_of(rows.begin(), rows.end(), [](const ResultRow* row) { return over_eigen(*row); });
   for (Drawn& drawn : columns) {
     if (eigen && drawn.column.key == "x_dflt") drawn.column.header = "x Eig32";
     if (eigen && drawn.column.key == "x_best") drawn.column.header = "x Eigen";
     drawn.width = display_width(drawn.column.header);
-    for (const ResultRow& row : rows) {
-      const bool shown = row.status == Status::ok || drawn.column.left_aligned;
-      if (shown && row.status != Status::skipped)
-        drawn.width = std::max(drawn.width, display_width(drawn.column.text(row)));
+    for (const ResultRow* row : rows) {
+      const bool shown = row->status == Status::ok || drawn.column.left_aligned;
+      if (shown && row->status != Status::skipped)
+        drawn.width = std::max(drawn.width, display_width(drawn.column.text(*row)));
     }
   }
   std::erase_if(columns, [&](const Drawn& drawn) {
     return drawn.column.rare && style.columns.empty() &&
            std::all_of(rows.begin(), rows.end(),
-                       [&](const ResultRow& row) { return drawn.column.text(row) == "-"; });
+                       [&](const ResultRow* row) { return drawn.column.text(*row) == "-"; });
   });
   if (style.width > 0) fit(columns, style.width, style.columns.empty());
   return columns;
@@ -203,9 +215,10 @@ std::vector<Drawn> columns_for(std::span<const ResultRow> rows, const TableStyle
 
 std::string block(const Group& group, const std::vector<Drawn>& columns, const TableStyle& style) {
   const std::size_t width = style.width;
-  std::string text = painted(wrap(title_of(*group.front(), style.calls), width, kContinuedIndent),
-                             Paint::strong, style.color) +
-                     "\n";
+  std::string text =
+      painted(wrap(title_of(*group.all.front(), style.calls), width, kContinuedIndent),
+              Paint::strong, style.color) +
+      "\n";
   text +=
       painted(fmt::format("  {}", line_of(columns, [](const TableColumn& c) { return c.header; })),
               Paint::faint, style.color) +
@@ -216,8 +229,8 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
     if (drawn.column.left_aligned) naming.push_back(drawn);
   if (naming.empty()) naming.push_back({table_column("kernel"), kNarrowestName});
 
-  const auto best = winners(group);
-  for (const ResultRow* row : sorted(group, style.sort)) {
+  const auto best = winners(group.all);
+  for (const ResultRow* row : sorted(group.shown, style.sort)) {
     if (row->status == Status::skipped) continue;
     const auto cell = [row](const TableColumn& column) { return column.text(*row); };
     if (row->status != Status::ok) {
@@ -231,7 +244,7 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
                     winner ? Paint::winner : Paint::plain, style.color) +
             "\n";
   }
-  for (const auto& [reason, names] : skipped_of(group))
+  for (const auto& [reason, names] : skipped_of(group.shown))
     text += painted(wrap(fmt::format("  skipped ({}): {}", reason, names), width, kContinuedIndent),
                     Paint::faint, style.color) +
             "\n";
@@ -249,14 +262,14 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
     return line + "\n";
   };
   std::string text =
-      fmt::format("### {}\n\n", markdown_text(title_of(*group.front(), style.calls)));
+      fmt::format("### {}\n\n", markdown_text(title_of(*group.all.front(), style.calls)));
   text += row_of([](const TableColumn& column) { return column.header; });
   text += "|";
   for (const Drawn& drawn : columns) text += drawn.column.left_aligned ? "---|" : "---:|";
   text += "\n";
-  const auto best = winners(group);
+  const auto best = winners(group.all);
   std::string notes;
-  for (const ResultRow* row : sorted(group, style.sort)) {
+  for (const ResultRow* row : sorted(group.shown, style.sort)) {
     if (row->status == Status::skipped) continue;
     if (row->status != Status::ok) {
       notes += markdown_text(
@@ -270,7 +283,7 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
       return fmt::format("{0}{1}{0}", strong, column.text(*row));
     });
   }
-  for (const auto& [reason, names] : skipped_of(group))
+  for (const auto& [reason, names] : skipped_of(group.shown))
     notes += markdown_text(fmt::format("- skipped ({}): {}\n", reason, names));
   for (const std::string& line : conclusions(group, style))
     notes += markdown_text(fmt::format("- {}\n", line));
@@ -285,9 +298,10 @@ void check_style(const TableStyle& style) {
 }
 
 std::string format_table(std::span<const ResultRow> rows, const TableStyle& style) {
-  const std::vector<Drawn> columns = columns_for(rows, style);
+  const std::vector<Group> groups = groups_of(rows, style);
+  const std::vector<Drawn> columns = columns_for(groups, style);
   std::string text;
-  for (const Group& group : groups_of(rows)) text += block(group, columns, style) + "\n";
+  for (const Group& group : groups) text += block(group, columns, style) + "\n";
   return text;
 }
 
@@ -303,18 +317,19 @@ std::string markdown_text(const std::string& text) {
 std::string format_markdown(std::span<const ResultRow> rows, const TableStyle& style) {
   TableStyle unlimited = style;
   unlimited.width = 0;
-  const std::vector<Drawn> columns = columns_for(rows, unlimited);
+  const std::vector<Group> groups = groups_of(rows, style);
+  const std::vector<Drawn> columns = columns_for(groups, unlimited);
   std::string text;
-  for (const Group& group : groups_of(rows)) text += markdown_block(group, columns, style) + "\n";
+  for (const Group& group : groups) text += markdown_block(group, columns, style) + "\n";
   return text;
 }
 
-void Summary::add(std::span<const ResultRow> rows) {
+void Summary::add(std::span<const ResultRow> rows, const TableStyle& style) {
   ++matrices_;
-  for (const Group& group : groups_of(rows)) {
-    const auto best = winners(group);
-    for (const ResultRow* row : group) over_eigen_ |= over_eigen(*row);
-    for (const ResultRow* row : group) {
+  for (const Group& group : groups_of(rows, style)) {
+    const auto best = winners(group.all);
+    for (const ResultRow* row : group.shown) {
+      over_eigen_ |= over_eigen(*row);
       Sums& sums = kernels_[printable_message(types_of(*row) + " " + label_of(*row))];
       sums.wrong += row->status == Status::wrong;
       if (!ranked(*row)) continue;

@@ -3,6 +3,7 @@
 // type of C.
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -19,6 +20,8 @@ struct TableStyle {
   std::string sort = {};   // key of table_column, or KEY:desc; empty: the fastest first
   std::int64_t calls = 0;  // what Baselines was given: told in the title
   bool why = false;        // after the rows, what `auto` picked and why
+  // Which rows are printed; empty: all. The star and the answer are among all rows in any case.
+  std::function<bool(const ResultRow&)> shows = {};
 };
 
 // Throws Error for a key that no column has.
@@ -35,7 +38,7 @@ std::string markdown_text(const std::string& text);
 // matrices.
 class Summary {
  public:
-  void add(std::span<const ResultRow> rows_of_one_matrix);
+  void add(std::span<const ResultRow> rows_of_one_matrix, const TableStyle& style);
   std::string format(const TableStyle& style) const;  // empty until a second matrix was added
  private:
   struct Sums {

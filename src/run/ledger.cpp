@@ -97,7 +97,7 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
     for (ResultRow& row : rows) baselines.fill(row);
     show(format_table(rows, options_.table));
-    summary_.add(rows);
+    summary_.add(rows, options_.table);
   }
   rows.clear();
 }

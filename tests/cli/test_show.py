@@ -5,6 +5,7 @@ import copy
 import csv
 import io
 import json
+import re
 
 from cli_case import SMALL, SOURCE, CliCase, case_of, journal_line, main, read, write
 
@@ -116,6 +117,22 @@ class ShowTest(CliCase):
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]
         self.assertEqual([step["kernel"] for step in answer["steps"]], ["cusparse_csr_alg2", "auto", "rsh"])
+
+    def test_a_filter_of_kernels_leaves_the_star_and_the_answer_to_all_rows_of_the_problem(self):
+        one = ("-m", "web-NotreDame", "--precision", "fp16")
+        some = (*one, "-k", "auto,csr_row_split")
+        whole, part = self.show(RECORDED, *one), self.show(RECORDED, *some)
+        self.assertIn("\n* rsh ", whole)
+        self.assertIn("\n  auto ", part)
+        for hidden in ("\n* ", "\n  rsh ", "skipped"):
+            self.assertNotIn(hidden, part)
+        answers = [re.search("  answer: .*", text)[0] for text in (whole, part)]
+        self.assertEqual(*answers)
+        documents = [json.loads(self.show(RECORDED, *args, "--format", "json")) for args in (one, some)]
+        self.assertEqual(*(document["answers"] for document in documents))
+        self.assertEqual({row["kernel"] for row in documents[1]["rows"]}, {"auto", "csr_row_split"})
+        nothing = json.loads(self.show(RECORDED, *one, "-k", "no_such", "--format", "json"))
+        self.assertEqual((nothing["rows"], nothing["answers"]), ([], []))
 
     def test_an_unknown_column_is_refused_with_a_suggestion(self):
         for flag in ("--columns", "--sort"):

@@ -65,12 +65,29 @@ TEST(Table, KeepsRowsApartThatStoreCInAnotherType) {
   EXPECT_NE(table.find("  answer in fp32>fp16: 1 call cpu_csr"), std::string::npos) << table;
   EXPECT_NE(format_markdown(rows, {}).find("| **cpu_csr** | **fp32>fp16** |"), std::string::npos);
   Summary summary;
-  summary.add(rows);
-  summary.add(rows);
+  summary.add(rows, {});
+  summary.add(rows, {});
   const std::string means = summary.format({});
   EXPECT_NE(means.find("fp32 eigen_csr           2     2"), std::string::npos) << means;
   EXPECT_NE(means.find("fp32>fp16 cpu_csr        2     2"), std::string::npos) << means;
   EXPECT_NE(means.find("fp32>fp16 eigen_csr      2     0"), std::string::npos) << means;
+}
+
+TEST(Table, PrintsTheRowsAskedForAndRanksThemAmongAll) {
+  const std::vector<ResultRow> rows =
+      filled({row_of("rsh", "fp16", 10), row_of("auto", "fp16", 20)});
+  const TableStyle style = {.shows = [](const ResultRow& row) { return row.kernel == "auto"; }};
+  for (const std::string& text : {format_table(rows, style), format_markdown(rows, style)}) {
+    EXPECT_NE(text.find("answer: 1 call rsh"), std::string::npos) << text;
+    EXPECT_EQ(text.find("rsh  "), std::string::npos) << text;
+    EXPECT_EQ(text.find("**"), std::string::npos) << text;
+  }
+  EXPECT_EQ(format_table(rows, style).find("\n* "), std::string::npos);
+  Summary summary;
+  for (int matrix = 0; matrix < 2; ++matrix) summary.add(rows, style);
+  const std::string means = summary.format({});
+  EXPECT_NE(means.find("fp16 auto             2     0"), std::string::npos) << means;
+  EXPECT_EQ(means.find("rsh"), std::string::npos) << means;
 }
 
 std::size_t widest(const std::string& text) {
@@ -171,7 +188,7 @@ TEST(Table, NoTextOfADocumentReachesTheTerminalRaw) {
   const std::vector<ResultRow> rows = {ok, failed, skipped};
   const TableStyle style = {.columns = {"kernel", "reorder", "hot"}, .why = true};
   Summary summary;
-  for (int matrix = 0; matrix < 2; ++matrix) summary.add(rows);
+  for (int matrix = 0; matrix < 2; ++matrix) summary.add(rows, {});
   for (const std::string& text :
        {format_table(rows, style), format_markdown(rows, style), summary.format(style)}) {
     for (const char* bytes : {"\x1b", "\x9b", "\xff", "[31m\n"})

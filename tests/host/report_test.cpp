@@ -214,8 +214,8 @@ TEST(Baselines, WithoutAGpuEigenIsWhatSpeedupsAreOverAndTheTableSaysSo) {
   EXPECT_NE(table.find("x Eig32 x Eigen"), std::string::npos) << table;
   EXPECT_EQ(table.find("x best"), std::string::npos);
   Summary summary;
-  summary.add(rows);
-  summary.add(rows);
+  summary.add(rows, {});
+  summary.add(rows, {});
   EXPECT_NE(summary.format({}).find("x Eigen"), std::string::npos);
 }
 
