@@ -100,7 +100,7 @@ class TwoFourPlan final : public Plan {
     SPMMBENCH_CUDA(cudaFuncSetAttribute(reinterpret_cast<const void*>(variant_.kernel),
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         variant_.shared_bytes));
-    const auto timed = stages.scope("bind");
+    const auto timed = stages.scope("build");
     const PanelSchedule schedule = variant_.schedule(problem, device.info().sm_count);
     blocks_ = schedule.blocks();
     pieces_ = device.upload(schedule.pieces);

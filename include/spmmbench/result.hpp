@@ -46,7 +46,8 @@ struct ResultRow {
   std::string precision, c_type, layout, reorder;
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise
-  // Wall time of load, reorder, build, upload, tune, and of stages of the kernel's own.
+  // Wall time of load, reorder, build, upload, tune, compare, choose, and of a plug-in's own
+  // stages.
   std::map<std::string, double> stages_ms;
   std::optional<FormatStats> format;
   std::optional<std::uint64_t> device_bytes;

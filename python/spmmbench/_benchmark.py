@@ -18,7 +18,7 @@ _COLUMNS = [
     for group, columns in (
         ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
         ("", "n kernel baseline binary params precision c_type layout reorder status reason"),
-        ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms"),
+        ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms prepare_ms"),
         ("", "format"),
         ("format_", "bytes index_bytes stored tiles windows fill nnz_per_tile nnz_per_window"),
         ("format_", "window_imbalance extra"),
@@ -46,7 +46,7 @@ class Rows(list):
 
     def flat(self):
         """The rows as flat dicts with the columns of the program's CSV, None where a row lacks the
-        field; samples and a kernel's own stages are left out."""
+        field; samples and a plug-in's own stages are left out."""
         return [_flat(row) for row in self]
 
     def frame(self):
@@ -60,11 +60,16 @@ class Rows(list):
 
 
 def _flat(row):
+    stages = row["stages_ms"]
+    prepare_ms = sum(ms for stage, ms in stages.items() if stage != "load")
     groups = {
         **row,
         "": {**row, "format": (row["format"] or {}).get("name")},
         "matrix": {**row["matrix"], "matrix": row["matrix"]["name"]},
-        "stages_ms": {f"{stage}_ms": ms for stage, ms in row["stages_ms"].items()},
+        "stages_ms": {
+            **{f"{stage}_ms": ms for stage, ms in stages.items()},
+            "prepare_ms": prepare_ms or None,  # None: nothing was prepared
+        },
     }
     flat = {}
     for group, column in _COLUMNS:

@@ -28,8 +28,7 @@ struct Cost {
   double total_us(double calls) const { return prepare_ms * 1e3 + calls * us; }
 };
 
-// Everything before the first launch except loading: reorder, build, upload, tune and a kernel's
-// own stages.
+// Everything before the first launch except loading: the sum of all stages but `load`.
 double preprocessing_ms(const ResultRow& row);
 
 // Nothing for a row that takes no part in rankings: not correct, without a positive time, or of a

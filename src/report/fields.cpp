@@ -182,15 +182,20 @@ Field<ResultRow> break_even_field() {
   return result;
 }
 
-// The stages that every row may have; a kernel's own are in the JSON alone.
+// The stages that every row may have, and the sum of all but `load`, empty where nothing was
+// prepared. A plug-in's own stages are in the JSON alone.
 std::vector<CsvColumn<ResultRow>> stage_columns() {
   std::vector<CsvColumn<ResultRow>> columns;
-  for (const std::string name : {"load", "reorder", "build", "upload", "tune"})
+  for (const std::string name : {"load", "reorder", "build", "upload", "tune", "choose", "compare"})
     columns.push_back({name + "_ms", [name](const ResultRow& row) {
                          const auto it = row.stages_ms.find(name);
                          return it == row.stages_ms.end() ? std::string()
                                                           : Codec<double>::text(it->second);
                        }});
+  columns.push_back({"prepare_ms", [](const ResultRow& row) {
+                       const double ms = preprocessing_ms(row);
+                       return ms > 0 ? Codec<double>::text(ms) : std::string();
+                     }});
   return columns;
 }
 
@@ -210,7 +215,8 @@ const FieldTable<ResultRow>& row_fields() {
       field("reorder", &R::reorder, "row ordering", kNotEmpty),
       field("status", &R::status, ""),
       field("reason", &R::reason, "why not ok; empty otherwise"),
-      field("stages_ms", &R::stages_ms, "load, reorder, build, upload, tune, and a kernel's own")
+      field("stages_ms", &R::stages_ms,
+            "load, reorder, build, upload, tune, compare, choose, and a plug-in's own")
           .csv(stage_columns()),
       group("format", &R::format, format_fields(), "what A was stored as", "format_"),
       field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),

@@ -229,6 +229,21 @@ TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
     EXPECT_TRUE(names.insert(column.name).second) << column.name;
 }
 
+TEST(Csv, HasTheTimeOfEveryStageAndOfAllButLoading) {
+  ResultRow row = row_of("auto", "fp16", 1);
+  const auto cell = [&row](const std::string& name) {
+    for (const auto& column : row_columns())
+      if (column.name == name) return column.text(row);
+    return std::string("no such column");
+  };
+  row.stages_ms = {{"load", 5}, {"build", 2}, {"choose", 0.5}, {"compare", 1}, {"own", 4}};
+  EXPECT_EQ(cell("choose_ms"), "0.5");
+  EXPECT_EQ(cell("compare_ms"), "1");
+  EXPECT_EQ(cell("prepare_ms"), "7.5");
+  row.stages_ms = {{"load", 5}};
+  EXPECT_EQ(cell("prepare_ms"), "") << "nothing was prepared";
+}
+
 TEST(Csv, HasAsManyFieldsAsItsHeader) {
   const ResultRow row = row_of("k", "fp16", 1);
   const auto fields = [](const std::string& line) {

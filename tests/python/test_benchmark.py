@@ -193,6 +193,7 @@ class TheProgram(unittest.TestCase):
         rows = spmmbench.benchmark({"plan": plan, "scipy": lambda b: a @ b}, a, 4, **QUICK)
         for flat in rows.flat():
             self.assertEqual(list(flat), list(expected))
+        self.assertIsNone(rows.flat()[1]["prepare_ms"], "a callable prepares nothing")
 
     @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
     def test_what_rows_lack_is_what_the_documentation_names(self):
@@ -308,6 +309,8 @@ class Rules(unittest.TestCase):
         self.assertEqual((flat["matrix"], flat["rows"]), ("m", 80))
         for column in ("hot_median_us", "cold_n", "error_over_bound", "build_ms", "gflops"):
             self.assertIn(column, flat)
+        stages = [flat[f"{stage}_ms"] or 0 for stage in ("reorder", "build", "upload", "tune", "choose", "compare")]
+        self.assertAlmostEqual(flat["prepare_ms"], sum(stages))
         self.assertNotIn("hot_samples_us", flat)
 
 
