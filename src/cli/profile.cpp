@@ -60,14 +60,19 @@ ExitCode launch_once(RunOptions options) {
   options.one_launch = true;
   options.plugins_here = true;  // the profiler that this process runs under sees its launches
   options.quiet = true;
+  bool any_on_gpu = false;
   options.after_case = [&](ResultRow& row) {
     print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
           row.status == Status::ok ? "one launch, verified" : row.reason);
-    if (!runs_on_gpu(row)) return;
+    if (row.status != Status::ok || !runs_on_gpu(row)) return;
+    any_on_gpu = true;
     print("  {}\n", ncu_command(options, row));
     std::fflush(stdout);
   };
-  return run_benchmark(options, process_arguments());
+  const ExitCode code = run_benchmark(options, process_arguments());
+  if (code == ExitCode::ok && !any_on_gpu)
+    say("spmmbench: no case ran on the GPU, so there is nothing that ncu could count\n");
+  return code;
 }
 
 std::string counters_line(const ResultRow& row) {

@@ -28,6 +28,13 @@ class ProfileTest(CliCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count("one launch, verified"), 2)
         self.assertNotIn("ncu", result.stdout, "ncu counts nothing on the CPU")
+        self.assert_one_line(result, 0, "no case ran on the GPU, so there is nothing that ncu could count")
+
+    def test_no_command_is_printed_for_a_case_that_was_skipped(self):
+        result = self.spmmbench("profile", MATRIX, "-k", "auto", "--device", "-1")
+        self.assert_one_line(result, 4, "nothing was measured: every case was skipped")
+        self.assertIn(" auto fp16: ", result.stdout)
+        self.assertNotIn("ncu", result.stdout)
 
     def test_it_needs_a_kernel(self):
         self.assert_one_line(self.spmmbench("profile", MATRIX), 1, "--kernel is required")
