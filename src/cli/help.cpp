@@ -15,7 +15,7 @@ namespace {
 struct Footer {
   std::vector<const char*> examples;
   std::vector<ExitCode> codes;
-  const char* note = "";
+  const char* config = "";  // an example of what --config reads
 };
 
 // Each example runs as it is written, in a clone and after the examples above it.
@@ -28,8 +28,6 @@ const std::map<std::string, Footer>& footers() {
          "spmmbench run 'gen:rmat?scale=12&edge_factor=16' -k 'c*' -x 'cublas*' --tag night=1",
          "spmmbench run data --reorder none,rcm --isolate --timeout 60 --json out.json --resume"},
         {ok, usage, wrong_result, some_failed, not_comparable, interrupted},
-        "Options in a file: --config FILE, TOML with the long names in a section [run], for "
-        "example\n"
         "  [run]\n  n = \"64:512:x2\"\n  kernel = [\"rsh\", \"async*\"]\n"}},
       {"profile",
        {{"spmmbench profile data/fem2d_plate.mtx.gz -k 'c*'"},
@@ -84,11 +82,13 @@ const char* meaning(ExitCode code) {
   return "";
 }
 
-std::string text_of(const Footer& footer) {
+std::string text_of(const std::string& command, const Footer& footer) {
   std::string text = "Examples:\n";
   for (const char* example : footer.examples) text += fmt::format("  {}\n", example);
-  if (*footer.note != '\0') text += fmt::format("\n{}", footer.note);
-  text += "\nExit codes:\n";
+  text += fmt::format(
+      "\nOptions in a file: --config FILE, TOML with the long names in a section [{}]\n{}"
+      "\nExit codes:\n",
+      command, footer.config);
   for (const ExitCode code : footer.codes)
     text += fmt::format("  {:<4} {}\n", static_cast<int>(code), meaning(code));
   text.pop_back();
@@ -132,7 +132,7 @@ void add_footers(CLI::App& app) {
     const auto it = footers().find(command->get_name());
     if (it == footers().end())
       throw std::logic_error(command->get_name() + ": expected examples for its --help");
-    command->footer(text_of(it->second));
+    command->footer(text_of(it->first, it->second));
   }
 }
 

@@ -32,7 +32,9 @@ ExitCode run_command(int argc, char** argv) {
   add_merge(app, exit_code);
   add_worker(app, exit_code);
   add_document(app, exit_code);
-  app.set_config("--config", "", "Options from a TOML file: a section for the command, [run]")
+  app.set_config(
+         "--config", "",
+         "Options from a TOML file, in a section named like the command: [run], [show], ...")
       ->check([](const std::string& path) {
         const bool other = std::filesystem::exists(path) && !std::filesystem::is_regular_file(path);
         return other ? fmt::format("{}: expected a plain file", path) : std::string();
@@ -40,7 +42,10 @@ ExitCode run_command(int argc, char** argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.config_formatter(std::make_shared<ConfigFile>(app));
   refuse_empty_values(app);
-  for (CLI::App* command : app.get_subcommands(nullptr)) refuse_empty_values(*command);
+  for (CLI::App* command : app.get_subcommands(nullptr)) {
+    refuse_empty_values(*command);
+    command->fallthrough();  // --config FILE is the program's own option
+  }
   add_footers(app);
   try {
     app.parse(argc, argv);

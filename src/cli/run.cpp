@@ -134,7 +134,6 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_folder_option(*command, "--cache", o.cache,
                     "Folder that keeps for later runs what auto?tune found and the rates that "
                     "auto predicts with; default: nothing is kept");
-  command->fallthrough();  // --config FILE is the program's own option
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,
                         "Go on with the output file: measure what it lacks, repeat what failed");

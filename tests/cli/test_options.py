@@ -109,6 +109,22 @@ class OptionsTest(CliCase):
         self.assertIn(" n=16 fp16 cpu_csr", result.stdout)
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
 
+    def test_every_command_takes_options_from_a_file(self):
+        config, out = self.folder / "options.toml", self.folder / "out.json"
+        self.run_cpu(SMALL, "-n", "8,16", "--json", out, "-q")
+        config.write_text('[show]\nn = "16"\nformat = "csv"\n\n[profile]\nkernel = "cpu_csr"\ndevice = -1\n'
+                          "\n[inspect]\njson = true\n")
+        for arguments in (("show", out, "--config", config), ("--config", config, "show", out)):
+            result = self.spmmbench(*arguments)
+            self.assertEqual((result.returncode, result.stdout.count("\n")), (0, 2), result.stderr)
+        result = self.spmmbench("profile", SMALL, "--config", config)
+        self.assertIn("one launch, verified", result.stdout, result.stderr)
+        self.assertEqual(len(json.loads(self.spmmbench("inspect", SMALL, "--config", config).stdout)), 1)
+        for command in ("run", "show", "profile", "list", "inspect", "convert", "generate", "compare", "merge"):
+            self.assertIn(f"TOML with the long names in a section [{command}]", self.spmmbench(command, "--help").stdout)
+            with self.subTest(command):
+                self.assert_one_line(self.spmmbench(command, "--config", "no_such.toml"), 1, "no_such.toml")
+
     def test_an_empty_value_is_not_one_that_is_not_given(self):
         out = self.folder / "out.json"
         for option in ("--shard", "--a", "--b", "--prune", "--n", "--kernel", "--reorder", "--tag", "--devices", "--precision"):
