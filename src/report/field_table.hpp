@@ -179,6 +179,9 @@ struct Codec<std::map<std::string, T>> {
   }
 };
 
+template <class T>
+constexpr bool kReal = std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>;
+
 template <class Owner>
 struct Field {
   std::string name;     // the JSON key; its unit is its ending
@@ -232,7 +235,7 @@ Field<Owner> field(std::string name, T Owner::*member, std::string meaning,
                                       json.dump().substr(0, 40)));
             }
           },
-          {{name, [member](const Owner& owner) { return Codec<T>::text(owner.*member); }}}};
+          {{name, [member](const Owner& o) { return Codec<T>::text(o.*member); }, kReal<T>}}};
 }
 
 // What is written for the reader's comfort and follows from other fields.
@@ -247,7 +250,7 @@ Field<Owner> derived(std::string name, Get get, std::string meaning,
           std::move(schema),
           [get](const Owner& owner) { return Codec<T>::write(get(owner)); },
           nullptr,
-          {{name, [get](const Owner& owner) { return Codec<T>::text(get(owner)); }}}};
+          {{name, [get](const Owner& o) { return Codec<T>::text(get(o)); }, kReal<T>}}};
 }
 
 template <class Owner>
@@ -316,7 +319,8 @@ Field<Owner> group(std::string name, T Owner::*member, const FieldTable<T>& tabl
   for (const CsvColumn<T>& column : columns_of(table))
     field.columns.push_back(
         {column_name(prefix, column.name),
-         [member, text = column.text](const Owner& owner) { return text(owner.*member); }});
+         [member, text = column.text](const Owner& owner) { return text(owner.*member); },
+         column.real});
   return field;
 }
 
@@ -335,10 +339,11 @@ Field<Owner> group(std::string name, std::optional<T> Owner::*member, const Fiel
                      },
                      {}};
   for (const CsvColumn<T>& column : columns_of(table))
-    field.columns.push_back(
-        {column_name(prefix, column.name), [member, text = column.text](const Owner& o) {
-           return o.*member ? text(*(o.*member)) : std::string();
-         }});
+    field.columns.push_back({column_name(prefix, column.name),
+                             [member, text = column.text](const Owner& o) {
+                               return o.*member ? text(*(o.*member)) : std::string();
+                             },
+                             column.real});
   return field;
 }
 

@@ -187,15 +187,19 @@ Field<ResultRow> break_even_field() {
 std::vector<CsvColumn<ResultRow>> stage_columns() {
   std::vector<CsvColumn<ResultRow>> columns;
   for (const std::string name : {"load", "reorder", "build", "upload", "tune", "choose", "compare"})
-    columns.push_back({name + "_ms", [name](const ResultRow& row) {
+    columns.push_back({name + "_ms",
+                       [name](const ResultRow& row) {
                          const auto it = row.stages_ms.find(name);
                          return it == row.stages_ms.end() ? std::string()
                                                           : Codec<double>::text(it->second);
-                       }});
-  columns.push_back({"prepare_ms", [](const ResultRow& row) {
+                       },
+                       true});
+  columns.push_back({"prepare_ms",
+                     [](const ResultRow& row) {
                        const double ms = preprocessing_ms(row);
                        return ms > 0 ? Codec<double>::text(ms) : std::string();
-                     }});
+                     },
+                     true});
   return columns;
 }
 

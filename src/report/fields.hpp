@@ -19,6 +19,7 @@ template <class Owner>
 struct CsvColumn {
   std::string name;
   std::function<std::string(const Owner&)> text;  // empty: absent
+  bool real = false;  // of a number with digits behind the point, all of which are in the text
 };
 
 const std::vector<CsvColumn<ResultRow>>& row_columns();

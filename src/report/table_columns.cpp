@@ -81,13 +81,21 @@ TableColumn pays_at() {
   return column;
 }
 
+// Times as in the default columns; of other numbers three digits, or all before the point.
+std::string rounded(const std::string& field, double value) {
+  if (field.ends_with("_us") || field.ends_with("_ms")) return number_text(value, 1);
+  return std::abs(value) >= 100 ? number_text(value, 0) : fmt::format("{:.3g}", value);
+}
+
 TableColumn from_csv(const CsvColumn<ResultRow>& field) {
   const auto number = [text = field.text](const ResultRow& row) {
     return parse_number<double>(text(row));
   };
   return {field.name, field.name, false,
-          [text = field.text](const ResultRow& row) {
-            std::string cell = printable_message(text(row));
+          [field, number](const ResultRow& row) {
+            if (const Number value = number(row); field.real && value)
+              return rounded(field.name, *value);
+            std::string cell = printable_message(field.text(row));
             return cell.empty() ? "-" : cell;
           },
           number};

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/table.hpp"
+#include "report/table_columns.hpp"
 #include "report/terminal.hpp"
 #include "result_rows.hpp"
 
@@ -88,6 +91,26 @@ TEST(Table, PrintsTheRowsAskedForAndRanksThemAmongAll) {
   const std::string means = summary.format({});
   EXPECT_NE(means.find("fp16 auto             2     0"), std::string::npos) << means;
   EXPECT_EQ(means.find("rsh"), std::string::npos) << means;
+}
+
+TEST(Table, RoundsFieldsOfTheCsvAsItsOwnColumns) {
+  ResultRow row = row_of("2.71828182845", "fp16", 26.415999978780746);
+  row.matrix.mean_row = 5177.8213;
+  row.of_bound = 0.8312345;
+  row.verify->relative_frobenius = 1.2345678e-5;
+  row.break_even_calls = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"hot_median_us", "26.4"},
+      {"build_ms", "2.0"},
+      {"mean_row", "5178"},
+      {"of_bound", "0.831"},
+      {"nnz", "30"},
+      {"relative_frobenius", "1.23e-05"},
+      {"tune_ms", "-"},
+      {"break_even_calls", "never"},
+      {"kernel", "2.71828182845"}};
+  for (const auto& [key, text] : expected) EXPECT_EQ(table_column(key).text(row), text) << key;
+  EXPECT_EQ(*table_column("hot_median_us").number(row), row.hot->median_us) << "for sorting";
 }
 
 std::size_t widest(const std::string& text) {
