@@ -11,6 +11,7 @@
 #include "cli/inspection_bytes.hpp"
 #include "cli/lists.hpp"
 #include "cli/structure.hpp"
+#include "core/parse_number.hpp"
 #include "core/steady_seconds.hpp"
 #include "format/rs_tile.hpp"
 #include "io/file.hpp"
@@ -42,16 +43,16 @@ struct Threshold {
 };
 
 Threshold parse_threshold(const std::string& text) {
-  Threshold out;
-  if (text.empty()) return out;
+  if (text.empty()) return {};
   const std::size_t colon = text.find(':');
-  const auto bound = [&](int least, std::string value) {
-    return integer_option("--threshold", 0, least, RsTile::kMaxResidualLength,
-                          "")(Options({{"--threshold", std::move(value)}}));
-  };
-  out.first = bound(0, text.substr(0, colon));
-  out.last = bound(out.first, colon == std::string::npos ? text : text.substr(colon + 1));
-  return out;
+  const auto first = parse_number<int>(text.substr(0, colon));
+  const auto last = colon == std::string::npos ? first : parse_number<int>(text.substr(colon + 1));
+  if (!first || !last || *first < 0 || *last < *first)
+    throw Error(fmt::format("--threshold {}: expected FROM:TO, such as 0:8", text));
+  if (*last > RsTile::kMaxResidualLength)
+    throw Error(
+        fmt::format("--threshold {}: expected at most {}", text, RsTile::kMaxResidualLength));
+  return {*first, *last};
 }
 
 // Formats that a list of names, globs and specs selects, with their options.
@@ -330,7 +331,7 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
       ->capture_default_str();
   command
       ->add_option("--threshold", arguments->threshold,
-                   "Sweep the longest residual row of RS-Tile, such as 0:8")
+                   "Sweep the longest residual row of RS-Tile, such as 0:8; or one value: 4")
       ->type_name("FROM:TO");
   add_seed_option(*command, arguments->load.seed, "Draws the values of patterns");
   command->add_flag("--json", arguments->json, "As JSON");

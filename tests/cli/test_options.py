@@ -125,6 +125,18 @@ class OptionsTest(CliCase):
             with self.subTest(command):
                 self.assert_one_line(self.spmmbench(command, "--config", "no_such.toml"), 1, "no_such.toml")
 
+    def test_the_threshold_of_inspect_is_a_range_or_one_number(self):
+        for text, steps in (("2:4", [2, 3, 4]), ("3", [3]), ("32:32", [32])):
+            result = self.spmmbench("inspect", SMALL, "--threshold", text, "--json")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            (order,) = json.loads(result.stdout)[0]["reorderings"]
+            self.assertEqual([step["tau_nnz"] for step in order["threshold"]], steps)
+        for text in ("a:b", "9:1", "1:", ":1", "1:2:3", "-1:2", "x"):
+            self.assert_one_line(self.spmmbench("inspect", SMALL, f"--threshold={text}"), 1,
+                                 f"--threshold {text}: expected FROM:TO, such as 0:8")
+        self.assert_one_line(self.spmmbench("inspect", SMALL, "--threshold", "0:33"), 1,
+                             "--threshold 0:33: expected at most 32")
+
     def test_an_empty_value_is_not_one_that_is_not_given(self):
         out = self.folder / "out.json"
         for option in ("--shard", "--a", "--b", "--prune", "--n", "--kernel", "--reorder", "--tag", "--devices", "--precision"):
