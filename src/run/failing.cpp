@@ -1,9 +1,12 @@
 #include "run/failing.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "io/dense_file.hpp"
@@ -74,6 +77,14 @@ std::string folder_name(const ResultRow& row) {
 }
 
 }  // namespace
+
+void require_failing_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
+  if (error)
+    throw Error(fmt::format("--save-failing {}: cannot be written: {}", folder, error.message()));
+}
 
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,
                          const DenseView& b, const DenseView& c, Device& device) {

@@ -9,6 +9,9 @@
 
 namespace spmmbench {
 
+// Makes `folder` where it is missing. Throws Error where nothing can be written into it.
+void require_failing_folder(const std::string& folder);
+
 // Writes a.mtx, b.npy, got.npy and want.npy into a folder of the case below `folder`, and returns
 // the path. A and B are rounded as for the kernel, and A has its own row order. want.npy is the
 // fp64 product, rounded to fp32. Throws Error.

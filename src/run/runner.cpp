@@ -15,6 +15,7 @@
 #include "run/context.hpp"
 #include "run/devices.hpp"
 #include "run/dry_run.hpp"
+#include "run/failing.hpp"
 #include "run/given_b.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
@@ -257,6 +258,7 @@ ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>
   install_interrupt_handler(!options.quiet);
   set_cache_folder(options.cache);
   const RunOptions whole = with_earlier(options);
+  if (!whole.save_failing.empty()) require_failing_folder(whole.save_failing);
   Run run(whole, argv);
   return run.execute();
 }

@@ -214,10 +214,13 @@ class RunTest(CliCase):
         faults = os.environ.get("SPMMBENCH_FAULTS")
         if not faults:
             self.skipTest("SPMMBENCH_FAULTS is not set")
-        out, blocked = self.folder / "out.json", self.folder / "blocked"
-        blocked.write_text("")
+        out, saved = self.folder / "out.json", self.folder / "saved"
         command = [faults, "run", SMALL, "-k", "planted_wrong", "-n", "8", *QUICK, "-q", "--json", out,
-                   "--save-failing", blocked / "saved"]
+                   "--save-failing", saved]
+        subprocess.run(command, env=ENVIRONMENT, check=False, timeout=120)
+        (case,) = saved.iterdir()
+        shutil.rmtree(case)
+        case.write_text("in the way of the folder of the case")
         for args in ((), ("--retry-failed",)):
             result = subprocess.run([*command, *args], env=ENVIRONMENT, check=False, timeout=120)
             self.assertEqual(result.returncode, 2)

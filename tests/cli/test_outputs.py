@@ -70,6 +70,18 @@ class OutputTest(CliCase):
                     self.assert_one_line(result, 1, expected)
                     self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_folder_for_wrong_cases_that_cannot_be_made_is_named_before_anything_is_measured(self):
+        blocked = self.folder / "file"
+        blocked.write_text("")
+        for folder in ("/proc/x", blocked, blocked / "saved"):
+            result = self.spmmbench(*RUN, "-q", "--save-failing", folder, "--json", self.out)
+            self.assert_one_line(result, 1, f"--save-failing {folder}: cannot be written: ")
+            self.assertEqual(list(self.folder.iterdir()), [blocked])
+        saved = self.folder / "new/saved"
+        result = self.spmmbench(*RUN, "-q", "--save-failing", saved)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(saved.is_dir())
+
     def test_a_missing_temporary_folder_is_named(self):
         result = subprocess.run([PROGRAM, *RUN, "-q", "--json", "-"], env={**ENVIRONMENT, "TMPDIR": "/no/such"},
                                 capture_output=True, text=True, timeout=120, check=False)
