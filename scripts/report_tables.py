@@ -87,7 +87,7 @@ def kernel_table(results):
     columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
     columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
     columns += [("× cuBLAS", "n"), ("× Eigen fp32", "n"), ("× Eigen", "n")]
-    columns += [("of the limit", "n"), ("preparation, ms, median", "n")]
+    columns += [("of the bound", "n"), ("preparation, ms, median", "n")]
     columns += [("pays at, calls, median", "n")]
     rows = []
     for line in results.summary():
@@ -109,7 +109,7 @@ def step_cost(row, calls, last):
         return f"{duration(total_us(row, 1))} in all"
     text = f"{duration(hot_us(row))} each, {duration(1e3 * preparation_ms(row))} before"
     share = number(row["of_bound"])
-    return text + (f", {digits(share, 2)} of the limit" if last and share else "")
+    return text + (f", {digits(share, 2)} of the bound" if last and share else "")
 
 
 def answer_cell(templates, found, choice, look):
@@ -136,7 +136,7 @@ def answer_table(results, found, look, templates):
     several = {name: len({steps[-1][1][name] for steps in found.values()}) > 1 for name in fields}
     columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
     columns += [("fastest per call", ""), ("its hot time, µs", "n")]
-    columns += [("× cuSPARSE default fp32", "n"), ("× Eigen fp32", "n"), ("of the limit", "n")]
+    columns += [("× cuSPARSE default fp32", "n"), ("× Eigen fp32", "n"), ("of the bound", "n")]
     columns += [("taken over at, calls", "n"), ("nonzeros", "n")]
     choice_of = {case_of(row): row["params"] for row in results.measured() if "why" in row["params"]}
     rows = []

@@ -68,7 +68,7 @@ DEFINITIONS = (
     ),
     ("× cuBLAS", "The same with dense cuBLAS at the row's own precision, where A fits when dense."),
     (
-        "of the limit",
+        "of the bound",
         "Time in which the compulsory bytes (A in CSR with 32-bit indices at that precision, every "
         "referenced row of B once, C once) pass at the measured copy bandwidth, over the hot median.",
     ),

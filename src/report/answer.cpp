@@ -123,7 +123,7 @@ std::string to_string(const Answer& answer, std::int64_t calls) {
   }
   const AnswerStep& last = answer.steps.back();
   if (answer.steps.size() == 1) text += fmt::format(", then {} each", duration(last.us));
-  if (last.of_bound) text += fmt::format(", {:.2f} of the limit", *last.of_bound);
+  if (last.of_bound) text += fmt::format(", {:.2f} of the bound", *last.of_bound);
   if (asked == nullptr || calls == 1) return text;
   const Cost cost{asked->prepare_ms, asked->us};
   return fmt::format("{} calls {} {} in all \u00b7 {}", calls,

@@ -191,7 +191,7 @@ class ReportTest(ReportCase):
         self.assertEqual(
             steps,
             "1 call: cusparse_csr_default 118 µs in all "
-            "from 390 calls: rsh_spmm?window=16 [rsh] 8.00 µs each, 4.00 ms before, 0.25 of the limit",
+            "from 390 calls: rsh_spmm?window=16 [rsh] 8.00 µs each, 4.00 ms before, 0.25 of the bound",
         )
         self.assertEqual(troubles[1][:4], ["async_wcsr", "wrong", "1", HOSTILE])
         self.assertEqual(

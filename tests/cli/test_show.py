@@ -112,7 +112,7 @@ class ShowTest(CliCase):
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        self.assertRegex(text, r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls rsh 74 us each, 0.83 of the limit")
+        self.assertRegex(text, r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls rsh 74 us each, 0.83 of the bound")
         self.assertIn("\n  auto in fp16 picked async_wcsr: ", text)
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]

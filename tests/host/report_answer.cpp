@@ -147,7 +147,7 @@ TEST(Answer, HasOnlyRowsThatAreVerifiedComparableAndOfTheGroup) {
   ASSERT_EQ(all.size(), 6U);
   ASSERT_EQ(all[0].steps.size(), 1U);
   EXPECT_EQ(all[0].steps[0].kernel, "rsh");
-  EXPECT_EQ(to_string(all[0]), "1 call rsh 3020 us in all, then 20 us each, 0.05 of the limit");
+  EXPECT_EQ(to_string(all[0]), "1 call rsh 3020 us in all, then 20 us each, 0.05 of the bound");
 }
 
 TEST(Answer, OfBaselinesAloneIsGivenWhereThereIsNothingElse) {
@@ -170,7 +170,7 @@ TEST(Answer, NamesTheRowOrderOfItsSteps) {
   answers.add(ordered);
   EXPECT_EQ(
       to_string(answers.all().at(0)),
-      "1 call rsh 1070 us in all \u00b7 from 600 calls rsh [rabbit] 20 us each, 0.05 of the limit");
+      "1 call rsh 1070 us in all \u00b7 from 600 calls rsh [rabbit] 20 us each, 0.05 of the bound");
   EXPECT_TRUE(to_string(answers.all()[0], 600).starts_with("600 calls rsh [rabbit] 43 ms in all"))
       << to_string(answers.all()[0], 600);
 }

@@ -26,7 +26,7 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
   const std::string table = format_table(rows, {});
   EXPECT_NE(
       table.find("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 calls async_wcsr 86.1 "
-                 "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the limit\n"),
+                 "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the bound\n"),
       std::string::npos)
       << table;
   EXPECT_EQ(table.find("picked"), std::string::npos);
