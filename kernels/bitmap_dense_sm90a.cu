@@ -149,7 +149,7 @@ class BitmapDensePlan final : public Plan {
         ranges.push_back({range.panel, range.first_step, range.steps});
       queues = Queues::build(*problem.a, variant_.type, ranges);
       for (int block = 0; block < schedule.blocks(); ++block) {
-        const int first = schedule.pieces[schedule.piece_ptr[block]].first_segment;
+        const int first = schedule.pieces[schedule.piece_ptr[block]].first_range;
         for (int warp = 0; warp < tiling.warps; ++warp)
           first_segments.push_back(queues.segments[first + warp]);
       }

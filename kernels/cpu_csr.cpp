@@ -164,7 +164,7 @@ class CpuCsrPlan final : public Plan {
     PlanReport report;
     report.device_bytes = (heads_.size() + tails_.size() + widened_b_.size()) * sizeof(float) +
                           a_.row_ptr.size() * sizeof(std::int64_t) +
-                          a_.col_idx.size() * 2 * sizeof(float);
+                          a_.col_idx.size() * (sizeof(std::int32_t) + sizeof(float));
     report.params["threads"] = fmt::format("{}", omp_get_max_threads());
     return report;
   }

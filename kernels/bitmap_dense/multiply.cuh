@@ -154,7 +154,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
     const PanelPiece piece = args.pieces[p];
     // The next piece's is read now, so that its copies can begin at once.
     const int next_piece = min(p + 1, last_piece - 1);
-    const BitmapPanels::Segment next = args.segments[args.pieces[next_piece].first_segment + warp];
+    const BitmapPanels::Segment next = args.segments[args.pieces[next_piece].first_range + warp];
     float acc[kRowFragments][S::kAccumulators];
 #pragma unroll
     for (float& x : acc[0]) x = 0;

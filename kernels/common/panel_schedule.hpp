@@ -11,7 +11,7 @@ namespace spmmbench {
 
 // The same steps of the panels of a group, times one tile of columns of C.
 struct PanelPiece {
-  std::int32_t first_segment;  // of the schedule's ranges: the first panel's
+  std::int32_t first_range;  // of the schedule's ranges: the first panel's
   std::int32_t steps;
   std::int32_t first_step;
   std::int32_t part, parts;  // of the panels' sums
@@ -77,7 +77,7 @@ inline std::int32_t choose_bundle(std::int32_t parts) {
 inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::int64_t group,
                             std::int64_t first_unit, std::int64_t units) {
   PanelPiece piece{};
-  piece.first_segment = static_cast<std::int32_t>(out.ranges.size());
+  piece.first_range = static_cast<std::int32_t>(out.ranges.size());
   piece.first_step = static_cast<std::int32_t>(first_unit * tiling.unit_steps);
   piece.steps = static_cast<std::int32_t>(units * tiling.unit_steps);
   piece.first_panel = static_cast<std::int32_t>(group * tiling.warps);

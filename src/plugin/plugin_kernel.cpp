@@ -365,8 +365,11 @@ void validate(const spmmbench_kernel& kernel) {
           "accumulation to be one of SPMMBENCH_SUMS_*");
   require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
   require(!members(kernel.c_types, kElementTypes).empty(), "c_types");
-  require((kernel.layouts & 3U) != 0, "layouts");
-  require((kernel.a_memory & 3U) != 0, "a_memory");
+  constexpr std::uint32_t kLayouts =
+      SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR) | SPMMBENCH_SET(SPMMBENCH_COL_MAJOR);
+  require((kernel.layouts & kLayouts) != 0, "layouts");
+  constexpr std::uint32_t kMemories = SPMMBENCH_SET(SPMMBENCH_HOST) | SPMMBENCH_SET(SPMMBENCH_CUDA);
+  require((kernel.a_memory & kMemories) != 0, "a_memory");
   require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
           "a_memory with SPMMBENCH_HOST for a host kernel");
   constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);

@@ -75,8 +75,8 @@ class Answers {
       index_of_;
 };
 
-// "1 call cublas_dense 412 us in all, from 9 calls async_wcsr 86.1 us each, ...". With `calls` > 0
-// it begins with what to call for so many calls.
+// "1 call cublas_dense 412 us in all \u00b7 from 9 calls async_wcsr 86.1 us each \u00b7 ...". With
+// `calls` > 0 it begins with what to call for so many calls.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 
 }  // namespace spmmbench

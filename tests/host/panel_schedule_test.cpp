@@ -57,7 +57,7 @@ TEST(PanelSchedule, EveryStepOfEveryPanelAndTileOfColumnsIsInOnePiece) {
       steps.resize(c.units * kTiling.unit_steps);
       for (int i = 0; i < piece.steps; ++i) ++steps.at(piece.first_step + i);
       for (int warp = 0; warp < kTiling.warps; ++warp) {
-        const PanelSchedule::Range& range = schedule.ranges.at(piece.first_segment + warp);
+        const PanelSchedule::Range& range = schedule.ranges.at(piece.first_range + warp);
         EXPECT_EQ(range.panel, piece.first_panel + warp);
         EXPECT_EQ(range.first_step, piece.first_step);
         EXPECT_EQ(range.steps, piece.steps);
