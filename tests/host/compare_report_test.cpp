@@ -11,6 +11,7 @@
 #include "compared_rows.hpp"
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
+#include "report/junit.hpp"
 #include "spmmbench/error.hpp"
 #include "stats/quantiles.hpp"
 
