@@ -7,10 +7,12 @@ layer, all layers.
   llm_sweep.py --mode decode --out decode.json --plot decode.svg
   llm_sweep.py --mode decode --out d.json --model llama3-70b --zeros magnitude,2:4 --tokens 1,8
 
-Measures with `spmmbench run --resume`, so that an interrupted sweep continues where it stopped. Times
-are medians of verified products alone: no attention scores, norms or activation functions. Prefill is
-timed back to back. Decode reads every weight once per step, so its time is the cold one, with the L2
-cache flushed before each launch, less the time of the two events around it (`timer_floor_us`).
+Measures with `spmmbench run --resume`, so that an interrupted sweep continues where it stopped. What is
+printed are the rows of the precision, type of C, layout and kernels asked for; --no-run without --kernel
+takes all kernels. Times are medians of verified products alone: no attention scores, norms or activation
+functions. Prefill is timed back to back. Decode reads every weight once per step, so its time is the cold
+one, with the L2 cache flushed before each launch, less the time of the two events around it
+(`timer_floor_us`).
 
 The sparse side of a weight is the fastest of the sparse kernels (--kernel); by default those of
 async_bcsr, bitmap*, gap_slices, gather_mma and two_four that this build has. NVIDIA's own of 2:4 zeros:
@@ -22,6 +24,7 @@ import dataclasses
 import fnmatch
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +38,8 @@ ATTENTION = (("attn_q", 2), ("attn_k", 2))  # q and o; k and v
 LAYERS = {"qwen2.5-7b": 28, "llama3-70b": 80}
 DENSE = "cublas_dense"
 SPARSE = ("async_bcsr", "bitmap*", "gap_slices", "gather_mma", "two_four")
+PLUGIN = re.compile(r"(?:.*/)?(?:lib)?([^/]+)\.so[^/:]*:?(.*)")  # FILE.so:NAME is called FILE:NAME
+ENDED_EARLY = (1, 5, 130)  # exit codes: bad arguments, rows of another run in --out, Ctrl-C
 DEFAULTS = {  # mode -> what is swept unless asked otherwise
     "prefill": {
         "model": ["qwen2.5-7b"],
@@ -133,13 +138,40 @@ def measure(args):
         for sparsity in zeros.sparsities(args.sparsity)
         for weight, _ in FFN + ATTENTION
     ]
-    kernels = args.kernel or ",".join(sparse_kernels(binary))
+    args.kernel = args.kernel or ",".join(sparse_kernels(binary))
     command = [binary, "run", *inputs, "-n", ",".join(map(str, args.tokens))]
-    command += ["-k", f"{kernels},{DENSE}", "--no-baselines", "--resume"]
+    command += ["-k", f"{args.kernel},{DENSE}", "--no-baselines", "--resume"]
     command += ["--precision", args.precision, "--c-type", args.c_type]
     command += ["--b-layout", args.b_layout, "--json", str(args.out), "--quiet"]
     command += ["--max-seconds", f"{args.max_seconds:g}"]
     return run(command).returncode
+
+
+def is_of(row, spec):
+    """Whether the row is of a kernel that --kernel names so."""
+    glob, _, options = spec.partition("?")
+    if plugin := PLUGIN.fullmatch(glob):
+        glob = f"{plugin[1]}:{plugin[2] or '*'}"
+    name, _, given = row["kernel"].partition("?")
+    return fnmatch.fnmatchcase(name, glob) and sorted(given.split("&")) == sorted(options.split("&"))
+
+
+def asked_for(args, document):
+    """The document without rows of other precisions, types of C, layouts and kernels."""
+    kernels = [DENSE, *args.kernel.split(",")] if args.kernel else []
+    rows = [
+        row
+        for row in document["rows"]
+        if (row["precision"], row["c_type"]) == (args.precision, args.c_type)
+        and (row["layout"] == args.b_layout or row["n"] == 1)  # one column is the same in both
+        and (not kernels or any(is_of(row, spec) for spec in kernels))
+    ]
+    if document["rows"] and not rows:
+        raise InputError(
+            f"{args.out}: no row has --precision {args.precision}, --c-type {args.c_type}, "
+            f"--b-layout {args.b_layout} and a kernel asked for"
+        )
+    return {**document, "rows": rows}
 
 
 def cold_us(row, floor):
@@ -327,9 +359,9 @@ def main(argv=None):
     args = parse(argv)
     try:
         code = 0 if args.no_run else measure(args)
-        if code == 1:
+        if code in ENDED_EARLY:
             return code
-        measured = times(load_document(args.out), args.mode)
+        measured = times(asked_for(args, load_document(args.out)), args.mode)
         (print_decode if args.mode == "decode" else print_prefill)(args, measured)
         if args.plot:
             draw(args, measured)

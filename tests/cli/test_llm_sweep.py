@@ -18,6 +18,7 @@ def row(weight, kernel, us, status="ok"):
         "matrix": {"name": weight, "source": source},
         "n": 1024,
         "kernel": kernel,
+        "precision": "fp16",
         "status": status,
         "hot": {"median_us": us},
     }
@@ -28,12 +29,13 @@ def document(rows):
 
 
 class LlmSweep(unittest.TestCase):
-    def table(self, content):
+    def table(self, content, *options):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "sweep.json"
             path.write_text(json.dumps(content))
             command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--no-run"]
             command += ["--out", path, "--tokens", "1024", "--sparsity", "0.9", "--block", "64"]
+            command += options
             return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_sums_gate_up_and_down_and_all_layers(self):
@@ -58,6 +60,46 @@ class LlmSweep(unittest.TestCase):
         rows += [row("ffn_gate", "async_bcsr", 50), row("ffn_down", "async_bcsr", 50, "wrong")]
         cells = self.table(document(rows)).stdout.splitlines()[-1].replace("|", " ").split()
         self.assertEqual(cells[3:6], ["600.0", "-", "-"])
+
+    def test_only_rows_that_were_asked_for_count(self):
+        weights = ("ffn_gate", "ffn_down")
+        rows = [row(weight, "cublas_dense", 200) for weight in weights]
+        for fields, us in (
+            ({"kernel": "async_bcsr"}, 50),
+            ({"kernel": "bitmap_x?tile=8&pack=1"}, 40),
+            ({"kernel": "mine:fast"}, 25),
+            ({"kernel": "async_bcsr", "precision": "tf32"}, 20),
+            ({"kernel": "async_bcsr", "c_type": "fp16"}, 10),
+            ({"kernel": "async_bcsr", "layout": "col"}, 5),
+        ):
+            rows += [{**row(weight, "", us), **fields} for weight in weights]
+        rows += [{**row(weight, "cublas_dense", 100), "layout": "col"} for weight in weights]
+        for options, cells in (
+            ((), ["600.0", "75.0", "8.00"]),
+            (("--kernel", "async_bcsr"), ["600.0", "150.0", "4.00"]),
+            (("--kernel", "bitmap*?pack=1&tile=8,async*"), ["600.0", "120.0", "5.00"]),
+            (("--kernel", "bitmap*"), ["600.0", "-", "-"]),
+            (("--kernel", "lib/libmine.so"), ["600.0", "75.0", "8.00"]),
+            (("--kernel", "./mine.so:fa*"), ["600.0", "75.0", "8.00"]),
+            (("--precision", "tf32"), ["-", "60.0", "-"]),
+            (("--c-type", "fp16"), ["-", "30.0", "-"]),
+            (("--b-layout", "col"), ["300.0", "15.0", "20.00"]),
+        ):
+            with self.subTest(options):
+                result = self.table(document(rows), *options)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                last = result.stdout.splitlines()[-1].replace("|", " ").split()
+                self.assertEqual(last[3:6], cells)
+        result = self.table(document(rows), "--precision", "bf16")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no row has --precision bf16, --c-type fp32", result.stderr)
+
+    def test_one_column_is_the_same_in_both_layouts(self):
+        rows = self.decode_rows()
+        result = self.decode([r for r in rows if r["n"] == 1], "--b-layout", "row")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = [line.split() for line in result.stdout.splitlines()]
+        self.assertIn(["sparse,", "50", "%", "28.00", "-"], lines)
 
     def decode(self, rows, *options, timer_floor=5.0):
         content = document(rows)
@@ -84,6 +126,8 @@ class LlmSweep(unittest.TestCase):
                                 "matrix": {"name": weight, "source": source},
                                 "n": n,
                                 "kernel": kernel,
+                                "precision": "fp16",
+                                "layout": "col",
                                 "status": "wrong" if wrong else "ok",
                                 "hot": {"median_us": 1},
                                 "cold": {"median_us": us + 5},
@@ -139,6 +183,19 @@ class LlmSweep(unittest.TestCase):
             self.assertEqual(argv[argv.index("--b-layout") + 1], "col")
             self.assertIn("gen:llama3-70b/ffn_gate?zeros=2:4", argv)
             self.assertEqual(sum(word.startswith("gen:") for word in argv), 8)
+
+    def test_a_run_that_ended_early_prints_no_table(self):
+        with tempfile.TemporaryDirectory() as folder:
+            stub, out = pathlib.Path(folder) / "spmmbench", pathlib.Path(folder) / "out.json"
+            for code in (0, 1, 2, 4, 5, 130):
+                out.write_text(json.dumps(document([])))
+                stub.write_text(f"#!/bin/sh\nexit {code}\n")
+                stub.chmod(0o755)
+                command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--spmmbench", stub]
+                command += ["--out", out, "--kernel", "mine"]
+                result = subprocess.run(command, capture_output=True, text=True, check=False)
+                self.assertEqual(result.returncode, code, result.stderr)
+                self.assertEqual(bool(result.stdout), code in (0, 2, 4), code)
 
     def test_bad_arguments_are_one_line_and_exit_with_1(self):
         for options, words in (
