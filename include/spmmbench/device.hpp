@@ -83,6 +83,12 @@ class DeviceError : public std::runtime_error {
   bool device_lost_;
 };
 
+// Memory, of the device or the host, that is not there.
+class OutOfMemory : public DeviceError {
+ public:
+  explicit OutOfMemory(const std::string& what) : DeviceError(what, false) {}
+};
+
 class Device;
 
 // Owned device memory, 256-byte aligned. Movable, freed with its device.

@@ -13,7 +13,9 @@ void check_cublas(cublasStatus_t status, const char* function) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const cudaError_t cuda = cudaGetLastError();
   const char* text = SPMMBENCH_FUNCTION(cublas_library(), cublasGetStatusString)(status);
-  throw DeviceError(std::string("cuBLAS: ") + function + ": " + text, is_sticky(cuda));
+  const std::string message = std::string("cuBLAS: ") + function + ": " + text;
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw OutOfMemory(message);
+  throw DeviceError(message, is_sticky(cuda));
 }
 
 GemmEx* gemm_ex() {

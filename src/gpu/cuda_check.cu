@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 #include "spmmbench/device.hpp"
@@ -32,9 +33,10 @@ void throw_cuda_error(cudaError_t error, const char* call, const char* file, int
   (void)cudaGetLastError();
   std::string_view name = file;
   name.remove_prefix(name.find_last_of('/') + 1);
-  throw DeviceError(fmt::format("{}:{}: {}: {} ({})", name, line, call, cudaGetErrorString(error),
-                                cudaGetErrorName(error)),
-                    is_sticky(error));
+  const std::string message = fmt::format("{}:{}: {}: {} ({})", name, line, call,
+                                          cudaGetErrorString(error), cudaGetErrorName(error));
+  if (error == cudaErrorMemoryAllocation) throw OutOfMemory(message);
+  throw DeviceError(message, is_sticky(error));
 }
 
 }  // namespace spmmbench

@@ -159,9 +159,8 @@ class CudaDevice final : public Device {
     const cudaError_t error = cudaMalloc(&data, bytes);
     if (error == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();
-      throw DeviceError(
-          fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()),
-          false);
+      throw OutOfMemory(
+          fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()));
     }
     SPMMBENCH_CUDA(error);
     return {this, data, bytes};

@@ -85,8 +85,8 @@ class HostDevice final : public Device {
     const std::size_t padded = (bytes + alignment - 1) / alignment * alignment;
     void* data = padded < bytes ? nullptr : std::aligned_alloc(alignment, padded);
     if (data == nullptr)
-      throw DeviceError(
-          fmt::format("out of host memory: wanted {} bytes, {} free", bytes, free_bytes()), false);
+      throw OutOfMemory(
+          fmt::format("out of host memory: wanted {} bytes, {} free", bytes, free_bytes()));
     if (alignment == kHugePage) madvise(data, padded, MADV_HUGEPAGE);  // the system may refuse
     return {this, data, bytes};
   }

@@ -15,6 +15,7 @@
 
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
+#include "library/status.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
 #include "spmmbench/registry.hpp"
@@ -54,16 +55,10 @@ spmmbench_status guarded(const Function& function) noexcept {
   try {
     function();
     return SPMMBENCH_OK;
-  } catch (const Unsupported& error) {
-    return failed(SPMMBENCH_UNSUPPORTED, error.what());
-  } catch (const DeviceError& error) {
-    return failed(error.device_lost() ? SPMMBENCH_DEVICE_LOST : SPMMBENCH_FAILED, error.what());
-  } catch (const Error& error) {
-    return failed(SPMMBENCH_INVALID, error.what());
   } catch (const std::bad_alloc&) {
     return failed(SPMMBENCH_OUT_OF_MEMORY, "out of host memory");
   } catch (const std::exception& error) {
-    return failed(SPMMBENCH_FAILED, error.what());
+    return failed(status_of(error), error.what());
   }
 }
 

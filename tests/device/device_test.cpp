@@ -75,7 +75,7 @@ TEST_P(DeviceTest, RunningOutOfMemoryIsAnErrorThatTheDeviceSurvives) {
   try {
     (void)device.allocate(std::size_t{1} << 50);
     FAIL() << "a petabyte was allocated";
-  } catch (const DeviceError& error) {
+  } catch (const OutOfMemory& error) {
     EXPECT_FALSE(error.device_lost());
     EXPECT_NE(std::string(error.what()).find("1125899906842624"), std::string::npos)
         << error.what();
