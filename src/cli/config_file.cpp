@@ -20,8 +20,16 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
 }
 
+// Up to a # that is in no quotes. An apostrophe within a word is no quote.
 std::string_view without_comment(std::string_view text) {
-  return trimmed(text.substr(0, text.find('#')));
+  constexpr std::string_view kBeforeQuotes = " \t=[,";
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '#') return trimmed(text.substr(0, at));
+    if (text[at] != '"' && text[at] != '\'') continue;
+    if (at > 0 && kBeforeQuotes.find(text[at - 1]) == std::string_view::npos) continue;
+    at = std::min(text.find(text[at], at + 1), text.size());
+  }
+  return trimmed(text);
 }
 
 // Of a list only the double quotes are counted, since names in it may have an apostrophe.
@@ -38,7 +46,7 @@ std::string fault_of(std::string_view line, bool& in_list) {
   if (!in_list) {
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) return {};  // a flag
-    value = without_comment(line.substr(equals + 1));
+    value = trimmed(line.substr(equals + 1));
     if (value.empty()) return fmt::format("{}: expected a value", trimmed(line.substr(0, equals)));
   }
   const bool part_of_list = in_list || value.front() == '[';

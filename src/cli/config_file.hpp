@@ -9,7 +9,9 @@ namespace spmmbench {
 
 class ConfigFile final : public CLI::ConfigBase {
  public:
-  explicit ConfigFile(const CLI::App& app) : app_(app) {}
+  explicit ConfigFile(const CLI::App& app) : app_(app) {
+    comment('\n');  // in no line: CLI11 would look for comments within quotes
+  }
 
   // Throws Error with file and line for a section without its bracket, a key without a value, and a
   // quote or a list without its end.

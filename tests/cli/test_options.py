@@ -3,9 +3,10 @@
 it: one option of each type here. tests/kernels/options_test.cpp tries every option of anything that `list` names."""
 
 import json
+import os
 import sys
 
-from cli_case import SMALL, CliCase, main, read
+from cli_case import QUICK, SMALL, CliCase, main, read
 
 
 def bad_values(option):
@@ -136,6 +137,22 @@ class OptionsTest(CliCase):
                                  f"--threshold {text}: expected FROM:TO, such as 0:8")
         self.assert_one_line(self.spmmbench("inspect", SMALL, "--threshold", "0:33"), 1,
                              "--threshold 0:33: expected at most 32")
+
+    def test_a_number_sign_in_quotes_begins_no_comment(self):
+        config = self.folder / "a.toml"
+        for value, file in (
+            ('"a#1.json"', "a#1.json"), ("'a #2.json' # 'two'", "a #2.json"), ("a3.json#three", "a3.json"),
+            ('"it\'s #4.json"', "it's #4.json"), ("it's5.json # that's it", "it's5.json"),
+        ):
+            with self.subTest(value):
+                config.write_text(f"[run]\nkernel = [  # a list\n'cpu_csr',  # \"one\"\n]\njson = {value}\n")
+                result = self.spmmbench("run", SMALL, "--config", config, "--device", "-1", *QUICK[2:], cwd=self.folder)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertTrue((self.folder / file).exists(), os.listdir(self.folder))
+        config.write_text("[run]\nkernel = ['cpu_csr', \"no#such\"]\n")
+        result = self.spmmbench("run", SMALL, "--config", config, "--device", "-1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no kernel matches 'no#such'", result.stderr)
 
     def test_an_empty_value_is_not_one_that_is_not_given(self):
         out = self.folder / "out.json"
