@@ -122,6 +122,10 @@ CachedMatrix read_csr_cache(const std::string& path) {
   if (header.version != kVersion)
     throw Error(fmt::format("{}: expected version {} of the CSR cache, got {}: convert it again",
                             path, kVersion, header.version));
+  const std::string_view sha256(header.sha256, kShaDigits);
+  if (sha256.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    throw Error(fmt::format("{}: corrupt: expected a SHA-256 of {} lowercase hex digits, got {}",
+                            path, kShaDigits, quote(sha256)));
   if (header.header_checksum != checksum(&header, offsetof(CacheHeader, header_checksum)))
     throw Error(fmt::format("{}: corrupt: the checksum of the header does not match", path));
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -139,7 +143,7 @@ CachedMatrix read_csr_cache(const std::string& path) {
 
   CachedMatrix out;
   out.pattern = pattern;
-  out.sha256.assign(header.sha256, kShaDigits);
+  out.sha256 = sha256;
   out.csr.rows = header.rows;
   out.csr.cols = header.cols;
   take_array(path, rest, header.rows + 1, header.array_checksum[0], "row_ptr", out.csr.row_ptr);

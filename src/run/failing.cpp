@@ -64,16 +64,18 @@ std::string short_hash(const std::string& text) {
   return hash.hex().substr(0, kHashDigits);
 }
 
-// The names of the case, where all but letters, digits and dots become underscores. The two hashes
-// tell matrices of one name, and cases that differ in something else, apart.
+// The names of the case and two hashes, which tell matrices of one name, and cases that differ in
+// something else, apart. All but letters, digits, dots and dashes become underscores.
 std::string folder_name(const ResultRow& row) {
-  std::string name = fmt::format("{}-n{}-{}-{}-{}", row.matrix.name, row.n, row.kernel,
-                                 row.precision, row.reorder);
+  constexpr std::size_t kLongest = 200;  // file systems allow 255 bytes
+  std::string name =
+      fmt::format("{}-n{}-{}-{}-{}", row.matrix.name, row.n, row.kernel, row.precision, row.reorder)
+          .substr(0, kLongest);
+  name +=
+      fmt::format("-{}-{}", row.matrix.sha256.substr(0, kHashDigits), short_hash(case_key(row)));
   for (char& c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
-  constexpr std::size_t kLongest = 200;  // file systems allow 255 bytes
-  return fmt::format("{}-{}-{}", name.substr(0, kLongest), row.matrix.sha256.substr(0, kHashDigits),
-                     short_hash(case_key(row)));
+  return name;
 }
 
 }  // namespace

@@ -94,6 +94,19 @@ TEST(CsrCache, EveryFlippedByteAndEveryTruncationIsRefused) {
                         good.size(), good.size() + 1));
 }
 
+TEST(CsrCache, AnIdentityThatIsNoSha256IsRefused) {
+  const ScratchFolder folder;
+  write_csr_cache(folder.file("a.csr"), random_csr(4, 6, 12, 3), false);
+  constexpr std::size_t kAt = 64;
+  for (const char digit : {'/', 'A', 'g', '\n', '\0'}) {
+    std::string bytes = read_bytes(folder.file("a.csr"));
+    bytes[kAt] = digit;
+    const std::string path = folder.write("bad.csr", bytes);
+    EXPECT_TRUE(contains(error_of([&] { read_csr_cache(path); }),
+                         "bad.csr: corrupt: expected a SHA-256 of 64 lowercase hex digits, got '"));
+  }
+}
+
 TEST(CsrCache, ArraysThatAreNoCsrAreRefusedBehindValidChecksums) {
   const ScratchFolder folder;
   const std::string path = folder.file("a.csr");
