@@ -9,7 +9,10 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include "common/dense_copy.hpp"
@@ -17,6 +20,7 @@
 #include "gpu/cublas.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -45,6 +49,25 @@ cublasComputeType_t compute_type(Precision precision) {
 #undef SPMMBENCH_CASE
   }
   std::abort();
+}
+
+// Sizes and leading dimensions are int in cuBLAS.
+constexpr const char* kTooLarge = "cuBLAS takes sizes and leading dimensions up to 2^31 - 1";
+
+bool fits_int(std::int64_t size) { return size <= std::numeric_limits<int>::max(); }
+
+int to_int(std::int64_t size) {
+  if (!fits_int(size)) throw Error(kTooLarge);
+  return static_cast<int>(size);
+}
+
+bool fits_int(const Problem& problem) {
+  const std::int64_t m = problem.m(), k = problem.k(), n = problem.n;
+  const ElementType type = storage_type(problem.precision);
+  const std::int64_t lda = dense_shape(problem).ld;
+  const std::int64_t ldb = make_b_view(k, n, problem.layout, type).ld;
+  const std::int64_t ldc = make_dense_view(m, n, problem.layout, problem.c_type).ld;
+  return fits_int(std::max({m, n, lda, ldb, ldc}));  // k is at most lda
 }
 
 // A with its zeros, the same for every shape.
@@ -76,8 +99,7 @@ class CublasDensePlan final : public Plan {
     const std::scoped_lock lock(handle_.mutex);
     SPMMBENCH_CUBLAS(cublasSetStream, handle_.handle, static_cast<cudaStream_t>(stream.handle));
     SPMMBENCH_CUBLAS(cublasSetWorkspace, handle_.handle, workspace_.data(), workspace_.bytes());
-    const auto m = static_cast<int>(c.rows);
-    const auto n = static_cast<int>(c.cols);
+    const int m = to_int(c.rows), n = to_int(c.cols);
     if (b.layout == Layout::row_major) multiply(CUBLAS_OP_N, n, m, b, a_.view, c);
     else multiply(CUBLAS_OP_T, m, n, a_.view, b, c);
     SPMMBENCH_CUDA_LAUNCHED();
@@ -96,12 +118,12 @@ class CublasDensePlan final : public Plan {
                 const DenseView& right, const DenseView& c) {
     constexpr float kOne = 1;
     constexpr float kZero = 0;
-    check_cublas(gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols,
-                           static_cast<int>(a_.view.cols), &kOne, left.data, cuda_type(left.type),
-                           static_cast<int>(left.ld), right.data, cuda_type(right.type),
-                           static_cast<int>(right.ld), &kZero, c.data, cuda_type(c.type),
-                           static_cast<int>(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
-                 "cublasGemmEx");
+    check_cublas(
+        gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols), &kOne,
+                  left.data, cuda_type(left.type), to_int(left.ld), right.data,
+                  cuda_type(right.type), to_int(right.ld), &kZero, c.data, cuda_type(c.type),
+                  to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+        "cublasGemmEx");
   }
 
   CublasHandle& handle_;
@@ -129,6 +151,7 @@ class CublasDense final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (!fits_int(problem)) return Support::no(kTooLarge);
     if (!cublas_library().error().empty()) return Support::no(cublas_library().error());
     const ElementType type = storage_type(problem.precision);
     if (problem.c_type != ElementType::f32 && problem.c_type != type)
