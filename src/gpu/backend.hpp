@@ -1,11 +1,13 @@
 #pragma once
 // The devices of this machine. In a build without CUDA, cuda_device_stub.cpp defines the CUDA part.
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/available_memory.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/verdict.hpp"
@@ -21,7 +23,10 @@ CudaProbe probe_cuda();
 int current_cuda_device();  // of the calling thread; 0 without a GPU
 
 std::unique_ptr<Device> open_cuda_device(int index);  // throws DeviceError
-std::unique_ptr<Device> open_host_device();
+
+// `left`: how much memory the host has left. The device allocates no more than that.
+using HostMemory = std::size_t();
+std::unique_ptr<Device> open_host_device(HostMemory* left = available_memory_bytes);
 
 // `a` has values rounded to the precision; its row i is row row_ids[i] of C (empty: identity). The
 // reference takes at most `memory_share` of the free memory, but at least a row.

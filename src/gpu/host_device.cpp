@@ -62,28 +62,21 @@ DeviceInfo query_host() {
   return info;
 }
 
-// Bytes that can be allocated without swapping, reclaimable page cache included.
-std::size_t available_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key; meminfo >> key;) {
-    std::size_t kib = 0;
-    if (key == "MemAvailable:" && meminfo >> kib) return kib << 10;
-    meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return page_count_bytes(_SC_AVPHYS_PAGES);
-}
-
 class HostDevice final : public Device {
  public:
+  explicit HostDevice(HostMemory* left) : left_(left) {}
+
   const DeviceInfo& info() const override { return info_; }
   Stream stream() const override { return {}; }
-  std::size_t free_bytes() const override { return available_bytes(); }
+  std::size_t free_bytes() const override { return left_(); }
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
     const std::size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
     const std::size_t padded = (bytes + alignment - 1) / alignment * alignment;
-    void* data = padded < bytes ? nullptr : std::aligned_alloc(alignment, padded);
+    // The system promises more memory than there is, and kills the process that then uses it.
+    const bool is_left = alignment == kAlignment || bytes <= free_bytes();
+    void* data = is_left && padded >= bytes ? std::aligned_alloc(alignment, padded) : nullptr;
     if (data == nullptr)
       throw OutOfMemory(
           fmt::format("out of host memory: wanted {} bytes, {} free", bytes, free_bytes()));
@@ -174,6 +167,7 @@ class HostDevice final : public Device {
     return 2.0 * static_cast<double>(bytes) / (us[kRepetitions / 2] * 1e-6);
   }
 
+  HostMemory* left_;
   DeviceInfo info_ = query_host();
   Buffer flush_buffer_;
   unsigned char flush_byte_ = 0;
@@ -182,6 +176,8 @@ class HostDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> open_host_device() { return std::make_unique<HostDevice>(); }
+std::unique_ptr<Device> open_host_device(HostMemory* left) {
+  return std::make_unique<HostDevice>(left);
+}
 
 }  // namespace spmmbench

@@ -148,19 +148,6 @@ void release_pages(std::string_view part) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
-std::size_t available_memory_bytes() {
-  std::size_t available = SIZE_MAX;
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key; meminfo >> key;) {
-    std::size_t kib = 0;
-    if (key == "MemAvailable:" && meminfo >> kib) available = kib * 1024;
-    meminfo.ignore(256, '\n');
-  }
-  std::ifstream group_limit("/sys/fs/cgroup/memory.max");  // "max" when unlimited
-  if (std::size_t limit = 0; group_limit >> limit) available = std::min(available, limit);
-  return available;
-}
-
 std::string describe_foreign_content(std::string_view head) {
   if (head.starts_with("version https://git-lfs"))
     return "a Git LFS pointer (fetch the file itself with 'git lfs pull')";

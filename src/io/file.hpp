@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/available_memory.hpp"
+
 namespace spmmbench {
 
 // A whole file, mapped read-only. Throws Error when it cannot be opened or is not a plain file.
@@ -37,10 +39,6 @@ std::unique_ptr<std::istream> open_text(const std::string& path);
 // Returns the pages that lie wholly inside a part of a mapped file to the system. Reading them
 // again reads the file again.
 void release_pages(std::string_view part_of_mapping);
-
-// Bytes that can be allocated now without swapping: the system's estimate, or the limit of the
-// control group if that is smaller.
-std::size_t available_memory_bytes();
 
 // "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or
 // empty when `head`, the first bytes of a file, is none of these.

@@ -29,8 +29,6 @@ std::string describe(const ExactTest& test) {
                      test.worst_col);
 }
 
-std::string gib(double bytes) { return fmt::format("{:.2f} GiB", bytes / (1 << 30)); }
-
 void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
   PlanReport report = plan.report();
   row.device_bytes = report.device_bytes;
@@ -280,9 +278,7 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     } else if (input.operands == nullptr) {
       fail(input.operands_error);
     } else if (!fits()) {
-      fail(fmt::format("out of device memory: needs {}, {} free",
-                       gib(static_cast<double>(support.device_bytes)),
-                       gib(static_cast<double>(input.device->free_bytes()))));
+      fail(out_of_memory(*input.device, support.device_bytes));
     } else {
       measure(input, limits, row);
     }

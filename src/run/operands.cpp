@@ -72,8 +72,13 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   Operands operands;
   operands.b = make_b_view(a.cols, n, layout, storage_type(precision));
   operands.c = make_dense_view(a.rows, n, layout, c_type);
+  const std::size_t c_bytes = operands.c.bytes() + 2 * kGuardBytes;
+  // On the host, a given B is there twice while it is rounded.
+  const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;
+  const std::size_t needed = operands.b.bytes() * (twice ? 2 : 1) + c_bytes;
+  if (needed > device.free_bytes()) throw OutOfMemory(out_of_memory(device, needed));
   operands.b_memory = device.allocate(operands.b.bytes());
-  operands.c_memory = device.allocate(operands.c.bytes() + 2 * kGuardBytes);
+  operands.c_memory = device.allocate(c_bytes);
   operands.b.data = operands.b_memory.data();
   operands.c.data = operands.c_memory.as<unsigned char>() + kGuardBytes;
   mend_guards(operands, device);
@@ -81,6 +86,14 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   else device.fill_uniform(operands.b, stream_seed(seed, kStreamB), precision);
   device.synchronize();
   return operands;
+}
+
+std::string out_of_memory(const Device& device, std::size_t needed) {
+  constexpr double kGib = std::size_t{1} << 30;
+  return fmt::format("out of {} memory: needs {:.2f} GiB, {:.2f} GiB free",
+                     device.info().kind == DeviceKind::host ? "host" : "device",
+                     static_cast<double>(needed) / kGib,
+                     static_cast<double>(device.free_bytes()) / kGib);
 }
 
 }  // namespace spmmbench

@@ -33,7 +33,8 @@ void poison(const DenseView& c, const KernelInfo& kernel, Device& device,
 // guards.
 std::string damage_around_c(const Operands& operands, Device& device);
 
-// Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed.
+// Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed. Throws
+// OutOfMemory, before anything is allocated, where both do not fit.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device);
@@ -41,5 +42,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
 // Uploads B, rounded to the precision. The padding becomes NaN.
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device);
+
+// The reason of a case that needs more bytes than are free.
+std::string out_of_memory(const Device& device, std::size_t needed);
 
 }  // namespace spmmbench

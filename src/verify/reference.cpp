@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/available_memory.hpp"
 #include "gpu/backend.hpp"
 
 namespace spmmbench {
@@ -49,7 +50,8 @@ class HostReference final : public ReferenceChecker {
   Verdict compare(const DenseView& c, const Judge& judge_element) {
     constexpr std::int64_t kMostKept = (std::int64_t{256} << 20) / sizeof(Sums);
     const std::int64_t n = c.cols;
-    const bool keep = a_.rows * n <= kMostKept;
+    const bool few = a_.rows * n <= kMostKept;
+    const bool keep = known_ || (few && a_.rows * n * sizeof(Sums) < available_memory_bytes());
     if (keep) kept_.resize(a_.rows * n);
     Verdict verdict;
     std::int64_t incomparable = 0;
@@ -104,7 +106,7 @@ class HostReference final : public ReferenceChecker {
     }
   }
 
-  std::vector<Sums> kept_;  // of all rows, unless there are too many
+  std::vector<Sums> kept_;  // of all rows, unless there are too many or memory is short
   bool known_ = false;      // kept_ holds them
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;

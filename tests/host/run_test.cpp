@@ -393,7 +393,10 @@ TEST_F(RunCase, WhatAKernelDoesNotSupportIsSkippedWithItsReason) {
 TEST_F(RunCase, PredictedMemoryBeyondTheDeviceFailsBeforeBuilding) {
   EXPECT_TRUE(run(Fault::none, 99));
   EXPECT_EQ(row_.status, Status::failed);
-  EXPECT_NE(row_.reason.find("out of device memory"), std::string::npos);
+  EXPECT_TRUE(row_.reason.starts_with("out of host memory: needs ")) << row_.reason;
+  device_.device_info.kind = DeviceKind::cuda;
+  EXPECT_EQ(out_of_memory(device_, std::size_t{3} << 30),
+            "out of device memory: needs 3.00 GiB, 1.00 GiB free");
   EXPECT_TRUE(row_.stages_ms.empty());
 }
 
