@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/column_reuse.hpp"
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "select/features.hpp"

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -33,7 +34,8 @@ constexpr double kAlpha = 0.5;  // parameter of the adjacency cost; the default 
 
 struct InspectArguments {
   std::vector<std::string> paths;
-  std::string reorder = "none", formats = "*", threshold;
+  std::string reorder = "none", formats = "*", threshold, bin_type = "fp32";
+  std::vector<std::int64_t> dims;
   LoadOptions load;
   bool json = false;
 };
@@ -267,11 +269,15 @@ void require_memory(const CsrMatrix& matrix, const std::string& path) {
                             format_bytes(available)));
 }
 
-ExitCode inspect(const InspectArguments& arguments) {
+ExitCode inspect(InspectArguments& arguments) {
+  arguments.load.bin_type = parse_element_type(arguments.bin_type);
+  if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const Threshold threshold = parse_threshold(arguments.threshold);
   const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
   select_formats(arguments.formats);
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
+  if (arguments.load.dims && std::ranges::none_of(inputs, is_headerless))
+    throw Error("--dims: expected a headerless .bin among the inputs");
   Json document = Json::array(), mean;
   std::size_t inspected = 0;
   for (const std::string& path : inputs) {
@@ -333,6 +339,13 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--threshold", arguments->threshold,
                    "Sweep the longest residual row of RS-Tile, such as 0:8; or one value: 4")
       ->type_name("FROM:TO");
+  command->add_option("--dims", arguments->dims, "Rows and columns of a headerless .bin")
+      ->expected(2)
+      ->type_name("ROWS COLS");
+  command
+      ->add_option("--bin-type", arguments->bin_type,
+                   "What a headerless .bin holds: " + names_of(kElementTypes))
+      ->capture_default_str();
   add_seed_option(*command, arguments->load.seed, "Draws the values of patterns");
   command->add_flag("--json", arguments->json, "As JSON");
   command->callback([arguments, &exit_code] { exit_code = inspect(*arguments); });

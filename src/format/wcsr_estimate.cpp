@@ -1,7 +1,5 @@
 #include "format/wcsr_estimate.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,6 +8,8 @@
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "format/column_hash.hpp"
 
 namespace spmmbench {
 namespace {
@@ -26,14 +26,8 @@ constexpr std::int64_t kMostEntries = 1 << 12;  // of all samples; beyond it the
 constexpr std::int64_t kMostRead = 1 << 10;     // of one group, about
 constexpr std::int64_t kMostCounted = 256;      // of these
 constexpr std::int64_t kMostSized = 4096;       // groups of an ordered matrix
-constexpr std::int64_t kStretches = 4;          // of new_column_shares
 constexpr std::size_t kHeights = kWcsrHeights.size();
 static_assert(kWcsrHeights[0] == 8 && kWcsrHeights[1] == 16 && kWcsrHeights[2] == kGroupRows);
-
-std::uint32_t hash(std::int32_t column) {
-  constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  return static_cast<std::uint32_t>(static_cast<std::uint32_t>(column) * kMultiplier >> 32);
-}
 
 // For each column of a group which of the group's four lowest windows have had it, one bit each.
 // Open addressing; columns beyond what was expected are not kept once three eighths are taken,
@@ -49,7 +43,7 @@ class WindowsOfColumns {
   }
   // The windows that had this column before; from now on also those in `windows`.
   unsigned add(std::int32_t column, unsigned windows) {
-    std::size_t at = hash(column) & mask_;
+    std::size_t at = column_hash(column) & mask_;
     while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;
     // Without a branch, since whether a column is new is random.
     const bool is_new = column_[at] < 0;
@@ -87,7 +81,8 @@ Range range_of(const CsrMatrix& matrix, const Permutation& row_order, const Grou
   constexpr std::int64_t kLeastOfRow = 16;  // entries in a range
   const Range all = {0, matrix.cols, 1, 0};
   if (group.nnz < 2 * kMostRead) return all;
-  std::int64_t entry = std::int64_t{hash(static_cast<std::int32_t>(sample + 1))} * group.nnz >> 32;
+  std::int64_t entry =
+      std::int64_t{column_hash(static_cast<std::int32_t>(sample + 1))} * group.nnz >> 32;
   std::int64_t row = 0;
   for (std::int64_t place = group.first;; ++place) {
     row = row_order.empty() ? place : row_order[place];
@@ -173,7 +168,7 @@ Measured measure(const CsrMatrix& matrix, const Permutation& row_order, const Sa
     std::size_t kept = 0;  // written without a branch, which would be taken at random
     const auto visit = [&](std::int32_t column) {
       counted[kept] = column;
-      kept += hash(column) <= highest ? 1 : 0;
+      kept += column_hash(column) <= highest ? 1 : 0;
     };
     if (is_whole) {
       for (std::int64_t e = matrix.row_ptr[first]; e < matrix.row_ptr[last]; ++e)
@@ -199,9 +194,9 @@ Measured measure(const CsrMatrix& matrix, const Permutation& row_order, const Sa
   Measured out = {{},
                   times * static_cast<double>(nnz * range.count) / static_cast<double>(group.nnz)};
   for (std::size_t h = 0; h < kHeights; ++h)
-    for (const std::int64_t counted : distinct[h]) {
-      const double columns = static_cast<double>(counted * step) / static_cast<double>(nnz) *
-                             static_cast<double>(group.nnz);
+    for (const std::int64_t columns_of_sample : distinct[h]) {
+      const double columns = static_cast<double>(columns_of_sample * step) /
+                             static_cast<double>(nnz) * static_cast<double>(group.nnz);
       const double filled = std::ceil(columns / kTile) * kTile;
       out.shares.gathered_share[h] += columns / static_cast<double>(group.nnz);
       out.shares.stored_share[h] += filled / static_cast<double>(group.nnz);
@@ -323,102 +318,6 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   return mean;
 }
 
-// One for each stretch of two orders. More would only be waited for, and where they take all cores,
-// one that the system holds up keeps the others waiting for 10 ms (docs/log/selection.md).
-int threads_of_stretches() {
-  return std::min(2 * static_cast<int>(kStretches), omp_get_max_threads());
-}
-
-// The places where each of kStretches equal parts of the entries begins.
-std::array<std::int64_t, kStretches> places_at_entries(const CsrMatrix& matrix,
-                                                       const Permutation& row_order) {
-  std::array<std::int64_t, kStretches> places{};
-  const auto start = [&](std::int64_t stretch) { return matrix.nnz() * stretch / kStretches; };
-  if (row_order.empty()) {
-    for (std::int64_t stretch = 1; stretch < kStretches; ++stretch)
-      places[stretch] =
-          std::lower_bound(matrix.row_ptr.begin(), matrix.row_ptr.end(), start(stretch)) -
-          matrix.row_ptr.begin();
-    return places;
-  }
-  // Rows of another order lie far apart, so threads count the entries of some places each.
-  constexpr std::int64_t kChunk = 1 << 12;
-  const std::int64_t chunks = (matrix.rows + kChunk - 1) / kChunk;
-  std::vector<std::int64_t> entries(chunks);
-#pragma omp parallel for schedule(static) num_threads(threads_of_stretches())
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-    for (std::int64_t i = chunk * kChunk; i < std::min((chunk + 1) * kChunk, matrix.rows); ++i)
-      entries[chunk] += matrix.row_length(row_order[i]);
-  std::int64_t chunk = 0, before = 0;  // entries before `chunk`
-  for (std::int64_t stretch = 1; stretch < kStretches; ++stretch) {
-    while (before + entries[chunk] < start(stretch)) before += entries[chunk++];
-    std::int64_t place = chunk * kChunk;
-    for (std::int64_t at = before; at < start(stretch); ++place)
-      at += matrix.row_length(row_order[place]);
-    places[stretch] = place;
-  }
-  return places;
-}
-
-// The share of new columns in the second half of a stretch that begins at the place `first`, with a
-// cache that its first half has filled.
-double new_column_share(const CsrMatrix& matrix, const Permutation& row_order, std::int64_t first,
-                        std::int64_t kept) {
-  const std::int64_t most_entries = std::min<std::int64_t>(1 << 18, matrix.nnz() / 3);
-  // Entries that are read together: few where the cache keeps few, which one batch must not fill.
-  constexpr std::int64_t kLeastBatch = 1 << 5, kMostBatch = 1 << 10, kBatches = 8;
-  const std::int64_t batch = std::clamp(kept / kBatches, kLeastBatch, kMostBatch);
-  constexpr std::int64_t kCounted = 1 << 11, kMostStep = 16;
-  // One column of so many stands for all of them.
-  const std::int64_t step = std::clamp<std::int64_t>(kept / kCounted, 1, kMostStep);
-  const std::uint32_t highest = std::numeric_limits<std::uint32_t>::max() / step;
-  struct Seen {
-    std::int64_t entries, distinct;
-  };
-  std::vector<bool> seen(matrix.cols, false);
-  std::vector<std::int32_t> counted;  // columns of some rows
-  Seen now = {0, 0};
-  std::vector<Seen> points = {now};
-  for (std::int64_t place = first;
-       place < matrix.rows && now.distinct * step < kept && now.entries < most_entries;) {
-    // The entries of the next places, as few ranges as they make. Rows of another order lie far
-    // apart, so they are all asked for before the first is read.
-    std::array<std::pair<std::int64_t, std::int64_t>, 32> ranges;
-    std::size_t count = 0;
-    std::int64_t entries = 0;
-    for (; place < matrix.rows && count < ranges.size() && entries < batch; ++place) {
-      const std::int64_t row = row_order.empty() ? place : row_order[place];
-      const std::int64_t begin = matrix.row_ptr[row], end = matrix.row_ptr[row + 1];
-      entries += end - begin;
-      if (count > 0 && ranges[count - 1].second == begin) {
-        ranges[count - 1].second = end;
-      } else {
-        ranges[count++] = {begin, end};
-        __builtin_prefetch(matrix.col_idx.data() + begin);
-        __builtin_prefetch(matrix.col_idx.data() + end);
-      }
-    }
-    if (std::ssize(counted) < entries) counted.resize(entries);
-    std::size_t kept_columns = 0;  // written without a branch, which would be taken at random
-    for (std::size_t i = 0; i < count; ++i)
-      for (std::int64_t e = ranges[i].first; e < ranges[i].second; ++e) {
-        counted[kept_columns] = matrix.col_idx[e];
-        kept_columns += hash(matrix.col_idx[e]) <= highest ? 1 : 0;
-      }
-    for (std::size_t i = 0; i < kept_columns; ++i) {
-      now.distinct += seen[counted[i]] ? 0 : 1;
-      seen[counted[i]] = true;
-    }
-    now.entries += entries;
-    points.push_back(now);
-  }
-  const auto half = std::lower_bound(
-      points.begin(), points.end(), now.entries / 2,
-      [](const Seen& seen_so_far, std::int64_t entries) { return seen_so_far.entries < entries; });
-  return static_cast<double>((now.distinct - half->distinct) * step) /
-         static_cast<double>(std::max<std::int64_t>(now.entries - half->entries, 1));
-}
-
 }  // namespace
 
 WcsrEstimate expect_by_length(const CsrMatrix& matrix) {
@@ -444,24 +343,6 @@ WcsrEstimate expect_by_length(const CsrMatrix& matrix) {
       mean.stored_share[h] += filled / (height * row) / kLengths;
     }
   return mean;
-}
-
-std::vector<double> new_column_shares(const CsrMatrix& matrix,
-                                      const std::vector<const Permutation*>& row_orders,
-                                      std::int64_t kept) {
-  std::vector<double> shares(row_orders.size(), 0.0);
-  if (matrix.nnz() == 0) return shares;
-  std::vector<std::array<std::int64_t, kStretches>> first;
-  first.reserve(row_orders.size());
-  for (const Permutation* order : row_orders) first.push_back(places_at_entries(matrix, *order));
-  std::vector<double> of_stretch(row_orders.size() * kStretches);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_of_stretches())
-  for (std::size_t i = 0; i < of_stretch.size(); ++i)
-    of_stretch[i] = new_column_share(matrix, *row_orders[i / kStretches],
-                                     first[i / kStretches][i % kStretches], kept);
-  for (std::size_t i = 0; i < of_stretch.size(); ++i)
-    shares[i / kStretches] += of_stretch[i] / kStretches;
-  return shares;
 }
 
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix) {

@@ -32,13 +32,6 @@ WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::in
 // have. An order by length keeps little else that rows share. There must be nonzeros.
 WcsrEstimate expect_by_length(const CsrMatrix& matrix);
 
-// For each row order, which are as above: the share of the nonzeros whose column is not among the
-// last `kept` distinct ones, first uses included. These rows of B come from memory where a cache
-// keeps `kept` rows of B. Sampled on four stretches of places, those of all orders at once.
-std::vector<double> new_column_shares(const CsrMatrix& matrix,
-                                      const std::vector<const Permutation*>& row_orders,
-                                      std::int64_t kept);
-
 // The rows of 64 evenly spaced nonzeros, ascending; none without nonzeros. All samples of a matrix
 // use these rows, since reading a new place of it costs more than counting there.
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);

@@ -47,9 +47,9 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
       };
       for (std::int64_t i = 0; i < nnz / step; ++i) {
         __builtin_prefetch(entry(std::min(i + kAhead, nnz / step - 1)));
-        std::int32_t& last = last_sample[*entry(i) / kBlockColumns];
-        blocks += last != looks ? 1 : 0;
-        last = looks;
+        std::int32_t& seen_by = last_sample[*entry(i) / kBlockColumns];
+        blocks += seen_by != looks ? 1 : 0;
+        seen_by = looks;
       }
       distinct = static_cast<double>(blocks);
       slots = distinct * static_cast<double>(kBandRows * kBlockColumns) / static_cast<double>(nnz);

@@ -162,6 +162,16 @@ class Inputs(CliCase):
         self.assertIn("--bin-type fp16", document["rows"][0]["command"])
         self.assertEqual(document["context"]["protocol"]["bin_type"], "fp16")
 
+    def test_inspect_reads_a_headerless_bin(self):
+        path = self.folder / "w.bin"
+        self.values(6, 5).astype(np.float16).tofile(path)
+        result = self.spmmbench("inspect", path, "--dims", 6, 5, "--bin-type", "fp16", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        matrix = json.loads(result.stdout)[0]
+        self.assertEqual((matrix["rows"], matrix["cols"]), (6, 5))
+        self.assert_one_line(self.spmmbench("inspect", "gen:stencil?nx=4", "--dims", 6, 5), 1,
+                             "--dims: expected a headerless .bin among the inputs")
+
     def test_magnitude_and_random_pruning_leave_the_fraction_asked_for(self):
         values = self.values(64, 50)
         path = self.folder / "w.npy"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "format/column_reuse.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "matrices.hpp"
 #include "spmmbench/error.hpp"
