@@ -11,6 +11,7 @@
 namespace spmmbench {
 namespace {
 
+// A as coordinates, sorted by row. Stages "build" and "upload".
 template <class Index>
 SparseOnDevice upload_coo(const SparseOperand& operand, Device& device, StageTimer& stages) {
   const CsrMatrix& a = *operand.a;
