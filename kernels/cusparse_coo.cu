@@ -47,26 +47,17 @@ SparseOnDevice upload_coo(const SparseOperand& operand, Device& device, StageTim
 template <class Algorithm>
 class CusparseCoo final : public Kernel {
  public:
-  CusparseCoo(const char* name, const char* summary, Algorithm algorithm) : algorithm_(algorithm) {
-    info_.name = name;
-    info_.summary = summary;
-    info_.source = "cuSPARSE";
-    info_.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
-    info_.layouts = kIsVector ? std::vector{Layout::col_major, Layout::row_major}
-                              : std::vector{Layout::row_major, Layout::col_major};
-    info_.accumulation = Accumulation::fp32_fma;
-    info_.baseline = true;
-  }
+  CusparseCoo(const char* name, const char* summary, Algorithm algorithm)
+      : info_(kIsVector ? cusparse_vector_info(name, summary) : cusparse_info(name, summary)),
+        algorithm_(algorithm) {}
 
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+    if (auto reason = kIsVector ? unsupported_by_cusparse_vectors(problem)
+                                : unsupported_by_cusparse(problem.precision, problem.c_type);
+        !reason.empty())
       return Support::no(std::move(reason));
-    if constexpr (kIsVector) {
-      if (problem.n != 1) return Support::no("N = 1 only");
-      if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
-    }
     const std::int64_t index_bytes = fits_32_bits(problem) ? 4 : 8;
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const std::int64_t bytes = problem.nnz() * (2 * index_bytes + value_bytes);

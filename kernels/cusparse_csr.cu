@@ -20,16 +20,11 @@ namespace {
 class CusparseCsr final : public Kernel {
  public:
   CusparseCsr(const char* suffix, const char* summary, cusparseSpMMAlg_t algorithm, bool preprocess)
-      : algorithm_(algorithm), preprocess_(preprocess) {
-    info_.name = fmt::format("cusparse_csr_{}", suffix);
-    info_.summary = summary;
-    info_.source = "cuSPARSE";
-    info_.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+      : info_(cusparse_info(fmt::format("cusparse_csr_{}", suffix), summary)),
+        algorithm_(algorithm),
+        preprocess_(preprocess) {
     if (algorithm == CUSPARSE_SPMM_CSR_ALG3)
       info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
-    info_.layouts = {Layout::row_major, Layout::col_major};
-    info_.accumulation = Accumulation::fp32_fma;
-    info_.baseline = true;
   }
 
   const KernelInfo& info() const override { return info_; }

@@ -60,10 +60,8 @@ class CusparseSell final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+    if (auto reason = unsupported_by_cusparse_vectors(problem); !reason.empty())
       return Support::no(std::move(reason));
-    if (problem.n != 1) return Support::no("N = 1 only");
-    if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
     const std::int64_t stored = stored_entries(*problem.a);
     if (stored > std::numeric_limits<std::int32_t>::max())
       return Support::no("more entries than 32-bit indices can count");
@@ -102,15 +100,8 @@ class CusparseSell final : public Kernel {
   }
 
  private:
-  KernelInfo info_ = {
-      .name = "cusparse_spmv_sell",
-      .summary = "SpMV of sliced ELLPACK, SELL_ALG1",
-      .source = "cuSPARSE",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
-      .layouts = {Layout::col_major, Layout::row_major},
-      .accumulation = Accumulation::fp32_fma,
-      .baseline = true,
-  };
+  KernelInfo info_ =
+      cusparse_vector_info("cusparse_spmv_sell", "SpMV of sliced ELLPACK, SELL_ALG1");
 };
 
 SPMMBENCH_REGISTER_KERNEL(CusparseSell);

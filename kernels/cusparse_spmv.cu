@@ -14,23 +14,15 @@ namespace {
 class CusparseSpmv final : public Kernel {
  public:
   CusparseSpmv(const char* name, const char* summary, cusparseSpMVAlg_t algorithm, bool preprocess)
-      : algorithm_(algorithm), preprocess_(preprocess) {
-    info_.name = name;
-    info_.summary = summary;
-    info_.source = "cuSPARSE";
-    info_.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
-    info_.layouts = {Layout::col_major, Layout::row_major};
-    info_.accumulation = Accumulation::fp32_fma;
-    info_.baseline = true;
-  }
+      : info_(cusparse_vector_info(name, summary)),
+        algorithm_(algorithm),
+        preprocess_(preprocess) {}
 
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+    if (auto reason = unsupported_by_cusparse_vectors(problem); !reason.empty())
       return Support::no(std::move(reason));
-    if (problem.n != 1) return Support::no("N = 1 only");
-    if (problem.layout == Layout::row_major) return Support::no("its vectors are contiguous");
     return Support::yes(csr_bytes(problem));
   }
 

@@ -253,4 +253,29 @@ std::string unsupported_by_cusparse(Precision precision, ElementType c_type) {
                      to_string(precision));
 }
 
+KernelInfo cusparse_info(std::string name, std::string summary) {
+  KernelInfo info;
+  info.name = std::move(name);
+  info.summary = std::move(summary);
+  info.source = "cuSPARSE";
+  info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+  info.layouts = {Layout::row_major, Layout::col_major};
+  info.accumulation = Accumulation::fp32_fma;
+  info.baseline = true;
+  return info;
+}
+
+KernelInfo cusparse_vector_info(std::string name, std::string summary) {
+  KernelInfo info = cusparse_info(std::move(name), std::move(summary));
+  info.layouts = {Layout::col_major, Layout::row_major};
+  return info;
+}
+
+std::string unsupported_by_cusparse_vectors(const Problem& problem) {
+  if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
+    return reason;
+  if (problem.n != 1) return "N = 1 only";
+  return problem.layout == Layout::row_major ? "its vectors are contiguous" : "";
+}
+
 }  // namespace spmmbench

@@ -80,4 +80,11 @@ std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device&
 // of a 16-bit type, or a 16-bit B with an fp32 C). Empty when it can.
 std::string unsupported_by_cusparse(Precision precision, ElementType c_type);
 
+// The baselines of A in CSR, COO and sliced ELLPACK. cuSPARSE computes in fp32 for them.
+KernelInfo cusparse_info(std::string name, std::string summary);
+
+// The same of cusparseSpMV, whose vectors are contiguous: N = 1 and column-major.
+KernelInfo cusparse_vector_info(std::string name, std::string summary);
+std::string unsupported_by_cusparse_vectors(const Problem& problem);
+
 }  // namespace spmmbench

@@ -74,8 +74,9 @@ class HostDevice final : public Device {
     if (bytes == 0) return {};
     const std::size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
     const std::size_t padded = (bytes + alignment - 1) / alignment * alignment;
-    // The system promises more memory than there is, and kills the process that then uses it.
-    const bool is_left = alignment == kAlignment || bytes <= free_bytes();
+    // The system promises more memory than there is, and kills the process that then uses it. Less
+    // than a huge page is not worth asking how much there is.
+    const bool is_left = bytes < kHugePage || bytes <= free_bytes();
     void* data = is_left && padded >= bytes ? std::aligned_alloc(alignment, padded) : nullptr;
     if (data == nullptr)
       throw OutOfMemory(
