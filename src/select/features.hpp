@@ -49,7 +49,7 @@ WcsrEstimate windows_of(const MatrixFeatures& features);
 
 // Name and value of every feature, as result rows and the fit know them.
 std::vector<std::pair<std::string, double>> named_features(const MatrixFeatures& features);
-// The inverse: unknown names are ignored, absent ones stay 0.
+// The inverse. Unknown names are ignored.
 void set_feature(MatrixFeatures& features, const std::string& name, double value);
 
 }  // namespace spmmbench

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <numeric>
+#include <iterator>
 
 #include "format/slot_streams.hpp"
 #include "format/wcsr.hpp"
@@ -189,13 +188,91 @@ bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n
   return true;
 }
 
-// The members of Terms or PrepareTerms, in the order of the table's columns.
 template <class T>
-std::array<double, sizeof(T) / sizeof(double)> in_order(const T& terms) {
-  return std::bit_cast<std::array<double, sizeof(T) / sizeof(double)>>(terms);
+struct Term {
+  const char* name;
+  double T::*value;
+};
+
+// The members of Terms and PrepareTerms, in the order of the table's columns.
+constexpr Term<Terms> kTerms[] = {
+    {"launch", &Terms::launch},
+    {"a_csr", &Terms::a_csr},
+    {"b", &Terms::b},
+    {"c", &Terms::c},
+    {"spill", &Terms::spill},
+    {"gather_rows", &Terms::gather_rows},
+    {"gather_distinct", &Terms::gather_distinct},
+    {"gather_spill", &Terms::gather_spill},
+    {"gather_window", &Terms::gather_window},
+    {"tiles", &Terms::tiles},
+    {"window_parts", &Terms::window_parts},
+    {"window_depth", &Terms::window_depth},
+    {"nonzeros", &Terms::nonzeros},
+    {"loads", &Terms::loads},
+    {"rows", &Terms::rows},
+    {"filled_rows", &Terms::filled_rows},
+    {"longest_row", &Terms::longest_row},
+    {"variation", &Terms::variation},
+    {"uneven_rows", &Terms::uneven_rows},
+    {"mean_row", &Terms::mean_row},
+    {"dense_flops", &Terms::dense_flops},
+    {"dense_a", &Terms::dense_a},
+    {"dense_spill", &Terms::dense_spill},
+    {"dense_depth", &Terms::dense_depth},
+    {"dense_odd", &Terms::dense_odd},
+    {"dense_a_odd", &Terms::dense_a_odd},
+    {"block_steps", &Terms::block_steps},
+    {"block_spill", &Terms::block_spill},
+    {"positions", &Terms::positions},
+    {"bitmap_spill", &Terms::bitmap_spill},
+    {"slots", &Terms::slots},
+    {"slot_groups", &Terms::slot_groups},
+    {"slot_passes", &Terms::slot_passes},
+    {"packed", &Terms::packed},
+    {"packed_spill", &Terms::packed_spill},
+    {"cluster_us", &Terms::cluster_us},
+    {"cluster_copies", &Terms::cluster_copies},
+    {"gaps", &Terms::gaps},
+    {"gap_spill", &Terms::gap_spill},
+    {"ordered_gather", &Terms::ordered_gather},
+    {"ordered_tiles", &Terms::ordered_tiles},
+    {"scattered", &Terms::scattered},
+    {"ordered_rows", &Terms::ordered_rows},
+    {"ordered_scattered", &Terms::ordered_scattered},
+};
+constexpr Term<PrepareTerms> kPrepareTerms[] = {
+    {"constant", &PrepareTerms::constant},
+    {"nonzeros", &PrepareTerms::nonzeros},
+    {"rows", &PrepareTerms::rows},
+    {"entries", &PrepareTerms::entries},
+    {"search", &PrepareTerms::search},
+    {"search_nonzeros", &PrepareTerms::search_nonzeros},
+    {"search_rows", &PrepareTerms::search_rows},
+};
+static_assert(sizeof(Terms) == std::size(kTerms) * sizeof(double));
+static_assert(sizeof(PrepareTerms) == std::size(kPrepareTerms) * sizeof(double));
+
+// The terms times their factors, added up. Terms and table differ in length after a term was added
+// or removed, until scripts/fit_selection.py has asked this build for the terms and written the
+// table again. A host test fails until then.
+template <class T, std::size_t kCount, std::size_t kFactors>
+double weighted_sum(const T& terms, const Term<T> (&named)[kCount],
+                    const std::array<double, kFactors>& factors) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::min(kCount, kFactors); ++i)
+    sum += terms.*named[i].value * factors[i];
+  return sum;
 }
-static_assert(sizeof(Terms) == sizeof(Coefficients::us));
-static_assert(sizeof(PrepareTerms) == sizeof(Coefficients::prepare_ms));
+
+template <class T, std::size_t kCount>
+std::vector<std::pair<std::string, double>> with_names(const T& terms,
+                                                       const Term<T> (&named)[kCount]) {
+  std::vector<std::pair<std::string, double>> out;
+  out.reserve(kCount);
+  for (const Term<T>& term : named) out.emplace_back(term.name, terms.*term.value);
+  return out;
+}
 
 }  // namespace
 
@@ -303,18 +380,24 @@ PrepareTerms prepare_terms_of(const MatrixFeatures& f, std::int64_t n, Precision
   return t;
 }
 
+std::vector<std::pair<std::string, double>> named_terms(const Terms& terms) {
+  return with_names(terms, kTerms);
+}
+std::vector<std::pair<std::string, double>> named_terms(const PrepareTerms& terms) {
+  return with_names(terms, kPrepareTerms);
+}
+
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
                                Precision precision, const DeviceModel& device) {
-  const auto us_terms = in_order(terms_of(features, n, layout, precision, device));
-  const auto prepare_terms = in_order(prepare_terms_of(features, n, precision));
+  const Terms us_terms = terms_of(features, n, layout, precision, device);
+  const PrepareTerms prepare_terms = prepare_terms_of(features, n, precision);
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {
     if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
     if (!considered(row.candidate, features, n)) continue;
     Prediction one;
-    one.us = std::inner_product(us_terms.begin(), us_terms.end(), row.us.begin(), 0.0);
-    one.prepare_ms =
-        std::inner_product(prepare_terms.begin(), prepare_terms.end(), row.prepare_ms.begin(), 0.0);
+    one.us = weighted_sum(us_terms, kTerms, row.us);
+    one.prepare_ms = weighted_sum(prepare_terms, kPrepareTerms, row.prepare_ms);
     one.rank_us = one.us * row.margin;
     out.push_back({row.candidate, one});
   }

@@ -5,7 +5,9 @@
 // recorded runs, are in coefficients.hpp.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "select/device_model.hpp"
@@ -81,6 +83,10 @@ struct PrepareTerms {
 };
 
 PrepareTerms prepare_terms_of(const MatrixFeatures& features, std::int64_t n, Precision precision);
+
+// Name and value of every term, in the order of the table's columns (coefficients.hpp).
+std::vector<std::pair<std::string, double>> named_terms(const Terms& terms);
+std::vector<std::pair<std::string, double>> named_terms(const PrepareTerms& terms);
 
 struct Prediction {
   double us = 0;          // per call
