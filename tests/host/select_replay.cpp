@@ -13,18 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "../selection/recorded_product.hpp"
+#include "select/coefficients.hpp"
 #include "select/predict.hpp"
 
 namespace spmmbench {
 namespace {
 
-struct RecordedCase {
-  DeviceModel device;
-  std::string name;
-  std::int64_t n = 0;
-  Precision precision = Precision::fp16;
-  Layout layout = Layout::row_major;
-  MatrixFeatures features;
+struct RecordedCase : RecordedProduct {
   std::map<std::string, double> times_us, prepare_ms, predicted_us, predicted_prepare_ms;
 };
 
@@ -42,23 +38,10 @@ const RecordedCases& recorded() {
     out.mean_regret = document.at("mean_regret");
     for (const auto& [calls, total] : document.at("mean_total").items())
       out.mean_total[std::stoll(calls)] = total;
-    for (const auto& entry : document.at("cases")) {
-      const auto& device = document.at("devices").at(entry.at("device").get<std::string>());
-      RecordedCase one;
-      one.device = {device.at("memory"), device.at("gather"), device.at("flops"), device.at("l2"),
-                    device.at("sms")};
-      one.name = entry.at("matrix");
-      one.n = entry.at("n");
-      one.precision = parse_precision(entry.at("precision").get<std::string>());
-      one.layout = entry.at("layout") == "row" ? Layout::row_major : Layout::col_major;
-      for (const auto& [name, value] : document.at("matrices").at(one.name).items())
-        set_feature(one.features, name, value);
-      one.times_us = entry.at("times_us");
-      one.prepare_ms = entry.at("prepare_ms");
-      one.predicted_us = entry.at("predicted_us");
-      one.predicted_prepare_ms = entry.at("predicted_prepare_ms");
-      out.cases.push_back(std::move(one));
-    }
+    for (const auto& entry : document.at("cases"))
+      out.cases.push_back({recorded_product(document, entry), entry.at("times_us"),
+                           entry.at("prepare_ms"), entry.at("predicted_us"),
+                           entry.at("predicted_prepare_ms")});
     return out;
   }();
   return all;
@@ -103,6 +86,12 @@ std::string pick_by_prediction(const RecordedCase& one, std::int64_t calls) {
     best = kernel;
   }
   return best;
+}
+
+TEST(Selection, TheTableHasAFactorForEveryTerm) {
+  EXPECT_EQ(named_terms(Terms{}).size(), kCoefficients[0].us.size())
+      << "scripts/fit_selection.py --write makes the table of these terms";
+  EXPECT_EQ(named_terms(PrepareTerms{}).size(), kCoefficients[0].prepare_ms.size());
 }
 
 std::set<std::string> all_candidates() {
