@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Makes the coefficients of selection (src/select/coefficients.hpp) from recorded runs.
 
-  scripts/fit_selection.py [--features INSPECT.json] [FILE...] [--write]
+  scripts/fit_selection.py [--features INSPECT.json] [--terms PROGRAM] [FILE...] [--write]
 
 FILE is a run (.json), medians of one (.csv with matrix, n, precision, kernel, status, hot_median_us and prepare_ms), or the cases that
 --write wrote; without any: results/selection/cases.json again. A later file replaces the times of the same case on the same device; what
 it did not run again is scaled by what the cuSPARSE rows of both took. A .csv is of the device that the first file with a device names.
 Features of matrices come from rows of `auto`, or from `spmmbench inspect MATRIX... --formats csr --json`.
 
-For every kernel, precision and range of N the terms of src/select/predict.hpp get the non-negative coefficients of least squared relative
+PROGRAM, a part of the tests (build with -DSPMMBENCH_TESTS=ON), computes the terms of src/select/predict.hpp. Build it again before a fit
+when they have changed. For every kernel, precision and range of N the terms get the non-negative coefficients of least squared relative
 error; then each kernel gets a margin, so that ranking by margin x prediction loses least. Printed is what ranking loses on matrices that
 were left out, the chosen kernel's time over the fastest's, and the same of preparation + calls x time: in six parts by matrix, and with
 one half of the matrices fitted and the other reported, both ways. --write writes the table and results/selection/cases.json, which a host
@@ -21,14 +22,15 @@ import csv
 import json
 import math
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
 from scipy.optimize import nnls
 from result_data import geomean as geometric_mean
-from selection_terms import PREPARE_TERMS, TERMS, VALUE_BYTES, prepare_terms_of, terms_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+TERMS_PROGRAM = ROOT / "build/release/tests/spmmbench_selection_terms"
 COMMON = {"launch", "a_csr", "b", "c", "spill", "longest_row", "variation", "rows"}
 WINDOWS = COMMON | {"gather_window", "gather_spill", "tiles", "window_parts", "window_depth"}
 ORDERED = {"ordered_gather", "ordered_tiles"}
@@ -52,8 +54,14 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
 # Coefficients that are at least 1 because nothing can be faster; no recorded case of scattered nonzeros shows it.
 IDEAL = {"block_spill"}
 SIZES = {"constant", "nonzeros", "rows"}
-PREPARE_FAMILIES = {"cublas_dense": SIZES | {"entries"}, "dense_cluster": SIZES | {"entries"}, "rsh": set(PREPARE_TERMS) - {"entries"},
-                    "async_wcsr?order=search": set(PREPARE_TERMS) - {"entries"}, "jagged_slices?order=search": set(PREPARE_TERMS) - {"entries"}}  # fmt: skip
+SEARCHED = SIZES | {"search", "search_nonzeros", "search_rows"}
+PREPARE_FAMILIES = {  # the same of its preparation; SIZES where it is not named
+    "cublas_dense": SIZES | {"entries"},
+    "dense_cluster": SIZES | {"entries"},
+    "rsh": SEARCHED,
+    "async_wcsr?order=search": SEARCHED,
+    "jagged_slices?order=search": SEARCHED,
+}
 MOST = 2**31 - 1
 WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
 BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
@@ -98,6 +106,7 @@ NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did no
 DIGITS = 6  # significant ones that are kept of what was recorded
 
 Case = collections.namedtuple("Case", "device_name matrix n precision layout features device times prepare_ms")
+Terms = collections.namedtuple("Terms", "names values")  # values: an array with a row for each case
 
 
 def rounded(values):
@@ -129,7 +138,7 @@ def device_of(context):
 
 
 def is_candidate(kernel, precision, n):
-    if precision not in VALUE_BYTES or kernel in NO_CANDIDATES | NO_MORE or (n == 1 and kernel in ROW_MAJOR):
+    if precision not in BANDS or kernel in NO_CANDIDATES | NO_MORE or (n == 1 and kernel in ROW_MAJOR):
         return False
     return "?" not in kernel or kernel in WITH_OPTIONS
 
@@ -200,6 +209,32 @@ def read_cases(paths, inspected):
             for (device, matrix, n, precision, layout), kernels in sorted(times.items()) if matrix in features and len(kernels) > 1]  # fmt: skip
 
 
+def operands_of(cases):
+    """The devices and matrices of cases, as cases.json has them."""
+    return {"devices": {c.device_name: c.device for c in cases}, "matrices": {c.matrix: c.features for c in cases}}
+
+
+def product_of(c):
+    return {"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout}
+
+
+def terms_of(cases, program):
+    """The Terms of a call and of preparation."""
+    document = json.dumps(operands_of(cases) | {"cases": [product_of(c) for c in cases]})
+    try:
+        run = subprocess.run([program], input=document, capture_output=True, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"fit_selection: {program}: {error.strerror}; build with -DSPMMBENCH_TESTS=ON, or name the program with --terms")
+    if run.returncode != 0:
+        sys.exit(f"fit_selection: {run.stderr.strip() or f'{program} ended with {run.returncode}'}")
+    answer = json.loads(run.stdout)
+    terms, prepare_terms = (Terms(answer[kind], np.array([case[kind] for case in answer["cases"]])) for kind in ("terms", "prepare_terms"))
+    unknown = ROWS.union(*FAMILIES.values()) - set(terms.names) | SEARCHED.union(*PREPARE_FAMILIES.values()) - set(prepare_terms.names)
+    if unknown:
+        sys.exit(f"fit_selection: {program} knows no term {', '.join(sorted(unknown))}")
+    return terms, prepare_terms
+
+
 def bands_of(precision, kernel=None):
     """Ranges of N, of the kernel's coefficients if there is one."""
     parts = NARROW_PARTS.get(precision, {}) if kernel in NARROW else {}
@@ -228,18 +263,18 @@ def relative_fit(matrix, wanted, least, weight, ridge=0.0):
 
 
 class Recorded:
-    """Cases with their terms, and what a table of coefficients makes of them."""
+    """Cases with the Terms of a call and of preparation, and what a table of coefficients makes of them."""
 
-    def __init__(self, cases):
-        self.cases = cases
-        self.terms = np.array([terms_of(case) for case in cases])
-        self.prepare_terms = np.array([prepare_terms_of(case) for case in cases])
+    def __init__(self, cases, terms, prepare_terms):
+        self.cases, self.terms, self.prepare_terms = cases, terms, prepare_terms
 
     def part(self, chosen):
-        return Recorded([case for case in self.cases if chosen(case)])
+        members = [index for index, case in enumerate(self.cases) if chosen(case)]
+        terms, prepare_terms = (Terms(all_of.names, all_of.values[members]) for all_of in (self.terms, self.prepare_terms))
+        return Recorded([self.cases[index] for index in members], terms, prepare_terms)
 
     def fit(self):
-        """(kernel, precision, band) -> coefficients of TERMS and of PREPARE_TERMS, and a margin."""
+        """(kernel, precision, band) -> coefficients of the terms of a call and of preparation, and a margin."""
         table, groups = {}, collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             for kernel in case.times:
@@ -253,7 +288,7 @@ class Recorded:
             if len(members) < FEWEST_CASES:
                 continue
             kernel = key[0]
-            allowed = np.array([t in family_of(kernel) for t in TERMS])
+            allowed = np.array([t in family_of(kernel) for t in self.terms.names])
             times = {i: self.cases[i].times[kernel] for i in members}
             if kernel in STANDS_IN:
                 for i, case in enumerate(self.cases):
@@ -261,13 +296,13 @@ class Recorded:
                         if STANDS_IN[kernel] in case.times:
                             times[i] = case.times[STANDS_IN[kernel]]
             weight = np.array([1.0 if us < NEAR * min(self.cases[i].times.values()) else FAR_WEIGHT for i, us in times.items()])
-            us = relative_fit(self.terms[list(times)] * allowed, np.array(list(times.values())),
-                              allowed * np.array([t in IDEAL for t in TERMS], float), weight, RIDGE)  # fmt: skip
-            allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in PREPARE_TERMS])
+            us = relative_fit(self.terms.values[list(times)] * allowed, np.array(list(times.values())),
+                              allowed * np.array([t in IDEAL for t in self.terms.names], float), weight, RIDGE)  # fmt: skip
+            allowed = np.array([t in PREPARE_FAMILIES.get(kernel, SIZES) for t in self.prepare_terms.names])
             members = [i for i in members if self.searched(i, kernel)] or members
-            prepare = relative_fit(self.prepare_terms[members] * allowed,
+            prepare = relative_fit(self.prepare_terms.values[members] * allowed,
                                    np.maximum([self.cases[i].prepare_ms[kernel] for i in members], 0.01),
-                                   np.zeros(len(PREPARE_TERMS)), np.ones(len(members)))  # fmt: skip
+                                   np.zeros(len(allowed)), np.ones(len(members)))  # fmt: skip
             table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
         self.set_margins(table)
         for kernel, precision, band in sorted(table, reverse=True):
@@ -285,11 +320,11 @@ class Recorded:
     def predictions(self, index, table):
         case = self.cases[index]
         keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in case.times if considered(kernel, case.features, case.n)}
-        return {kernel: float(table[key]["us"] @ self.terms[index]) for kernel, key in keys.items() if key in table}
+        return {kernel: float(table[key]["us"] @ self.terms.values[index]) for kernel, key in keys.items() if key in table}
 
     def predicted_prepare_ms(self, index, table):
         case = self.cases[index]
-        return {kernel: float(table[kernel, case.precision, band_of(case, kernel)]["prepare_ms"] @ self.prepare_terms[index])
+        return {kernel: float(table[kernel, case.precision, band_of(case, kernel)]["prepare_ms"] @ self.prepare_terms.values[index])
                 for kernel in self.predictions(index, table)}
 
     def set_margins(self, table):
@@ -379,7 +414,7 @@ def report(title, choices):
         print(f"  preparation + {calls} calls: {geometric_mean(totals):.3f}, worst {max(totals):.2f}")
 
 
-def write_table(table, path):
+def write_table(recorded, table, path):
     def numbers(values):
         return ", ".join(f"{v:.5g}" for v in values)
 
@@ -401,8 +436,8 @@ struct Coefficients {{
   std::string_view candidate;  // a kernel's Spec
   Precision precision;
   std::int64_t least_n, most_n;      // columns of B that the row is for
-  std::array<double, {len(TERMS)}> us;         // factors of Terms (predict.hpp), in their order
-  std::array<double, {len(PREPARE_TERMS)}> prepare_ms;  // factors of PrepareTerms, in their order
+  std::array<double, {len(recorded.terms.names)}> us;         // factors of Terms (predict.hpp), in their order
+  std::array<double, {len(recorded.prepare_terms.names)}> prepare_ms;  // factors of PrepareTerms, in their order
   double margin;                     // factor of the prediction when kernels are ranked
 }};
 
@@ -417,14 +452,12 @@ inline constexpr std::array<Coefficients, {len(rows)}> kCoefficients = {{{{
 
 
 def write_cases(recorded, table, choices, path):
-    cases = [{"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout,
-              "times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table)),
+    cases = [product_of(c) | {"times_us": c.times, "prepare_ms": c.prepare_ms, "predicted_us": rounded(recorded.predictions(i, table)),
               "predicted_prepare_ms": rounded(recorded.predicted_prepare_ms(i, table))} for i, c in enumerate(recorded.cases)]  # fmt: skip
     document = {
         "mean_regret": geometric_mean([c.loss for c in choices]),
         "mean_total": {str(calls): geometric_mean([c.totals[calls] for c in choices]) for calls in CALLS},
-        "devices": {c.device_name: c.device for c in recorded.cases},
-        "matrices": {c.matrix: c.features for c in recorded.cases},
+        **operands_of(recorded.cases),
         "cases": cases,
     }
     text = json.dumps(document, separators=(",", ":"))
@@ -436,12 +469,13 @@ def main():
     cases_path = ROOT / "results/selection/cases.json"
     parser.add_argument("files", nargs="*", metavar="FILE", default=[cases_path])
     parser.add_argument("--features", metavar="INSPECT.json", help="what inspect printed of the matrices")
+    parser.add_argument("--terms", metavar="PROGRAM", default=TERMS_PROGRAM, help="what computes the terms (%(default)s)")
     parser.add_argument("--write", action="store_true", help="write the table and the cases of the test")
     arguments = parser.parse_args()
     cases = read_cases(arguments.files, arguments.features)
     if not cases:
         sys.exit("fit_selection: no case has the features of its matrix and rows of two kernels")
-    recorded = Recorded(cases)
+    recorded = Recorded(cases, *terms_of(cases, arguments.terms))
     names = sorted({case.matrix for case in cases})
     print(f"{len(cases)} cases of {len(names)} matrices")
     report("six parts by matrix", left_out(recorded, [set(names[part::PARTS]) for part in range(PARTS)]))
@@ -451,7 +485,7 @@ def main():
     if not arguments.write:
         return
     table = recorded.fit()
-    write_table(table, ROOT / "src/select/coefficients.hpp")
+    write_table(recorded, table, ROOT / "src/select/coefficients.hpp")
     write_cases(recorded, table, recorded.choices(table), cases_path)
 
 
