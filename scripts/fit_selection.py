@@ -46,7 +46,7 @@ FAMILIES = {  # terms that a kernel's time is made of; ROWS where it is not name
     "async_bcsr": {"launch", "b", "c", "block_steps", "block_spill"},
     "bitmap_dense": {"launch", "b", "c", "positions", "nonzeros", "bitmap_spill", "dense_odd"},
     "gap_slices": {"launch", "b", "c", "rows", "nonzeros", "gaps", "gap_spill", "variation", "mean_row"},
-    "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes"},
+    "gather_mma": {"launch", "b", "c", "slots", "slot_groups", "slot_passes", "longest_row"},
     "two_four": {"launch", "b", "c", "longest_row", "dense_flops", "dense_depth", "packed", "packed_spill"},
     "dense_cluster": {"launch", "cluster_us", "cluster_copies", "dense_a", "dense_spill"},
     "cublas_dense": {"launch", "b", "c", "dense_flops", "dense_a", "dense_spill", "dense_depth", "dense_odd", "dense_a_odd"},
@@ -99,9 +99,6 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.04 those from 0.004 to 0.006 lose least on
 # random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
-LEAST_BLOCK_FILL = 0.08  # of async_bcsr, as kLeastBlockFill in src/select/features.hpp
-# Of kernels with order=search, as in src/select/predict.cpp and features.hpp.
-ALIKE_ROWS, LEAST_ROW_OVERLAP, OF_RANDOM_ROWS, LEAST_SCATTERED, LEAST_ORDERED_ROW = 0.5, 0.02, 2, 0.3, 12
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -115,16 +112,6 @@ def rounded(values):
 
 def family_of(kernel):
     return FAMILIES.get(kernel, ROWS)
-
-
-def considered(kernel, features, n):
-    """Whether the kernel is worth a prediction on the matrix."""
-    if kernel.endswith("?order=search"):
-        overlap = features.get("row_overlap", 1) >= LEAST_ROW_OVERLAP + OF_RANDOM_ROWS * features["mean_row"] / features["cols"]
-        if kernel.startswith("jagged_slices"):
-            return overlap and features["gathered_32"] >= LEAST_SCATTERED and (n > 1 or features["mean_row"] >= LEAST_ORDERED_ROW)
-        return overlap or features["cv_row"] > ALIKE_ROWS
-    return kernel != "async_bcsr" or features["block_fill"] >= LEAST_BLOCK_FILL
 
 
 def device_of(context):
@@ -218,9 +205,9 @@ def product_of(c):
     return {"device": c.device_name, "matrix": c.matrix, "n": c.n, "precision": c.precision, "layout": c.layout}
 
 
-def terms_of(cases, program):
-    """The Terms of a call and of preparation."""
-    document = json.dumps(operands_of(cases) | {"cases": [product_of(c) for c in cases]})
+def model_of(cases, program):
+    """The Terms of a call and of preparation, and for each case the kernels that are worth a prediction."""
+    document = json.dumps(operands_of(cases) | {"cases": [product_of(c) | {"kernels": list(c.times)} for c in cases]})
     try:
         run = subprocess.run([program], input=document, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -232,7 +219,7 @@ def terms_of(cases, program):
     unknown = ROWS.union(*FAMILIES.values()) - set(terms.names) | SEARCHED.union(*PREPARE_FAMILIES.values()) - set(prepare_terms.names)
     if unknown:
         sys.exit(f"fit_selection: {program} knows no term {', '.join(sorted(unknown))}")
-    return terms, prepare_terms
+    return terms, prepare_terms, [set(case["considered"]) for case in answer["cases"]]
 
 
 def bands_of(precision, kernel=None):
@@ -263,22 +250,22 @@ def relative_fit(matrix, wanted, least, weight, ridge=0.0):
 
 
 class Recorded:
-    """Cases with the Terms of a call and of preparation, and what a table of coefficients makes of them."""
+    """Cases with what model_of says of them, and what a table of coefficients makes of them."""
 
-    def __init__(self, cases, terms, prepare_terms):
-        self.cases, self.terms, self.prepare_terms = cases, terms, prepare_terms
+    def __init__(self, cases, terms, prepare_terms, considered):
+        self.cases, self.terms, self.prepare_terms, self.considered = cases, terms, prepare_terms, considered
 
     def part(self, chosen):
         members = [index for index, case in enumerate(self.cases) if chosen(case)]
         terms, prepare_terms = (Terms(all_of.names, all_of.values[members]) for all_of in (self.terms, self.prepare_terms))
-        return Recorded([self.cases[index] for index in members], terms, prepare_terms)
+        return Recorded([self.cases[index] for index in members], terms, prepare_terms, [self.considered[index] for index in members])
 
     def fit(self):
         """(kernel, precision, band) -> coefficients of the terms of a call and of preparation, and a margin."""
         table, groups = {}, collections.defaultdict(list)
         for index, case in enumerate(self.cases):
             for kernel in case.times:
-                if considered(kernel, case.features, case.n) or kernel in STANDS_IN:
+                if kernel in self.considered[index] or kernel in STANDS_IN:
                     groups[kernel, case.precision, band_of(case, kernel)].append(index)
         for kernel, precision, band in sorted(groups, reverse=True):
             narrower = [b for b in bands_of(precision, kernel) if b < band]
@@ -315,11 +302,11 @@ class Recorded:
         """Whether a kernel that looks for a row order did so. Where it did not it is the same as without, so only the others count."""
         case = self.cases[index]
         without = case.prepare_ms.get(STANDS_IN.get(kernel))
-        return considered(kernel, case.features, case.n) and (without is None or case.prepare_ms[kernel] > SEARCH_TIMES * without)
+        return kernel in self.considered[index] and (without is None or case.prepare_ms[kernel] > SEARCH_TIMES * without)
 
     def predictions(self, index, table):
         case = self.cases[index]
-        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in case.times if considered(kernel, case.features, case.n)}
+        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in self.considered[index]}
         return {kernel: float(table[key]["us"] @ self.terms.values[index]) for kernel, key in keys.items() if key in table}
 
     def predicted_prepare_ms(self, index, table):
@@ -475,7 +462,7 @@ def main():
     cases = read_cases(arguments.files, arguments.features)
     if not cases:
         sys.exit("fit_selection: no case has the features of its matrix and rows of two kernels")
-    recorded = Recorded(cases, *terms_of(cases, arguments.terms))
+    recorded = Recorded(cases, *model_of(cases, arguments.terms))
     names = sorted({case.matrix for case in cases})
     print(f"{len(cases)} cases of {len(names)} matrices")
     report("six parts by matrix", left_out(recorded, [set(names[part::PARTS]) for part in range(PARTS)]))

@@ -172,22 +172,6 @@ double left_by_order(const MatrixFeatures& f) {
   return std::min(f.gathered_8, std::max(kLeastShare, 1 - kGain * overlap)) / f.gathered_8;
 }
 
-// Whether a kernel is worth a prediction. two_four takes 2:4 structured sparsity alone, and asking
-// it would read the whole matrix. Where rows overlap less than this, no order of them gains, except
-// for windows of rows that differ in length (docs/log/selection.md).
-bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
-  constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
-  constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
-  if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
-  if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
-  const bool overlap =  // random rows share mean_row / cols of their columns
-      f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
-  if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
-  if (kernel == kSlicesSearch)
-    return overlap && f.gathered_32 >= kLeastScattered && (n > 1 || f.mean_row >= kLeastOrderedRow);
-  return true;
-}
-
 template <class T>
 struct Term {
   const char* name;
@@ -275,6 +259,22 @@ std::vector<std::pair<std::string, double>> with_names(const T& terms,
 }
 
 }  // namespace
+
+// two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Where
+// rows overlap less than this, no order of them gains, except for windows of rows that differ in
+// length (docs/log/selection.md).
+bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
+  constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
+  constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
+  if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
+  if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
+  const bool overlap =  // random rows share mean_row / cols of their columns
+      f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
+  if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
+  if (kernel == kSlicesSearch)
+    return overlap && f.gathered_32 >= kLeastScattered && (n > 1 || f.mean_row >= kLeastOrderedRow);
+  return true;
+}
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision precision,
                const DeviceModel& device) {

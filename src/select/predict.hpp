@@ -106,6 +106,9 @@ struct Candidate {
 inline constexpr std::string_view kWindowsSearch = "async_wcsr?order=search";
 inline constexpr std::string_view kSlicesSearch = "jagged_slices?order=search";
 
+// Whether a kernel, a Spec as in the table, is worth a prediction for N = `n`.
+bool considered(std::string_view kernel, const MatrixFeatures& features, std::int64_t n);
+
 // Every kernel that the table has coefficients for at this precision and N, without those that are
 // not worth a prediction on such a matrix.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,

@@ -17,7 +17,7 @@ RECORDED = read(SOURCE / "results/selection/cases.json")
 def part_of(document, step):
     """The document with every so many matrices only."""
     matrices = {name: dict(features) for name, features in sorted(document["matrices"].items())[::step]}
-    cases = [case for case in document["cases"] if case["matrix"] in matrices]
+    cases = [case | {"kernels": list(case["times_us"])} for case in document["cases"] if case["matrix"] in matrices]
     return document | {"matrices": matrices, "cases": cases}
 
 
@@ -41,6 +41,18 @@ class Terms(CliCase):
                 for name, of in expected.items():
                     self.assertEqual(values[name], of(document["matrices"][case["matrix"]]))
 
+    def test_blocks_are_considered_where_they_are_full(self):
+        document = part_of(RECORDED, 20)
+        answer = json.loads(self.ask(json.dumps(document)).stdout)
+        seen = set()
+        for case, found in zip(document["cases"], answer["cases"], strict=True):
+            kernels, full = case["kernels"], document["matrices"][case["matrix"]]["block_fill"] >= 0.08
+            self.assertLessEqual(set(found["considered"]), set(kernels))
+            if "async_bcsr" in kernels:
+                self.assertEqual("async_bcsr" in found["considered"], full)
+                seen.add(full)
+        self.assertEqual(seen, {False, True})
+
     def test_features_that_a_run_does_not_record_keep_their_values(self):
         document = part_of(RECORDED, 20)
         for features in document["matrices"].values():
@@ -51,7 +63,7 @@ class Terms(CliCase):
         self.assertEqual(self.ask(json.dumps(document)).stdout, complete.stdout)
 
     def test_what_it_cannot_read_is_named_in_one_line(self):
-        first = RECORDED["cases"][0]
+        first = RECORDED["cases"][0] | {"kernels": ["rsh"]}
         features = RECORDED["matrices"][first["matrix"]]
         device = RECORDED["devices"][first["device"]]
 
@@ -73,6 +85,7 @@ class Terms(CliCase):
             (document(case={"device": "other"}), "cases[0]: key 'other' not found"),
             (document(case={"n": 0}), "cases[0]: n: expected"),
             (document(case={"n": "8"}), "cases[0]: type must be number"),
+            (document(case={"kernels": 1}), "cases[0]: type must be string"),
             (document(case={"precision": "fp8"}), "cases[0]: precision 'fp8': expected"),
             (document(case={"layout": "diagonal"}), "cases[0]: layout 'diagonal': expected"),
             (document(device=device | {"sms": 0}), "cases[0]: sms of a device: expected"),

@@ -1,8 +1,9 @@
 // The terms (src/select/predict.hpp) of recorded cases, which scripts/fit_selection.py fits the
 // coefficients to. `spmmbench_selection_terms < CASES` reads a document like
 // results/selection/cases.json, of which it needs the devices, the features of the matrices, and
-// device, matrix, n, precision and layout of each case. It writes, as JSON, the names of the terms
-// and their values for each case, in the same order.
+// device, matrix, n, precision, layout and the names of the kernels of each case. It writes, as
+// JSON, the names of the terms, and for each case their values in the same order and the kernels
+// that are worth a prediction.
 
 #include <fmt/format.h>
 
@@ -36,7 +37,11 @@ json values_of(const T& terms) {
 
 json terms_of_case(const json& document, const json& entry) {
   const RecordedProduct one = recorded_product(document, entry);
+  json worth = json::array();
+  for (const json& kernel : entry.at("kernels"))
+    if (considered(kernel.get<std::string>(), one.features, one.n)) worth.push_back(kernel);
   return {
+      {"considered", std::move(worth)},
       {"terms", values_of(terms_of(one.features, one.n, one.layout, one.precision, one.device))},
       {"prepare_terms", values_of(prepare_terms_of(one.features, one.n, one.precision))}};
 }
