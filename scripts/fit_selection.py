@@ -219,7 +219,7 @@ def model_of(cases, program):
     unknown = ROWS.union(*FAMILIES.values()) - set(terms.names) | SEARCHED.union(*PREPARE_FAMILIES.values()) - set(prepare_terms.names)
     if unknown:
         sys.exit(f"fit_selection: {program} knows no term {', '.join(sorted(unknown))}")
-    return terms, prepare_terms, [set(case["considered"]) for case in answer["cases"]]
+    return terms, prepare_terms, [case["considered"] for case in answer["cases"]]
 
 
 def bands_of(precision, kernel=None):
