@@ -28,6 +28,12 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
+// Nobody reads standard output any more, as behind `| head`: ends the program without a message.
+class ReaderLeft : public Error {
+ public:
+  using Error::Error;
+};
+
 // Thrown by a kernel's prepare or bind for what it turns out not to do: the case is skipped.
 class Unsupported : public Error {
  public:

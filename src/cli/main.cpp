@@ -71,6 +71,8 @@ int main(int argc, char** argv) {
   };
   try {
     return static_cast<int>(run_command(argc, argv));
+  } catch (const ReaderLeft& left) {
+    return static_cast<int>(left.code());
   } catch (const Error& error) {
     return fail(error.what(), error.code());
   } catch (const std::filesystem::filesystem_error& error) {

@@ -20,6 +20,7 @@
 #include "spmmbench/precision.hpp"
 #include "spmmbench/printable.hpp"
 #include "spmmbench/spec.hpp"
+#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
@@ -103,6 +104,28 @@ bool of_problem(const Filter& filter, const ResultRow& row) {
          lets_through(filter.ns, row.n) && lets_through(filter.precisions, row.precision);
 }
 
+// A name or glob that matches nothing in any of the documents is mistyped.
+void require_matches(const Filter& filter, const std::vector<ResultDocument>& documents) {
+  std::set<std::string> kernels, matrices;
+  std::vector<Spec> specs;
+  for (const ResultDocument& document : documents)
+    for (const ResultRow& row : document.rows) {
+      matrices.insert(row.matrix.name);
+      if (kernels.insert(row.kernel).second) specs.push_back(Spec::parse(row.kernel));
+    }
+  const auto fail = [](std::string_view flag, const std::string& pattern, std::string_view what,
+                       const std::set<std::string>& known) {
+    throw Error(fmt::format("{} {}: no {} of these runs matches{}", flag, pattern, what,
+                            did_you_mean(pattern, {known.begin(), known.end()})));
+  };
+  for (const std::string& pattern : filter.matrices)
+    if (std::ranges::none_of(matrices, [&](auto& name) { return glob_match(pattern, name); }))
+      fail("--matrix", pattern, "matrix", matrices);
+  for (const Spec& pattern : filter.kernels)
+    if (std::ranges::none_of(specs, [&](auto& kernel) { return matches(pattern, kernel); }))
+      fail("--kernel", pattern.to_string(), "kernel", kernels);
+}
+
 bool shown(const Filter& filter, const ResultRow& row) {
   const Spec kernel = Spec::parse(row.kernel);
   const bool kernel_wanted =
@@ -140,10 +163,17 @@ std::vector<std::vector<ResultRow>> by_matrix(std::vector<ResultRow> rows) {
   return matrices;
 }
 
+// Enough of it to find the revision, and whether the tree had changes that were not committed.
+std::string short_revision(const std::string& revision) {
+  constexpr std::size_t kDigits = 12;
+  const std::size_t end = std::min(revision.find('-'), revision.size());
+  return revision.substr(0, std::min(kDigits, end)) + revision.substr(end);
+}
+
 std::string header_of(const std::string& path, const ResultDocument& document) {
   const RunContext& context = document.context;
   std::string text = fmt::format("{}: {}, {}, revision {}", path, context.device.name,
-                                 context.started_utc, context.git_revision.substr(0, 12));
+                                 context.started_utc, short_revision(context.git_revision));
   for (const auto& [key, value] : context.tags) text += fmt::format(", {}={}", key, value);
   if (!document.complete)
     text += fmt::format("; not complete, {} cases so far", document.rows.size());
@@ -200,6 +230,7 @@ void show(const ShowArguments& in) {
     require_names(path, documents.back());
   }
   for (const std::string& line : damaged) say("spmmbench: {}\n", line);
+  require_matches(filter, documents);
   if (in.format == "csv") return print_csv(documents, filter);
   if (in.format == "json") {
     auto all = nlohmann::ordered_json::array();

@@ -29,6 +29,12 @@ std::string part_of(const std::string& path) { return path + ".part"; }
   throw Error(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
 }
 
+[[noreturn]] void fail_output(int error) {
+  constexpr std::string_view kName = "standard output";
+  if (error == EPIPE) throw ReaderLeft(fmt::format("{}: nobody reads it any more", kName));
+  fail_writing(kName, error);
+}
+
 void unlink_if_empty(const std::string& path, int file) {
   struct stat status {};
   if (::fstat(file, &status) == 0 && status.st_size == 0) ::unlink(path.c_str());
@@ -183,12 +189,11 @@ void reserve_standard_descriptors() {
 }
 
 void write_output(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-    fail_writing("standard output", errno);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output(errno);
 }
 
 void flush_output() {
-  if (std::fflush(stdout) != 0) fail_writing("standard output", errno);
+  if (std::fflush(stdout) != 0) fail_output(errno);
 }
 
 void write_status(std::string_view text) { write_all(STDERR_FILENO, text); }

@@ -102,6 +102,9 @@ std::string rounded_up(double fraction) {
   return fmt::format("{:.2f}", std::ceil(fraction * 100) / 100);
 }
 
+// A limit that lets more than a doubling of the time pass is no remedy.
+constexpr double kCoarsestLimit = 1;
+
 // How many runs, or what coarser limit, would turn NOT ABLE TO TELL into an answer.
 std::string remedy(const Comparison& comparison) {
   int runs = 0;
@@ -130,7 +133,7 @@ std::string remedy(const Comparison& comparison) {
   std::string coarser;
   if (coarsest_group > 0) coarser += " --resolve " + rounded_up(coarsest_group);
   if (coarsest_case > 0) coarser += " --resolve-case " + rounded_up(coarsest_case);
-  if (std::isfinite(coarsest_group + coarsest_case)) ways.push_back(coarser.substr(1));
+  if (std::max(coarsest_group, coarsest_case) <= kCoarsestLimit) ways.push_back(coarser.substr(1));
   return fmt::format("  remedy: {}\n", fmt::join(ways, ", or "));
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kSlowStart = 2;  // first sample / third quartile
 constexpr double kFarCold = 5;    // cold / hot, without the floor of two events
+// Of a thread in a second. A machine without other work has a few; a busy thread of another process
+// takes a processor for some milliseconds at a time.
+constexpr double kManyPreemptions = 20;
 
 }  // namespace
 
@@ -26,6 +29,10 @@ void Warnings::add(const ResultRow& row) {
   if (row.status != Status::ok || !row.hot || !row.cold) return;
   ++rows_;
   const Timing& hot = *row.hot;
+  // Such times say little, and the other warnings would look for the reason elsewhere.
+  if (const auto it = row.metrics.find("preemptions_per_s");
+      it != row.metrics.end() && it->second > kManyPreemptions)
+    return preempted_.note(it->second, row);
   if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
     noisy_.note(noise * 100, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
@@ -38,6 +45,12 @@ void Warnings::add(const ResultRow& row) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
+  if (preempted_.rows > 0)
+    lines.push_back(fmt::format(
+        "other work took the processors in {} of {} rows (worst {:.0f} times a second and thread: "
+        "{}), so their times may be wrong by far. Let nothing else run, or give the process "
+        "processors of its own (taskset, OMP_NUM_THREADS)",
+        preempted_.rows, rows_, preempted_.worst, preempted_.where));
   if (noisy_.rows > 0) {
     // Samples that are too few tell nothing, which counts as infinite noise.
     const std::string worst = std::isinf(noisy_.worst)

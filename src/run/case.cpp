@@ -8,6 +8,7 @@
 
 #include "gpu/backend.hpp"
 #include "process/interrupt.hpp"
+#include "process/preemptions.hpp"
 #include "run/counters.hpp"
 #include "run/exact_test.hpp"
 #include "run/failing.hpp"
@@ -184,7 +185,9 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
     if (!poisoned) poison(input.operands->c, info, device);
     poisoned = true;
   };
+  const Preemptions preemptions;
   const Timing hot = sample_hot(device, launch, limits, sampler, poll);
+  if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
   if (!verify(input, row)) return false;
   poisoned = false;
   const Timing cold = sample_cold(device, launch, limits, sampler, poll);

@@ -146,7 +146,10 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
     write_outputs(clocks_after, interrupted);
   }
   if (!output_error_.empty()) throw Error(output_error_);
-  if (interrupted) return ExitCode::interrupted;
+  if (interrupted) {
+    if (journal_) say("spmmbench: interrupted: what was measured is kept, and --resume goes on\n");
+    return ExitCode::interrupted;
+  }
   if (wrong_) return ExitCode::wrong_result;
   if (failed_ || incomplete_) return ExitCode::some_failed;
   if (unreadable_) return ExitCode::usage;
