@@ -52,6 +52,10 @@ inline Support supports_dense_a(const Problem& problem, const DeviceInfo& device
       s.strips_b * s.words > kLimit || s.m > kLimit || s.n > kLimit) {
     return Support::no("more than 2^31 tiles of 32 x 32 or pattern words");
   }
+  // The bytes from a row of B to the next are counted in 32 bits.
+  const DenseView b = make_b_view(s.k, s.n, Layout::row_major, ElementType::f32);
+  if (b.ld > std::numeric_limits<unsigned>::max() / 4)
+    return Support::no("rows of B of 4 GiB and more");
   return Support::yes(bytes);
 }
 

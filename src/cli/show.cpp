@@ -104,7 +104,9 @@ bool of_problem(const Filter& filter, const ResultRow& row) {
          lets_through(filter.ns, row.n) && lets_through(filter.precisions, row.precision);
 }
 
-// A name or glob that matches nothing in any of the documents is mistyped.
+bool is_glob(const std::string& pattern) { return pattern.find_first_of("*?[") != pattern.npos; }
+
+// A name that matches nothing in any of the documents is mistyped. A glob may match nothing.
 void require_matches(const Filter& filter, const std::vector<ResultDocument>& documents) {
   std::set<std::string> kernels, matrices;
   std::vector<Spec> specs;
@@ -119,10 +121,12 @@ void require_matches(const Filter& filter, const std::vector<ResultDocument>& do
                             did_you_mean(pattern, {known.begin(), known.end()})));
   };
   for (const std::string& pattern : filter.matrices)
-    if (std::ranges::none_of(matrices, [&](auto& name) { return glob_match(pattern, name); }))
+    if (!is_glob(pattern) &&
+        std::ranges::none_of(matrices, [&](auto& name) { return glob_match(pattern, name); }))
       fail("--matrix", pattern, "matrix", matrices);
   for (const Spec& pattern : filter.kernels)
-    if (std::ranges::none_of(specs, [&](auto& kernel) { return matches(pattern, kernel); }))
+    if (!is_glob(pattern.name) &&
+        std::ranges::none_of(specs, [&](auto& kernel) { return matches(pattern, kernel); }))
       fail("--kernel", pattern.to_string(), "kernel", kernels);
 }
 

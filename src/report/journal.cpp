@@ -104,6 +104,16 @@ void require_same_run(const RunContext& old, const RunContext& now, const std::s
       check(name, it->second, value);
 }
 
+// Of a run that goes on with an earlier one: start, host, command and rates are those of the
+// earlier rows, which the bounds and the floor in them belong to.
+RunContext continued(RunContext earlier, const RunContext& now) {
+  earlier.tags = now.tags;
+  earlier.calls = now.calls;
+  if (!earlier.gather_gb_per_s) earlier.gather_gb_per_s = now.gather_gb_per_s;
+  if (!earlier.dense_tflops) earlier.dense_tflops = now.dense_tflops;
+  return earlier;
+}
+
 bool has_content(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
@@ -195,6 +205,9 @@ Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier)
   if (document && earlier == Earlier::take_over)
     require_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
                      paths_.json);
+  if (earlier == Earlier::take_over)
+    if (std::optional<RunContext> found = earlier_context(paths_))
+      context_ = continued(*std::move(found), context_);
 
   file_.emplace(path_);
   file_->begin_anew();

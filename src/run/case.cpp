@@ -88,10 +88,14 @@ Preparation fastest_preparation(const CaseInput& input) {
   if (!may_be_held_up(fastest) || report.remembers || input.one_launch) return fastest;
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
-    Preparation next = prepare(input);
-    if (next.ms() >= fastest.ms()) continue;
-    fastest.plan.reset();  // before its A
-    fastest = std::move(next);
+    try {
+      Preparation next = prepare(input);
+      if (next.ms() >= fastest.ms()) continue;
+      fastest.plan.reset();  // before its A
+      fastest = std::move(next);
+    } catch (const OutOfMemory&) {
+      break;  // preparing needs more than what is kept, and the first is still there
+    }
   }
   return fastest;
 }

@@ -239,12 +239,16 @@ class Run {
 };
 
 // Tags and calls that a run with --resume is not given are those of the run that it goes on with.
+// The rates always are, since the document has one bound for all of its rows.
 RunOptions with_earlier(RunOptions options) {
   if (options.resume == Resume::none) return options;
   const std::optional<RunContext> earlier = earlier_context({options.json, options.csv});
   if (!earlier) return options;
   options.tags.insert(earlier->tags.begin(), earlier->tags.end());
   if (options.table.calls == 0) options.table.calls = earlier->calls;
+  options.rates = {.copy_bytes_per_second = earlier->copy_gb_per_s * 1e9,
+                   .gather_bytes_per_second = earlier->gather_gb_per_s.value_or(0) * 1e9,
+                   .dense_flops_per_second = earlier->dense_tflops.value_or(0) * 1e12};
   return options;
 }
 

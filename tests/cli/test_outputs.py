@@ -257,10 +257,13 @@ class EarlierRunTest(CliCase):
         self.assertEqual(len(read(self.out)["rows"]), 2)
         self.assertFalse(self.journal.exists())
 
-    def test_resume_keeps_tags_and_calls_that_it_is_not_given(self):
+    def test_resume_keeps_the_context_and_tags_and_calls_that_it_is_not_given(self):
         self.spmmbench(*RUN, "--json", self.out, "--tag", "night=1", "--tag", "driver=580", "--calls", 50, "-q")
         document = read(self.out)
         document["rows"].pop()
+        write(self.out, document)
+        before = document["context"]
+        before |= {"started_utc": "2020-01-01T00:00:00Z", "hostname": "other", "copy_gb_per_s": 12.5}
         write(self.out, document)
         result = self.spmmbench(*RUN, "--json", self.out, "--resume", "--tag", "night=2")
         self.assertIn("preparation counted for 50 calls", result.stdout)
@@ -268,6 +271,10 @@ class EarlierRunTest(CliCase):
         context = document["context"]
         self.assertEqual(context["tags"], {"night": "2", "driver": "580"})
         self.assertEqual(context["calls"], 50)
+        for name in ("started_utc", "hostname", "argv", "copy_gb_per_s"):
+            self.assertEqual(context[name], before[name], name)
+        measured = document["rows"][-1]
+        self.assertAlmostEqual(measured["bound_us"], measured["compulsory_bytes"] / 12.5e3)
         self.assertTrue(all(row["in_all_us"] for row in document["rows"]))
         self.assertEqual(len(document["rows"]), 2)
 
