@@ -23,7 +23,8 @@ std::string_view to_string(Status);
 struct MatrixSummary {
   std::string name, source, sha256;
   std::int64_t rows = 0, cols = 0, nnz = 0;
-  double mean_row = 0, cv_row = 0;  // mean and coefficient of variation of the row lengths
+  // Nonzeros in a row: mean, coefficient of variation, and those of the longest row.
+  double mean_row = 0, cv_row = 0;
   std::int64_t max_row = 0;
 };
 
@@ -55,7 +56,7 @@ struct ResultRow {
   std::optional<ExactTest> exact;
   std::optional<bool> bit_identical;  // C of repeated launches, where that was asked for
   std::optional<Timing> hot, cold;
-  std::optional<double> gflops;        // 2 * nnz * N / hot median
+  std::optional<double> gflops;        // 2 * nnz * N / hot median, 1e9 per second
   std::optional<double> issued_flops;  // with padding
   std::optional<double> compulsory_bytes, bound_us, of_bound;
   Speedups speedup;
@@ -79,11 +80,16 @@ struct RunContext {
   std::int64_t calls = 0;  // rankings spread preparation over so many calls; 0: they leave it out
   DeviceInfo device;
   double copy_gb_per_s = 0;  // measured at start, read + written
-  // What `auto` predicts with; absent in a run without it.
+  // What `auto` predicts with; absent in a run without it. Gather: rows of 256 bytes at random
+  // places of a table of 16 MiB (less where a third of the L2 cache is less), 1e9 bytes per second.
+  // Dense: cuBLAS on two fp16 matrices of 8192 x 8192 (smaller where a quarter of the free memory
+  // is less), 1e12 operations per second; absent also without cuBLAS.
   std::optional<double> gather_gb_per_s, dense_tflops;
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
   ClockState clocks_before, clocks_after;
-  std::map<std::string, std::string> protocol;  // sample caps, noise limit, flush size
+  // Caps of sampling and noise limit; what the inputs depend on (b_file, bin_type, dims, prune);
+  // isolated; and the hash of each plug-in.
+  std::map<std::string, std::string> protocol;
 };
 
 struct ResultDocument {

@@ -81,7 +81,7 @@ def roofline(results, _):
             ends[1] = max(ends[1], 2 * roof / bandwidth)
             axis.plot(
                 [roof / bandwidth, ends[1]], [roof, roof], color=INK, ls=(0, (6, 2)), marker="",
-                label="compute roof (data sheet)",
+                label="compute roof (peak at the clock of the run)",
             )  # fmt: skip
             axis.annotate(
                 f"{roof:.0f} TFLOP/s {precision}", (ends[1], roof), xytext=(0, 4),
