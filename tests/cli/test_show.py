@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import re
+import subprocess
 
-from cli_case import SMALL, SOURCE, CliCase, case_of, journal_line, main, read, write
+from cli_case import PROGRAM, SMALL, SOURCE, CliCase, case_of, journal_line, main, read, write
 
 RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
 
@@ -45,7 +46,7 @@ class ShowTest(CliCase):
         self.assertEqual({row["n"] for row in self.rows(out, "-n", "8")}, {8})
         self.assertEqual(len(self.rows(out, "--precision", "fp32", "-n", "4:16:x2")), 4)
         self.assertEqual(len(self.rows(out, "-k", "cpu*")), 8)
-        self.assertEqual(self.rows(out, "-k", "rsh"), [])
+        self.assertEqual(self.rows(out, "-k", "rsh*"), [])
         self.assertEqual(self.rows(out, "-x", "cpu*"), [])
         self.assertEqual(self.rows(out, "--status", "wrong,failed"), [])
         self.assertEqual(self.rows(out, "--reorder", "rsh"), [])
@@ -53,6 +54,25 @@ class ShowTest(CliCase):
         self.assertEqual(len(names), 2)
         one = next(name for name in names if "seed=2" in name)
         self.assertEqual({row["matrix"]["name"] for row in self.rows(out, "-m", "*seed=2*")}, {one})
+
+    def test_a_name_that_no_row_has_is_mistyped(self):
+        for args, message in ((("-m", "web-NotreDam"), "--matrix web-NotreDam: no matrix of these runs matches (did you mean 'web-NotreDame'?)"),
+                              (("-k", "rsch"), "--kernel rsch: no kernel of these runs matches (did you mean 'rsh'?)"),
+                              (("-k", "rsh?alpha=7"), "--kernel rsh?alpha=7: no kernel of these runs matches")):  # fmt: skip
+            self.assert_one_line(self.spmmbench("show", RECORDED, *args), 1, message)
+        self.assertIn("no case of this run is asked for", self.show(RECORDED, "-m", "no_such*"))
+
+    def test_a_revision_with_changes_that_were_not_committed_says_so(self):
+        recorded = read(RECORDED)
+        recorded["context"]["git_revision"] = "0123456789abcdef-dirty"
+        write(self.folder / "dirty.json", recorded)
+        self.assertIn("revision 0123456789ab-dirty\n", self.show(self.folder / "dirty.json"))
+
+    def test_a_reader_that_leaves_is_no_error(self):
+        with subprocess.Popen([PROGRAM, "show", RECORDED], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as show:
+            show.stdout.readline()
+            show.stdout.close()
+            self.assertEqual(show.stderr.read(), b"")
 
     def test_options_of_a_pattern_are_those_the_row_must_have(self):
         rows = read(RECORDED)
@@ -131,7 +151,7 @@ class ShowTest(CliCase):
         documents = [json.loads(self.show(RECORDED, *args, "--format", "json")) for args in (one, some)]
         self.assertEqual(*(document["answers"] for document in documents))
         self.assertEqual({row["kernel"] for row in documents[1]["rows"]}, {"auto", "csr_row_split"})
-        nothing = json.loads(self.show(RECORDED, *one, "-k", "no_such", "--format", "json"))
+        nothing = json.loads(self.show(RECORDED, *one, "-k", "no_such*", "--format", "json"))
         self.assertEqual((nothing["rows"], nothing["answers"]), ([], []))
 
     def test_an_unknown_column_is_refused_with_a_suggestion(self):

@@ -369,6 +369,23 @@ TEST(Warnings, CountTheRowsAndNameTheWorst) {
   EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
 }
 
+TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndNothingElseOfSuchRows) {
+  Warnings warnings(0.01, 0);
+  for (const double rate : {3, 75, 40}) {
+    ResultRow row = row_of(fmt::format("k{}", rate), "fp16", 100);
+    row.hot = summarise({300, 100, 100, 100, 100, 100}, 1);
+    row.cold = summarise({900}, 1);
+    row.metrics["preemptions_per_s"] = rate;
+    warnings.add(row);
+  }
+  const std::vector<std::string> lines = warnings.lines();
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_TRUE(lines[0].starts_with("other work took the processors in 2 of 3 rows (worst 75 times"))
+      << lines[0];
+  for (const std::string& other : {lines[1], lines[2]})
+    EXPECT_NE(other.find("k3 on"), std::string::npos) << other;
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);
