@@ -87,6 +87,20 @@ class OnEveryDevice(Close):
             expected = torch.as_tensor(matrix().toarray()).sum(0).reshape(-1, 1).expand(-1, 8)
             self.assertClose(x.grad, expected, 1e-4)
 
+    def test_rows_that_share_memory_are_copied(self):
+        dense = torch.as_tensor(matrix().toarray())
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            numbers = torch.randn(1100, device=device)
+            for strides in ((0, 1), (0, 0), (4, 1), (5, 1), (1, 1)):
+                with self.subTest(f"{device} {strides}"):
+                    x = numbers.as_strided((200, 8), strides)
+                    self.assertClose(sparse(x), dense @ x.cpu(), 1e-4)
+            x = torch.randn(200, 8, device=device, requires_grad=True)
+            weight = torch.randn(8, device=device)
+            (sparse(x).sum(0) * weight).sum().backward()  # a gradient with strides (0, 1)
+            self.assertClose(x.grad, dense.sum(0).reshape(-1, 1) * weight.cpu(), 1e-4)
+
     def test_second_derivatives_are_those_of_the_dense_product(self):
         sparse = SparseMatrix(matrix(), device="cpu")
         dense = torch.as_tensor(matrix().toarray())
