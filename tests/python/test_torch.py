@@ -140,6 +140,17 @@ class OnEveryDevice(Close):
                     y.float().sum().backward()
                     self.assertEqual(x.grad.dtype, dtype)
 
+    def test_benchmark_measures_results_of_inference_mode(self):
+        for device in DEVICES:
+            a = tensor(matrix(), device)
+
+            @torch.inference_mode()
+            def product(b, a=a):
+                return a @ b
+
+            (row,) = spmmbench.benchmark(product, a, 8, max_seconds=0.02)
+            self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+
     def test_what_does_not_fit_is_refused(self):
         sparse = SparseMatrix(matrix(), device="cpu")
         for x, message in (
@@ -273,6 +284,17 @@ class OnTheGpu(Close):
         for row in spmmbench.benchmark({"cupy": lambda x: b @ x, "auto": plan}, b, 32):
             self.assertEqual(row["status"], "ok", row["reason"])
             self.assertEqual(type(plan @ cupy.zeros((200, 32), cupy.float32)), cupy.ndarray)
+
+    def test_work_on_a_stream_of_its_own_is_not_timed_as_nothing(self):
+        a = tensor(matrix(), "cuda")
+        dense, side = a.to_dense(), torch.cuda.Stream()
+
+        def product(b, out):
+            with torch.cuda.stream(side):  # which no capture of the caller's stream records
+                torch.mm(dense, b, out=out)
+
+        (row,) = spmmbench.benchmark(product, a, 32, max_seconds=0.1)
+        self.assertEqual((row["status"], row["hot"]), ("wrong", None))
 
     def test_no_memory_is_kept_when_plans_are_gone(self):
         a = matrix(20000, 20000, 0.002)
