@@ -145,11 +145,24 @@ class ReportTest(ReportCase):
         self.assert_holds(source, f"spmmbench show {path.name} --format json")
         self.assertNotIn("made before the program", self.report(self.write(many_rows())).read_text("utf-8"))
 
-    def test_answers_that_fit_no_row_are_refused(self):
+    def test_answers_of_rows_that_a_filter_left_out_are_left_out(self):
+        rows = [row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("gather_mma", 9.5))]
+        rows += [row("k", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 7.0), ("gather_mma", 9.5))]
+        made = document(rows)
+        made["rows"] = [kept for kept in rows if kept["kernel"] != "rsh"]
+        (steps,) = answers(Results([made])).values()
+        self.assertEqual([(calls, kept["kernel"]) for calls, kept in steps], [(1, "esmm")])
+        made["rows"] = [kept for kept in rows if kept["kernel"] == "gather_mma"]
+        self.assertEqual(answers(Results([made])), {})
+        path = self.folder / "filtered.json"
+        path.write_text(json.dumps(made))
+        self.report(path)
+
+    def test_answers_that_fit_no_verified_row_are_refused(self):
         path = self.write(many_rows())
         made = json.loads(path.read_text())
         for change, reason in (
-            (lambda d: d["answers"][0]["steps"][0].update(kernel="absent"), "names absent"),
+            (lambda d: [r.update(status="wrong") for r in d["rows"]], "has no verified row there"),
             (lambda d: d["answers"][0].update(steps=[]), "no steps"),
             (lambda d: d.update(answers={}), "no list"),
         ):
