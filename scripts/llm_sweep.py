@@ -156,22 +156,29 @@ def is_of(row, spec):
     return fnmatch.fnmatchcase(name, glob) and sorted(given.split("&")) == sorted(options.split("&"))
 
 
-def asked_for(args, document):
-    """The document without rows of other precisions, types of C, layouts and kernels."""
-    kernels = [DENSE, *args.kernel.split(",")] if args.kernel else []
+def without_others(document, precision, c_type, layout, kernels):
+    """The document without rows of other precisions, types of C, layouts and kernels; no kernels: all."""
     rows = [
         row
         for row in document["rows"]
-        if (row["precision"], row["c_type"]) == (args.precision, args.c_type)
-        and (row["layout"] == args.b_layout or row["n"] == 1)  # one column is the same in both
+        if (row["precision"], row["c_type"]) == (precision, c_type)
+        and (row["layout"] == layout or row["n"] == 1)  # one column is the same in both
         and (not kernels or any(is_of(row, spec) for spec in kernels))
     ]
+    return {**document, "rows": rows}
+
+
+def asked_for(args, document):
+    """The document without rows that the arguments do not ask for."""
+    kernels = [DENSE, *args.kernel.split(",")] if args.kernel else []
+    found = without_others(document, args.precision, args.c_type, args.b_layout, kernels)
+    rows = found["rows"]
     if document["rows"] and not rows:
         raise InputError(
             f"{args.out}: no row has --precision {args.precision}, --c-type {args.c_type}, "
             f"--b-layout {args.b_layout} and a kernel asked for"
         )
-    return {**document, "rows": rows}
+    return found
 
 
 def cold_us(row, floor):

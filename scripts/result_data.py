@@ -124,10 +124,14 @@ def all_readable(value):
 # ---- loading -----------------------------------------------------------------------------------
 
 
+def no_number(word):
+    raise ValueError(f"{word} is no number of JSON")
+
+
 def load_json(path):
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return json.load(file)
+            return json.load(file, parse_constant=no_number)
     except OSError as error:
         raise InputError(f"{readable(str(path))}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -172,9 +176,14 @@ def checked_answers(answers):
         steps = answer.get("steps") if isinstance(answer, dict) else None
         if not isinstance(steps, list) or not steps:
             raise ValueError("an answer has no steps")
+        check_texts(answer, ("source", "layout", "precision", "c_type"), "an answer's ")
+        if type(answer.get("n")) is not int:
+            raise ValueError("an answer's n is no integer")
         for step in steps:
-            if not isinstance(step, dict) or type(step.get("from_calls")) is not int:
+            calls = step.get("from_calls") if isinstance(step, dict) else None
+            if type(calls) is not int or calls < 1:
                 raise ValueError("a step of an answer has no from_calls")
+            check_texts(step, ("kernel", "reorder"), "an answer's ")
     return answers
 
 
@@ -186,14 +195,39 @@ def filled(value, absent, what):
 
 def checked_context(context):
     context = filled(context, ABSENT_CONTEXT, "the context")
-    context["device"] = filled(context["device"] or {}, ABSENT_DEVICE, "the device")
+    device = filled(context["device"] or {}, ABSENT_DEVICE, "the device")
+    context["device"] = device
     for part in ("clocks_before", "clocks_after", "protocol"):
         context[part] = filled(context[part] or {}, {}, part)
     if not isinstance(context["argv"], list):
         raise ValueError("argv is no list")
-    if not is_number(context["copy_gb_per_s"]):
-        raise ValueError("copy_gb_per_s is no number")
+    texts = ("tool_version", "git_revision", "build_flags", "started_utc", "hostname")
+    check_texts(context, texts, "")
+    rates = ("seed", "copy_gb_per_s", "timer_floor_us", "gather_gb_per_s", "dense_tflops")
+    check_numbers(context, rates, "")
+    for name, absent in ABSENT_DEVICE.items():
+        (check_texts if isinstance(absent, str) else check_numbers)(device, [name], "device.")
+    for part in ("clocks_before", "clocks_after"):
+        check_numbers(context[part], context[part], f"{part}.")
     return context
+
+
+def check_texts(values, names, what):
+    for name in names:
+        if not isinstance(values.get(name), str):
+            raise ValueError(f"{what}{name} is no text")
+
+
+def check_numbers(values, names, what):
+    """None is one."""
+    for name in names:
+        if not is_number(values.get(name)):
+            raise ValueError(f"{what}{name} is no number")
+
+
+def in_numbers(values):
+    """With numbers for the words that stand for non-finite ones."""
+    return {name: number(value) for name, value in values.items()}
 
 
 def is_number(value):
@@ -217,24 +251,32 @@ def checked_row(row, place):
     for field in ("rows", "cols", "nnz", "mean_row", "max_row", "cv_row"):
         if matrix[field] is None or not is_number(matrix[field]):
             raise ValueError(f"{where}: matrix.{field} is no number")
-    for field in ("precision", "c_type", "layout", "reorder", "reason", "command"):
-        if not isinstance(row[field], str):
-            raise ValueError(f"{where}: {field} is no text")
-    for field in ("gflops", "compulsory_bytes", "bound_us", "of_bound", "break_even_calls"):
-        if not is_number(number(row[field])):
-            raise ValueError(f"{where}: {field} is no number")
+    check_texts(matrix, ("source", "sha256"), f"{where}: matrix.")
+    texts = ("precision", "c_type", "layout", "reorder", "reason", "command")
+    check_texts(row, texts, f"{where}: ")
+    for field in ("baseline", "binary"):
+        if not isinstance(row[field], bool):
+            raise ValueError(f"{where}: {field} is neither true nor false")
+    if row["break_even_against"] is not None:
+        check_texts(row, ["break_even_against"], f"{where}: ")
+    numbers = ("gflops", "issued_flops", "bound_us", "of_bound", "break_even_calls")
+    check_numbers(in_numbers(row), numbers, f"{where}: ")
+    check_numbers(row, ["device_bytes", "compulsory_bytes"], f"{where}: ")
     for field in ("params", "stages_ms", "metrics", "speedup"):
         row[field] = filled(row[field] or {}, {}, f"{where}: {field}")
     row["speedup"] = {name: number(row["speedup"].get(name)) for name in SPEEDUPS}
-    for name, value in (*row["speedup"].items(), *row["stages_ms"].items()):
-        if not is_number(number(value)):
-            raise ValueError(f"{where}: {name} is no number")
+    for field in ("speedup", "stages_ms", "metrics"):
+        check_numbers(in_numbers(row[field]), row[field], f"{where}: ")
     for field in ("hot", "cold"):
         if row[field] is not None:
             row[field] = checked_timing(row[field], f"{where}: {field}")
     for field in ("format", "verify"):
         if row[field] is not None:
             row[field] = filled(row[field], {}, f"{where}: {field}")
+            numbers = [name for name in row[field] if name not in ("name", "extra")]
+            check_numbers(in_numbers(row[field]), numbers, f"{where}: {field}.")
+    if row["format"]:
+        check_numbers(row["format"], ["bytes"], f"{where}: format.")
     return row
 
 

@@ -182,28 +182,29 @@ def total_us(row, calls):
     return 1e3 * preparation_ms(row) + calls * hot_us(row)
 
 
+def answer_key(row):
+    """The row as answers name it."""
+    return (row["run"], row["matrix"]["source"], *case_of(row)[2:], row["kernel"], row["reorder"])
+
+
 def answers(results):
     """case -> [(calls, row)]: from so many calls on, the row takes the least time in all. As the program
     found them; only cases in which there is something to choose from. Runs made before it wrote answers
-    have none."""
+    have none, and an answer is left out where `show -k` left out a row that it names."""
     cases = results.cases()
-    row_of = {}
-    for case, rows in cases.items():
-        for row in rows:
-            key = (row["run"], row["matrix"]["source"], *case[2:], row["kernel"], row["reorder"])
-            row_of[key] = (case, row)
+    row_of = {answer_key(row): row for rows in cases.values() for row in rows}
+    unverified = {answer_key(row) for row in results.rows} - row_of.keys()
     fields = ("source", "n", "layout", "precision", "c_type")
     found = {}
     for run, document in enumerate(results.documents):
         for answer in document["answers"] or ():
-            steps = []
-            for step in answer["steps"]:
-                key = (run, *map(answer.get, fields), step.get("kernel"), step.get("reorder"))
-                if key not in row_of:
-                    what = f"an answer names {step.get('kernel')}, which has no verified row there"
-                    raise InputError(f"{document['name']}: damaged: {what}")
-                case, row = row_of[key]
-                steps.append((step["from_calls"], row))
-            if len(cases[case]) > 1:
-                found[case] = steps
+            case = (run, *map(answer.get, fields))
+            keys = [(*case, step.get("kernel"), step.get("reorder")) for step in answer["steps"]]
+            if wrong := unverified.intersection(keys):
+                what = f"an answer names {min(wrong)[-2]}, which has no verified row there"
+                raise InputError(f"{document['name']}: damaged: {what}")
+            rows = [row_of[key] for key in keys if key in row_of]
+            if len(rows) == len(keys) and len(cases[case_of(rows[0])]) > 1:
+                calls = (step["from_calls"] for step in answer["steps"])
+                found[case_of(rows[0])] = list(zip(calls, rows))
     return found

@@ -109,7 +109,8 @@ def benchmark(
     noise, min_samples, max_samples, max_seconds   when sampling stops, for hot and cold each
 
     Every product is compared twice with the fp64 reference, by the program's bound for its
-    precision, once more after it was timed, and in three single calls after that. Hot times are of
+    precision, once more after the hot and the cold samples each, which begin with a C of NaN, and in
+    three single calls after that. Hot times are of
     a CUDA graph of back-to-back calls where the callable can be captured, else of calls one by one;
     the cache is flushed before each cold one. The exact test, which needs other values in A, is not made.
 
@@ -151,7 +152,8 @@ def benchmark(
         rows.append(row)
         try:
             reference.restore(b)
-            _measure(row, product, bench, b, reference, limits)
+            with bench.current():
+                _measure(row, product, bench, b, reference, limits)
         except Exception as error:  # the callable's own: it costs this row alone
             row["status"], row["reason"] = "failed", f"{type(error).__name__}: {error}"
     return rows
@@ -190,6 +192,15 @@ def _measure(row, product, bench, b, reference, limits):
     if _takes_out(product):
         out = _like_plan(product, b, row)
 
+    def poison():
+        """Fills C with NaN; without `out` the C of the call before, which may be given again."""
+        c = held.get("c") if out is None else out
+        if c is None or _address(c) == _address(b):
+            return
+        bench.synchronize()  # the callable may work on a stream of its own
+        bench.poison(c)
+        bench.synchronize()
+
     def launch():
         held["c"] = product(b) if out is None else product(b, out=out)
 
@@ -217,8 +228,7 @@ def _measure(row, product, bench, b, reference, limits):
 
     def right_alone(launches):
         for _ in range(launches):
-            if out is not None:
-                bench.poison(out)
+            poison()
             launch()
             if not verify():
                 return False
@@ -232,8 +242,10 @@ def _measure(row, product, bench, b, reference, limits):
             "depends on the order of the sums"
         )
         return
-    hot = _protocol.sample_hot(bench, launch, limits)
-    cold = _protocol.sample_cold(bench, launch, limits)
+    hot = _protocol.sample_hot(bench, launch, limits, poison)
+    if not verify():
+        return
+    cold = _protocol.sample_cold(bench, launch, limits, poison)
     # What the timed launches left shows that one of them worked, not that each did.
     if not verify() or not right_alone(_protocol.LAUNCHES_AFTER_TIMING):
         return
@@ -243,6 +255,10 @@ def _measure(row, product, bench, b, reference, limits):
         row["bound_us"] = row["compulsory_bytes"] / bench.copy_gb_per_s / 1e3
         row["of_bound"] = row["bound_us"] / hot["median_us"]
     row["status"] = "ok"
+
+
+def _address(x):
+    return _dense.arrays_of(x).view(x, "an array").data
 
 
 def _takes_out(product):

@@ -1,6 +1,7 @@
 """The protocol of docs/methodology.md for Python callables: warm-up, hot and cold samples, when to
 stop. The rules and numbers are those of src/stats and src/gpu."""
 
+import contextlib
 import math
 import os
 import re
@@ -64,8 +65,9 @@ def summarise(samples, launches_per_sample):
     }
 
 
-def sample_hot(bench, launch, limits):
-    """Back-to-back launches over one set of buffers, time per launch."""
+def sample_hot(bench, launch, limits, before_first=lambda: None):
+    """Back-to-back launches over one set of buffers, time per launch. before_first is called after
+    any recording, just before the first sample."""
     warm_us = last_us = 0.0
     launches = 0
     while launches < 2 or (warm_us < WARMUP_US and launches < MAX_BATCH):
@@ -76,6 +78,7 @@ def sample_hot(bench, launch, limits):
     batch = min(max(math.ceil(SAMPLE_US / max(each_us, 1e-3)), 1), MAX_BATCH)
     replay = bench.record(launch, batch)
     replay()
+    before_first()
     samples = []
     start = time.perf_counter()
     while not limits.enough(samples, time.perf_counter() - start):
@@ -83,8 +86,9 @@ def sample_hot(bench, launch, limits):
     return summarise(samples, batch)
 
 
-def sample_cold(bench, launch, limits):
+def sample_cold(bench, launch, limits, before_first=lambda: None):
     """One launch at a time, the last-level cache flushed before each."""
+    before_first()
     samples = []
     start = time.perf_counter()
     while not limits.enough(samples, time.perf_counter() - start):
@@ -111,6 +115,10 @@ class _Bench:
 
     def absolute(self, x):
         return abs(x)
+
+    def current(self):
+        """A context in which the device of the arrays is the current one."""
+        return contextlib.nullcontext()
 
     def uniform_b(self, seed, k, n, precision, layout):
         """B as the program makes it, K x n, rounded to the precision."""
@@ -223,7 +231,8 @@ class TorchBench(NumpyBench):
         return *matrices, row_ptr.diff().double().reshape(-1, 1)
 
     def poison(self, c):
-        c.fill_(math.nan)
+        with self.xp.inference_mode():  # C may be of that mode
+            c.fill_(math.nan)
 
 
 class TorchGpuBench(TorchBench):
@@ -232,11 +241,16 @@ class TorchGpuBench(TorchBench):
     def __init__(self, device):
         super().__init__(device)
         cuda = self.xp.cuda
-        self._start, self._stop = (cuda.Event(enable_timing=True) for _ in range(2))
-        floor = [self.time_us(lambda: None, 1) for _ in range(COPIES)]
-        self.timer_floor_us = statistics.median(floor)
-        self.copy_gb_per_s = _measure_copy(self, self._bytes, lambda to, x: to.copy_(x))
+        with self.current():
+            self._start, self._stop = (cuda.Event(enable_timing=True) for _ in range(2))
+            self._capture_stream = cuda.Stream(self.device)  # torch's own is of the first device that captured
+            floor = [self.time_us(lambda: None, 1) for _ in range(COPIES)]
+            self.timer_floor_us = statistics.median(floor)
+            self.copy_gb_per_s = _measure_copy(self, self._bytes, lambda to, x: to.copy_(x))
         self._flushed = None
+
+    def current(self):
+        return self.xp.cuda.device(self.device)
 
     def _bytes(self, count):
         free = self.xp.cuda.mem_get_info(self.device)[0]
@@ -258,7 +272,7 @@ class TorchGpuBench(TorchBench):
         graph = self.xp.cuda.CUDAGraph()
         self.synchronize()
         try:
-            with self.xp.cuda.graph(graph):
+            with self.xp.cuda.graph(graph, stream=self._capture_stream):
                 for _ in range(count):
                     launch()
         except RuntimeError:  # does something that a capture forbids: launched one by one

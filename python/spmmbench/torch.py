@@ -46,8 +46,8 @@ class SparseMatrix(torch.nn.Module):
     kernel, precision, options, library   as for spmmbench.prepare
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
-    same type. Rows of X must be contiguous and start at multiples of 16 bytes: an X that does not
-    is copied, such as the gradient of a sum. Raises what spmmbench.prepare and plans raise.
+    same type. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
+    rows are not is copied, such as the gradient of a sum. Raises what spmmbench.prepare and plans raise.
     """
 
     def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
@@ -109,6 +109,8 @@ class SparseMatrix(torch.nn.Module):
             raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
         plan = self.plan(x.shape[1])
         pitch = x.stride(0) * x.element_size()
-        if x.stride(1) != 1 or pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment:
+        overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded
+        misplaced = pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment
+        if x.stride(1) != 1 or overlap or misplaced:
             x = plan.empty_b(x).copy_(x)
         return plan(x)

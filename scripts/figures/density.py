@@ -26,6 +26,13 @@ VARYING = (
 )  # options of a generator that make no other family
 
 
+def zeros_of(row):
+    """The share of zeros that a point of the curve is at. Matrices of one share differ little, by their
+    seeds, so it has three digits of the smaller of the two: zeros or nonzeros."""
+    full = density(row)
+    return 1 - float(f"{full:.3g}") if full < 0.5 else float(f"{1 - full:.3g}")
+
+
 def shape_of(row):
     return [row["matrix"]["rows"], row["matrix"]["cols"], row["n"], row["layout"]]
 
@@ -60,12 +67,10 @@ def density_curves(results, _):
     sweeps = defaultdict(list)
     for row in results.ranked():
         sweeps[row["run"], family_of(row), *shape_of(row)].append(row)
-    sweeps = {
-        k: rows for k, rows in sweeps.items() if len({round(density(r), 4) for r in rows}) >= 3
-    }
+    sweeps = {key: rows for key, rows in sweeps.items() if len(set(map(zeros_of, rows))) >= 3}
     if not sweeps:
         raise Missing("no shape with three densities")
-    chosen = sorted(sweeps, key=lambda key: -len({round(density(r), 4) for r in sweeps[key]}))
+    chosen = sorted(sweeps, key=lambda key: -len(set(map(zeros_of, sweeps[key]))))
     notes = [
         f"Left out: {len(chosen) - MAX_PANELS} more shapes." if len(chosen) > MAX_PANELS else ""
     ]
@@ -90,8 +95,8 @@ def density_curves(results, _):
             for row in rows:
                 if row["label"] == label and (not over_dense or row["precision"] in dense):
                     y = dense[row["precision"]] / hot_us(row) if over_dense else hot_us(row)
-                    values[round(density(row), 3)].append(y)
-            points = sorted((100 * (1 - d), geomean(ys)) for d, ys in values.items())
+                    values[zeros_of(row)].append(y)
+            points = sorted((100 * zeros, geomean(ys)) for zeros, ys in values.items())
             axis.plot(*zip(*points), ms=5, label=shown(label), **look[label])
         if over_dense:
             axis.axhline(1, color=INK, lw=1)

@@ -10,6 +10,7 @@ from .common import Line, Target, options_of, run_command, verified
 
 ASYNC = "AsyncSparse (arXiv 2604.17834), abstract"
 SHAPE = "rows=3584&cols=18944"
+CASE = {"n": 3584, "precision": "fp16", "c_type": "fp32", "layout": "row"}
 SPARSITIES = (0.5, 0.7, 0.8, 0.9, 0.95)
 ABLATED = (0.5, 0.9)
 PLAIN = {"cluster": "1", "tile_n": "256"}
@@ -38,6 +39,8 @@ def weights(sparsity):
 def bcsr(documents):
     hot, dense = {}, []
     for row in verified(documents):
+        if any(row[field] != value for field, value in CASE.items()):
+            continue
         base, options = options_of(row["matrix"]["source"].removeprefix("gen:"))
         if base != "block_weights" or (options.get("block"), options.get("rows")) != (
             "128",
@@ -105,12 +108,14 @@ def bcsr(documents):
 
 QWEN = llm_sweep.Zeros("qwen2.5-7b", "block", 128)
 QWEN_SPARSITY, QWEN_TOKENS = 0.9, 65536
+QWEN_KERNELS = ("async_bcsr", llm_sweep.DENSE)
 
 
 def qwen(documents):
     measured = {}
     for document in documents:
-        for case, sides in llm_sweep.times(document, "prefill").items():
+        rows = llm_sweep.without_others(document, "fp16", "fp32", "row", QWEN_KERNELS)
+        for case, sides in llm_sweep.times(rows, "prefill").items():
             measured.setdefault(case, {}).update(sides)
     lines = []
     for what, parts, published in (
@@ -139,5 +144,5 @@ TARGETS = {
         "NVIDIA GPU with TMA (Hopper)",
         lambda _: run_command(*(QWEN.source(w, QWEN_SPARSITY)
                                 for w, _ in llm_sweep.FFN + llm_sweep.ATTENTION), "-n", str(QWEN_TOKENS),
-                              "-k", "async_bcsr,cublas_dense", "--no-baselines"), qwen, matrices=False),
+                              "-k", ",".join(QWEN_KERNELS), "--no-baselines"), qwen, matrices=False),
 }  # fmt: skip

@@ -109,6 +109,22 @@ class PlotTest(ReportCase):
         self.assertIn("block=64\n", text)
         self.assertIn("block=128\n", text)
 
+    def test_a_density_that_is_counted_is_a_point_of_its_own(self):
+        from figures import FIGURES
+        from figures.style import plt
+        from result_series import Results
+
+        for shares in ((1e-4, 2e-4, 3e-4), (1e-6, 2e-6, 3e-6), (0.9999, 0.9998, 0.9997), (0.3, 0.5, 1.0)):
+            with self.subTest(shares):
+                rows = [row(f"m{i}", "rsh", 10.0, density=share) for i, share in enumerate(shares)]
+                seed = 2e-4 * min(shares[0], 1 - shares[0])  # what another one adds
+                rows.append(row("again", "rsh", 10.0, density=shares[0] + seed))
+                made = document(rows)
+                figure = FIGURES["density_curves"](Results([made]), "cusparse_default_fp32")
+                curves = [line.get_xdata() for axis in figure.axes for line in axis.get_lines()]
+                self.assertEqual([len(x) for x in curves if len(x) > 2], [3])
+                plt.close(figure)
+
     def test_names_are_not_read_as_formulas_and_an_underscore_does_not_hide_one(self):
         rows = [
             row("$\\frac{$", kernel, us)

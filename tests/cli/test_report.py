@@ -4,6 +4,7 @@
 import copy
 import html.parser
 import json
+import math
 import os
 import pathlib
 import re
@@ -14,7 +15,7 @@ import unittest
 from report_case import HOSTILE, SOURCE, ReportCase, document, main, many_rows, row
 
 sys.path.insert(0, str(SOURCE / "scripts"))
-from result_data import NEWEST_SCHEMA, readable
+from result_data import NEWEST_SCHEMA, InputError, load_document, readable
 from result_series import Results, answers, structural_group
 
 try:
@@ -145,11 +146,24 @@ class ReportTest(ReportCase):
         self.assert_holds(source, f"spmmbench show {path.name} --format json")
         self.assertNotIn("made before the program", self.report(self.write(many_rows())).read_text("utf-8"))
 
-    def test_answers_that_fit_no_row_are_refused(self):
+    def test_answers_of_rows_that_a_filter_left_out_are_left_out(self):
+        rows = [row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("gather_mma", 9.5))]
+        rows += [row("k", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 7.0), ("gather_mma", 9.5))]
+        made = document(rows)
+        made["rows"] = [kept for kept in rows if kept["kernel"] != "rsh"]
+        (steps,) = answers(Results([made])).values()
+        self.assertEqual([(calls, kept["kernel"]) for calls, kept in steps], [(1, "esmm")])
+        made["rows"] = [kept for kept in rows if kept["kernel"] == "gather_mma"]
+        self.assertEqual(answers(Results([made])), {})
+        path = self.folder / "filtered.json"
+        path.write_text(json.dumps(made))
+        self.report(path)
+
+    def test_answers_that_fit_no_verified_row_are_refused(self):
         path = self.write(many_rows())
         made = json.loads(path.read_text())
         for change, reason in (
-            (lambda d: d["answers"][0]["steps"][0].update(kernel="absent"), "names absent"),
+            (lambda d: [r.update(status="wrong") for r in d["rows"]], "has no verified row there"),
             (lambda d: d["answers"][0].update(steps=[]), "no steps"),
             (lambda d: d.update(answers={}), "no list"),
         ):
@@ -267,6 +281,48 @@ class ReportTest(ReportCase):
         self.assert_one_line(
             self.run_script("report.py", self.folder / "absent.json"), "absent.json"
         )
+
+    def test_a_field_of_another_type_is_named_in_one_line(self):
+        whole = document([row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("auto", None))])
+        whole["rows"][0]["metrics"] = {"share": 1.0}
+        path = self.folder / "damaged.json"
+        for place, value, what in (
+            ("context.git_revision", None, "git_revision is no text"),
+            ("context.started_utc", None, "started_utc is no text"),
+            ("context.timer_floor_us", [], "timer_floor_us is no number"),
+            ("context.clocks_before.sm_mhz", "fast", "clocks_before.sm_mhz is no number"),
+            ("context.device.name", None, "device.name is no text"),
+            ("context.device.sm_count", "x", "device.sm_count is no number"),
+            ("rows.0.matrix.source", None, "row 1: matrix.source is no text"),
+            ("rows.0.matrix.sha256", 7, "row 1: matrix.sha256 is no text"),
+            ("rows.0.matrix.nnz", math.inf, "not JSON: Infinity is no number of JSON"),
+            ("rows.1.baseline", "x", "row 2: baseline is neither true nor false"),
+            ("rows.1.binary", None, "row 2: binary is neither true nor false"),
+            ("rows.1.break_even_against", [], "row 2: break_even_against is no text"),
+            ("rows.1.compulsory_bytes", "inf", "row 2: compulsory_bytes is no number"),
+            ("rows.1.device_bytes", {}, "row 2: device_bytes is no number"),
+            ("rows.1.format.bytes", "many", "row 2: format.bytes is no number"),
+            ("rows.1.format.fill", [], "row 2: format.fill is no number"),
+            ("rows.1.verify.error_over_bound", [], "row 2: verify.error_over_bound is no number"),
+            ("rows.0.metrics.share", {}, "row 1: share is no number"),
+            ("answers.0.source", [], "an answer's source is no text"),
+            ("answers.0.n", {}, "an answer's n is no integer"),
+            ("answers.0.steps.0.from_calls", -1, "a step of an answer has no from_calls"),
+            ("answers.0.steps.0.kernel", [], "an answer's kernel is no text"),
+            ("answers.0.steps.0.reorder", [], "an answer's reorder is no text"),
+        ):
+            with self.subTest(place):
+                damaged = copy.deepcopy(whole)
+                *above, last = place.split(".")
+                part = damaged
+                for step in above:
+                    part = part[int(step) if step.isdigit() else step]
+                part[last] = value
+                path.write_text(json.dumps(damaged))
+                with self.assertRaises(InputError) as refused:
+                    load_document(path)
+                self.assertIn(what, str(refused.exception))
+        self.assert_one_line(self.run_script("report.py", path, "--out", self.folder / "x.html"), "reorder is no text")
 
     def test_another_schema_version_is_refused_with_the_one_that_is_read(self):
         for version in (0, NEWEST_SCHEMA + 1, "1", True, []):

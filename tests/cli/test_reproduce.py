@@ -15,12 +15,23 @@ from report_case import SOURCE, document, row
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 from papers import TARGETS
-from papers.asyncsparse import STEPS, kernel_name, weights
+from llm_sweep import ATTENTION, FFN
+from papers.asyncsparse import QWEN, QWEN_SPARSITY, QWEN_TOKENS, STEPS, kernel_name, weights
 from papers.esmm import ESMM_TABLE, esmm_source
 from reproduce import print_markdown
 
 PROGRAM = os.environ.get("SPMMBENCH")
 RECORDED = SOURCE / "results" / "h200"
+
+
+def others_of(rows, n):
+    """Slower and faster rows that differ from `rows` in one thing that a figure is of."""
+    changes = {"n": n, "precision": "bf16", "c_type": "fp16", "layout": "col"}
+    return [
+        {**known, field: value, "hot": {**known["hot"], "median_us": known["hot"]["median_us"] * factor}}
+        for known in rows
+        for (field, value), factor in zip(changes.items(), (0.1, 0.3, 5, 7))
+    ]
 
 
 class ReproduceTest(unittest.TestCase):
@@ -97,10 +108,22 @@ class ReproduceTest(unittest.TestCase):
                 made = row(str(sparsity), kernel, us, n=3584)
                 made["matrix"]["source"] = weights(sparsity)
                 rows.append(made)
+        rows += others_of(rows, 512)
         lines, _ = self.outcome("asyncsparse-bcsr", "--from", self.recorded(rows))
         self.assertAlmostEqual(lines["90 % zeros: over cuBLAS, unpruned A"]["measured"], 7.0)
         share = lines["50 % zeros: share of the gain by TMA, specialisation, 3 stages"]["measured"]
         self.assertAlmostEqual(share, (280 - 90) / (280 - 80))
+
+    def test_prefill_is_of_the_case_and_the_kernels_that_the_figure_names(self):
+        rows = []
+        for weight, _ in FFN + ATTENTION:
+            for kernel, us in (("async_bcsr", 100.0), ("cublas_dense", 300.0), ("bitmap", 50.0)):
+                made = row(weight, kernel, us, n=QWEN_TOKENS)
+                made["matrix"]["source"] = QWEN.source(weight, QWEN_SPARSITY)
+                rows.append(made)
+        rows += others_of(rows, 512)
+        lines, _ = self.outcome("asyncsparse-qwen", "--from", self.recorded(rows))
+        self.assertAlmostEqual(lines["FFN alone: dense / sparse"]["measured"], 3.0)
 
     def test_counters_are_the_medians_and_means_of_the_kernel_asked_for(self):
         rows = []

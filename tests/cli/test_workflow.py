@@ -23,10 +23,10 @@ def python_with_packages():
 
 
 class WorkflowTest(CliCase):
-    def snakemake(self, *args, profile="local"):
+    def snakemake(self, *args, profile="local", program=PROGRAM):
         workflow = SOURCE.resolve() / "scripts" / "sweep"
         command = [SNAKEMAKE, "-s", workflow / "Snakefile", "--profile", workflow / "profiles" / profile,
-                   *args, "--config", f"spmmbench={PROGRAM}", f"inputs={json.dumps(INPUTS)}", "shards=3",
+                   *args, "--config", f"spmmbench={program}", f"inputs={json.dumps(INPUTS)}", "shards=3",
                    f"options={OPTIONS}", f"python={python_with_packages()}", "gpus_per_shard=1"]
         return subprocess.run(list(map(str, command)), cwd=self.folder, env=ENVIRONMENT, text=True,
                               capture_output=True, timeout=600, check=False)
@@ -41,6 +41,25 @@ class WorkflowTest(CliCase):
         self.assertIn("cpu_csr", (self.folder / "sweep" / "report.html").read_text())
         self.assertTrue(any((self.folder / "sweep" / "figures").iterdir()))
         self.assertIn("Nothing to be done", self.snakemake().stderr)
+
+    def test_a_shard_that_is_not_complete_is_resumed_whatever_the_exit_code(self):
+        for code in (0, 2, 4):
+            with self.subTest(code):
+                work, out = (self.folder / "sweep" / folder / "1.json" for folder in ("work", "shards"))
+                cut_short = self.folder / "cut_short"  # writes the document of a run that was cut short
+                cut_short.write_text(f'#!/bin/sh\n"{PROGRAM}" "$@"\n'
+                                     f"sed -i 's/^.complete.: true/\"complete\": false/' {work}\nexit {code}\n")
+                cut_short.chmod(0o755)
+                self.assertNotEqual(self.snakemake(out.relative_to(self.folder), program=cut_short).returncode, 0)
+                self.assertFalse(read(work)["complete"])
+                self.assertFalse(out.exists())
+                whole = self.folder / "whole"
+                whole.write_text(f'#!/bin/sh\n"{PROGRAM}" "$@"\nexit {code}\n')
+                whole.chmod(0o755)
+                result = self.snakemake(out.relative_to(self.folder), program=whole)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertTrue(read(out)["complete"])
+                out.unlink()
 
     def test_the_slurm_profile_plans_one_job_per_shard(self):
         result = self.snakemake("--dry-run", profile="slurm")

@@ -74,6 +74,54 @@ class Verification(unittest.TestCase):
         self.assertEqual(row["status"], "wrong")
         self.assertIsNone(row["hot"])
 
+    def test_a_callable_that_returns_what_it_had_is_wrong(self):
+        a, known = matrix(), []
+
+        def product(b):
+            if not known:
+                known.append(a @ b)
+            return known[0]
+
+        self.assertEqual(self.row(product, a)["status"], "wrong")
+        identity = sp.identity(70, np.float32, "csr")
+        self.assertEqual(self.row(lambda b: b, identity)["status"], "ok", "B itself may be C")
+
+    def test_timed_calls_that_leave_c_as_it_was_are_wrong(self):
+        a, at_work = matrix(), [True]
+
+        def writes(b, out):
+            if at_work[0]:
+                out[:] = a @ b
+
+        def returns(b, made=[]):
+            if not made:
+                made.append(np.empty((80, b.shape[1]), np.float32))
+            writes(b, made[0])
+            return made[0]
+
+        def idle(launch):
+            at_work[0] = False
+            launch()
+            at_work[0] = True
+            return 1.0
+
+        def record(_self, launch, count):
+            return lambda: idle(launch)
+
+        def sample_cold(bench, launch, limits, before_first=lambda: None):
+            before_first()
+            return _protocol.summarise([idle(launch)], 1)
+
+        for product in (writes, returns):
+            for what in (
+                mock.patch.object(_protocol.NumpyBench, "record", record),  # as an empty graph
+                mock.patch.object(_protocol, "sample_cold", sample_cold),
+            ):
+                with self.subTest(f"{product.__name__} {what.attribute}"), what:
+                    row = self.row(product, a)
+                    self.assertEqual((row["status"], row["hot"]), ("wrong", None))
+            self.assertEqual(self.row(product, a)["status"], "ok")
+
     def test_sums_in_fp16_are_wrong(self):
         a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (20, 500)).astype(np.float16).astype(np.float32))
 
@@ -261,6 +309,31 @@ class Rules(unittest.TestCase):
         self.assertFalse(limits.enough(noisy, 0.5))
         self.assertTrue(limits.enough(noisy, 1.5))
         self.assertTrue(limits.enough(noisy + noisy[:2], 0.5))
+
+    def test_c_is_poisoned_once_after_the_recording_and_before_the_first_sample(self):
+        class Recorder:
+            log = []
+
+            def time_us(self, launch, count):
+                self.log.append("warm")
+                return 1e4
+
+            def record(self, launch, count):
+                self.log.append("record")
+                return lambda: self.log.append("replay") or 1.0
+
+            def flush(self):
+                self.log.append("flush")
+
+        bench = Recorder()
+        limits = _protocol.Limits(min_samples=2, max_samples=2)
+        poison = lambda: bench.log.append("poison")  # noqa: E731
+        _protocol.sample_hot(bench, None, limits, poison)
+        first = bench.log.index("record")
+        self.assertEqual(bench.log[first + 1 :], ["replay", "poison", "replay", "replay"])
+        bench.log.clear()
+        _protocol.sample_cold(bench, None, limits, poison)
+        self.assertEqual(bench.log, ["poison"] + ["flush", "warm"] * 2)
 
     def test_the_flush_lies_between_cold_calls_and_outside_the_clock(self):
         class Recorder:

@@ -51,10 +51,36 @@ class CudaInterface:
         }  # fmt: skip
 
 
+class Cupy(np.lib.mixins.NDArrayOperatorsMixin):
+    """Acts as an array of CuPy, which no array of NumPy may meet."""
+
+    __module__ = "cupy"
+
+    def __init__(self, array):
+        self._array, self.dtype, self.shape = array, array.dtype, array.shape
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+        if not all(isinstance(x, Cupy) for x in inputs):
+            raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+        return ufunc(*(x._array for x in inputs))
+
+    def get(self):
+        return self._array
+
+
 class Products(unittest.TestCase):
     def assertProduct(self, c, a, b, tolerance=1e-5):
         expected = a.astype(np.float64) @ np.asarray(b, np.float64)
         np.testing.assert_allclose(np.asarray(c, np.float64), expected, tolerance, tolerance)
+
+    def test_the_transpose_of_a_matrix_of_cupy_is_compared_with_it(self):
+        a = matrix(50, 50)
+        for given, same in ((a + a.T, True), (a, False), (matrix(50, 40), False)):
+            arrays = (Cupy(x) for x in (given.indptr, given.indices, given.data))
+            csr = spmmbench._sparse.Csr(given.shape, *arrays, 0)
+            self.assertTrue(csr.same_as(csr))
+            self.assertEqual(csr.transposed().same_as(csr), same)
+            self.assertEqual(csr.same_as(csr.transposed()), same)
 
     def test_every_format_of_scipy_gives_the_product(self):
         a, b = matrix(), dense(50, 8)

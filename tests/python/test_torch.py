@@ -87,6 +87,20 @@ class OnEveryDevice(Close):
             expected = torch.as_tensor(matrix().toarray()).sum(0).reshape(-1, 1).expand(-1, 8)
             self.assertClose(x.grad, expected, 1e-4)
 
+    def test_rows_that_share_memory_are_copied(self):
+        dense = torch.as_tensor(matrix().toarray())
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            numbers = torch.randn(1100, device=device)
+            for strides in ((0, 1), (0, 0), (4, 1), (5, 1), (1, 1)):
+                with self.subTest(f"{device} {strides}"):
+                    x = numbers.as_strided((200, 8), strides)
+                    self.assertClose(sparse(x), dense @ x.cpu(), 1e-4)
+            x = torch.randn(200, 8, device=device, requires_grad=True)
+            weight = torch.randn(8, device=device)
+            (sparse(x).sum(0) * weight).sum().backward()  # a gradient with strides (0, 1)
+            self.assertClose(x.grad, dense.sum(0).reshape(-1, 1) * weight.cpu(), 1e-4)
+
     def test_second_derivatives_are_those_of_the_dense_product(self):
         sparse = SparseMatrix(matrix(), device="cpu")
         dense = torch.as_tensor(matrix().toarray())
@@ -125,6 +139,17 @@ class OnEveryDevice(Close):
                     self.assertClose(y, expected, 0.05)
                     y.float().sum().backward()
                     self.assertEqual(x.grad.dtype, dtype)
+
+    def test_benchmark_measures_results_of_inference_mode(self):
+        for device in DEVICES:
+            a = tensor(matrix(), device)
+
+            @torch.inference_mode()
+            def product(b, a=a):
+                return a @ b
+
+            (row,) = spmmbench.benchmark(product, a, 8, max_seconds=0.02)
+            self.assertEqual((row["status"], row["reason"]), ("ok", ""))
 
     def test_what_does_not_fit_is_refused(self):
         sparse = SparseMatrix(matrix(), device="cpu")
@@ -259,6 +284,17 @@ class OnTheGpu(Close):
         for row in spmmbench.benchmark({"cupy": lambda x: b @ x, "auto": plan}, b, 32):
             self.assertEqual(row["status"], "ok", row["reason"])
             self.assertEqual(type(plan @ cupy.zeros((200, 32), cupy.float32)), cupy.ndarray)
+
+    def test_work_on_a_stream_of_its_own_is_not_timed_as_nothing(self):
+        a = tensor(matrix(), "cuda")
+        dense, side = a.to_dense(), torch.cuda.Stream()
+
+        def product(b, out):
+            with torch.cuda.stream(side):  # which no capture of the caller's stream records
+                torch.mm(dense, b, out=out)
+
+        (row,) = spmmbench.benchmark(product, a, 32, max_seconds=0.1)
+        self.assertEqual((row["status"], row["hot"]), ("wrong", None))
 
     def test_no_memory_is_kept_when_plans_are_gone(self):
         a = matrix(20000, 20000, 0.002)
