@@ -11,11 +11,14 @@ namespace spmmbench {
 // Counts from its construction on.
 class Preemptions {
  public:
-  // Involuntary context switches per second and OpenMP thread.
+  // Involuntary context switches per second and OpenMP thread; 0 where there were too few to tell,
+  // as in a run of a few milliseconds.
   double rate() const {
+    constexpr long kFewest = 10;
+    const long count = so_far() - before_;
     const double seconds = steady_seconds() - start_;
-    return seconds > 0 ? static_cast<double>(so_far() - before_) / seconds / omp_get_max_threads()
-                       : 0;
+    if (count < kFewest || seconds <= 0) return 0;
+    return static_cast<double>(count) / seconds / omp_get_max_threads();
   }
 
  private:

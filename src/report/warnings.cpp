@@ -29,17 +29,18 @@ void Warnings::add(const ResultRow& row) {
   if (row.status != Status::ok || !row.hot || !row.cold) return;
   ++rows_;
   const Timing& hot = *row.hot;
-  // Such times say little, and the other warnings would look for the reason elsewhere.
-  if (const auto it = row.metrics.find("preemptions_per_s");
-      it != row.metrics.end() && it->second > kManyPreemptions)
-    return preempted_.note(it->second, row);
+  const auto preemptions = row.metrics.find("preemptions_per_s");
+  const bool preempted = preemptions != row.metrics.end() && preemptions->second > kManyPreemptions;
+  if (preempted) preempted_.note(preemptions->second, row);
   if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
     noisy_.note(noise * 100, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
     throttled_.note(it->second, row);
   if (const double start = hot.samples_us.front() / hot.q3_us; start > kSlowStart)
     slow_start_.note(start, row);
-  if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us; cold > kFarCold)
+  // Where other work took the processors, the cache need not be the reason.
+  if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
+      cold > kFarCold && !preempted)
     cold_.note(cold, row);
 }
 
