@@ -74,9 +74,11 @@ class Run {
         groups_(plan_groups(options, machine_.main().info().kind)),
         rates_(rates_for(options, groups_, machine_.main())),
         ledger_(options, context(argv)) {
-    const std::size_t cases =
-        plan_cases(options, groups_, options.ns).size() * options.inputs.size();
-    std::size_t pending = cases;
+    const std::vector<PlannedCase> planned = plan_cases(options, groups_, options.ns);
+    const std::size_t cases = planned.size() * options.inputs.size();
+    std::size_t pending = std::count_if(planned.begin(), planned.end(),
+                                        [this](const auto& one) { return can_run(one); }) *
+                          options.inputs.size();
     if (options.resume != Resume::none) {
       pending = 0;
       for (const std::string& input : options.inputs)
@@ -106,6 +108,11 @@ class Run {
     context.tags = options_.tags;
     context.calls = options_.table.calls;
     return context;
+  }
+
+  // A kernel for the GPU has its row at once where there is none.
+  bool can_run(const PlannedCase& planned) const {
+    return machine_.gpu || planned.choice->kernel->info().device != DeviceKind::cuda;
   }
 
   std::size_t count_pending(const std::vector<ResultRow>& planned) const {
@@ -186,7 +193,8 @@ class Run {
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
       measure_case(matrix ? &*matrix : nullptr, planned, row);
       if (options_.after_case) options_.after_case(row);
-      ledger_.progress().done();
+      if (can_run(planned)) ledger_.progress().done();
+      else ledger_.progress().skip(1);
       if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
         ledger_.progress().clear();
         say("spmmbench: {}\n", warning);
