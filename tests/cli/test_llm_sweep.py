@@ -161,8 +161,8 @@ class LlmSweep(unittest.TestCase):
 
     def test_it_measures_the_kernels_that_the_build_has(self):
         with tempfile.TemporaryDirectory() as folder:
-            stub = pathlib.Path(folder) / "spmmbench"
-            stub.write_text(
+            program = pathlib.Path(folder) / "spmmbench"
+            program.write_text(
                 f"#!{sys.executable}\n"
                 "import json, sys\n"
                 "if sys.argv[1] == 'list':\n"
@@ -172,10 +172,10 @@ class LlmSweep(unittest.TestCase):
                 "    document = {'schema_version': 1, 'context': {'argv': sys.argv}, 'rows': []}\n"
                 "    json.dump(document, open(out, 'w'))\n"
             )
-            stub.chmod(0o755)
+            program.chmod(0o755)
             out = pathlib.Path(folder) / "out.json"
             command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--mode", "decode"]
-            command += ["--spmmbench", stub, "--out", out, "--zeros", "2:4", "--tokens", "1,4"]
+            command += ["--spmmbench", program, "--out", out, "--zeros", "2:4", "--tokens", "1,4"]
             result = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual(result.returncode, 0, result.stderr)
             argv = json.loads(out.read_text())["context"]["argv"]
@@ -186,12 +186,12 @@ class LlmSweep(unittest.TestCase):
 
     def test_a_run_that_ended_early_prints_no_table(self):
         with tempfile.TemporaryDirectory() as folder:
-            stub, out = pathlib.Path(folder) / "spmmbench", pathlib.Path(folder) / "out.json"
+            program, out = pathlib.Path(folder) / "spmmbench", pathlib.Path(folder) / "out.json"
             for code in (0, 1, 2, 4, 5, 130):
                 out.write_text(json.dumps(document([])))
-                stub.write_text(f"#!/bin/sh\nexit {code}\n")
-                stub.chmod(0o755)
-                command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--spmmbench", stub]
+                program.write_text(f"#!/bin/sh\nexit {code}\n")
+                program.chmod(0o755)
+                command = [sys.executable, SOURCE / "scripts" / "llm_sweep.py", "--spmmbench", program]
                 command += ["--out", out, "--kernel", "mine"]
                 result = subprocess.run(command, capture_output=True, text=True, check=False)
                 self.assertEqual(result.returncode, code, result.stderr)
