@@ -299,6 +299,7 @@ class AsyncBcsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
     const Options& o = problem.options;
     const bcsr::Block block = *bcsr::parse_block(bcsr::kBlock(o));
     const int unit_k = bcsr::step_columns(problem.precision);

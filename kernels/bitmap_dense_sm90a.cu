@@ -14,6 +14,7 @@
 
 #include "bitmap_dense/multiply.cuh"
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
@@ -221,20 +222,19 @@ class BitmapDense final : public Kernel {
           fmt::format("{:.2g} % nonzeros, less than min_fill: bits of empty positions "
                       "are more than an index per nonzero",
                       100 * fill));
+    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
     // A nonzero is stored with its neighbour at most. Padding for queues that lag: at most every
-    // position is stored, a tenth more where rows are alike. Sums: every block ends at most two
-    // shared panels; tiles of columns at most 8 parts.
+    // position is stored, a tenth more where rows are alike.
     const std::int64_t values = std::min(positions, 2 * problem.nnz() + positions / 8);
     const std::int64_t warps = std::int64_t{2} * device.sm_count * tiling.warps;
     // Each warp's last block of a segment may be nearly empty.
     const std::int64_t blocks =
         positions / (BitmapPanels::kStepPositions * BitmapPanels::kBlockSteps) + warps;
-    const std::int64_t column_tiles = (problem.n + tiling.tile_columns - 1) / tiling.tile_columns;
-    const std::int64_t sums = std::max(warps, column_tiles > 1 ? 8 * panels * column_tiles : 0);
-    const std::int64_t bytes =
-        blocks * static_cast<std::int64_t>(sizeof(ValueQueues::Block)) + 2 * values +
-        sums * 32 * variant.partial_vectors * static_cast<std::int64_t>(sizeof(float4));
-    return Support::yes(static_cast<std::size_t>(bytes));
+    const PanelScheduleSize size =
+        panel_schedule_size(tiling, panels, steps, problem.n, device.sm_count);
+    return Support::yes(blocks * sizeof(ValueQueues::Block) + 2 * values +
+                        size.pieces * sizeof(PanelPiece) +
+                        size.tiles * std::size_t{32} * variant.partial_vectors * sizeof(float4));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -5,15 +5,18 @@
 // docs/kernels/dense_cluster.md has the pictures.
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "common/dense_copy.hpp"
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
 #include "dense_cluster/multiply.cuh"
 #include "gpu/cuda_check.hpp"
@@ -163,7 +166,10 @@ class DenseClusterPlan final : public Plan {
  private:
   CUtensorMap map_of(const DenseView& b) {
     if (variant_.tile_b == cluster::TileB::narrow) {
-      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns;
+      // A line is addressed in 32 bits, and the last tile of k may reach past its end.
+      constexpr std::int64_t kMostRows =
+          std::numeric_limits<std::int32_t>::max() / cluster::kNarrowColumns - cluster::kTileK;
+      arguments_.b_in_one_line = b.ld == cluster::kNarrowColumns && b.rows <= kMostRows;
       if (!arguments_.b_in_one_line)
         return make_tensor_map(b, cluster::kTileK, cluster::kNarrowColumns);
       DenseView line = b;
@@ -219,6 +225,7 @@ class DenseCluster final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
     return supports_dense(problem, device);
   }
 

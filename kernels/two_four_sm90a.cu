@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
 #include "core/two_of_four.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
@@ -37,8 +38,12 @@ struct Variant {
     return make_panel_schedule(tiling, panels(problem.m()), TwoFour::panel_blocks(problem.k()),
                                problem.n, multiprocessors);
   }
-  std::size_t partial_bytes(const PanelSchedule& schedule) const {
-    return schedule.tiles * std::size_t{32} * warp_sums * sizeof(float);
+  PanelScheduleSize schedule_size(const Problem& problem, int multiprocessors) const {
+    return panel_schedule_size(tiling, panels(problem.m()), TwoFour::panel_blocks(problem.k()),
+                               problem.n, multiprocessors);
+  }
+  std::size_t partial_bytes(std::int64_t tiles) const {
+    return tiles * std::size_t{32} * warp_sums * sizeof(float);
   }
 };
 
@@ -105,7 +110,7 @@ class TwoFourPlan final : public Plan {
     blocks_ = schedule.blocks();
     pieces_ = device.upload(schedule.pieces);
     piece_ptr_ = device.upload(schedule.piece_ptr);
-    partial_ = device.allocate(variant_.partial_bytes(schedule));
+    partial_ = device.allocate(variant_.partial_bytes(schedule.tiles));
     arrivals_ = device.allocate(schedule.tiles * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
@@ -196,11 +201,12 @@ class TwoFourKernel final : public Kernel {
     if (const auto row = first_row_beyond_two_of_four(*problem.a))
       return Support::no(
           fmt::format("not in 2:4: row {} has more than two nonzeros in a group of four", *row));
+    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
     const Variant& variant = choose_variant(problem);
-    const PanelSchedule schedule = variant.schedule(problem, device.sm_count);
-    return Support::yes(TwoFour::bytes(problem.m(), problem.k()) + variant.partial_bytes(schedule) +
-                        schedule.pieces.size() * sizeof(PanelPiece) +
-                        schedule.tiles * sizeof(unsigned));
+    const PanelScheduleSize size = variant.schedule_size(problem, device.sm_count);
+    return Support::yes(TwoFour::bytes(problem.m(), problem.k()) +
+                        variant.partial_bytes(size.tiles) + size.pieces * sizeof(PanelPiece) +
+                        size.tiles * sizeof(unsigned));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -113,7 +113,12 @@ Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
 void check_options(const Kernel& kernel, const Options& options);  // throws Error
 
-// The whole question: the options, KernelInfo's limits, then Kernel::supports.
+// What can be asked before the shape is known: the options, and what KernelInfo says of the device,
+// A, its precision and its row ids. Throws Error for bad options.
+Support check_operand(const Kernel& kernel, const SparseOperand& a, const Options& options,
+                      const DeviceInfo& device);
+
+// The whole question: check_operand, what KernelInfo says of the shape, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
 
 // For kernels whose whole preparation depends on the shape: keeps A and makes a new

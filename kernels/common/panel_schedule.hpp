@@ -222,4 +222,23 @@ inline PanelSchedule make_panel_schedule(const PanelTiling& tiling, std::int64_t
                            : share_tiles(tiling, groups, units, column_tiles, blocks);
 }
 
+// How much a schedule holds, without making it: with many tiles of columns it has many pieces.
+struct PanelScheduleSize {
+  std::int64_t pieces, tiles;
+};
+inline PanelScheduleSize panel_schedule_size(const PanelTiling& tiling, std::int64_t panels,
+                                             std::int64_t steps, std::int64_t n,
+                                             std::int64_t blocks) {
+  const std::int64_t groups = (panels + tiling.warps - 1) / tiling.warps;
+  const std::int64_t units = steps / tiling.unit_steps;
+  const std::int64_t column_tiles = (n + tiling.tile_columns - 1) / tiling.tile_columns;
+  if (groups * units == 0 || column_tiles <= 1) {
+    const PanelSchedule schedule = make_panel_schedule(tiling, panels, steps, n, blocks);
+    return {std::ssize(schedule.pieces), schedule.tiles};
+  }
+  const TileRounds rounds = choose_rounds(tiling, groups, units, column_tiles, blocks);
+  const std::int64_t cut = (groups - rounds.whole_groups) * column_tiles * rounds.parts;
+  return {rounds.whole_groups * column_tiles + cut, rounds.parts > 1 ? cut * tiling.warps : 0};
+}
+
 }  // namespace spmmbench

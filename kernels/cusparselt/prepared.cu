@@ -20,7 +20,11 @@ constexpr unsigned kAlignment = 16;  // bytes, of A, B and C
 constexpr float kOne = 1, kZero = 0;
 
 const CusparseLt& lt() {
-  static const CusparseLt& library = *find_cusparselt().library;
+  static const CusparseLt& library = []() -> const CusparseLt& {
+    const CusparseLtLookup found = find_cusparselt();
+    if (found.library == nullptr) throw Unsupported(found.reason);
+    return *found.library;
+  }();
   return library;
 }
 

@@ -26,7 +26,7 @@ void walk_groups(const CsrMatrix& matrix, std::int64_t row, Take&& take) {
   for (std::int64_t i = matrix.row_ptr[row]; i < end;) {
     const std::int32_t first_col = matrix.col_idx[i] / TwoFour::kGroup * TwoFour::kGroup;
     Group group;
-    for (; i < end && matrix.col_idx[i] < first_col + TwoFour::kGroup; ++i)
+    for (; i < end && matrix.col_idx[i] - first_col < TwoFour::kGroup; ++i)
       if (matrix.values[i] != 0) group.at[group.count++] = i;
     if (group.count > 0) take(first_col, group);
   }
@@ -48,6 +48,8 @@ Slots slots_of(const CsrMatrix& matrix, const Group& group) {
 }  // namespace
 
 TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
+  if (first_row_beyond_two_of_four(matrix))
+    throw Unsupported("two_four: a group of four columns has more than two nonzeros");
   TwoFour out;
   out.rows = matrix.rows;
   out.cols = matrix.cols;
@@ -55,8 +57,6 @@ TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
   out.type = type;
   const std::int64_t blocks = panel_blocks(matrix.cols), panel_count = panels(matrix.rows);
   out.blocks.resize(panel_count * blocks * kBlockHalves);
-  if (first_row_beyond_two_of_four(matrix))
-    throw Unsupported("two_four: a group of four columns has more than two nonzeros");
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t panel = 0; panel < panel_count; ++panel) {
     Halves* const first = out.blocks.data() + panel * blocks * kBlockHalves;

@@ -185,6 +185,9 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem);
     const std::scoped_lock lock(out->shared->mutex);
     Device& device = *out->shared->device;
+    const Support support =
+        check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
+    if (!support.ok) throw Unsupported(support.reason);
     StageTimer measured;
     out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
     device.synchronize();

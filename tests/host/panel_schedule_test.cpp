@@ -128,6 +128,16 @@ TEST(PanelSchedule, NoMoreBlocksThanTheirLeastUnitsAllow) {
   EXPECT_EQ(make_panel_schedule(tiling, 6, 24 * 4, 8, 264).blocks(), 3);
 }
 
+TEST(PanelSchedule, ItsSizeIsKnownWithoutIt) {
+  for (const Case& c : cases()) {
+    const PanelSchedule schedule = schedule_of(c);
+    const PanelScheduleSize size =
+        panel_schedule_size(kTiling, c.panels, c.units * kTiling.unit_steps, c.columns, c.blocks);
+    EXPECT_EQ(size.pieces, std::ssize(schedule.pieces));
+    EXPECT_EQ(size.tiles, schedule.tiles);
+  }
+}
+
 TEST(PanelSchedule, EveryPartHasAPlaceInTheWorkspaceAndACounterOfItsOwn) {
   for (const Case& c : cases()) {
     const PanelSchedule schedule = schedule_of(c);
