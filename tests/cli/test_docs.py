@@ -10,7 +10,7 @@ import sys
 
 from cli_case import SMALL, SOURCE, CliCase, main
 
-PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "data/README.md",
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", SOURCE / "data/README.md", SOURCE / "results/README.md",
          *sorted((SOURCE / "docs").rglob("*.md"))]
 # Their commands took matrices or hours that a test has not.
 RECORDED = [SOURCE / "results/h200/README.md", *sorted((SOURCE / "examples").rglob("*.md"))]
