@@ -161,13 +161,16 @@ std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   return verdict.ok ? std::string() : describe(verdict);
 }
 
-// Where C is wrong, or a launch wrote outside of it, the row says so and the result is false.
-// `which`: the launch, if it is one of several. `known`: C has the bits of one that was right.
+// Where C is wrong, or a launch wrote to B or outside of C, the row says so and the result is
+// false. `which`: the launch, if it is one of several. `known`: C has the bits of one that was
+// right.
 bool verify(const CaseInput& input, ResultRow& row, const std::string& which = {},
             bool known = false) {
-  const std::string in_c = known ? std::string() : fault_in_c(input, row);
+  const bool in_b = wrote_to_b(*input.operands, *input.device);  // the reference reads B
+  const std::string in_c = known || in_b ? std::string() : fault_in_c(input, row);
   std::string fault = damage_around_c(*input.operands, *input.device);
-  if (fault.empty()) fault = in_c;
+  if (in_b) fault = "the kernel wrote to B";
+  else if (fault.empty()) fault = in_c;
   if (fault.empty()) return true;
   row.status = Status::wrong;
   row.reason = which + fault + save_wrong(input, input.problem, input.operands->b, row);
@@ -209,6 +212,9 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
+  // A case that ended early may have left them damaged.
+  (void)wrote_to_b(operands, device);
+  (void)damage_around_c(operands, device);
   const std::unique_ptr<Plan> plan = make_plan(input, row);
   std::string inexact;  // how the exact test failed; empty where it did not
   if (input.exact != nullptr) {
