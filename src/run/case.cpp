@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/row_lengths.hpp"
 #include "gpu/backend.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
@@ -150,12 +151,29 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
+ErrorBound bound_of(const CaseInput& input) {
+  return error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
+}
+
+// Says why a C that was found right proves nothing; empty where it does. Without the exact test the
+// bound alone is left, and where it is as large as |A||B| it lets zeros pass.
+std::string why_unproved(const CaseInput& input, const ResultRow& row) {
+  if (row.verify && row.verify->incomparable > 0)
+    return fmt::format("whether {} elements of C overflow depends on the order of the sums",
+                       row.verify->incomparable);
+  if (!row.exact || row.exact->not_made.empty()) return {};
+  const std::int64_t longest = longest_row(*input.problem.a);
+  if (static_cast<double>(longest) * bound_of(input).unit < 1) return {};
+  return fmt::format(
+      "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
+      "{}",
+      longest, row.exact->not_made);
+}
+
 // Says how C, as it is now, differs from the reference; empty where it does not. Of several
 // verdicts the row keeps the worst.
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
-  const ErrorBound bound =
-      error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
-  const Verdict verdict = input.reference->check(input.operands->c, bound);
+  const Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
     row.verify = verdict;
   return verdict.ok ? std::string() : describe(verdict);
@@ -235,11 +253,9 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   fill_from_plan(*plan, input.problem, row);
   if (row.status == Status::wrong) return;
-  if (row.verify && row.verify->incomparable > 0) {
+  if (const std::string why = why_unproved(input, row); !why.empty()) {
     row.status = Status::failed;
-    row.reason = fmt::format(
-        "cannot be verified: whether {} elements of C overflow depends on the order of the sums",
-        row.verify->incomparable);
+    row.reason = "cannot be verified: " + why;
     return;
   }
   if (!inexact.empty()) {

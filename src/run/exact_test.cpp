@@ -18,8 +18,10 @@ namespace spmmbench {
 const CsrMatrix& ExactOperands::a() {
   if (a_) return *a_;
   const std::int64_t longest = longest_row(original_);
-  const std::optional<int> top = lattice_top(longest);
-  if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
+  const std::optional<int> top = lattice_top(longest, sums_);
+  if (!top)
+    throw Error(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}", longest,
+                            to_string(sums_)));
   top_ = *top;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
   a_ = binary_ ? original_
@@ -50,10 +52,6 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device) {
   const double start = steady_seconds();
   ExactTest test;
-  if (kernel.info().accumulation == Accumulation::fp16) {
-    test.not_made = "sums in fp16 are not exact";
-    return test;
-  }
   try {
     problem.a = &operands.a();
     const ExactOperands::OnDevice& made = operands.on_device(problem, device);

@@ -19,10 +19,16 @@ namespace spmmbench {
 // test nothing. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
 class ExactOperands {
  public:
-  // `binary`: all values of A are 1 and stay 1.
+  // `binary`: all values of A are 1 and stay 1. `sums`: what sums are rounded to.
   ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false)
-      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), binary_(binary) {}
+                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false,
+                ElementType sums = ElementType::f32)
+      : original_(a),
+        row_ids_(row_ids),
+        given_b_(given_b),
+        seed_(seed),
+        binary_(binary),
+        sums_(sums) {}
 
   const CsrMatrix& a();  // throws Error where rows are too long for values to be exact
 
@@ -41,6 +47,7 @@ class ExactOperands {
   const DenseMatrix* given_b_;
   std::uint64_t seed_;
   bool binary_;
+  ElementType sums_;
   int top_ = 0;
   bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;

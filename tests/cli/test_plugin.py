@@ -168,7 +168,17 @@ class Faults(Plugins):
         self.assertEqual(good["format"]["name"], "csr")
         self.assertEqual(rows["flags:inspects"]["stages_ms"]["count"], 40)  # rows of B
         self.assertTrue(rows["flags:binary"]["binary"])
-        self.assertEqual(rows["flags:half_sums"]["exact"]["not_made"], "sums in fp16 are not exact")
+        self.assertTrue(rows["flags:half_sums"]["exact"]["passed"])
+
+    def test_zeros_of_a_kernel_that_sums_in_fp16_are_never_right(self):
+        for length, status, words in ((40, "wrong", ""), (600, "wrong", "exact test: C(0, 0)"),
+                                      (2500, "failed", "lets zeros pass, and the exact test was not made")):
+            with self.subTest(length):
+                matrix = f"gen:uniform?rows=4&cols={length}&density=1"
+                row = self.rows(f"{flags()}:half_zeros", matrix=matrix, precision="fp16",
+                                expected={"wrong": 2, "failed": 4}[status])["flags:half_zeros"]
+                self.assert_reason(row, status, words)
+                self.assertIsNone(row["hot"])
 
     def test_a_hang_costs_its_row(self):
         rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)

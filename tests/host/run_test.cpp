@@ -339,14 +339,20 @@ TEST_F(RunCase, TheExactTestIsInNoStage) {
   EXPECT_GT(row_.exact->ms, 0);
 }
 
-TEST_F(RunCase, ARowTooLongToBeExactIsVerifiedByTheBoundAlone) {
+TEST_F(RunCase, ARowTooLongForTheExactTestAndTheBoundIsNotRanked) {
   constexpr std::int64_t kLong = std::int64_t{1} << 24;
   a_ = {1, 1, {0, kLong}, std::vector<std::int32_t>(kLong, 0), std::vector<float>(kLong, 0)};
   exactly_ = true;
-  device_.launch_us = {2e6};  // so that few are timed
   run(Fault::none, 1);
-  EXPECT_EQ(row_.status, Status::ok);
-  EXPECT_EQ(row_.exact->not_made, "a row of 16777216 nonzeros is too long to be exact");
+  EXPECT_EQ(row_.exact->not_made,
+            "a row of 16777216 nonzeros is too long to be exact in sums of fp32");
+  EXPECT_EQ(row_.status, Status::failed);
+  EXPECT_EQ(
+      row_.reason,
+      "cannot be verified: the error bound of a row of 16777216 nonzeros lets zeros pass, and "
+      "the exact test was not made: " +
+          row_.exact->not_made);
+  EXPECT_FALSE(row_.hot);
 }
 
 TEST_F(RunCase, WhatCannotBeComparedIsNeitherRightNorRanked) {

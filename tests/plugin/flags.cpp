@@ -65,6 +65,10 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
+  if (is(kernel, "half_zeros")) {
+    std::memset(c->data, 0, static_cast<std::size_t>(c->rows * c->ld) * sizeof(float));
+    return SPMMBENCH_OK;
+  }
   if (is(kernel, "fails")) return refuse(SPMMBENCH_FAILED, "failed on purpose");
   const auto* row_ptr = static_cast<const std::int32_t*>(a.row_ptr);
   const auto* col_idx = static_cast<const std::int64_t*>(a.col_idx);
@@ -149,6 +153,9 @@ std::vector<spmmbench_kernel> describe() {
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
+  spmmbench_kernel& half_zeros = add("half_zeros");
+  half_zeros.accumulation = SPMMBENCH_SUMS_FP16;
+  half_zeros.precisions = SPMMBENCH_SET(SPMMBENCH_FP16_IN);
   for (const char* name :
        {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
