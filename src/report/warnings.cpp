@@ -18,11 +18,12 @@ constexpr double kManyPreemptions = 20;
 
 }  // namespace
 
-void Warnings::Kind::note(double value, const ResultRow& row) {
+bool Warnings::Kind::note(double value, const ResultRow& row) {
   ++rows;
-  if (rows > 1 && value <= worst) return;
+  if (rows > 1 && value <= worst) return false;
   worst = value;
   where = fmt::format("{} on {}, N = {}", row.kernel, row.matrix.name, row.n);
+  return true;
 }
 
 void Warnings::add(const ResultRow& row) {
@@ -32,6 +33,9 @@ void Warnings::add(const ResultRow& row) {
   const auto preemptions = row.metrics.find("preemptions_per_s");
   const bool preempted = preemptions != row.metrics.end() && preemptions->second > kManyPreemptions;
   if (preempted) preempted_.note(preemptions->second, row);
+  if (row.exact && !row.exact->not_made.empty() &&
+      untested_.note(static_cast<double>(row.matrix.max_row), row))
+    why_untested_ = row.exact->not_made;
   if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
     noisy_.note(noise * 100, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
@@ -46,6 +50,12 @@ void Warnings::add(const ResultRow& row) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
+  if (untested_.rows > 0)
+    lines.push_back(fmt::format(
+        "{} of {} rows had no exact test (the longest row of A: {:.0f} nonzeros, {}: {}), so only "
+        "the error bound says that they are right, and in long rows it hides a missing nonzero. "
+        "Where memory was short, run them with --isolate or on a device with more",
+        untested_.rows, rows_, untested_.worst, untested_.where, why_untested_));
   if (preempted_.rows > 0)
     lines.push_back(fmt::format(
         "other work took the processors in {} of {} rows (worst {:.0f} times a second and thread: "

@@ -9,10 +9,17 @@
 #include <span>
 #include <tuple>
 
+#include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
+
+// Rows are too long for values to be exact.
+class TooLong : public Error {
+ public:
+  using Error::Error;
+};
 
 // A and B with such values, and the reference of their product. Each is made when a case first
 // needs it. A given B keeps its zeros, unless every product with it is zero: the test would then
@@ -30,7 +37,7 @@ class ExactOperands {
         binary_(binary),
         sums_(sums) {}
 
-  const CsrMatrix& a();  // throws Error where rows are too long for values to be exact
+  const CsrMatrix& a();  // throws TooLong
 
   struct OnDevice {
     Buffer b_memory;
@@ -55,8 +62,8 @@ class ExactOperands {
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case. Throws only exceptions that end the case or the run. Where the test cannot
-// be made for another reason, ExactTest::not_made says why.
+// belongs to this case. Where rows are too long or memory is short, ExactTest::not_made says so.
+// Throws what else the kernel fails with, which ends the case: its launches were not tested.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
 

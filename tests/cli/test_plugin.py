@@ -155,6 +155,8 @@ class Faults(Plugins):
                 ("gives_nothing", "failed", "prepare: gave no prepared A"),
                 ("strange_status", "failed", "prepare: status 99 is none of plugin.h"),
                 ("no_launch", "wrong", "bound at C(0, 0)"),
+                ("refuses_exact", "failed", "exact test: launch: workspace too small"),
+                ("no_memory_for_exact", "ok", ""),
                 ("fails", "failed", "launch: failed on purpose"),
                 ("negative_size", "failed", "report: expected sizes that are not negative"),
                 ("beyond", "wrong", "wrote 4 bytes outside of C, 0 bytes after its end"),
@@ -179,6 +181,15 @@ class Faults(Plugins):
                                 expected={"wrong": 2, "failed": 4}[status])["flags:half_zeros"]
                 self.assert_reason(row, status, words)
                 self.assertIsNone(row["hot"])
+
+    def test_rows_without_an_exact_test_are_counted_at_the_end(self):
+        result = self.spmmbench("run", SMALL, "-n", 8, "-k", f"cpu_csr,{flags()}:no_memory_for_exact", "--precision",
+                                "fp32", *QUICK)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        said = " ".join(result.stderr.split())
+        self.assertIn("warning: 1 of 2 rows had no exact test", said)
+        self.assertIn("flags:no_memory_for_exact on", said)
+        self.assertIn("out of memory: launch: no second workspace", said)
 
     def test_a_hang_costs_its_row(self):
         rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)

@@ -386,6 +386,22 @@ TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
   EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
 }
 
+TEST(Warnings, CountTheRowsWithoutAnExactTest) {
+  Warnings warnings(0.01, 0);
+  for (const std::int64_t longest : {0, 7, 900, 800}) {
+    ResultRow row = row_of(fmt::format("k{}", longest), "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.matrix.max_row = longest;
+    row.exact = ExactTest{.passed = longest == 0,
+                          .not_made = longest == 0 ? "" : fmt::format("no memory for {}", longest)};
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 4 rows had no exact test"));
+  EXPECT_NE(warnings.lines()[0].find("900 nonzeros, k900 on"), std::string::npos);
+  EXPECT_NE(warnings.lines()[0].find(": no memory for 900)"), std::string::npos);
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -169,10 +170,24 @@ TEST_F(RunExactTest, IsMadeOfSumsInFp16WhereRowsAreShort) {
   EXPECT_EQ(run(half).not_made, "a row of 2048 nonzeros is too long to be exact in sums of fp16");
 }
 
-TEST_F(RunExactTest, IsNotMadeAfterAnError) {
-  EXPECT_EQ(run(RowKernel([](auto&&...) { throw DeviceError("too large", false); })).not_made,
-            "too large");
-  EXPECT_THROW(run(RowKernel([](auto&&...) { throw DeviceError("lost", true); })), DeviceError);
+TEST_F(RunExactTest, IsNotMadeWhereMemoryIsShort) {
+  EXPECT_EQ(run(RowKernel([](auto&&...) { throw OutOfMemory("no memory"); })).not_made,
+            "no memory");
+  EXPECT_EQ(run(RowKernel([](auto&&...) { throw std::bad_alloc(); })).not_made,
+            "out of host memory");
+}
+
+TEST_F(RunExactTest, AnErrorOfTheKernelEndsTheCase) {
+  for (const bool lost : {false, true}) {
+    try {
+      run(RowKernel([lost](auto&&...) { throw DeviceError("at fault", lost); }));
+      FAIL();
+    } catch (const DeviceError& error) {
+      EXPECT_STREQ(error.what(), "exact test: at fault");
+      EXPECT_EQ(error.device_lost(), lost);
+    }
+  }
+  EXPECT_THROW(run(RowKernel([](auto&&...) { throw Unsupported("these values"); })), Error);
 }
 
 TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {

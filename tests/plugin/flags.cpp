@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +66,11 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
+  const auto* first = static_cast<const float*>(a.values);
+  const bool exact = a.nnz > 0 && *first * 8 == std::round(*first * 8);
+  if (exact && is(kernel, "refuses_exact")) return refuse(SPMMBENCH_FAILED, "workspace too small");
+  if (exact && is(kernel, "no_memory_for_exact"))
+    return refuse(SPMMBENCH_OUT_OF_MEMORY, "no second workspace");
   if (is(kernel, "half_zeros")) {
     std::memset(c->data, 0, static_cast<std::size_t>(c->rows * c->ld) * sizeof(float));
     return SPMMBENCH_OK;
@@ -161,7 +167,7 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  add("negative_size");
+  for (const char* name : {"negative_size", "refuses_exact", "no_memory_for_exact"}) add(name);
   return kernels;
 }
 
