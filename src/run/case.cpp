@@ -203,19 +203,20 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   const KernelInfo& info = input.choice->kernel->info();
   const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
-  // recording, just before the first timed launch.
+  // recording, just before the first timed launch, and before every cold one: the flush that
+  // follows leaves as little of C in the cache as the launch before it did.
   bool poisoned = false;
-  const auto poll = [&] {
+  const auto poison_c = [&] {
     poll_interrupt();
-    if (!poisoned) poison(input.operands->c, info, device);
+    poison(input.operands->c, info, device);
     poisoned = true;
   };
+  const auto poison_once = [&] { poisoned ? poll_interrupt() : poison_c(); };
   const Preemptions preemptions;
-  const Timing hot = sample_hot(device, launch, limits, sampler, poll);
+  const Timing hot = sample_hot(device, launch, limits, sampler, poison_once);
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
   if (!verify(input, row)) return false;
-  poisoned = false;
-  const Timing cold = sample_cold(device, launch, limits, sampler, poll);
+  const Timing cold = sample_cold(device, launch, limits, sampler, poison_c);
   if (!verify(input, row)) return false;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };

@@ -42,6 +42,7 @@ enum class Fault {
   fails_on_the_device,
   every_fourth_works,
   works_where_c_is_nan,
+  wrong_where_a_cold_launch_finds_an_old_c,
   remembers
 };
 
@@ -98,6 +99,8 @@ class PlantedKernel final : public Kernel {
           if ((fault_ == Fault::wrong_when_timed && timed) ||
               (fault_ == Fault::wrong_when_hot && timed && !cold) ||
               (fault_ == Fault::wrong_when_cold && cold) ||
+              (fault_ == Fault::wrong_where_a_cold_launch_finds_an_old_c && cold &&
+               std::abs(was) < 1e30F) ||
               (fault_ == Fault::wrong_the_second_time && launches_ == 2))
             sum += 1;
           float& out = static_cast<float*>(c.data)[i * c.ld + j];
@@ -251,6 +254,11 @@ TEST_F(RunCase, WrongKernelsAreFoundWhateverTheyDo) {
     EXPECT_GT(row_.verify->error_over_bound, 1);
     EXPECT_FALSE(row_.reason.empty());
   }
+}
+
+TEST_F(RunCase, NoColdLaunchFindsTheCOfTheOneBefore) {
+  EXPECT_TRUE(run(Fault::wrong_where_a_cold_launch_finds_an_old_c));
+  EXPECT_EQ(row_.status, Status::ok) << row_.reason;
 }
 
 TEST_F(RunCase, TheLargestErrorOfAllLaunchesIsReported) {
