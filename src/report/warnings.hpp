@@ -32,7 +32,7 @@ class Warnings {
   };
   double noise_limit_, timer_floor_us_;
   int rows_ = 0;
-  Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_;
+  Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_;
   std::string why_untested_;  // the row that untested_ names
 };
 

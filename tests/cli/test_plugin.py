@@ -191,6 +191,17 @@ class Faults(Plugins):
         self.assertIn("flags:no_memory_for_exact on", said)
         self.assertIn("out of memory: launch: no second workspace", said)
 
+    def test_a_first_launch_that_prepares_is_warned_of(self):
+        out = self.folder / "out.json"
+        result = self.spmmbench("run", SMALL, "-n", 8, "-k", f"{flags()}:prepares_late", "--precision", "fp32",
+                                "--json", out, *QUICK)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        row = read(out)["rows"][0]
+        self.assertGreater(row["metrics"]["first_launch_us"], 200_000)
+        if row["metrics"]["preemptions_per_s"] <= 20:
+            self.assertIn("in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones",
+                          " ".join(result.stderr.split()))
+
     def test_a_hang_costs_its_row(self):
         rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)
         self.assert_reason(rows["flags:hang"], "timeout", "killed after 1 s")

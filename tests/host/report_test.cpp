@@ -402,6 +402,24 @@ TEST(Warnings, CountTheRowsWithoutAnExactTest) {
   EXPECT_NE(warnings.lines()[0].find(": no memory for 900)"), std::string::npos);
 }
 
+TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
+  const auto lines_of = [](double first_us, double preemptions) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+    row.metrics = {{"first_launch_us", first_us}, {"preemptions_per_s", preemptions}};
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(29'000, 0).empty());
+  ASSERT_EQ(lines_of(231'000, 0).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 0)[0].starts_with(
+      "in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
+      << lines_of(231'000, 0)[0];
+  ASSERT_EQ(lines_of(231'000, 75).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);

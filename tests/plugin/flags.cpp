@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/plugin.h"
@@ -18,6 +19,7 @@ struct spmmbench_prepared {
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
+  bool launched;
 };
 
 namespace {
@@ -52,7 +54,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
                       const spmmbench_stages*, spmmbench_plan** out) {
   if (is(prepared->kernel, "picky") && shape->n == 8)
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
-  *out = new spmmbench_plan{prepared};
+  *out = new spmmbench_plan{prepared, false};
   return SPMMBENCH_OK;
 }
 
@@ -64,6 +66,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "hang")) sleep(1000);
   if (is(kernel, "exits")) std::exit(0);
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
+  if (is(kernel, "prepares_late") && !std::exchange(plan->launched, true)) usleep(200'000);
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
   const auto* first = static_cast<const float*>(a.values);
@@ -167,7 +170,9 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  for (const char* name : {"negative_size", "refuses_exact", "no_memory_for_exact"}) add(name);
+  for (const char* name :
+       {"negative_size", "refuses_exact", "no_memory_for_exact", "prepares_late"})
+    add(name);
   return kernels;
 }
 
