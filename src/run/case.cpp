@@ -15,6 +15,7 @@
 #include "run/failing.hpp"
 #include "run/repeat.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
 #include "stats/sampler.hpp"
 #include "verify/bound.hpp"
 
@@ -226,6 +227,28 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   return true;
 }
 
+// The kernel that `plan` launches. A plan that measured several names the one that it picked.
+KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
+  const PlanReport report = plan.report();
+  const auto picked = report.params.find("picked");
+  if (!report.remembers || picked == report.params.end()) return choice;
+  const Spec spec = Spec::parse(picked->second);
+  return {Registry<Kernel>::instance().find(spec.name), spec.options};
+}
+
+// Of the very kernel that is timed: to measure again with the values of the test could pick
+// another.
+ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
+  const KernelChoice launched = launched_by(plan, *input.choice);
+  PreparedA& prepared = *input.prepared;
+  if (prepared.exact_kernel != launched.label()) prepared.exact_a.reset();
+  prepared.exact_kernel = launched.label();
+  Problem problem = input.problem;
+  problem.options = launched.options;
+  return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
+                        input.operands->c, *input.device);
+}
+
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
@@ -237,8 +260,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   const std::unique_ptr<Plan> plan = make_plan(input, row);
   std::string inexact;  // how the exact test failed; empty where it did not
   if (input.exact != nullptr) {
-    row.exact = run_exact_test(*input.choice->kernel, input.problem, *input.exact,
-                               input.prepared->exact_a, operands.c, device);
+    row.exact = test_exactly(input, *plan);
     if (!row.exact->passed && row.exact->not_made.empty())
       inexact = describe(*row.exact) + save_exact_test(input, row);  // before C is written again
     poll_interrupt();

@@ -113,6 +113,7 @@ class PlantedKernel final : public Kernel {
       PlanReport report;
       report.metrics = {{"planted", 1}};
       report.remembers = fault_ == Fault::remembers;
+      if (report.remembers) report.params["picked"] = "cpu_csr";
       return report;
     }
 
@@ -275,6 +276,17 @@ TEST_F(RunCase, WhatAPreparationMeasuredIsNotMeasuredAgain) {
   PreparedA prepared;
   EXPECT_TRUE(run(kernel, prepared, 6));
   EXPECT_EQ(kernel.prepared(), 1);
+}
+
+TEST_F(RunCase, TheExactTestIsOfTheKernelThatAMeasurementPicked) {
+  const PlantedKernel kernel(Fault::remembers);
+  PreparedA prepared;
+  exactly_ = true;
+  EXPECT_TRUE(run(kernel, prepared, 6));
+  EXPECT_EQ(row_.status, Status::ok) << row_.reason;
+  EXPECT_TRUE(row_.exact->passed);
+  EXPECT_EQ(kernel.prepared(), 1) << "not to measure and pick again";
+  EXPECT_EQ(prepared.exact_kernel, "cpu_csr");
 }
 
 TEST_F(RunCase, TheExactTestFindsTheNonzeroThatTheBoundOfALongRowHides) {
