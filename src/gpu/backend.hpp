@@ -2,6 +2,7 @@
 // The devices of this machine. In a build without CUDA, cuda_device_stub.cpp defines the CUDA part.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,
                                                       const DenseView& b, Device& device,
                                                       double memory_share = 0.25);
+
+std::uint64_t cuda_checksum(const DenseView& view, Device& device);  // verify/reference.hpp
 
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
 void profiler_start(const std::string& range_name);

@@ -17,6 +17,10 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix&,
   throw DeviceError("built without CUDA", false);
 }
 
+std::uint64_t cuda_checksum(const DenseView&, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
 double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_dense(Device&) { throw DeviceError("built without CUDA", false); }
 

@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -20,6 +21,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
@@ -171,6 +173,20 @@ __global__ void __launch_bounds__(kThreads)
   if (lane == 0) findings[warp] = join(findings[warp], found);
 }
 
+using Word = unsigned long long;  // atomicAdd takes no std::uint64_t
+
+// Adds the checksum of the words to `sum`, in an order that does not matter.
+__global__ void __launch_bounds__(kThreads)
+    checksum_kernel(const Word* words, std::int64_t count, Word* sum) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  Word own = 0;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += step)
+    own += word_hash(i, words[i]);
+  for (int distance = 16; distance > 0; distance /= 2)
+    own += __shfl_down_sync(kFullWarp, own, distance);
+  if (threadIdx.x % 32 == 0) atomicAdd(sum, own);
+}
+
 class CudaReference final : public ReferenceChecker {
  public:
   CudaReference(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const DenseView& b,
@@ -273,6 +289,18 @@ class CudaReference final : public ReferenceChecker {
 };
 
 }  // namespace
+
+std::uint64_t cuda_checksum(const DenseView& view, Device& device) {
+  std::array<std::uint64_t, 1> sum{};
+  const Buffer on_device = device.upload(sum);
+  checksum_kernel<<<kBlocksPerSm * device.info().sm_count, kThreads, 0,
+                    static_cast<cudaStream_t>(device.stream().handle)>>>(
+      static_cast<const Word*>(view.data), static_cast<std::int64_t>(view.bytes() / sizeof(Word)),
+      on_device.as<Word>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  device.download(sum.data(), on_device.data(), on_device.bytes());
+  return sum[0];
+}
 
 std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
                                                       std::span<const std::int32_t> row_ids,

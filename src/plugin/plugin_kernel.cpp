@@ -58,7 +58,7 @@ class Calls {
       case SPMMBENCH_OK: return;
       case SPMMBENCH_UNSUPPORTED: throw Unsupported(text(library_->last_error()));
       case SPMMBENCH_DEVICE_LOST: throw DeviceError(last_error(name), true);
-      case SPMMBENCH_OUT_OF_MEMORY: throw Error("out of memory: " + last_error(name));
+      case SPMMBENCH_OUT_OF_MEMORY: throw OutOfMemory("out of memory: " + last_error(name));
       case SPMMBENCH_INVALID:
       case SPMMBENCH_FAILED: throw Error(last_error(name));
       default: throw Error(fmt::format("{}: status {} is none of plugin.h", name, status));

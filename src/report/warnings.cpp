@@ -12,17 +12,22 @@ namespace {
 
 constexpr double kSlowStart = 2;  // first sample / third quartile
 constexpr double kFarCold = 5;    // cold / hot, without the floor of two events
+// The first launch of a plan beyond twice a cold one. CUDA loads the code of a kernel in its first
+// launch, in 0.3 to 1 ms, and other work on the host was seen to add up to 20 ms to what takes 1 to
+// 2 ms (docs/log/preparation.md).
+constexpr double kHiddenPreparationUs = 20'000;
 // Of a thread in a second. A machine without other work has a few; a busy thread of another process
 // takes a processor for some milliseconds at a time.
 constexpr double kManyPreemptions = 20;
 
 }  // namespace
 
-void Warnings::Kind::note(double value, const ResultRow& row) {
+bool Warnings::Kind::note(double value, const ResultRow& row) {
   ++rows;
-  if (rows > 1 && value <= worst) return;
+  if (rows > 1 && value <= worst) return false;
   worst = value;
   where = fmt::format("{} on {}, N = {}", row.kernel, row.matrix.name, row.n);
+  return true;
 }
 
 void Warnings::add(const ResultRow& row) {
@@ -32,12 +37,19 @@ void Warnings::add(const ResultRow& row) {
   const auto preemptions = row.metrics.find("preemptions_per_s");
   const bool preempted = preemptions != row.metrics.end() && preemptions->second > kManyPreemptions;
   if (preempted) preempted_.note(preemptions->second, row);
+  if (row.exact && !row.exact->not_made.empty() &&
+      untested_.note(static_cast<double>(row.matrix.max_row), row))
+    why_untested_ = row.exact->not_made;
   if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
     noisy_.note(noise * 100, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
     throttled_.note(it->second, row);
   if (const double start = hot.samples_us.front() / hot.q3_us; start > kSlowStart)
     slow_start_.note(start, row);
+  const auto first = row.metrics.find("first_launch_us");
+  if (first != row.metrics.end() && !preempted &&
+      first->second > 2 * row.cold->median_us + kHiddenPreparationUs)
+    slow_first_.note(first->second / 1e3, row);
   // Where other work took the processors, the cache need not be the reason.
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
       cold > kFarCold && !preempted)
@@ -46,6 +58,12 @@ void Warnings::add(const ResultRow& row) {
 
 std::vector<std::string> Warnings::lines() const {
   std::vector<std::string> lines;
+  if (untested_.rows > 0)
+    lines.push_back(fmt::format(
+        "{} of {} rows had no exact test (the longest row of A: {:.0f} nonzeros, {}: {}), so only "
+        "the error bound says that they are right, and in long rows it hides a missing nonzero. "
+        "Where memory was short, run them with --isolate or on a device with more",
+        untested_.rows, rows_, untested_.worst, untested_.where, why_untested_));
   if (preempted_.rows > 0)
     lines.push_back(fmt::format(
         "other work took the processors in {} of {} rows (worst {:.0f} times a second and thread: "
@@ -70,6 +88,12 @@ std::vector<std::string> Warnings::lines() const {
         "the metrics, last: {}). Compare them with runs in the same state only, or cool the device "
         "and lock its clocks with nvidia-smi -lgc",
         throttled_.rows, rows_, throttled_.where));
+  if (slow_first_.rows > 0)
+    lines.push_back(fmt::format(
+        "in {} of {} rows the first launch of a plan took {:g} ms more than two cold ones (worst "
+        "{:.0f} ms: {}). It seems to prepare, which no stage counts: a kernel should do that in "
+        "prepare or bind",
+        slow_first_.rows, rows_, kHiddenPreparationUs / 1e3, slow_first_.worst, slow_first_.where));
   if (slow_start_.rows > 0)
     lines.push_back(fmt::format(
         "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "

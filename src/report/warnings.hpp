@@ -28,11 +28,12 @@ class Warnings {
     int rows = 0;
     double worst = 0;
     std::string where;
-    void note(double value, const ResultRow& row);
+    bool note(double value, const ResultRow& row);  // whether this row is the worst
   };
   double noise_limit_, timer_floor_us_;
   int rows_ = 0;
-  Kind preempted_, noisy_, throttled_, slow_start_, cold_;
+  Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_;
+  std::string why_untested_;  // the row that untested_ names
 };
 
 }  // namespace spmmbench

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "core/row_lengths.hpp"
 #include "gpu/backend.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
@@ -14,6 +15,7 @@
 #include "run/failing.hpp"
 #include "run/repeat.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
 #include "stats/sampler.hpp"
 #include "verify/bound.hpp"
 
@@ -150,24 +152,44 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
+ErrorBound bound_of(const CaseInput& input) {
+  return error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
+}
+
+// Says why a C that was found right proves nothing; empty where it does. Without the exact test the
+// bound alone is left, and where it is as large as |A||B| it lets zeros pass.
+std::string why_unproved(const CaseInput& input, const ResultRow& row) {
+  if (row.verify && row.verify->incomparable > 0)
+    return fmt::format("whether {} elements of C overflow depends on the order of the sums",
+                       row.verify->incomparable);
+  if (!row.exact || row.exact->not_made.empty()) return {};
+  const std::int64_t longest = longest_row(*input.problem.a);
+  if (static_cast<double>(longest) * bound_of(input).unit < 1) return {};
+  return fmt::format(
+      "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
+      "{}",
+      longest, row.exact->not_made);
+}
+
 // Says how C, as it is now, differs from the reference; empty where it does not. Of several
 // verdicts the row keeps the worst.
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
-  const ErrorBound bound =
-      error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
-  const Verdict verdict = input.reference->check(input.operands->c, bound);
+  const Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
     row.verify = verdict;
   return verdict.ok ? std::string() : describe(verdict);
 }
 
-// Where C is wrong, or a launch wrote outside of it, the row says so and the result is false.
-// `which`: the launch, if it is one of several. `known`: C has the bits of one that was right.
+// Where C is wrong, or a launch wrote to B or outside of C, the row says so and the result is
+// false. `which`: the launch, if it is one of several. `known`: C has the bits of one that was
+// right.
 bool verify(const CaseInput& input, ResultRow& row, const std::string& which = {},
             bool known = false) {
-  const std::string in_c = known ? std::string() : fault_in_c(input, row);
+  const bool in_b = wrote_to_b(*input.operands, *input.device);  // the reference reads B
+  const std::string in_c = known || in_b ? std::string() : fault_in_c(input, row);
   std::string fault = damage_around_c(*input.operands, *input.device);
-  if (fault.empty()) fault = in_c;
+  if (in_b) fault = "the kernel wrote to B";
+  else if (fault.empty()) fault = in_c;
   if (fault.empty()) return true;
   row.status = Status::wrong;
   row.reason = which + fault + save_wrong(input, input.problem, input.operands->b, row);
@@ -182,19 +204,20 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   const KernelInfo& info = input.choice->kernel->info();
   const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
-  // recording, just before the first timed launch.
+  // recording, just before the first timed launch, and before every cold one: the flush that
+  // follows leaves as little of C in the cache as the launch before it did.
   bool poisoned = false;
-  const auto poll = [&] {
+  const auto poison_c = [&] {
     poll_interrupt();
-    if (!poisoned) poison(input.operands->c, info, device);
+    poison(input.operands->c, info, device);
     poisoned = true;
   };
+  const auto poison_once = [&] { poisoned ? poll_interrupt() : poison_c(); };
   const Preemptions preemptions;
-  const Timing hot = sample_hot(device, launch, limits, sampler, poll);
+  const Timing hot = sample_hot(device, launch, limits, sampler, poison_once);
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
   if (!verify(input, row)) return false;
-  poisoned = false;
-  const Timing cold = sample_cold(device, launch, limits, sampler, poll);
+  const Timing cold = sample_cold(device, launch, limits, sampler, poison_c);
   if (!verify(input, row)) return false;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
@@ -204,36 +227,62 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   return true;
 }
 
+// The kernel that `plan` launches. A plan that measured several names the one that it picked.
+KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
+  const PlanReport report = plan.report();
+  const auto picked = report.params.find("picked");
+  if (!report.remembers || picked == report.params.end()) return choice;
+  const Spec spec = Spec::parse(picked->second);
+  return {Registry<Kernel>::instance().find(spec.name), spec.options};
+}
+
+// Of the very kernel that is timed: to measure again with the values of the test could pick
+// another.
+ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
+  const KernelChoice launched = launched_by(plan, *input.choice);
+  PreparedA& prepared = *input.prepared;
+  if (prepared.exact_kernel != launched.label()) prepared.exact_a.reset();
+  prepared.exact_kernel = launched.label();
+  Problem problem = input.problem;
+  problem.options = launched.options;
+  return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
+                        input.operands->c, *input.device);
+}
+
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
   Device& device = *input.device;
   const Operands& operands = *input.operands;
   const KernelInfo& info = input.choice->kernel->info();
 
+  // A case that ended early may have left them damaged.
+  (void)wrote_to_b(operands, device);
+  (void)damage_around_c(operands, device);
   const std::unique_ptr<Plan> plan = make_plan(input, row);
   std::string inexact;  // how the exact test failed; empty where it did not
   if (input.exact != nullptr) {
-    row.exact = run_exact_test(*input.choice->kernel, input.problem, *input.exact,
-                               input.prepared->exact_a, operands.c, device);
+    row.exact = test_exactly(input, *plan);
     if (!row.exact->passed && row.exact->not_made.empty())
       inexact = describe(*row.exact) + save_exact_test(input, row);  // before C is written again
     poll_interrupt();
   }
   const auto launch = [&] { plan->launch(operands.b, operands.c, device.stream()); };
   for (int pass = 0; pass < 2; ++pass) {
-    hold_stream(device);
+    const bool first = pass == 0;  // timed, from an idle device: a plan may prepare in it
+    if (!first) hold_stream(device);
     poison(operands.c, info, device);
+    if (first) device.synchronize();
+    const double start = steady_seconds();
     launch();
     device.synchronize();
+    if (first) row.metrics["first_launch_us"] = (steady_seconds() - start) * 1e6;
     if (!verify(input, row)) break;
     poll_interrupt();
   }
   fill_from_plan(*plan, input.problem, row);
   if (row.status == Status::wrong) return;
-  if (row.verify && row.verify->incomparable > 0) {
+  if (const std::string why = why_unproved(input, row); !why.empty()) {
     row.status = Status::failed;
-    row.reason = fmt::format(
-        "cannot be verified: whether {} elements of C overflow depends on the order of the sums",
-        row.verify->incomparable);
+    row.reason = "cannot be verified: " + why;
     return;
   }
   if (!inexact.empty()) {

@@ -19,7 +19,8 @@ namespace spmmbench {
 struct PreparedA {
   std::unique_ptr<Prepared> kernel_a;
   StageTimer stages;                  // the time of making it
-  std::unique_ptr<Prepared> exact_a;  // the same with the values of the exact test
+  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
+  std::string exact_kernel;           // that prepared it: another where `auto` measured and picked
 };
 
 // A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that

@@ -18,8 +18,10 @@ namespace spmmbench {
 const CsrMatrix& ExactOperands::a() {
   if (a_) return *a_;
   const std::int64_t longest = longest_row(original_);
-  const std::optional<int> top = lattice_top(longest);
-  if (!top) throw Error(fmt::format("a row of {} nonzeros is too long to be exact", longest));
+  const std::optional<int> top = lattice_top(longest, sums_);
+  if (!top)
+    throw TooLong(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}", longest,
+                              to_string(sums_)));
   top_ = *top;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
   a_ = binary_ ? original_
@@ -50,10 +52,6 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device) {
   const double start = steady_seconds();
   ExactTest test;
-  if (kernel.info().accumulation == Accumulation::fp16) {
-    test.not_made = "sums in fp16 are not exact";
-    return test;
-  }
   try {
     problem.a = &operands.a();
     const ExactOperands::OnDevice& made = operands.on_device(problem, device);
@@ -71,21 +69,27 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     poison(c, kernel.info(), device);
     plan->launch(made.b, c, device.stream());
     device.synchronize();
+    operands.fill(made.b, problem.precision, device);  // for the reference, if a launch wrote to it
     const Verdict verdict = made.reference->check_equal(c);
     test.passed = verdict.ok;
     if (!verdict.ok) {
       test.worst_row = verdict.worst_row;
       test.worst_col = verdict.worst_col;
     }
-  } catch (const DeviceError& error) {
-    if (error.device_lost()) throw;
+  } catch (const TooLong& error) {
     test.not_made = error.what();
-    prepared.reset();
-    operands.release_memory();
+  } catch (const OutOfMemory& error) {
+    test.not_made = error.what();
   } catch (const std::bad_alloc&) {
     test.not_made = "out of host memory";
+  } catch (const DeviceError& error) {
+    throw DeviceError(fmt::format("exact test: {}", error.what()), error.device_lost());
   } catch (const std::exception& error) {
-    test.not_made = error.what();
+    throw Error(fmt::format("exact test: {}", error.what()));
+  }
+  if (!test.not_made.empty()) {
+    prepared.reset();
+    operands.release_memory();
   }
   test.ms = (steady_seconds() - start) * 1e3;
   return test;

@@ -9,22 +9,35 @@
 #include <span>
 #include <tuple>
 
+#include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
+
+// Rows are too long for values to be exact.
+class TooLong : public Error {
+ public:
+  using Error::Error;
+};
 
 // A and B with such values, and the reference of their product. Each is made when a case first
 // needs it. A given B keeps its zeros, unless every product with it is zero: the test would then
 // test nothing. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
 class ExactOperands {
  public:
-  // `binary`: all values of A are 1 and stay 1.
+  // `binary`: all values of A are 1 and stay 1. `sums`: what sums are rounded to.
   ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false)
-      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), binary_(binary) {}
+                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false,
+                ElementType sums = ElementType::f32)
+      : original_(a),
+        row_ids_(row_ids),
+        given_b_(given_b),
+        seed_(seed),
+        binary_(binary),
+        sums_(sums) {}
 
-  const CsrMatrix& a();  // throws Error where rows are too long for values to be exact
+  const CsrMatrix& a();  // throws TooLong
 
   struct OnDevice {
     Buffer b_memory;
@@ -41,6 +54,7 @@ class ExactOperands {
   const DenseMatrix* given_b_;
   std::uint64_t seed_;
   bool binary_;
+  ElementType sums_;
   int top_ = 0;
   bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;
@@ -48,8 +62,8 @@ class ExactOperands {
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case. Throws only exceptions that end the case or the run. Where the test cannot
-// be made for another reason, ExactTest::not_made says why.
+// belongs to this case. Where rows are too long or memory is short, ExactTest::not_made says so.
+// Throws what else the kernel fails with, which ends the case: its launches were not tested.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
                          std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
 

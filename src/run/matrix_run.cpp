@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/row_lengths.hpp"
+#include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
@@ -24,20 +25,26 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& ma
 
 // Frees what the new case does not share with the one before, then prepares A.
 void MatrixRun::select(const PlannedCase& planned) {
-  const bool binary = planned.choice->kernel->info().binary;
+  const KernelInfo& info = planned.choice->kernel->info();
+  const bool binary = info.binary;
+  const ElementType sums = sum_type(info, planned.group->precision);
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group ||
                      current_->choice->kernel->info().binary != binary;
+  const bool new_sums =
+      new_a || sum_type(current_->choice->kernel->info(), current_->group->precision) != sums;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
-  if (!new_a) return;
-  operands_.clear();
+  if (!new_sums) return;
   exact_.reset();
-  compulsory_.clear();
-  a_error_.clear();
+  if (new_a) {
+    operands_.clear();
+    compulsory_.clear();
+    a_error_.clear();
+  }
   try {
-    a_.select(*planned.reorder, planned.group->precision, binary);
-    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed, binary);
+    if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed, binary, sums);
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }

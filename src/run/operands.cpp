@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "spmmbench/random.hpp"
+#include "verify/reference.hpp"
 
 namespace spmmbench {
 
@@ -66,6 +67,12 @@ std::string damage_around_c(const Operands& operands, Device& device) {
                            last_before - before.rbegin() + 1);
 }
 
+bool wrote_to_b(const Operands& operands, Device& device) {
+  if (checksum(operands.b, device) == operands.b_checksum) return false;
+  operands.fill_b();
+  return true;
+}
+
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device) {
@@ -82,9 +89,13 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   operands.b.data = operands.b_memory.data();
   operands.c.data = operands.c_memory.as<unsigned char>() + kGuardBytes;
   mend_guards(operands, device);
-  if (host_b != nullptr) upload_rounded(*host_b, operands.b, precision, device);
-  else device.fill_uniform(operands.b, stream_seed(seed, kStreamB), precision);
-  device.synchronize();
+  operands.fill_b = [b = operands.b, host_b, precision, seed, &device] {
+    if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);
+    else device.fill_uniform(b, stream_seed(seed, kStreamB), precision);
+    device.synchronize();
+  };
+  operands.fill_b();
+  operands.b_checksum = checksum(operands.b, device);
   return operands;
 }
 

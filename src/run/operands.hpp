@@ -2,6 +2,7 @@
 // B and C of a case on a device.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "spmmbench/device.hpp"
@@ -16,6 +17,8 @@ namespace spmmbench {
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
+  std::function<void()> fill_b;  // with what it was made with
+  std::uint64_t b_checksum = 0;  // of what it was made with
 };
 
 inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
@@ -33,8 +36,13 @@ void poison(const DenseView& c, const KernelInfo& kernel, Device& device,
 // guards.
 std::string damage_around_c(const Operands& operands, Device& device);
 
+// Whether a kernel wrote to B, which the reference and all kernels of the group read. Fills B again
+// where one did.
+bool wrote_to_b(const Operands& operands, Device& device);
+
 // Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed. Throws
-// OutOfMemory, before anything is allocated, where both do not fit.
+// OutOfMemory, before anything is allocated, where both do not fit. `host_b` and `device` must
+// outlive the operands.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
                        Device& device);

@@ -6,6 +6,9 @@
 
 namespace spmmbench {
 
+// What the kernel may round its sums to.
+ElementType sum_type(const KernelInfo& kernel, Precision precision);
+
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type);
 
 }  // namespace spmmbench

@@ -4,10 +4,10 @@
 
 namespace spmmbench {
 
-std::optional<int> lattice_top(std::int64_t longest_row) {
-  constexpr std::int64_t kLargestSum = (std::int64_t{1} << 24) - 1;  // in units of 1/64
+std::optional<int> lattice_top(std::int64_t longest_row, ElementType sums) {
+  const auto largest_sum = static_cast<std::int64_t>(1 / unit_roundoff(sums)) - 1;  // by 1/64
   for (const int top : {7, 6, 5, 4, 3, 2, 1})
-    if (longest_row <= kLargestSum / (top * top)) return top;
+    if (longest_row <= largest_sum / (top * top)) return top;
   return std::nullopt;
 }
 

@@ -4,19 +4,21 @@
 // so is every partial sum in any order. All stay below 2^24 such units, so fp32 holds each exactly.
 // So do tensor cores, which align terms to the largest one and keep 24 bits. The result of a
 // correct kernel is therefore equal to the reference. `top` is 7 for rows of up to 342,392 nonzeros
-// and falls to 1 for longer ones.
+// and falls to 1 for longer ones. Where sums are kept in fp16, they stay below 2^11 such units:
+// `top` is 7 for rows of up to 41 nonzeros and 1 for rows of up to 2,047.
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/precision.hpp"
 
 namespace spmmbench {
 
-// The `top` that the longest row allows. None where even products of 1/8 times 1/8 could add up to
-// 2^24 units.
-std::optional<int> lattice_top(std::int64_t longest_row);
+// The `top` that the longest row allows, where sums are kept in the type `sums`. None where even
+// products of 1/8 times 1/8 could add up to 2^24 units, or 2^11 in fp16.
+std::optional<int> lattice_top(std::int64_t longest_row, ElementType sums = ElementType::f32);
 
 // A with lattice values. Row i of `a` is row row_ids[i] of the original, or row i where row_ids is
 // empty; the values of a row do not depend on the order of rows.

@@ -1,6 +1,7 @@
 #include "verify/reference.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -118,6 +119,19 @@ class HostReference final : public ReferenceChecker {
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j) {
   const std::int64_t at = view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
   return load_element(view.type, view.data, at);
+}
+
+std::uint64_t checksum(const DenseView& view, Device& device) {
+  if (device.info().kind == DeviceKind::cuda) return cuda_checksum(view, device);
+  const auto words = static_cast<std::int64_t>(view.bytes() / sizeof(std::uint64_t));
+  std::uint64_t sum = 0;
+#pragma omp parallel for schedule(static) reduction(+ : sum)
+  for (std::int64_t i = 0; i < words; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, static_cast<const unsigned char*>(view.data) + i * sizeof word, sizeof word);
+    sum += word_hash(i, word);
+  }
+  return sum;
 }
 
 std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,

@@ -155,6 +155,8 @@ class Faults(Plugins):
                 ("gives_nothing", "failed", "prepare: gave no prepared A"),
                 ("strange_status", "failed", "prepare: status 99 is none of plugin.h"),
                 ("no_launch", "wrong", "bound at C(0, 0)"),
+                ("refuses_exact", "failed", "exact test: launch: workspace too small"),
+                ("no_memory_for_exact", "ok", ""),
                 ("fails", "failed", "launch: failed on purpose"),
                 ("negative_size", "failed", "report: expected sizes that are not negative"),
                 ("beyond", "wrong", "wrote 4 bytes outside of C, 0 bytes after its end"),
@@ -168,7 +170,37 @@ class Faults(Plugins):
         self.assertEqual(good["format"]["name"], "csr")
         self.assertEqual(rows["flags:inspects"]["stages_ms"]["count"], 40)  # rows of B
         self.assertTrue(rows["flags:binary"]["binary"])
-        self.assertEqual(rows["flags:half_sums"]["exact"]["not_made"], "sums in fp16 are not exact")
+        self.assertTrue(rows["flags:half_sums"]["exact"]["passed"])
+
+    def test_zeros_of_a_kernel_that_sums_in_fp16_are_never_right(self):
+        for length, status, words in ((40, "wrong", ""), (600, "wrong", "exact test: C(0, 0)"),
+                                      (2500, "failed", "lets zeros pass, and the exact test was not made")):
+            with self.subTest(length):
+                matrix = f"gen:uniform?rows=4&cols={length}&density=1"
+                row = self.rows(f"{flags()}:half_zeros", matrix=matrix, precision="fp16",
+                                expected={"wrong": 2, "failed": 4}[status])["flags:half_zeros"]
+                self.assert_reason(row, status, words)
+                self.assertIsNone(row["hot"])
+
+    def test_rows_without_an_exact_test_are_counted_at_the_end(self):
+        result = self.spmmbench("run", SMALL, "-n", 8, "-k", f"cpu_csr,{flags()}:no_memory_for_exact", "--precision",
+                                "fp32", *QUICK)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        said = " ".join(result.stderr.split())
+        self.assertIn("warning: 1 of 2 rows had no exact test", said)
+        self.assertIn("flags:no_memory_for_exact on", said)
+        self.assertIn("out of memory: launch: no second workspace", said)
+
+    def test_a_first_launch_that_prepares_is_warned_of(self):
+        out = self.folder / "out.json"
+        result = self.spmmbench("run", SMALL, "-n", 8, "-k", f"{flags()}:prepares_late", "--precision", "fp32",
+                                "--json", out, *QUICK)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        row = read(out)["rows"][0]
+        self.assertGreater(row["metrics"]["first_launch_us"], 200_000)
+        if row["metrics"]["preemptions_per_s"] <= 20:
+            self.assertIn("in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones",
+                          " ".join(result.stderr.split()))
 
     def test_a_hang_costs_its_row(self):
         rows = self.rows(f"cpu_csr,{flags()}:hang", "--timeout", 1, expected=4)

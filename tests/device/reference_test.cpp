@@ -120,6 +120,25 @@ TEST(CudaReference, IsTheSameInBandsOfOneRow) {
   EXPECT_NEAR(whole.relative_frobenius, bands.relative_frobenius, 1e-12 * whole.relative_frobenius);
 }
 
+TEST_P(ReferenceTest, TheChecksumIsThatOfTheHostAndSeesEveryByte) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  Device& host = *find_device(DeviceKind::host);
+  for (const auto& [rows, cols] : {std::pair(0, 3), {1, 1}, {7, 5}, {1000, 129}}) {
+    DenseView here = make_dense_view(rows, cols, Layout::row_major, ElementType::f16);
+    DenseView there = here;
+    const Buffer here_memory = host.allocate(here.bytes()), memory = device.allocate(here.bytes());
+    here.data = here_memory.data();
+    there.data = memory.data();
+    host.fill_uniform(here, 5, Precision::fp16);
+    device.upload(there.data, here.data, here.bytes());
+    const std::uint64_t sum = checksum(there, device);
+    EXPECT_EQ(sum, checksum(here, host));
+    if (here.bytes() == 0) continue;
+    device.fill_bytes(static_cast<unsigned char*>(there.data) + here.bytes() - 1, 0x55, 1);
+    EXPECT_NE(checksum(there, device), sum);
+  }
+}
+
 TEST_P(ReferenceTest, FindsOneWrongElementAndSaysWhere) {
   SPMMBENCH_TEST_DEVICE(device, GetParam());
   for (const Layout layout : {Layout::row_major, Layout::col_major})

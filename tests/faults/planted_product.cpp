@@ -23,6 +23,7 @@ class ProductPlan final : public Plan {
       std::memcpy(c.data, kept_c_.data(), kept_c_.size());
       return;
     }
+    if (fault_ == ProductFault::clears_b) std::memset(b.data, 0, b.bytes());
     const int before = launches_++;
     if (fault_ == ProductFault::skips && before >= kLaunchesBeforeLazy && before % 4 != 0) return;
     if (fault_ == ProductFault::looks && !std::isnan(load_element(c.type, c.data, 0))) return;

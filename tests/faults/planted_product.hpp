@@ -16,6 +16,7 @@ enum class ProductFault {
   half_sums,    // sums are kept in fp16
   stale_strip,  // the last columns of C are written by the first two launches only
   kept,         // C of the first launch is given again while B lies in the same place
+  clears_b,     // B becomes zero, and so does C
   skips,        // on the host: after the first launches only every fourth does any work
   looks,        // on the host: only launches that find a NaN in C do any work
 };
@@ -32,6 +33,7 @@ inline constexpr std::array kPlantedProducts = {
     PlantedProduct{"half_sums", ProductFault::half_sums},
     PlantedProduct{"stale_strip", ProductFault::stale_strip},
     PlantedProduct{"kept", ProductFault::kept},
+    PlantedProduct{"clears_b", ProductFault::clears_b},
 };
 
 inline constexpr std::array kLazyProducts = {

@@ -66,6 +66,8 @@ class GpuProduct final : public Prepared {
     void launch(const DenseView& b, const DenseView& c, Stream stream) override {
       const GpuProduct& p = product_;
       const auto queue = static_cast<cudaStream_t>(stream.handle);
+      if (p.fault_ == ProductFault::clears_b)
+        SPMMBENCH_CUDA(cudaMemsetAsync(b.data, 0, b.bytes(), queue));
       const bool keeps = p.fault_ == ProductFault::kept;
       if (keeps && b.data == kept_b_) {
         SPMMBENCH_CUDA(

@@ -386,6 +386,40 @@ TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
   EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
 }
 
+TEST(Warnings, CountTheRowsWithoutAnExactTest) {
+  Warnings warnings(0.01, 0);
+  for (const std::int64_t longest : {0, 7, 900, 800}) {
+    ResultRow row = row_of(fmt::format("k{}", longest), "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.matrix.max_row = longest;
+    row.exact = ExactTest{.passed = longest == 0,
+                          .not_made = longest == 0 ? "" : fmt::format("no memory for {}", longest)};
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 4 rows had no exact test"));
+  EXPECT_NE(warnings.lines()[0].find("900 nonzeros, k900 on"), std::string::npos);
+  EXPECT_NE(warnings.lines()[0].find(": no memory for 900)"), std::string::npos);
+}
+
+TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
+  const auto lines_of = [](double first_us, double preemptions) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+    row.metrics = {{"first_launch_us", first_us}, {"preemptions_per_s", preemptions}};
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(29'000, 0).empty());
+  ASSERT_EQ(lines_of(231'000, 0).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 0)[0].starts_with(
+      "in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
+      << lines_of(231'000, 0)[0];
+  ASSERT_EQ(lines_of(231'000, 75).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);

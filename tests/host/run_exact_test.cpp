@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <new>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -89,7 +91,7 @@ class RowKernel final : public Kernel {
 class RunExactTest : public ::testing::Test {
  protected:
   ExactTest run(const RowKernel& kernel) {
-    ExactOperands exact(a_, row_ids_, b_ ? &*b_ : nullptr, kSeed);
+    ExactOperands exact(a_, row_ids_, b_ ? &*b_ : nullptr, kSeed, /*binary=*/false, sums_);
     const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, kSeed, device_);
     std::unique_ptr<Prepared> prepared;
@@ -109,6 +111,7 @@ class RunExactTest : public ::testing::Test {
   CsrMatrix a_{3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}};
   std::vector<std::int32_t> row_ids_;
   std::optional<DenseMatrix> b_;
+  ElementType sums_ = ElementType::f32;
 };
 
 TEST_F(RunExactTest, PassesARightKernelInAnyOrderOfRows) {
@@ -144,13 +147,47 @@ TEST_F(RunExactTest, FindsAKernelThatWritesEmptyRowsOnce) {
                })).passed);
 }
 
-TEST_F(RunExactTest, IsNotMadeOfSumsInFp16NorAfterAnError) {
-  RowKernel half(write_product);
-  half.info().accumulation = Accumulation::fp16;
-  EXPECT_EQ(run(half).not_made, "sums in fp16 are not exact");
-  EXPECT_EQ(run(RowKernel([](auto&&...) { throw DeviceError("too large", false); })).not_made,
-            "too large");
-  EXPECT_THROW(run(RowKernel([](auto&&...) { throw DeviceError("lost", true); })), DeviceError);
+TEST_F(RunExactTest, IsMadeOfSumsInFp16WhereRowsAreShort) {
+  const RowKernel half([](auto& a, auto row, auto c_row, auto& b, auto& c, int) {
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      float sum = 0;
+      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+        sum = round_to(Precision::fp16, sum + a.values[e] * at(b, a.col_idx[e], j));
+      at(c, c_row, j) = sum;
+    }
+  });
+  const RowKernel zeros([](auto&, auto, auto c_row, auto&, auto& c, int) {
+    for (std::int64_t j = 0; j < c.cols; ++j) at(c, c_row, j) = 0;
+  });
+  sums_ = ElementType::f16;
+  for (const std::int64_t row : {41, 600, 2047}) {
+    a_ = {1, row, {0, row}, std::vector<std::int32_t>(row), std::vector<float>(row, 1)};
+    std::iota(a_.col_idx.begin(), a_.col_idx.end(), 0);
+    EXPECT_TRUE(run(half).passed) << row;
+    EXPECT_FALSE(run(zeros).passed) << row;
+  }
+  a_ = {1, 1, {0, 2048}, std::vector<std::int32_t>(2048), std::vector<float>(2048, 1)};
+  EXPECT_EQ(run(half).not_made, "a row of 2048 nonzeros is too long to be exact in sums of fp16");
+}
+
+TEST_F(RunExactTest, IsNotMadeWhereMemoryIsShort) {
+  EXPECT_EQ(run(RowKernel([](auto&&...) { throw OutOfMemory("no memory"); })).not_made,
+            "no memory");
+  EXPECT_EQ(run(RowKernel([](auto&&...) { throw std::bad_alloc(); })).not_made,
+            "out of host memory");
+}
+
+TEST_F(RunExactTest, AnErrorOfTheKernelEndsTheCase) {
+  for (const bool lost : {false, true}) {
+    try {
+      run(RowKernel([lost](auto&&...) { throw DeviceError("at fault", lost); }));
+      FAIL();
+    } catch (const DeviceError& error) {
+      EXPECT_STREQ(error.what(), "exact test: at fault");
+      EXPECT_EQ(error.device_lost(), lost);
+    }
+  }
+  EXPECT_THROW(run(RowKernel([](auto&&...) { throw Unsupported("these values"); })), Error);
 }
 
 TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/precision.hpp"
@@ -31,6 +32,12 @@ TEST(Lattice, NoRowCanPassTwentyFourBits) {
   EXPECT_EQ(lattice_top(1 << 24), std::nullopt);
   for (const std::int64_t row : {1, 1000, 400'000, 16'000'000})
     EXPECT_LT(row * *lattice_top(row) * *lattice_top(row), 1 << 24);
+}
+
+TEST(Lattice, NoRowOfSumsInFp16CanPassElevenBits) {
+  for (const auto& [row, top] : {std::pair(41, 7), {42, 6}, {511, 2}, {512, 1}, {2047, 1}})
+    EXPECT_EQ(lattice_top(row, ElementType::f16), top) << row;
+  EXPECT_EQ(lattice_top(2048, ElementType::f16), std::nullopt);
 }
 
 // The longest sums of one sign, in fp32 and in the worst order for tensor cores: exact.

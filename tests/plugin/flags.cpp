@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/plugin.h"
@@ -17,6 +19,7 @@ struct spmmbench_prepared {
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
+  bool launched;
 };
 
 namespace {
@@ -51,7 +54,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
                       const spmmbench_stages*, spmmbench_plan** out) {
   if (is(prepared->kernel, "picky") && shape->n == 8)
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
-  *out = new spmmbench_plan{prepared};
+  *out = new spmmbench_plan{prepared, false};
   return SPMMBENCH_OK;
 }
 
@@ -63,8 +66,18 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "hang")) sleep(1000);
   if (is(kernel, "exits")) std::exit(0);
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
+  if (is(kernel, "prepares_late") && !std::exchange(plan->launched, true)) usleep(200'000);
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
+  const auto* first = static_cast<const float*>(a.values);
+  const bool exact = a.nnz > 0 && *first * 8 == std::round(*first * 8);
+  if (exact && is(kernel, "refuses_exact")) return refuse(SPMMBENCH_FAILED, "workspace too small");
+  if (exact && is(kernel, "no_memory_for_exact"))
+    return refuse(SPMMBENCH_OUT_OF_MEMORY, "no second workspace");
+  if (is(kernel, "half_zeros")) {
+    std::memset(c->data, 0, static_cast<std::size_t>(c->rows * c->ld) * sizeof(float));
+    return SPMMBENCH_OK;
+  }
   if (is(kernel, "fails")) return refuse(SPMMBENCH_FAILED, "failed on purpose");
   const auto* row_ptr = static_cast<const std::int32_t*>(a.row_ptr);
   const auto* col_idx = static_cast<const std::int64_t*>(a.col_idx);
@@ -149,12 +162,17 @@ std::vector<spmmbench_kernel> describe() {
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
+  spmmbench_kernel& half_zeros = add("half_zeros");
+  half_zeros.accumulation = SPMMBENCH_SUMS_FP16;
+  half_zeros.precisions = SPMMBENCH_SET(SPMMBENCH_FP16_IN);
   for (const char* name :
        {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  add("negative_size");
+  for (const char* name :
+       {"negative_size", "refuses_exact", "no_memory_for_exact", "prepares_late"})
+    add(name);
   return kernels;
 }
 
