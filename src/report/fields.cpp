@@ -264,7 +264,7 @@ const FieldTable<DeviceInfo>& device_fields() {
       field("kind", &D::kind, ""),
       field("index", &D::index, "CUDA's number of it"),
       field("name", &D::name, ""),
-      field("uuid", &D::uuid, "empty on the host"),
+      field("uuid", &D::uuid, "of a run on several GPUs all of them: a, b; empty on the host"),
       field("compute_capability", &D::compute_capability, "90 for 9.0; 0 on the host"),
       field("sm_count", &D::sm_count, "threads on the host"),
       field("l2_bytes", &D::l2_bytes, "last-level cache on the host"),

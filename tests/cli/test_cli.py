@@ -473,7 +473,7 @@ class InterruptionTest(CliCase):
         process.kill()
         process.communicate(timeout=60)
         result = self.run_cpu(*self.cases, "--json", self.out, "--resume", "--seed", "2", "--quiet")
-        self.assert_one_line(result, 5, "seed was '1' and is '2'")
+        self.assert_one_line(result, 5, "was measured with seed '1', this run has '2'")
 
 
 if __name__ == "__main__":

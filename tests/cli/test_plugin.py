@@ -128,7 +128,7 @@ class CExample(Plugins):
             file.write(b"built again")
         resumed = self.spmmbench("run", SMALL, "-n", 8, "-k", library, "--precision", "fp32", "--json", out,
                                  "--resume", "-q", *QUICK)
-        self.assert_one_line(resumed, 5, "plugin csr_strips was '")
+        self.assert_one_line(resumed, 5, "was measured with plugin csr_strips '")
         self.rows(library, "--overwrite")
         self.assertIn(self.spmmbench("compare", other, out).returncode, (0, 3, 6))  # 5: cannot be compared
 
