@@ -104,7 +104,8 @@ class Merge {
     joined_.started_utc = std::min(joined_.started_utc, own.started_utc);
     joined_.clocks_after = own.clocks_after;
     using C = RunContext;
-    for (const auto field : {&C::hostname, &C::tool_version, &C::git_revision, &C::build_flags})
+    for (const auto field :
+         {&C::hostname, &C::tool_version, &C::git_revision, &C::build_flags, &C::build_id})
       join_distinct(joined_.*field, own.*field);
     using D = DeviceInfo;
     for (const auto field : {&D::uuid, &D::driver_version, &D::runtime_version,

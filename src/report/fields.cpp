@@ -295,6 +295,10 @@ const FieldTable<RunContext>& context_fields() {
       field("tool_version", &C::tool_version, ""),
       field("git_revision", &C::git_revision, ""),
       field("build_flags", &C::build_flags, ""),
+      field("build_id", &C::build_id,
+            "the linker's ID of the executable, which tells builds of one revision apart; empty "
+            "where it is not known")
+          .added_later(),
       field("started_utc", &C::started_utc, "",
             {{"pattern", "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$"}}),
       field("hostname", &C::hostname, ""),

@@ -21,6 +21,12 @@ std::set<std::string> names_in(const std::string& list) {
   return names;
 }
 
+// Whether sources that differ have this name. `merge` lists revisions.
+bool is_of_many_builds(const std::string& revision) {
+  return revision.find("-dirty") != std::string::npos ||
+         revision.find("unknown") != std::string::npos;
+}
+
 }  // namespace
 
 std::string Difference::text() const {
@@ -46,6 +52,7 @@ std::vector<Difference> differences_of_machine_and_build(const RunContext& a, co
   check("tool_version", a.tool_version, b.tool_version);
   check("git_revision", a.git_revision, b.git_revision);
   check("build_flags", a.build_flags, b.build_flags);
+  if (is_of_many_builds(a.git_revision)) check("build_id", a.build_id, b.build_id);
   return found;
 }
 

@@ -46,6 +46,24 @@ TEST(MachineAndBuild, ThreadsOfTheCpuHaveTheirName) {
   EXPECT_EQ(first_difference(one, other), "threads differs: '1' and '2'");
 }
 
+TEST(MachineAndBuild, OfARevisionThatWasEditedTheLinkersIdDecides) {
+  for (const std::string revision : {"0123-dirty", "unknown"}) {
+    RunContext one = context_of("");
+    one.git_revision = revision;
+    one.build_id = "aa";
+    RunContext other = one;
+    EXPECT_EQ(first_difference(one, other), "");
+    other.build_id = "bb";
+    EXPECT_EQ(first_difference(one, other), "build_id differs: 'aa' and 'bb'");
+    other.build_id = "";  // of a document from before it was recorded
+    EXPECT_EQ(first_difference(one, other), "");
+  }
+  RunContext one = context_of(""), other = one;
+  one.build_id = "aa";
+  other.build_id = "bb";
+  EXPECT_EQ(first_difference(one, other), "") << "of a clean revision";
+}
+
 TEST(MachineAndBuild, TheGpusOfOneRunHaveNoOrder) {
   EXPECT_EQ(first_difference(context_of("a, b"), context_of("b, a")), "");
   EXPECT_NE(first_difference(context_of("a, b"), context_of("a")), "");
