@@ -1,17 +1,25 @@
 // Finds differences that keep runs from being compared.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "core/contains.hpp"
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
+#include "report/machine_and_build.hpp"
+#include "report/warnings.hpp"
 
 namespace spmmbench {
 namespace {
+
+const std::vector<std::string> kOfEveryBuild = {"tool_version", "git_revision", "build_id"};
+constexpr double kSameClock = 1.02;  // more than this between two sides is said
 
 std::set<std::string> precisions_of(const ResultDocument& document) {
   std::set<std::string> found;
@@ -32,7 +40,57 @@ void require_precisions(const std::vector<InputDocument>& side,
                     ExitCode::not_comparable);
 }
 
+// The mean of what NVML said before, or after, the runs of a side; 0 where it said nothing.
+double mean_clock(const std::vector<InputDocument>& side, ClockState RunContext::*when,
+                  std::optional<unsigned> ClockState::*clock) {
+  double sum = 0;
+  int count = 0;
+  for (const InputDocument& input : side)
+    if (const std::optional<unsigned> mhz = input.document.context.*when.*clock) {
+      sum += *mhz;
+      ++count;
+    }
+  return count > 0 ? sum / count : 0;
+}
+
+bool was_slowed(const InputDocument& input) {
+  const RunContext& context = input.document.context;
+  const auto slows = [](const ClockState& state) {
+    return (state.throttle_reasons.value_or(0) & kSlowingReasons) != 0;
+  };
+  const std::vector<ResultRow>& rows = input.document.rows;
+  return slows(context.clocks_before) || slows(context.clocks_after) ||
+         std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {
+           return row.metrics.contains("throttle_reasons");  // where they slow
+         });
+}
+
 }  // namespace
+
+std::string other_conditions(const std::vector<InputDocument>& base,
+                             const std::vector<InputDocument>& fresh) {
+  std::vector<std::string> found;
+  for (const auto* side : {&base, &fresh})
+    for (const InputDocument& input : *side)
+      for (const Difference& one :
+           differences_of_machine_and_build(base.front().document.context, input.document.context))
+        if (!contains(kOfEveryBuild, one.field) && !contains(found, one.field))
+          found.push_back(one.field);
+  for (const auto& [name, clock] : {std::pair("SM clock", &ClockState::sm_mhz),
+                                    std::pair("memory clock", &ClockState::memory_mhz)})
+    for (const auto& [moment, when] : {std::pair("before", &RunContext::clocks_before),
+                                       std::pair("after", &RunContext::clocks_after)}) {
+      const double one = mean_clock(base, when, clock), other = mean_clock(fresh, when, clock);
+      if (std::min(one, other) > 0 && std::max(one, other) > kSameClock * std::min(one, other))
+        found.push_back(
+            fmt::format("{} {} them ({:.0f} and {:.0f} MHz)", name, moment, one, other));
+    }
+  const bool base_slowed = std::any_of(base.begin(), base.end(), was_slowed);
+  if (base_slowed != std::any_of(fresh.begin(), fresh.end(), was_slowed))
+    found.push_back(fmt::format("throttle reasons (in {} only)", base_slowed ? "BASE" : "NEW"));
+  if (found.empty()) return {};
+  return fmt::format("the runs differ in {}", fmt::join(found, ", "));
+}
 
 std::string difference(const RunContext& a, const RunContext& b) {
   const auto differs = [](std::string_view field, const auto& one, const auto& other) {
@@ -74,7 +132,13 @@ void require_comparable(const std::vector<InputDocument>& base,
   if (options.force) return;
   const InputDocument& first = base.front();
   const auto check = [&](const RunContext& context, const std::string& path) {
-    const std::string what = difference(first.document.context, context);
+    const RunContext& own = first.document.context;
+    std::string what = difference(own, context);
+    // The cache is flushed by reading, or writing, twice as much.
+    if (options.cold && what.empty() && own.device.l2_bytes != context.device.l2_bytes)
+      what = Difference{"device.l2_bytes", std::to_string(own.device.l2_bytes),
+                        std::to_string(context.device.l2_bytes)}
+                 .text();
     if (!what.empty())
       throw Error(fmt::format("{} and {}: {}", first.path, path, what), ExitCode::not_comparable);
   };
