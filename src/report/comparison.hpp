@@ -118,7 +118,8 @@ std::string other_conditions(const std::vector<InputDocument>& base,
                              const std::vector<InputDocument>& fresh);
 
 // Whether both documents have a measurement of the same run: the runs began at the same second with
-// the same command on the same machine, and a case has the same samples.
+// the same command on the same machine, or `merge` wrote one of the documents, and a case has the
+// same samples.
 bool share_a_measurement(const ResultDocument& a, const ResultDocument& b);
 
 // The part of alpha for each of the two families of hypotheses: groups, and single cases.

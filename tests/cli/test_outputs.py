@@ -28,11 +28,13 @@ class OutputTest(CliCase):
         self.assertEqual(len(document["rows"]), cases)
 
     def test_a_full_or_closed_standard_output_is_exit_code_1_everywhere(self):
-        self.spmmbench(*RUN, "--json", self.out, "-q")
+        again = self.folder / "again.json"
+        for out in (self.out, again):
+            self.spmmbench(*RUN, "--json", out, "-q")
         for args in (["--version"], ["--help"], ["run", "--help"], ["list"], ["list", "schema"],
                      ["inspect", SMALL], ["inspect", SMALL, "--json"], ["show", self.out],
-                     ["show", self.out, "--format", "csv"], ["compare", self.out, self.out],
-                     ["compare", self.out, self.out, "--json", "-"], ["merge", self.folder / "m.json", self.out],
+                     ["show", self.out, "--format", "csv"], ["compare", self.out, again],
+                     ["compare", self.out, again, "--json", "-"], ["merge", self.folder / "m.json", self.out],
                      ["run", SMALL, "--dry-run", "-k", "cpu_csr"], [*RUN], [*RUN, "--json", "-"],
                      [*RUN, "--csv", "/dev/full", "-q"], [*RUN, "--jsonl"]):
             for redirection in (">/dev/full", ">&-"):

@@ -205,6 +205,11 @@ TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {
     EXPECT_FALSE(share_a_measurement(*other, one));
   }
   EXPECT_FALSE(share_a_measurement(no_times, no_times));
+  ResultDocument merged = later;
+  merged.context.argv = {"spmmbench", "merge", "all.json", "one.json"};
+  EXPECT_TRUE(share_a_measurement(merged, one));
+  EXPECT_TRUE(share_a_measurement(one, merged));
+  EXPECT_FALSE(share_a_measurement(merged, other_times));
 }
 
 TEST(ComparisonText, NoTextOfADocumentReachesTheTerminalRaw) {
