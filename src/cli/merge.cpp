@@ -97,7 +97,7 @@ class Merge {
   // The joined context is the first one's, over the whole time, with every host, device, library,
   // build and tag.
   void join(const std::string& path, const RunContext& own) {
-    const std::string other = difference(contexts_.front(), own);
+    const std::string other = difference(contexts_.front(), own, true);
     if (!other.empty() && !in_.force)
       throw Error(fmt::format("{} and {}: {}", in_.in.front(), path, other),
                   ExitCode::not_comparable);

@@ -100,8 +100,9 @@ struct Comparison {
 };
 
 // The first field that keeps two runs from being compared or merged, with both values:
-// "device.name differs: 'A' and 'B'". Empty when none does.
-std::string difference(const RunContext& a, const RunContext& b);
+// "device.name differs: 'A' and 'B'". Empty when none does. `cold`: it is about cold times, too,
+// and the size of the cache is one that does.
+std::string difference(const RunContext& a, const RunContext& b, bool cold);
 
 // Several documents of a side are repeated runs of the same build. Throws Error(not_comparable) for
 // another device, seed, protocol or set of precisions, and when no case is common.

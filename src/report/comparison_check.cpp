@@ -92,13 +92,16 @@ std::string other_conditions(const std::vector<InputDocument>& base,
   return fmt::format("the runs differ in {}", fmt::join(found, ", "));
 }
 
-std::string difference(const RunContext& a, const RunContext& b) {
+std::string difference(const RunContext& a, const RunContext& b, bool cold) {
   const auto differs = [](std::string_view field, const auto& one, const auto& other) {
     return fmt::format("{} differs: '{}' and '{}'", field, one, other);
   };
   if (a.device.name != b.device.name) return differs("device.name", a.device.name, b.device.name);
   if (a.device.sm_count != b.device.sm_count)
     return differs("device.sm_count", a.device.sm_count, b.device.sm_count);
+  const std::size_t size = a.device.l2_bytes, other_size = b.device.l2_bytes;
+  if (cold && size != other_size && size > 0 && other_size > 0)
+    return differs("device.l2_bytes", size, other_size);
   if (a.seed != b.seed) return differs("seed", a.seed, b.seed);
   for (const auto& [key, value] : a.protocol) {
     const auto other = b.protocol.find(key);
@@ -137,13 +140,7 @@ void require_comparable(const std::vector<InputDocument>& base,
   if (options.force) return;
   const InputDocument& first = base.front();
   const auto check = [&](const RunContext& context, const std::string& path) {
-    const RunContext& own = first.document.context;
-    std::string what = difference(own, context);
-    // The cache is flushed by reading, or writing, twice as much.
-    if (options.cold && what.empty() && own.device.l2_bytes != context.device.l2_bytes)
-      what = Difference{"device.l2_bytes", std::to_string(own.device.l2_bytes),
-                        std::to_string(context.device.l2_bytes)}
-                 .text();
+    const std::string what = difference(first.document.context, context, options.cold);
     if (!what.empty())
       throw Error(fmt::format("{} and {}: {}", first.path, path, what), ExitCode::not_comparable);
   };
