@@ -74,6 +74,7 @@ struct ResultRow {
 
 struct RunContext {
   std::string tool_version, git_revision, build_flags, started_utc, hostname;
+  std::string build_id;  // the linker's, of the executable; empty where it is not known
   std::vector<std::string> argv;
   std::map<std::string, std::string> tags;  // --tag KEY=VALUE
   std::uint64_t seed = 0;
@@ -87,8 +88,8 @@ struct RunContext {
   std::optional<double> gather_gb_per_s, dense_tflops;
   double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
   ClockState clocks_before, clocks_after;
-  // Caps of sampling and noise limit; what the inputs depend on (b_file, bin_type, dims, prune);
-  // isolated; and the hash of each plug-in.
+  // Caps of sampling and noise limit; what the inputs depend on (b_file and its SHA-256, bin_type,
+  // dims, prune); isolated; and the hash of each plug-in.
   std::map<std::string, std::string> protocol;
 };
 

@@ -369,10 +369,20 @@ function compareRuns(visible) {
   }
   const logs = both.filter((c) => c.ratio).map((c) => Math.log(c.ratio));
   const mean = logs.length ? Math.exp(logs.reduce((sum, v) => sum + v, 0) / logs.length) : null;
-  const marked = (sign) => count(both.filter((c) => c.verdict.startsWith(sign)).length);
-  byId("compared").textContent = both.length
-    ? `${count(both.length)} cases in both runs; B takes ${digits(mean, 3)} × the time of A (geometric mean): ${marked("▼")} less, ${marked("▲")} more, the others the same. ${alone ? `${count(alone)} cases of B are not in A.` : ""}`
-    : "No case is in both runs.";
+  const marked = (sign) => both.filter((c) => c.verdict.startsWith(sign)).length;
+  const [less, more, same] = [marked("▼"), marked("▲"), marked("≈")];
+  const changes = new Map(); // how often each status became another
+  for (const c of both.filter((c) => c.a.status !== c.b.status)) changes.set(c.verdict, (changes.get(c.verdict) ?? 0) + 1);
+  const inB = new Set(ROWS.filter((row) => row.run === runB).map(keyOf));
+  const lost = visible.filter((row) => row.run === runA && !inB.has(keyOf(row))).length;
+  const sentences = [
+    `${count(both.length)} cases in both runs, ${count(less + more + same)} timed in both.`,
+    mean && `B takes ${digits(mean, 3)} × the time of A (geometric mean): ${count(less)} less, ${count(more)} more, ${count(same)} the same.`,
+    changes.size && `Another status: ${[...changes].map(([change, n]) => `${count(n)} ${change}`).join(", ")}.`,
+    lost && `${count(lost)} cases of A are not in B.`,
+    alone && `${count(alone)} cases of B are not in A.`,
+  ];
+  byId("compared").textContent = both.length ? sentences.filter((one) => one).join(" ") : "No case is in both runs.";
   byId("ratios").replaceChildren(ratioChart(both));
   compareTable.show(both);
 }

@@ -130,7 +130,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   const std::size_t runs = cases.size() * static_cast<std::size_t>(repeat);
   Progress progress(runs, runs, false);
   const auto check = [&](const RunContext& context) {
-    const std::string other = difference(document.context, context);
+    const std::string other = difference(document.context, context, false);
     if (!other.empty() && !force)
       throw Error(fmt::format("{} and this machine: {}", path, other), ExitCode::not_comparable);
   };

@@ -55,31 +55,36 @@ bool same_bytes(const std::string& a, const std::string& b) {
                     std::istreambuf_iterator<char>(other), std::istreambuf_iterator<char>());
 }
 
-[[noreturn]] void refuse_twice(const std::string& a, const std::string& b) {
-  throw Error(
-      fmt::format("{} and {}: expected different runs of a side, got the same twice", a, b));
+bool same_file(const std::string& a, const std::string& b) {
+  return fs::is_regular_file(a) && fs::is_regular_file(b) &&
+         (fs::equivalent(a, b) || same_bytes(a, b));
 }
 
-// A run that counts twice would show less spread than there is.
-void require_distinct(const std::vector<std::string>& paths) {
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    for (std::size_t j = i + 1; j < paths.size(); ++j)
-      if (fs::is_regular_file(paths[i]) && fs::is_regular_file(paths[j]) &&
-          (fs::equivalent(paths[i], paths[j]) || same_bytes(paths[i], paths[j])))
-        refuse_twice(paths[i], paths[j]);
-}
-
-std::vector<InputDocument> read_all(const std::string& list) {
-  const std::vector<std::string> paths = split_paths(list);
-  require_distinct(paths);
+// A run that counts twice on a side would show less spread than there is, and one that is on both
+// sides no change.
+Comparison compare_files(const std::vector<std::string>& base,
+                         const std::vector<std::string>& fresh, const ComparisonOptions& options) {
+  std::vector<std::string> paths = base;
+  paths.insert(paths.end(), fresh.begin(), fresh.end());
+  const auto require_distinct = [&](const auto& same) {
+    for (std::size_t i = 0; i < paths.size(); ++i)
+      for (std::size_t j = i + 1; j < paths.size(); ++j)
+        if (same(i, j))
+          throw Error(fmt::format(
+              "{} and {}: expected different runs {}, got the same twice", paths[i], paths[j],
+              i < base.size() && j >= base.size() ? "as BASE and NEW" : "of a side"));
+  };
+  require_distinct([&](std::size_t i, std::size_t j) { return same_file(paths[i], paths[j]); });
   std::vector<InputDocument> documents;
   documents.reserve(paths.size());
   for (const std::string& path : paths) documents.push_back({path, read_document(path)});
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    for (std::size_t j = i + 1; j < paths.size(); ++j)
-      if (share_a_measurement(documents[i].document, documents[j].document))
-        refuse_twice(paths[i], paths[j]);
-  return documents;
+  require_distinct([&](std::size_t i, std::size_t j) {
+    return share_a_measurement(documents[i].document, documents[j].document);
+  });
+  const auto middle = documents.begin() + static_cast<std::ptrdiff_t>(base.size());
+  return compare_documents({std::move_iterator(documents.begin()), std::move_iterator(middle)},
+                           {std::move_iterator(middle), std::move_iterator(documents.end())},
+                           options);
 }
 
 // The names of what the program's standard output is, one of which is usual in scripts.
@@ -120,7 +125,7 @@ ExitCode compare(CompareArguments in) {
   if (!in.json.empty()) json.emplace(in.json);
   if (!in.junit.empty()) junit.emplace(in.junit);
   const Comparison comparison =
-      compare_documents(read_all(in.base), read_all(in.fresh), in.options);
+      compare_files(split_paths(in.base), split_paths(in.fresh), in.options);
   if (json) {
     json->write(dump_line(to_json(comparison)) + "\n");
     json->commit();

@@ -54,10 +54,10 @@ const std::map<std::string, Footer>& footers() {
          "spmmbench generate 'fem2d?vertices=900' plate.mtx.gz"},
         {ok, usage}}},
       {"compare",
-       {{"spmmbench compare results/h200/irregular-fp16-n128.json "
-         "results/h200/irregular-fp16-n128.json --all",
-         "spmmbench compare results/h200/irregular-fp16-n128.json "
-         "results/h200/irregular-fp16-n128.json --json -"},
+       {{"spmmbench run data -k cpu_csr --json before.json",
+         "spmmbench run data -k cpu_csr --json after.json",
+         "spmmbench compare before.json after.json --all",
+         "spmmbench compare before.json after.json --json -"},
         {ok, usage, regression, not_comparable, not_able_to_tell, interrupted}}},
       {"merge",
        {{"spmmbench run data --shard 1/2 -k cpu_csr --json part1.json",

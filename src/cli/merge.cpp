@@ -13,6 +13,7 @@
 #include "report/comparison.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
+#include "report/machine_and_build.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -36,22 +37,6 @@ void join_distinct(std::string& all, const std::string& one) {
   const auto listed = [](const std::string& names) { return fmt::format(", {}, ", names); };
   if (one.empty() || listed(all).find(listed(one)) != std::string::npos) return;
   all += (all.empty() ? "" : ", ") + one;
-}
-
-// What keeps rows of one matrix from standing side by side: speed-ups are ratios of one build on
-// one machine. Empty where nothing does.
-std::string other_machine(const RunContext& a, const RunContext& b) {
-  const auto differs = [](std::string_view field, const auto& one, const auto& other) {
-    return one == other ? std::string()
-                        : fmt::format("{} differs: '{}' and '{}'", field, one, other);
-  };
-  for (std::string what : {differs("device.name", a.device.name, b.device.name),
-                           differs("hostname", a.hostname, b.hostname),
-                           differs("tool_version", a.tool_version, b.tool_version),
-                           differs("git_revision", a.git_revision, b.git_revision),
-                           differs("build_flags", a.build_flags, b.build_flags)})
-    if (!what.empty()) return what;
-  return {};
 }
 
 // Joins documents, each of which is read once, so that pipes can be joined too.
@@ -109,18 +94,23 @@ class Merge {
     document_of_[key] = document;
   }
 
-  // The joined context is the first one's, over the whole time, with every host, device, revision
-  // and tag.
+  // The joined context is the first one's, over the whole time, with every host, device, library,
+  // build and tag.
   void join(const std::string& path, const RunContext& own) {
-    const std::string other = difference(contexts_.front(), own);
+    const std::string other = difference(contexts_.front(), own, true);
     if (!other.empty() && !in_.force)
       throw Error(fmt::format("{} and {}: {}", in_.in.front(), path, other),
                   ExitCode::not_comparable);
     joined_.started_utc = std::min(joined_.started_utc, own.started_utc);
     joined_.clocks_after = own.clocks_after;
-    join_distinct(joined_.hostname, own.hostname);
-    join_distinct(joined_.device.uuid, own.device.uuid);
-    join_distinct(joined_.git_revision, own.git_revision);
+    using C = RunContext;
+    for (const auto field :
+         {&C::hostname, &C::tool_version, &C::git_revision, &C::build_flags, &C::build_id})
+      join_distinct(joined_.*field, own.*field);
+    using D = DeviceInfo;
+    for (const auto field : {&D::uuid, &D::driver_version, &D::runtime_version,
+                             &D::cusparse_version, &D::cublas_version})
+      join_distinct(joined_.device.*field, own.device.*field);
     for (const auto& [key, value] : own.tags)
       if (const auto [it, added] = joined_.tags.emplace(key, value); !added)
         join_distinct(it->second, value);
@@ -133,11 +123,12 @@ class Merge {
     for (const auto& [key, document] : document_of_) {
       const std::string source = key.substr(0, key.find('\n'));
       const std::size_t first = first_of.emplace(source, document).first->second;
-      const std::string other = other_machine(contexts_[first], contexts_[document]);
+      const std::vector<Difference> other =
+          differences_of_machine_and_build(contexts_[first], contexts_[document]);
       if (other.empty()) continue;
       const std::string message =
           fmt::format("{} and {}: both have rows of {}, whose speed-ups would be between them: {}",
-                      in_.in[first], in_.in[document], source, other);
+                      in_.in[first], in_.in[document], source, other[0].text());
       if (!in_.force) throw Error(message, ExitCode::not_comparable);
       return say("spmmbench: {}\n", message);
     }
@@ -181,7 +172,7 @@ void add_merge(CLI::App& app, ExitCode& exit_code) {
   add_output_option(*command, "--csv", in->csv, "Write the rows as CSV, too");
   command->add_flag("--force", in->force,
                     "Join runs of different device, seed or protocol, and rows of one matrix from "
-                    "different hosts or builds");
+                    "different machines or builds");
   command->add_flag("--overwrite", in->overwrite,
                     "Give up what a run that did not end has left in OUT's journal");
   command->callback([in, &exit_code] { exit_code = merge(*in); });

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -140,6 +144,19 @@ std::string matrix_sha256(const CsrMatrix& m, bool pattern) {
   if (m.nnz() > 0) hash.update(m.col_idx.data(), m.col_idx.size() * sizeof m.col_idx[0]);
   if (m.nnz() > 0 && !pattern) hash.update(m.values.data(), m.values.size() * sizeof m.values[0]);
   return hash.hex();
+}
+
+std::string file_sha256(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::vector<char> part(1 << 20);
+  Sha256 hash;
+  while (file) {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    hash.update(part.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  return file.eof() ? hash.hex() : std::string();
 }
 
 }  // namespace spmmbench

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -133,13 +131,8 @@ std::map<std::string, std::string> hashes_of_plugins(const std::vector<std::stri
     const std::string name = Spec::parse(pattern).name;
     if (!names_plugin(name)) continue;
     const std::string path = parse_plugin_pattern(name).path;
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
-    std::ifstream file(path, std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    Sha256 hash;
-    hash.update(bytes.data(), bytes.size());
-    hashes[plugin_stem(path)] = hash.hex();
+    if (std::string hash = file_sha256(path); !hash.empty())
+      hashes[plugin_stem(path)] = std::move(hash);
   }
   return hashes;
 }

@@ -72,6 +72,10 @@ bool broken(const ResultRow& row) {
   return row.status != Status::ok && row.status != Status::skipped;
 }
 
+bool exactly_right(const ResultRow& row) { return row.exact && row.exact->passed; }
+
+bool not_exactly_right(const ResultRow& row) { return !exactly_right(row); }
+
 bool wrong(const ResultRow& row) { return row.status == Status::wrong; }
 
 bool skipped(const ResultRow& row) { return row.status == Status::skipped; }
@@ -115,10 +119,24 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   return out;
 }
 
-// Why NEW has times in a smaller share of its runs than BASE. Empty where it has not.
+// Why NEW passed the exact test in a smaller share of its runs than BASE. Empty where it has not.
+std::string untested_reason(const Rows& with_times, const RunCounts& usual) {
+  const auto passed = [](const Side& side) {
+    return static_cast<std::size_t>(
+        std::count_if(side.rows.begin(), side.rows.end(), exactly_right));
+  };
+  if (passed(with_times.fresh) * usual.base >= passed(with_times.base) * usual.fresh) return {};
+  const ResultRow* row = first_of(with_times.fresh, not_exactly_right);
+  const bool says_why = row != nullptr && row->exact && !row->exact->not_made.empty();
+  return "no exact test in NEW" + (says_why ? ": " + row->exact->not_made : "");
+}
+
+// Why NEW has times, or a passed exact test, in a smaller share of its runs than BASE. Empty where
+// it has not.
 std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& usual) {
   if (all.fresh.rows.empty()) return "no row in NEW";
-  if (with_times.fresh.size() * usual.base >= with_times.base.size() * usual.fresh) return {};
+  if (with_times.fresh.size() * usual.base >= with_times.base.size() * usual.fresh)
+    return untested_reason(with_times, usual);
   if (const ResultRow* row = first_of(all.fresh, skipped)) return status_and_reason(*row);
   if (with_times.fresh.size() < all.fresh.size()) return "no times in NEW";
   return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), usual.fresh);
@@ -287,6 +305,9 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
     comparison.notes.push_back(
         fmt::format("one run of each side {}: give several, or a --calibration",
                     on_cpu ? "says nothing on a CPU" : "shows only large changes"));
+
+  if (std::string other = other_conditions(base, fresh); !other.empty())
+    comparison.notes.push_back(std::move(other));
 
   std::map<std::string, Rows> cases;
   RunCounts usual;

@@ -19,8 +19,10 @@ namespace spmmbench {
 enum class CaseVerdict {
   newly_wrong,  // wrong, failed or timed out in a larger share of NEW's runs than of BASE's
   slower,
-  missing,  // ok in BASE; without times in NEW, or with times in a smaller share of its runs
-  not_ok,   // wrong, failed or timed out in NEW, and as often in BASE
+  // ok in BASE; without times or a passed exact test in NEW, or with them in a smaller share of its
+  // runs
+  missing,
+  not_ok,  // wrong, failed or timed out in NEW, and as often in BASE
   faster,
   fixed,             // ok in NEW; in no run of BASE, where some are wrong, failed or timed out
   not_able_to_tell,  // a slowdown that should be seen could have gone unseen
@@ -98,8 +100,9 @@ struct Comparison {
 };
 
 // The first field that keeps two runs from being compared or merged, with both values:
-// "device.name differs: 'A' and 'B'". Empty when none does.
-std::string difference(const RunContext& a, const RunContext& b);
+// "device.name differs: 'A' and 'B'". Empty when none does. `cold`: it is about cold times, too,
+// and the size of the cache is one that does.
+std::string difference(const RunContext& a, const RunContext& b, bool cold);
 
 // Several documents of a side are repeated runs of the same build. Throws Error(not_comparable) for
 // another device, seed, protocol or set of precisions, and when no case is common.
@@ -110,8 +113,14 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
 void require_comparable(const std::vector<InputDocument>& base,
                         const std::vector<InputDocument>& fresh, const ComparisonOptions& options);
 
+// What else differs between the runs, machine, flags and clocks: "the runs differ in ...". Empty
+// where nothing does.
+std::string other_conditions(const std::vector<InputDocument>& base,
+                             const std::vector<InputDocument>& fresh);
+
 // Whether both documents have a measurement of the same run: the runs began at the same second with
-// the same command on the same machine, and a case has the same samples.
+// the same command on the same machine, or `merge` wrote one of the documents, and a case has the
+// same samples.
 bool share_a_measurement(const ResultDocument& a, const ResultDocument& b);
 
 // The part of alpha for each of the two families of hypotheses: groups, and single cases.

@@ -1,17 +1,25 @@
 // Finds differences that keep runs from being compared.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
+#include "core/contains.hpp"
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
+#include "report/machine_and_build.hpp"
+#include "report/warnings.hpp"
 
 namespace spmmbench {
 namespace {
+
+const std::vector<std::string> kOfEveryBuild = {"tool_version", "git_revision", "build_id"};
+constexpr double kSameClock = 1.02;  // more than this between two sides is said
 
 std::set<std::string> precisions_of(const ResultDocument& document) {
   std::set<std::string> found;
@@ -32,15 +40,68 @@ void require_precisions(const std::vector<InputDocument>& side,
                     ExitCode::not_comparable);
 }
 
+// The mean of what NVML said before, or after, the runs of a side; 0 where it said nothing.
+double mean_clock(const std::vector<InputDocument>& side, ClockState RunContext::*when,
+                  std::optional<unsigned> ClockState::*clock) {
+  double sum = 0;
+  int count = 0;
+  for (const InputDocument& input : side)
+    if (const std::optional<unsigned> mhz = input.document.context.*when.*clock) {
+      sum += *mhz;
+      ++count;
+    }
+  return count > 0 ? sum / count : 0;
+}
+
+bool was_slowed(const InputDocument& input) {
+  const RunContext& context = input.document.context;
+  const auto slows = [](const ClockState& state) {
+    return (state.throttle_reasons.value_or(0) & kSlowingReasons) != 0;
+  };
+  const std::vector<ResultRow>& rows = input.document.rows;
+  return slows(context.clocks_before) || slows(context.clocks_after) ||
+         std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {
+           return row.metrics.contains("throttle_reasons");  // where they slow
+         });
+}
+
 }  // namespace
 
-std::string difference(const RunContext& a, const RunContext& b) {
+std::string other_conditions(const std::vector<InputDocument>& base,
+                             const std::vector<InputDocument>& fresh) {
+  std::vector<std::string> found;
+  for (const auto* side : {&base, &fresh})
+    for (const InputDocument& input : *side)
+      for (const Difference& one :
+           differences_of_machine_and_build(base.front().document.context, input.document.context))
+        if (!contains(kOfEveryBuild, one.field) && !contains(found, one.field))
+          found.push_back(one.field);
+  for (const auto& [name, clock] : {std::pair("SM clock", &ClockState::sm_mhz),
+                                    std::pair("memory clock", &ClockState::memory_mhz)})
+    for (const auto& [moment, when] : {std::pair("before", &RunContext::clocks_before),
+                                       std::pair("after", &RunContext::clocks_after)}) {
+      const double one = mean_clock(base, when, clock), other = mean_clock(fresh, when, clock);
+      if (std::min(one, other) > 0 && std::max(one, other) > kSameClock * std::min(one, other))
+        found.push_back(
+            fmt::format("{} {} them ({:.0f} and {:.0f} MHz)", name, moment, one, other));
+    }
+  const bool base_slowed = std::any_of(base.begin(), base.end(), was_slowed);
+  if (base_slowed != std::any_of(fresh.begin(), fresh.end(), was_slowed))
+    found.push_back(fmt::format("throttle reasons (in {} only)", base_slowed ? "BASE" : "NEW"));
+  if (found.empty()) return {};
+  return fmt::format("the runs differ in {}", fmt::join(found, ", "));
+}
+
+std::string difference(const RunContext& a, const RunContext& b, bool cold) {
   const auto differs = [](std::string_view field, const auto& one, const auto& other) {
     return fmt::format("{} differs: '{}' and '{}'", field, one, other);
   };
   if (a.device.name != b.device.name) return differs("device.name", a.device.name, b.device.name);
   if (a.device.sm_count != b.device.sm_count)
     return differs("device.sm_count", a.device.sm_count, b.device.sm_count);
+  const std::size_t size = a.device.l2_bytes, other_size = b.device.l2_bytes;
+  if (cold && size != other_size && size > 0 && other_size > 0)
+    return differs("device.l2_bytes", size, other_size);
   if (a.seed != b.seed) return differs("seed", a.seed, b.seed);
   for (const auto& [key, value] : a.protocol) {
     const auto other = b.protocol.find(key);
@@ -56,7 +117,12 @@ bool share_a_measurement(const ResultDocument& a, const ResultDocument& b) {
   const auto run_of = [](const RunContext& context) {
     return std::tie(context.started_utc, context.hostname, context.argv, context.device.uuid);
   };
-  if (run_of(a.context) != run_of(b.context)) return false;
+  // What `merge` wrote has measurements of the runs that it read.
+  const auto merged = [](const RunContext& context) {
+    return context.argv.size() > 1 && context.argv[1] == "merge";
+  };
+  if (run_of(a.context) != run_of(b.context) && !merged(a.context) && !merged(b.context))
+    return false;
   const auto samples_of = [](const ResultRow& row) {
     return row.hot ? row.hot->samples_us : std::vector<double>{};
   };
@@ -74,7 +140,7 @@ void require_comparable(const std::vector<InputDocument>& base,
   if (options.force) return;
   const InputDocument& first = base.front();
   const auto check = [&](const RunContext& context, const std::string& path) {
-    const std::string what = difference(first.document.context, context);
+    const std::string what = difference(first.document.context, context, options.cold);
     if (!what.empty())
       throw Error(fmt::format("{} and {}: {}", first.path, path, what), ExitCode::not_comparable);
   };

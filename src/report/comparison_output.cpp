@@ -209,7 +209,7 @@ std::string format_comparison(const Comparison& comparison, bool all) {
   text += fmt::format("minimum effect {:g} %, significance {:g}\n",
                       comparison.options.min_effect * 100, comparison.options.alpha);
   for (const std::string& note : comparison.notes)
-    text += clip(fmt::format("note: {}", note), kTableWidth) + "\n";
+    text += wrap(fmt::format("note: {}", note), kTableWidth, 4) + "\n";
   return text + conclusion(comparison);
 }
 

@@ -264,7 +264,7 @@ const FieldTable<DeviceInfo>& device_fields() {
       field("kind", &D::kind, ""),
       field("index", &D::index, "CUDA's number of it"),
       field("name", &D::name, ""),
-      field("uuid", &D::uuid, "empty on the host"),
+      field("uuid", &D::uuid, "of a run on several GPUs all of them: a, b; empty on the host"),
       field("compute_capability", &D::compute_capability, "90 for 9.0; 0 on the host"),
       field("sm_count", &D::sm_count, "threads on the host"),
       field("l2_bytes", &D::l2_bytes, "last-level cache on the host"),
@@ -295,6 +295,10 @@ const FieldTable<RunContext>& context_fields() {
       field("tool_version", &C::tool_version, ""),
       field("git_revision", &C::git_revision, ""),
       field("build_flags", &C::build_flags, ""),
+      field("build_id", &C::build_id,
+            "the linker's ID of the executable, which tells builds of one revision apart; empty "
+            "where it is not known")
+          .added_later(),
       field("started_utc", &C::started_utc, "",
             {{"pattern", "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}Z$"}}),
       field("hostname", &C::hostname, ""),

@@ -11,6 +11,7 @@
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
+#include "report/machine_and_build.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -85,27 +86,25 @@ Contents look_into(const std::string& path) {
   return found;
 }
 
-// The rows of one document are of one build on one device under one protocol.
+// The rows of one document are of one build on one machine under one protocol.
 void require_same_run(const RunContext& old, const RunContext& now, const std::string& path) {
-  const auto check = [&path](std::string_view field, const auto& was, const auto& is) {
-    if (was != is)
-      throw Error(fmt::format("{}: {} was '{}' and is '{}': name another output file, or "
-                              "--overwrite to measure all of it again",
-                              path, field, was, is),
-                  ExitCode::not_comparable);
+  std::vector<Difference> found = differences_of_machine_and_build(old, now);
+  const auto check = [&found](const std::string& field, const auto& was, const auto& is) {
+    if (was != is) found.push_back({field, fmt::format("{}", was), fmt::format("{}", is)});
   };
-  check("device", old.device.name, now.device.name);
-  check("version", old.tool_version, now.tool_version);
-  check("revision", old.git_revision, now.git_revision);
-  check("build", old.build_flags, now.build_flags);
   check("seed", old.seed, now.seed);
   for (const auto& [name, value] : now.protocol)
     if (const auto it = old.protocol.find(name); name != "isolated" && it != old.protocol.end())
       check(name, it->second, value);
+  if (found.empty()) return;
+  throw Error(fmt::format("{}: was measured with {} '{}', this run has '{}': name another output "
+                          "file, or --overwrite to measure all of it again",
+                          path, found[0].field, found[0].one, found[0].other),
+              ExitCode::not_comparable);
 }
 
-// Of a run that goes on with an earlier one: start, host, command and rates are those of the
-// earlier rows, which the bounds and the floor in them belong to.
+// Of a run that goes on with an earlier one: start, command and rates are those of the earlier
+// rows, which the bounds and the floor in them belong to.
 RunContext continued(RunContext earlier, const RunContext& now) {
   earlier.tags = now.tags;
   earlier.calls = now.calls;

@@ -70,7 +70,7 @@ class Journal {
  public:
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,
-  // device, seed or protocol.
+  // machine, seed or protocol.
   Journal(RunOutputs paths, RunContext context, Earlier earlier);
 
   // For rows that can be made again at once: they need not be on the disk one by one, nothing goes

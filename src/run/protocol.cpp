@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <sstream>
+#include <utility>
 
+#include "io/sha256.hpp"
+#include "io/tensor_path.hpp"
 #include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/option.hpp"
@@ -36,6 +39,10 @@ std::map<std::string, std::string> protocol_of(const RunOptions& options) {
       {"bin_type", std::string(to_string(options.load.bin_type))},
       {"dims", fmt::format("{}", fmt::join(dims, " "))},
       {"isolated", options.isolate ? "yes" : "no"}};
+  // A child writes no document.
+  if (!options.b_file.empty() && !(options.json.empty() && options.csv.empty()))
+    if (std::string hash = file_sha256(file_of(options.b_file)); !hash.empty())
+      protocol["b_sha256"] = std::move(hash);
   for (const auto& [stem, hash] : hashes_of_plugins(options.kernels))
     protocol[std::string(kPluginInProtocol) + stem] = hash;
   return protocol;

@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 
+#include "core/contains.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
@@ -50,6 +51,14 @@ Machine open_machine(const RunOptions& options) {
     say("spmmbench: {}: running the CPU kernels\n",
         wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
   return machine;
+}
+
+// Of the GPUs among them, as in "a, b".
+std::string uuids_of(const std::vector<int>& devices) {
+  std::vector<std::string> uuids;
+  for (const DeviceInfo& one : probe_cuda().devices)
+    if (contains(devices, one.index)) uuids.push_back(one.uuid);
+  return fmt::format("{}", fmt::join(uuids, ", "));
 }
 
 // What this process was not given is measured: the copy in any case, the other rates where a kernel
@@ -104,6 +113,7 @@ class Run {
  private:
   RunContext context(const std::vector<std::string>& argv) {
     RunContext context = collect_context(argv, options_.load.seed, machine_.main(), rates_);
+    if (options_.devices.size() > 1) context.device.uuid = uuids_of(options_.devices);
     context.protocol = protocol_of(options_);
     context.tags = options_.tags;
     context.calls = options_.table.calls;

@@ -17,16 +17,18 @@ class OutputFaults(Attack):
 
     def cases(self):
         self.recorded = self.fresh() / "recorded.json"
-        self.run("run", SMALL, "-n", "8,16", *QUICK, "-q", "--json", self.recorded)
+        again = self.recorded.with_name("again.json")
+        for out in (self.recorded, again):
+            self.run("run", SMALL, "-n", "8,16", *QUICK, "-q", "--json", out)
         commands = {
             "version": ["--version"], "help": ["--help"], "run help": ["run", "--help"], "list": ["list"],
             "list json": ["list", "--json"], "schema": ["list", "schema"], "inspect": ["inspect", SMALL],
             "inspect json": ["inspect", SMALL, "--json"], "show": ["show", self.recorded],
             "show csv": ["show", self.recorded, "--format", "csv"],
             "show json": ["show", self.recorded, "--format", "json"],
-            "compare": ["compare", self.recorded, self.recorded],
-            "compare json": ["compare", self.recorded, self.recorded, "--json", "-"],
-            "compare junit": ["compare", self.recorded, self.recorded, "--junit", "-"],
+            "compare": ["compare", self.recorded, again],
+            "compare json": ["compare", self.recorded, again, "--json", "-"],
+            "compare junit": ["compare", self.recorded, again, "--junit", "-"],
             "dry run": ["run", SMALL, "-k", "cpu_csr", "--dry-run"], "run": ["run", SMALL, *QUICK],
             "run json": ["run", SMALL, *QUICK, "--json", "-"], "run csv": ["run", SMALL, *QUICK, "--csv", "-"],
             "jsonl": ["run", SMALL, *QUICK, "--jsonl"],
@@ -44,8 +46,8 @@ class OutputFaults(Attack):
                 yield f"rows {redirection} {args}", lambda a=args, r=redirection: self.rows_kept(a, r)
         outputs = [
             ["run", SMALL, *QUICK, "-q", "--json", "OUT"], ["run", SMALL, *QUICK, "-q", "--csv", "OUT"],
-            ["merge", "OUT", self.recorded], ["compare", self.recorded, self.recorded, "--json", "OUT"],
-            ["compare", self.recorded, self.recorded, "--junit", "OUT"], ["convert", SMALL, "OUT.mtx"],
+            ["merge", "OUT", self.recorded], ["compare", self.recorded, again, "--json", "OUT"],
+            ["compare", self.recorded, again, "--junit", "OUT"], ["convert", SMALL, "OUT.mtx"],
             ["convert", SMALL, "OUT.csr"], ["convert", SMALL, "OUT.mtx.gz"], ["convert", SMALL, "OUT.npy"],
             ["generate", SMALL, "OUT.bin"],
         ]  # fmt: skip

@@ -18,11 +18,13 @@ class NoRights(Attack):
         require(self.is_refused_everything(), "the user has the rights of root")
         self.recorded = self.fresh() / "recorded.json"
         self.recorded.parent.chmod(0o777)  # mkdtemp's 0700 is its owner's
-        self.run("run", SMALL, "-n", "8,16", *QUICK, "-q", "--json", self.recorded)
+        again = self.recorded.with_name("again.json")
+        for out in (self.recorded, again):
+            self.run("run", SMALL, "-n", "8,16", *QUICK, "-q", "--json", out)
         outputs = [
             ["run", SMALL, *QUICK, "-q", "--json", "OUT"], ["run", SMALL, *QUICK, "-q", "--csv", "OUT"],
-            ["merge", "OUT", self.recorded], ["compare", self.recorded, self.recorded, "--json", "OUT"],
-            ["compare", self.recorded, self.recorded, "--junit", "OUT"], ["convert", SMALL, "OUT.mtx"],
+            ["merge", "OUT", self.recorded], ["compare", self.recorded, again, "--json", "OUT"],
+            ["compare", self.recorded, again, "--junit", "OUT"], ["convert", SMALL, "OUT.mtx"],
             ["convert", SMALL, "OUT.csr"], ["convert", SMALL, "OUT.npy"], ["generate", SMALL, "OUT.bin"],
         ]  # fmt: skip
         for args in outputs:

@@ -130,8 +130,10 @@ class RunTest(CliCase):
         for args in (("--csv", "-"), ("--jsonl",), ("--resume",)):
             result = self.run_cpu(SMALL, "--json", "-", *args, "-q")
             self.assertEqual((result.returncode, result.stdout), (1, ""), result.stderr)
-        recorded = SOURCE / "results/h200/irregular-fp16-n128.json"
-        self.assertIn("cases", json.loads(self.spmmbench("compare", recorded, recorded, "--json", "-").stdout))
+        base, new = self.folder / "base.json", self.folder / "new.json"
+        for out in (base, new):
+            self.run_cpu(SMALL, "--json", out, "-q")
+        self.assertIn("cases", json.loads(self.spmmbench("compare", base, new, "--json", "-").stdout))
 
     def test_a_dry_run_names_the_cases_and_writes_nothing(self):
         out = self.folder / "out.json"
@@ -473,7 +475,7 @@ class InterruptionTest(CliCase):
         process.kill()
         process.communicate(timeout=60)
         result = self.run_cpu(*self.cases, "--json", self.out, "--resume", "--seed", "2", "--quiet")
-        self.assert_one_line(result, 5, "seed was '1' and is '2'")
+        self.assert_one_line(result, 5, "was measured with seed '1', this run has '2'")
 
 
 if __name__ == "__main__":

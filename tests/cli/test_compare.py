@@ -148,9 +148,9 @@ class CompareTest(CliCase):
             ("seed differs: '1' and '9'", lambda d: d["context"].update(seed=9)),
             ("rows.precision differs: fp16 is in ", lambda d: [r.update(precision="tf32") for r in d["rows"]]),
         ):
-            document = read(base)
+            other = self.measured("other.json")
+            document = read(other)
             change(document)
-            other = self.folder / "other.json"
             write(other, document)
             result = self.spmmbench("compare", base, other)
             self.assert_one_line(result, 5, f"{base} and {other}: {what}")
@@ -174,6 +174,17 @@ class CompareTest(CliCase):
         self.assert_one_line(self.spmmbench("compare", f"{base},{again}", new), 1, refused)
         again.write_text(self.spmmbench("show", base, "-n", "4", "--format", "json").stdout)
         self.assert_one_line(self.spmmbench("compare", new, f"{base},{again}"), 1, refused)
+
+    def test_a_run_on_both_sides_is_refused(self):
+        base, new, again = self.measured("base.json"), self.measured("new.json"), self.folder / "again.json"
+        for sides in ((base, base), (f"{base},{new}", base), (base, f"{new},{base}")):
+            self.assert_one_line(self.spmmbench("compare", *sides), 1,
+                                 f"{base} and {base}: expected different runs as BASE and NEW, got the same twice")
+        refused = f"{base} and {again}: expected different runs as BASE and NEW"
+        again.write_text(json.dumps(read(base), indent=1))
+        self.assert_one_line(self.spmmbench("compare", base, f"{new},{again}", "--force"), 1, refused)
+        self.spmmbench("merge", again, base, "--overwrite")
+        self.assert_one_line(self.spmmbench("compare", base, again), 1, refused)
 
     def test_one_bad_run_of_base_hides_no_slowdown(self):
         new = self.side("new", {4: 3})

@@ -17,8 +17,8 @@ RECORDED = [SOURCE / "results/h200/README.md", *sorted((SOURCE / "examples").rgl
 MATRIX = "data/fem2d_plate.mtx.gz"
 STANDS_FOR = {"PATH": [MATRIX], "PATH...": [MATRIX], "MATRIX": [MATRIX], "KERNEL": ["cpu_csr"], "NAME": ["cpu_csr"],
               "SPEC": ["uniform?rows=20&cols=20"], "IN": [MATRIX], "OUT": ["out.mtx"], "IN.json...": ["run.json"],
-              "BASE.json": ["run.json"], "NEW.json": ["run.json"], "RUN.json": ["run.json"],
-              "RUN.json...": ["run.json"], "BASE": ["run.json"], "NEW": ["run.json"], "…": ["128"]}
+              "BASE.json": ["run.json"], "NEW.json": ["new.json"], "RUN.json": ["run.json"],
+              "RUN.json...": ["run.json"], "BASE": ["run.json"], "NEW": ["new.json"], "…": ["128"]}
 # Measures for minutes (tested in test_compare); needs a library that was built (tested in test_plugin).
 NEEDS_MORE = ("--calibrate", "--plugin")
 
@@ -46,8 +46,9 @@ class DocsTest(CliCase):
         (self.folder / "matrices").mkdir()
         for name in ("general", "held-out", "pruned"):
             (self.folder / "matrices" / f"{name}.txt").write_text(SMALL + "\n")
-        result = self.run_cpu(MATRIX, "-n", "8", "--json", "run.json", cwd=self.folder)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        for name in ("run.json", "new.json"):
+            result = self.run_cpu(MATRIX, "-n", "8", "--json", name, cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
         self.kernels = re.findall(r"^  (\w+)", self.spmmbench("list", "kernels").stdout, re.MULTILINE)
 
     def runnable(self, words):

@@ -141,22 +141,32 @@ class MergeTest(CliCase):
     def test_rows_of_one_matrix_are_of_one_build_on_one_machine(self):
         first = self.shard("a.json", INPUTS[0], "--precision", "fp32")
 
-        def elsewhere(field):
+        def elsewhere(field, value="elsewhere"):
             def change(document):
-                document["context"][field] = "elsewhere"
+                *groups, name = field.split(".")
+                place = document["context"][groups[0]] if groups else document["context"]
+                place[name] = value
                 for row in document["rows"]:
                     row["kernel"] = "eigen_csr"
             return change
 
-        for field in ("hostname", "git_revision", "tool_version", "build_flags"):
+        versions = ("uuid", "driver_version", "runtime_version", "cusparse_version", "cublas_version")
+        first = self.edited(first, "a.json", lambda d: d["context"]["device"].update(dict.fromkeys(versions, "own")))
+        for field in ("hostname", "git_revision", "tool_version", "build_flags", *(f"device.{name}" for name in versions)):
             other = self.edited(first, "b.json", elsewhere(field))
             result = self.spmmbench("merge", self.out, first, other)
-            self.assert_one_line(result, 5, "whose speed-ups would be between them: " + field)
+            self.assert_one_line(result, 5, f"whose speed-ups would be between them: {field} differs: '")
             self.assertFalse(self.out.exists())
+        other = self.edited(first, "b.json", elsewhere("device.l2_bytes", 123))
+        self.assert_one_line(self.spmmbench("merge", self.out, first, other), 5, "device.l2_bytes differs: ")
+        self.merge(first, self.edited(first, "b.json", elsewhere("device.cublas_version", "")))  # not known
+        other = self.edited(first, "b.json", elsewhere("hostname"))
         _, result = self.merge(first, other, "--force")
         self.assertIn("whose speed-ups would be between them", result.stderr)
         self.out.unlink()
-        self.merge(self.edited(self.shard("c.json", INPUTS[1]), "c.json", elsewhere("hostname")), first)
+        document, _ = self.merge(first, self.edited(self.shard("c.json", INPUTS[1]), "c.json",
+                                                    elsewhere("device.driver_version")))
+        self.assertEqual(document["context"]["device"]["driver_version"], "own, elsewhere")
 
     def test_standard_output_takes_one_output(self):
         first = self.shard("a.json", INPUTS[0])

@@ -28,11 +28,13 @@ class OutputTest(CliCase):
         self.assertEqual(len(document["rows"]), cases)
 
     def test_a_full_or_closed_standard_output_is_exit_code_1_everywhere(self):
-        self.spmmbench(*RUN, "--json", self.out, "-q")
+        again = self.folder / "again.json"
+        for out in (self.out, again):
+            self.spmmbench(*RUN, "--json", out, "-q")
         for args in (["--version"], ["--help"], ["run", "--help"], ["list"], ["list", "schema"],
                      ["inspect", SMALL], ["inspect", SMALL, "--json"], ["show", self.out],
-                     ["show", self.out, "--format", "csv"], ["compare", self.out, self.out],
-                     ["compare", self.out, self.out, "--json", "-"], ["merge", self.folder / "m.json", self.out],
+                     ["show", self.out, "--format", "csv"], ["compare", self.out, again],
+                     ["compare", self.out, again, "--json", "-"], ["merge", self.folder / "m.json", self.out],
                      ["run", SMALL, "--dry-run", "-k", "cpu_csr"], [*RUN], [*RUN, "--json", "-"],
                      [*RUN, "--csv", "/dev/full", "-q"], [*RUN, "--jsonl"]):
             for redirection in (">/dev/full", ">&-"):
@@ -263,7 +265,7 @@ class EarlierRunTest(CliCase):
         document["rows"].pop()
         write(self.out, document)
         before = document["context"]
-        before |= {"started_utc": "2020-01-01T00:00:00Z", "hostname": "other", "copy_gb_per_s": 12.5}
+        before |= {"started_utc": "2020-01-01T00:00:00Z", "copy_gb_per_s": 12.5}
         write(self.out, document)
         result = self.spmmbench(*RUN, "--json", self.out, "--resume", "--tag", "night=2")
         self.assertIn("preparation counted for 50 calls", result.stdout)
@@ -271,12 +273,18 @@ class EarlierRunTest(CliCase):
         context = document["context"]
         self.assertEqual(context["tags"], {"night": "2", "driver": "580"})
         self.assertEqual(context["calls"], 50)
-        for name in ("started_utc", "hostname", "argv", "copy_gb_per_s"):
+        for name in ("started_utc", "argv", "copy_gb_per_s"):
             self.assertEqual(context[name], before[name], name)
         measured = document["rows"][-1]
         self.assertAlmostEqual(measured["bound_us"], measured["compulsory_bytes"] / 12.5e3)
         self.assertTrue(all(row["in_all_us"] for row in document["rows"]))
         self.assertEqual(len(document["rows"]), 2)
+
+    def test_resume_with_other_threads_is_refused(self):
+        self.run_it("-n", "8")
+        result = self.run_cpu(self.matrix, SMALL, "-n", "8,16", "-q", "--json", self.out, "--resume",
+                              env={**ENVIRONMENT, "OMP_NUM_THREADS": "2"})
+        self.assert_one_line(result, 5, f"{self.out}: was measured with threads '1', this run has '2': name another")
 
     def test_a_replaced_matrix_is_measured_again(self):
         self.run_it("-n", "8,16")
@@ -321,7 +329,7 @@ class EarlierRunTest(CliCase):
         document["context"]["git_revision"] = "0123"
         self.out.write_text(json.dumps(document))
         before = self.out.read_bytes()
-        self.assert_one_line(self.run_it("--resume", code=5), 5, "revision was '0123' and is '")
+        self.assert_one_line(self.run_it("--resume", code=5), 5, "was measured with git_revision '0123', this run has '")
         self.assertEqual(self.out.read_bytes(), before)
 
     def test_nothing_measured_is_no_success(self):

@@ -107,7 +107,9 @@ class CExample(Plugins):
         shown = self.spmmbench("show", out, "-k", "csr_strips:*,flags:*", "--format", "csv").stdout
         self.assertEqual({row["kernel"] for row in csv.DictReader(shown.splitlines())},
                          {"csr_strips:csr_strips", "flags:good"})
-        compared = self.spmmbench("compare", out, out, "--json", self.folder / "compared.json")
+        base = out.rename(self.folder / "base.json")
+        self.rows(f"{csr_strips()},{flags()}:good,cpu_csr")
+        compared = self.spmmbench("compare", base, out, "--json", self.folder / "compared.json")
         self.assertIn(compared.returncode, (0, 6), compared.stderr)  # 6: too few samples to tell
         cases = read(self.folder / "compared.json")["cases"]
         self.assertEqual({case["kernel"] for case in cases}, {"csr_strips:csr_strips", "flags:good", "cpu_csr"})
@@ -128,7 +130,7 @@ class CExample(Plugins):
             file.write(b"built again")
         resumed = self.spmmbench("run", SMALL, "-n", 8, "-k", library, "--precision", "fp32", "--json", out,
                                  "--resume", "-q", *QUICK)
-        self.assert_one_line(resumed, 5, "plugin csr_strips was '")
+        self.assert_one_line(resumed, 5, "was measured with plugin csr_strips '")
         self.rows(library, "--overwrite")
         self.assertIn(self.spmmbench("compare", other, out).returncode, (0, 3, 6))  # 5: cannot be compared
 

@@ -184,13 +184,22 @@ class PageTest(ReportCase):
         )
         page = self.open(self.write(before, "before.json"), self.write(after, "after.json"))
         text = page.run("document.querySelector('#compared').textContent")
-        self.assertIn("41 cases in both runs", text)
-        self.assertIn("0 less, 1 more", text)
+        self.assertIn("41 cases in both runs, 32 timed in both. ", text)
+        self.assertIn("(geometric mean): 0 less, 1 more, 31 the same. Another status: 1 ok → wrong.", text)
+        self.assertNotIn("are not in", text)
         changes = page.run(column("compare-table", 8))
         self.assertEqual(changes[:2], ["ok → wrong", "▲ more"])  # the largest change first
         self.assertEqual(page.run(column("compare-table", 5))[1], "1.500")
         page.run("byId('run-a').value = 1; byId('run-a').dispatchEvent(new Event('change'))")
         self.assertIn("0 less, 0 more", page.run("document.querySelector('#compared').textContent"))
+
+    def test_cases_that_are_in_one_run_only_are_counted(self):
+        before, after = many_rows(), many_rows()
+        del before[0], after[2:4]
+        page = self.open(self.write(before, "before.json"), self.write(after, "after.json"))
+        text = page.run("document.querySelector('#compared').textContent")
+        self.assertIn("38 cases in both runs", text)
+        self.assertTrue(text.endswith(" 2 cases of A are not in B. 1 cases of B are not in A."), text)
 
     def test_runs_without_a_case_in_common_say_so(self):
         page = self.open(

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, main, read
+from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, main, read, write
 
 SNAKEMAKE = shutil.which(os.environ.get("SNAKEMAKE", "snakemake"))
 INPUTS = [f"gen:uniform?rows={60 + i}&cols=50" for i in range(5)] + ["gen:rmat?scale=7"]
@@ -60,6 +60,20 @@ class WorkflowTest(CliCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertTrue(read(out)["complete"])
                 out.unlink()
+
+    def test_a_shard_that_another_machine_began_is_measured_anew(self):
+        work, out = (self.folder / "sweep" / folder / "1.json" for folder in ("work", "shards"))
+        self.assertEqual(self.snakemake(out.relative_to(self.folder)).returncode, 0)
+        document = read(work)
+        document["context"]["hostname"] = "elsewhere"
+        document["rows"][0]["hot"]["median_us"] = 12345.0
+        write(work, document)
+        out.unlink()
+        result = self.snakemake(out.relative_to(self.folder))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("was measured with hostname 'elsewhere'", result.stderr)
+        self.assertNotEqual(read(out)["context"]["hostname"], "elsewhere")
+        self.assertNotEqual(read(out)["rows"][0]["hot"]["median_us"], 12345.0)
 
     def test_the_slurm_profile_plans_one_job_per_shard(self):
         result = self.snakemake("--dry-run", profile="slurm")

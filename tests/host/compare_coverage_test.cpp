@@ -102,6 +102,33 @@ TEST(Coverage, WhatIsAllowedToBeMissingInSomeRunsIsComparedByTheOthers) {
             ExitCode::not_able_to_tell);
 }
 
+// Eight runs whose first case was tested exactly in so many of them.
+Runs tested_in(std::size_t count, double us = 10) {
+  Runs runs = eight_runs(us);
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    ExactTest& test = runs[run].document.rows[0].exact.emplace();
+    test.passed = run < count;
+    if (!test.passed) test.not_made = "planted";
+  }
+  return runs;
+}
+
+TEST(Coverage, ACaseThatIsNoLongerTestedExactlyIsMissing) {
+  const Comparison lost = compare_documents(tested_in(8), tested_in(7), {});
+  EXPECT_EQ(the_case(lost).verdict, CaseVerdict::missing);
+  EXPECT_EQ(the_case(lost).reason, "no exact test in NEW: planted");
+  EXPECT_EQ(lost.exit_code(), ExitCode::regression);
+  EXPECT_EQ(the_case(compare_documents(tested_in(8), eight_runs(10), {})).reason,
+            "no exact test in NEW");
+  for (const Runs& base : {tested_in(7), eight_runs(10)})
+    EXPECT_EQ(the_case(compare_documents(base, tested_in(7), {})).verdict, CaseVerdict::same);
+  const ComparisonOptions allowed = {.allow_missing = true};
+  EXPECT_EQ(the_case(compare_documents(tested_in(8), tested_in(0), allowed)).verdict,
+            CaseVerdict::same);
+  EXPECT_EQ(the_case(compare_documents(tested_in(8), tested_in(0, 11), allowed)).verdict,
+            CaseVerdict::slower);
+}
+
 TEST(Coverage, ANewlyWrongCaseNeverPasses) {
   struct Sides {
     const char* what;
@@ -178,6 +205,11 @@ TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {
     EXPECT_FALSE(share_a_measurement(*other, one));
   }
   EXPECT_FALSE(share_a_measurement(no_times, no_times));
+  ResultDocument merged = later;
+  merged.context.argv = {"spmmbench", "merge", "all.json", "one.json"};
+  EXPECT_TRUE(share_a_measurement(merged, one));
+  EXPECT_TRUE(share_a_measurement(one, merged));
+  EXPECT_FALSE(share_a_measurement(merged, other_times));
 }
 
 TEST(ComparisonText, NoTextOfADocumentReachesTheTerminalRaw) {

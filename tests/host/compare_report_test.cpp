@@ -346,6 +346,53 @@ TEST(Comparison, RefusesWhatIsNotComparableUnlessForcedAndNamesFileAndField) {
   EXPECT_NO_THROW(compare_documents({base}, {more}, {.force = true}));
 }
 
+TEST(Comparison, RefusesColdTimesOfAnotherSizeOfCache) {
+  InputDocument base = document_of({row_of("k", 10)}), other = base;
+  base.document.context.device.l2_bytes = 50;
+  other.document.context.device.l2_bytes = 60;
+  EXPECT_NO_THROW(compare_documents({base}, {other}, {}));
+  EXPECT_NO_THROW(compare_documents({base}, {other}, {.cold = true, .force = true}));
+  try {
+    compare_documents({base}, {other}, {.cold = true});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::not_comparable);
+    EXPECT_STREQ(error.what(), "x.json and x.json: device.l2_bytes differs: '50' and '60'");
+  }
+}
+
+TEST(Comparison, SaysWhatElseDiffersBetweenTheRuns) {
+  const std::vector<InputDocument> base = five_runs({row_of("k", 10)});
+  EXPECT_EQ(other_conditions(base, base), "");
+  std::vector<InputDocument> fresh = base;
+  for (InputDocument& run : fresh) run.document.context.git_revision = "def";
+  EXPECT_EQ(other_conditions(base, fresh), "") << "of which the comparison is";
+  std::vector<InputDocument> with_clocks = base;
+  for (InputDocument& run : with_clocks) {
+    RunContext& context = run.document.context;
+    context.device.uuid = "GPU-1";
+    context.device.driver_version = "580.1";
+    context.build_flags = "Release";
+    context.clocks_before.sm_mhz = context.clocks_after.sm_mhz = 1980;
+    context.clocks_before.throttle_reasons = 1;  // idle
+  }
+  fresh = with_clocks;
+  fresh[0].document.context.clocks_after.sm_mhz = 1900;  // less than 2 % of the mean
+  EXPECT_EQ(other_conditions(with_clocks, fresh), "");
+  EXPECT_EQ(other_conditions(base, with_clocks), "") << "not known of one side";
+  for (InputDocument& run : fresh) run.document.context.clocks_after.sm_mhz = 1755;
+  fresh[1].document.context.device.driver_version = "610.2";
+  fresh[2].document.context.build_flags = "Debug";
+  fresh[3].document.rows[0].metrics["throttle_reasons"] = 4;
+  EXPECT_EQ(other_conditions(with_clocks, fresh),
+            "the runs differ in device.driver_version, build_flags, SM clock after them (1980 and "
+            "1755 MHz), throttle reasons (in NEW only)");
+  const std::string text = format_comparison(compare_documents(with_clocks, fresh, {}), false);
+  EXPECT_NE(text.find("note: the runs differ in device.driver_version, build_flags, SM clock "),
+            std::string::npos)
+      << text;
+}
+
 TEST(Comparison, ACalibrationOfAnotherDeviceIsRefusedByItsName) {
   ComparisonOptions options;
   RunContext context = document_of({}).document.context;

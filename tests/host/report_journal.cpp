@@ -37,7 +37,13 @@ class JournalTest : public ::testing::Test {
     context_.device.name = "device";
     context_.argv = {"spmmbench"};
     context_.copy_gb_per_s = 1;
+    context_.tool_version = "0.2.0";
     context_.git_revision = "0123";
+    context_.build_flags = "Release";
+    context_.hostname = "host";
+    context_.device.uuid = "GPU-1, GPU-2";
+    context_.device.sm_count = 132;
+    context_.device.driver_version = "580.1";
   }
   std::string json() const { return folder_.file("out.json"); }
   std::string journal() const { return json() + ".journal"; }
@@ -114,12 +120,12 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
   context_.protocol["noise_limit"] = "0.01";
   leave({measured_row("a", 1)});
   const RunContext own = context_;
-  const std::function<void()> changes[] = {[&] { context_.device.name = "another"; },
-                                           [&] { context_.git_revision = "4567"; },
-                                           [&] { context_.build_flags = "Debug"; },
-                                           [&] { context_.seed = 9; },
-                                           [&] { context_.tool_version = "9.9.9"; },
-                                           [&] { context_.protocol["noise_limit"] = "0.02"; }};
+  const std::function<void()> changes[] = {
+      [&] { context_.device.name = "another"; },         [&] { context_.git_revision = "4567"; },
+      [&] { context_.build_flags = "Debug"; },           [&] { context_.seed = 9; },
+      [&] { context_.tool_version = "9.9.9"; },          [&] { context_.hostname = "elsewhere"; },
+      [&] { context_.device.uuid = "GPU-1"; },           [&] { context_.device.sm_count = 2; },
+      [&] { context_.protocol["noise_limit"] = "0.02"; }};
   for (const auto& change : changes) {
     context_ = own;
     change();
@@ -131,6 +137,18 @@ TEST_F(JournalTest, OfAnotherBuildDeviceSeedOrProtocolIsRefused) {
     }
   }
   EXPECT_EQ(kernels_of(read_journal(journal())), Names{"a"});
+}
+
+TEST_F(JournalTest, OfAnotherMachineIsRefusedWithWhatDiffers) {
+  leave({measured_row("a", 1)});
+  context_.device.uuid = "GPU-2, GPU-1";    // the same GPUs
+  context_.device.cublas_version = "13.1";  // not known of the earlier run
+  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+  context_.device.driver_version = "610.2";
+  EXPECT_EQ(test::error_of([&] { open(Earlier::take_over); }),
+            journal() +
+                ": was measured with device.driver_version '580.1', this run has '610.2': "
+                "name another output file, or --overwrite to measure all of it again");
 }
 
 TEST_F(JournalTest, IsGoneOnWithWhetherCasesAreIsolatedOrNot) {
@@ -174,7 +192,8 @@ TEST_F(JournalTest, ADocumentOfAnotherRunIsNotGoneOnWith) {
   open(Earlier::keep).finish({}, Ending::complete);
   ASSERT_FALSE(std::filesystem::exists(journal()));
   context_.seed = 9;
-  EXPECT_TRUE(test::contains(test::error_of([&] { open(Earlier::take_over); }), "seed was "));
+  EXPECT_TRUE(
+      test::contains(test::error_of([&] { open(Earlier::take_over); }), "was measured with seed "));
 }
 
 TEST_F(JournalTest, HasTheAnswersAndTheClocksOfItsEndInTheDocument) {
