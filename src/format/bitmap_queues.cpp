@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "core/parallel.hpp"
 #include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -233,12 +234,16 @@ BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementT
   out.blocks.resize(blocks);
   std::vector<std::vector<std::uint32_t>> words(ranges.size());
   const auto segments = static_cast<std::int64_t>(ranges.size());
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
     Segment& segment = out.segments[i];
-    words[i] = fill_queues<BitmapQueues>(gather(matrix, type, ranges[i]), segment.steps,
-                                         out.blocks.data() + segment.first_block, segment.levels);
+    trap.run([&] {
+      words[i] = fill_queues<BitmapQueues>(gather(matrix, type, ranges[i]), segment.steps,
+                                           out.blocks.data() + segment.first_block, segment.levels);
+    });
   }
+  trap.rethrow();
   std::int64_t levels = 0;
   for (Segment& segment : out.segments) {
     segment.first_level = levels;

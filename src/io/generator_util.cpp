@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "io/file.hpp"
-#include "io/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
 #include "io/matrix_market_header.hpp"
-#include "io/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
