@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
-#include <string_view>
 #include <utility>
 
 #include "spmmbench/error.hpp"
@@ -101,15 +100,15 @@ void Child::drain(Stream& stream, const std::function<void(const std::string&)>&
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
     done += static_cast<std::size_t>(count);
-    std::string_view rest(block.data(), static_cast<std::size_t>(count));
-    while (!rest.empty()) {
-      const std::size_t end = rest.find('\n');
-      const std::string_view part = rest.substr(0, end);
-      if (stream.partial.size() < kMostLine) stream.partial += part;
-      if (end == std::string_view::npos) break;
-      rest.remove_prefix(end + 1);
-      on_line(std::exchange(stream.partial, {}));
+    std::size_t searched = stream.partial.size();
+    stream.partial.append(block.data(), static_cast<std::size_t>(count));
+    for (std::size_t end; (end = stream.partial.find('\n', searched)) != std::string::npos;) {
+      const std::string line = stream.partial.substr(0, end);
+      stream.partial.erase(0, end + 1);
+      searched = 0;
+      on_line(line);
     }
+    if (stream.partial.size() > kMostLine) stream.partial.resize(kMostLine);
   }
 }
 
