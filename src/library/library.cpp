@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
 #include "library/status.hpp"
