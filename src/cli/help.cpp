@@ -57,7 +57,7 @@ const std::map<std::string, Footer>& footers() {
        {{"spmmbench compare results/h200/irregular-fp16-n128.json "
          "results/h200/irregular-fp16-n128.json --all",
          "spmmbench compare results/h200/irregular-fp16-n128.json "
-         "results/h200/irregular-fp16-n128.json --json -"},
+         "results/h200/irregular-fp16-n128.json --cold --json -"},
         {ok, usage, regression, not_comparable, not_able_to_tell, interrupted}}},
       {"merge",
        {{"spmmbench run data --shard 1/2 -k cpu_csr --json part1.json",
