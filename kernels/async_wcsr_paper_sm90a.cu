@@ -188,8 +188,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup, 2)
   else produce<Input>(map_a, in, span, tiles, ring, barriers, threadIdx.x - kWarpgroup);
 }
 
-// ---- Host adapter
-// --------------------------------------------------------------------------------
+// ---- Host adapter -------------------------------------------------------------------------------
 
 using PaperKernel = decltype(&paper_kernel<__half>);
 

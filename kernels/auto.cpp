@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,6 @@
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
-#include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
 namespace {
@@ -199,11 +199,23 @@ class AutoPrepared final : public Prepared {
 
  private:
   std::unique_ptr<Plan> bind_one(const Choice& choice, const Shape& shape, StageTimer& stages) {
-    auto& prepared = prepared_.get(choice.spec.to_string(), [&](StageTimer& cost) {
-      return choice.kernel->prepare(a_, choice.spec.options, device_, cost);
+    auto found = prepared_.find(choice.spec.to_string());
+    if (found == prepared_.end()) {
+      StageTimer cost;
+      auto prepared = choice.kernel->prepare(a_, choice.spec.options, device_, cost);
+      found = prepared_
+                  .emplace(choice.spec.to_string(), PreparedA{std::move(prepared), std::move(cost)})
+                  .first;
+    }
+    stages.add(found->second.cost);
+    return found->second.a->bind(shape, stages);
+  }
+
+  // Frees what was prepared for trials, but for `name` and what a shape has picked.
+  void keep_only(const std::string& name) {
+    std::erase_if(prepared_, [&](const auto& one) {
+      return one.first != name && !picked_.contains(one.first);
     });
-    stages.add(prepared.cost);
-    return prepared.part->bind(shape, stages);
   }
 
   // Measures each on the device, with a B and a C of its own, in the stage "tune".
@@ -215,10 +227,12 @@ class AutoPrepared final : public Prepared {
     for (const Choice& choice : best)
       trials.push_back({choice.spec.to_string(), choice.prediction.prepare_ms});
     std::unique_ptr<Plan> fastest;
+    std::string leader;
     double least = std::numeric_limits<double>::infinity();
     const Tuned tuned = tune(
         trials,
         [&](std::size_t i) {
+          keep_only(leader);
           StageTimer within;  // part of this stage
           std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
           const double us = time_us(*plan, shape);
@@ -226,12 +240,15 @@ class AutoPrepared final : public Prepared {
           if (cost < least) {
             least = cost;
             fastest = std::move(plan);
+            leader = trials[i].name;
           }
           return cost;
         },
         static_cast<double>(budget_ms_), cache_key(shape));
     device_.synchronize();
     params["picked"] = trials[tuned.picked].name;
+    picked_.insert(trials[tuned.picked].name);
+    keep_only(trials[tuned.picked].name);
     for (const auto& [i, us] : tuned.measured_us)
       params["measured"] += fmt::format("{}{} {:.1f} us{}", params["measured"].empty() ? "" : ", ",
                                         trials[i].name, us, calls_ > 0 ? " with preparation" : "");
@@ -283,7 +300,12 @@ class AutoPrepared final : public Prepared {
   DeviceModel model_;
   std::string structure_;  // hash, where it was needed
   MatrixFeatures features_;
-  SharedParts<std::string, std::unique_ptr<Prepared>> prepared_;  // by what was picked
+  struct PreparedA {
+    std::unique_ptr<Prepared> a;
+    StageTimer cost;  // which each shape that uses it counts again
+  };
+  std::map<std::string, PreparedA> prepared_;  // by kernel and options
+  std::set<std::string> picked_;               // those that a shape needs
 };
 
 class Auto final : public Kernel {

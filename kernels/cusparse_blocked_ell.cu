@@ -18,8 +18,6 @@ namespace spmmbench {
 namespace {
 
 const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
-// Stored entries per nonzero beyond which the format is not a serious candidate.
-constexpr double kMaxPadding = 64;
 
 std::int64_t widest_block_row(const BcsrPattern& pattern) {
   std::int64_t widest = 0;
@@ -60,14 +58,13 @@ class CusparseBlockedEll final : public Kernel {
     if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
     const int block = kBlock(problem.options);
-    if (problem.m() % block != 0 || problem.k() % block != 0)
-      return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
+    if (auto reason = unsupported_block(problem, block); !reason.empty())
+      return Support::no(std::move(reason));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
     const std::int64_t blocks = pattern.block_rows() * widest_block_row(pattern);
     const double stored = static_cast<double>(blocks) * block * block;
-    const double padding = stored / static_cast<double>(std::max<std::int64_t>(problem.nnz(), 1));
-    if (padding > kMaxPadding)
-      return Support::no(fmt::format("would store {:.0f} entries per nonzero", padding));
+    if (auto reason = unsupported_padding(stored, problem); !reason.empty())
+      return Support::no(std::move(reason));
     return Support::yes(static_cast<std::size_t>(
         stored * static_cast<double>(bytes_of(storage_type(problem.precision))) +
         static_cast<double>(blocks) * sizeof(std::int32_t)));

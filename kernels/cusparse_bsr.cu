@@ -14,8 +14,6 @@ namespace spmmbench {
 namespace {
 
 const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
-// Stored entries per nonzero beyond which the format is not a serious candidate.
-constexpr double kMaxPadding = 64;
 
 class CusparseBsr final : public Kernel {
  public:
@@ -25,15 +23,14 @@ class CusparseBsr final : public Kernel {
     if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
     const int block = kBlock(problem.options);
-    if (problem.m() % block != 0 || problem.k() % block != 0)
-      return Support::no(fmt::format("needs M and K divisible by the block size {}", block));
+    if (auto reason = unsupported_block(problem, block); !reason.empty())
+      return Support::no(std::move(reason));
     const BcsrPattern pattern = BcsrPattern::build(*problem.a, block, block);
     if (pattern.blocks() > std::numeric_limits<std::int32_t>::max())
       return Support::no("more blocks than 32-bit indices can count");
-    const double padding = static_cast<double>(pattern.stored()) /
-                           static_cast<double>(std::max<std::int64_t>(problem.nnz(), 1));
-    if (padding > kMaxPadding)
-      return Support::no(fmt::format("would store {:.0f} entries per nonzero", padding));
+    if (auto reason = unsupported_padding(static_cast<double>(pattern.stored()), problem);
+        !reason.empty())
+      return Support::no(std::move(reason));
     return Support::yes(static_cast<std::size_t>(pattern.stored()) * sizeof(float) +
                         static_cast<std::size_t>(pattern.blocks() + pattern.block_rows() + 1) *
                             sizeof(std::int32_t));

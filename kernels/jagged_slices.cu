@@ -40,7 +40,7 @@
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kMostColumns = 32;
+constexpr std::int64_t kMostJaggedColumns = 32;
 constexpr int kWarpLanes = 32;
 
 // How the columns of a row of B are shared out.
@@ -266,7 +266,8 @@ class JaggedSlicesKernel final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
-    if (problem.n > kMostColumns) return Support::no(fmt::format("N above {}", kMostColumns));
+    if (problem.n > kMostJaggedColumns)
+      return Support::no(fmt::format("N above {}", kMostJaggedColumns));
     if (problem.layout == Layout::col_major && problem.n > 1)
       return Support::no("column-major with more than one column");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));

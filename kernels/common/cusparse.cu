@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <mutex>
 
@@ -251,6 +252,18 @@ std::string unsupported_by_cusparse(Precision precision, ElementType c_type) {
   if (c_type == ElementType::f32 || c_type == storage_type(precision)) return {};
   return fmt::format("cuSPARSE does not write {} from {} inputs", to_string(c_type),
                      to_string(precision));
+}
+
+std::string unsupported_block(const Problem& problem, int block) {
+  if (problem.m() % block == 0 && problem.k() % block == 0) return {};
+  return fmt::format("needs M and K divisible by the block size {}", block);
+}
+
+std::string unsupported_padding(double stored, const Problem& problem) {
+  constexpr double kMostStored = 64;  // per nonzero
+  const double padding = stored / static_cast<double>(std::max<std::int64_t>(problem.nnz(), 1));
+  if (padding <= kMostStored) return {};
+  return fmt::format("would store {:.0f} entries per nonzero", padding);
 }
 
 KernelInfo cusparse_info(std::string name, std::string summary) {

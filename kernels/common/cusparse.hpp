@@ -80,6 +80,11 @@ std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device&
 // of a 16-bit type, or a 16-bit B with an fp32 C). Empty when it can.
 std::string unsupported_by_cusparse(Precision precision, ElementType c_type);
 
+// Formats of dense blocks: why a block size is refused, and a number of stored entries beyond which
+// the format is no serious candidate. Empty where they are not.
+std::string unsupported_block(const Problem& problem, int block);
+std::string unsupported_padding(double stored, const Problem& problem);
+
 // The baselines of A in CSR, COO and sliced ELLPACK. cuSPARSE computes in fp32 for them.
 KernelInfo cusparse_info(std::string name, std::string summary);
 

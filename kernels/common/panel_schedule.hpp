@@ -148,6 +148,9 @@ inline TileRounds choose_rounds(const PanelTiling& tiling, std::int64_t groups, 
   const std::int64_t full_rounds = groups * column_tiles / blocks;
   for (std::int64_t rounds = full_rounds; rounds >= 0; --rounds) {
     const std::int64_t whole = rounds * blocks / column_tiles;
+    // What is left after them does not depend on the rounds that multiply `whole` groups, so more
+    // than the fewest such rounds only cost more. So no more are looked at than there are groups.
+    rounds = (whole * column_tiles + blocks - 1) / blocks;
     for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {
       const std::int64_t pieces = (groups - whole) * column_tiles * parts;
       const std::int64_t join = parts > 1 ? parts * tiling.part_units : 0;

@@ -36,9 +36,6 @@ struct Operands {
 };
 
 __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b - 1) / b; }
-__host__ __device__ constexpr int words_per_strip(int k) {
-  return ceil_div(k, kChunk) * kChunkWords;
-}
 
 // Where a lane's part of a 32 x 32 tile lies: rows 4 * row + {0..3} and 16 + 4 * row + {0..3},
 // columns 4 * col + {0..3}. Neighbours in lane bit 0 share their rows and in bit 1 their columns,

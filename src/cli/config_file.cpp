@@ -7,12 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows put it first
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");

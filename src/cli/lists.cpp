@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/limits.hpp"
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
@@ -14,15 +15,14 @@ namespace spmmbench {
 namespace {
 
 constexpr std::size_t kMostValues = 10'000;  // in one list; a longer one must be a mistake
-constexpr std::int64_t kLargestValue = std::int64_t{1} << 40;  // a row of B then takes 2 TB
 
 std::int64_t parse_positive(std::string_view text, std::string_view whole, std::string_view flag) {
   const auto value = parse_number<std::int64_t>(text);
   if (!value || *value < 1)
     throw Error(fmt::format("{} {}: expected positive integers such as 128, 32,64 or 32:512:x2",
                             flag, whole));
-  if (*value > kLargestValue)
-    throw Error(fmt::format("{} {}: expected at most {}", flag, whole, kLargestValue));
+  if (*value > kLargestN)
+    throw Error(fmt::format("{} {}: expected at most {}", flag, whole, kLargestN));
   return *value;
 }
 

@@ -14,6 +14,7 @@
 #include "io/output.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
+#include "report/fields.hpp"
 #include "report/json.hpp"
 #include "report/recorded.hpp"
 #include "report/terminal.hpp"
@@ -40,10 +41,9 @@ struct Filter {
 };
 
 void require_status(const std::string& text) {
-  for (const Status status :
-       {Status::ok, Status::wrong, Status::skipped, Status::failed, Status::timeout})
+  for (const Status status : kStatuses)
     if (text == to_string(status)) return;
-  throw Error(fmt::format("--status {}: expected ok, wrong, skipped, failed or timeout", text));
+  throw Error(fmt::format("--status {}: expected {}", text, kStatusNames));
 }
 
 std::set<std::string> set_of(const std::string& list, std::string_view flag) {

@@ -1,9 +1,9 @@
+#include "core/limits.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench {
 namespace {
 
-constexpr std::int64_t kVectorBytes = 16;
 constexpr std::int64_t kSectorBytes = 32, kCacheLineBytes = 128;  // of the L2 cache
 
 // With lines that start at multiples of `bytes`.

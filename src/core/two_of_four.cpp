@@ -14,15 +14,7 @@ bool has_three_in_a_group(const std::int32_t* cols, std::int64_t count) {
 bool row_is_two_of_four(const CsrMatrix& matrix, std::int64_t row) {
   if (!has_three_in_a_group(matrix.col_idx.data() + matrix.row_ptr[row], matrix.row_length(row)))
     return true;
-  std::int32_t group = -1;
-  int nonzeros = 0;  // in that group
-  for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
-    if (matrix.values[e] == 0) continue;
-    nonzeros = matrix.col_idx[e] / 4 == group ? nonzeros + 1 : 1;
-    group = matrix.col_idx[e] / 4;
-    if (nonzeros > 2) return false;
-  }
-  return true;
+  return most_in_a_group(matrix, matrix.row_ptr[row], matrix.row_ptr[row + 1], 3) <= 2;
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "format/bcsr.hpp"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <bit>
 
+#include "core/parallel.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -78,27 +80,23 @@ BcsrPattern BcsrPattern::build(const CsrMatrix& matrix, int bm, int bk) {
   const auto end_row = [&](std::int64_t block_row) {
     return std::min(matrix.rows, (block_row + 1) * bm);
   };
+  const auto for_each_block_row = [&](const auto& body) {
+    for_each_with_table(
+        block_rows, 4, omp_get_max_threads(), [&] { return ColumnBlocks(matrix.cols, bk); },
+        [&](ColumnBlocks& columns, std::int64_t i) {
+          columns.collect(matrix, i * bm, end_row(i));
+          body(columns, i);
+        });
+  };
   out.block_row_ptr.assign(block_rows + 1, 0);
-#pragma omp parallel
-  {
-    ColumnBlocks columns(matrix.cols, bk);
-#pragma omp for schedule(dynamic, 4)
-    for (std::int64_t i = 0; i < block_rows; ++i) {
-      columns.collect(matrix, i * bm, end_row(i));
-      out.block_row_ptr[i + 1] = columns.count();
-    }
-  }
+  for_each_block_row([&](const ColumnBlocks& columns, std::int64_t i) {
+    out.block_row_ptr[i + 1] = columns.count();
+  });
   for (std::int64_t i = 0; i < block_rows; ++i) out.block_row_ptr[i + 1] += out.block_row_ptr[i];
   out.block_col.resize(out.blocks());
-#pragma omp parallel
-  {
-    ColumnBlocks columns(matrix.cols, bk);
-#pragma omp for schedule(dynamic, 4)
-    for (std::int64_t i = 0; i < block_rows; ++i) {
-      columns.collect(matrix, i * bm, end_row(i));
-      columns.write_sorted(out.block_col.data() + out.block_row_ptr[i]);
-    }
-  }
+  for_each_block_row([&](ColumnBlocks& columns, std::int64_t i) {
+    columns.write_sorted(out.block_col.data() + out.block_row_ptr[i]);
+  });
   return out;
 }
 

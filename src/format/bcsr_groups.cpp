@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/parallel.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -102,9 +104,11 @@ BcsrGroups BcsrGroups::build(const BcsrPattern& pattern, int unit_k, BcsrGroupin
   }
   const auto groups = static_cast<std::int64_t>(members.size()) / kHeight;
   std::vector<std::vector<BcsrStep>> steps(groups);
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 16)
   for (std::int64_t g = 0; g < groups; ++g)
-    append_steps(rows, members.data() + g * kHeight, unit_k, steps[g]);
+    trap.run([&] { append_steps(rows, members.data() + g * kHeight, unit_k, steps[g]); });
+  trap.rethrow();
 
   std::vector<std::int64_t> order(groups);
   std::iota(order.begin(), order.end(), 0);

@@ -4,7 +4,9 @@
 #include <array>
 #include <bit>
 #include <numeric>
+#include <utility>
 
+#include "core/parallel.hpp"
 #include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -118,61 +120,88 @@ struct Readers {
   }
 };
 
-// Writes the blocks of one segment, which exist, and returns its words.
+// Fills the queues of one segment, step by step.
 template <class Queues>
-std::vector<std::uint32_t> fill_queues(const Entries& entries, int steps,
-                                       typename Queues::Block* block, std::int32_t& levels) {
-  std::vector<std::uint32_t> words;
-  Readers readers;
-  int most = 0, needed = 0, released = 0;
-  for (int first = 0; first < steps; first += Queues::kBlockSteps, ++block) {
-    const int last = std::min(steps, first + Queues::kBlockSteps);
+struct QueueFiller {
+  using Block = typename Queues::Block;
+  using Flags = std::array<bool, kLanes>;  // of a block, by lane
+
+  const Entries& entries;
+  std::vector<std::uint32_t> words = {};
+  int most = 0;  // levels that are read so far, of the queue that is consumed furthest
+  Readers readers = {};
+  // Units that steps so far need, and those that all queues have left. The kernel waits for a unit
+  // at each step that needs one more than the steps before it, and asks for the unit that takes its
+  // place in the ring after each step that leaves one.
+  int needed = 0, released = 0;
+
+  void fill_block(int first, int last, Block& block) {
+    const std::array<int, kLanes> from = hand_over_block(first, last);
+    Flags flags{};
+    for (int step = first; step < last; ++step)
+      set_flags(step - first, store_step(step, step - first, block), flags);
+    for (int lane = 0; lane < kLanes; ++lane)
+      block.hand_over[lane] =
+          static_cast<std::uint8_t>(from[lane] | (flags[lane] ? Block::kFlag : 0));
+  }
+
+ private:
+  std::array<int, kLanes> hand_over_block(int first, int last) {
     std::array<int, kLanes> demand{};
     for (int step = first; step < last; ++step)
       for (int lane = 0; lane < kLanes; ++lane)
         demand[lane] +=
             Queues::words_of(stored_bits<Queues>(entries.present[step * kLanes + lane]));
-    const std::array<int, kLanes> from = readers.hand_over(demand);
-    std::array<bool, kLanes> flag{};
-    for (int step = first; step < last; ++step) {
-      const int in_block = step - first;
-      std::array<typename Queues::Bits, kLanes> bits;
-      for (int lane = 0; lane < kLanes; ++lane) {
-        bits[lane] = stored_bits<Queues>(entries.present[step * kLanes + lane]);
-        most = std::max(most, readers.level[readers.queue[lane]] + Queues::words_read(bits[lane]));
-      }
-      words.resize(std::size_t(most) * kLanes);
-      int least = most;
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const std::size_t at = std::size_t(step) * kLanes + lane;
-        const int queue = readers.queue[lane];
-        int& level = readers.level[queue];
-        const int missing = most - Queues::kMaxLag - level - Queues::words_of(bits[lane]);
-        if (missing > 0) bits[lane] = stored_bits<Queues>(entries.present[at], missing);
-        Queues::for_each_half(bits[lane], [&](int position, int half) {
-          if (half == 0) ++level;
-          words[std::size_t(level - 1) * kLanes + queue] |=
-              std::uint32_t{entries.values[at * kLanePositions + position]} << 16 * half;
-        });
-        least = std::min(least, level);
-        block->bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps] =
-            bits[lane];
-      }
-      if ((most + Queues::kUnitLevels - 1) / Queues::kUnitLevels > needed) {
-        ++needed;
-        flag[in_block] = true;
-      }
-      if (least / Queues::kUnitLevels > released) {
-        ++released;
-        flag[Queues::kBlockSteps + in_block] = true;
-      }
-    }
-    for (int lane = 0; lane < kLanes; ++lane)
-      block->hand_over[lane] =
-          static_cast<std::uint8_t>(from[lane] | (flag[lane] ? Queues::Block::kFlag : 0));
+    return readers.hand_over(demand);
   }
-  levels = most;
-  return words;
+
+  // Returns the levels that the least consumed queue has left behind.
+  int store_step(int step, int in_block, Block& block) {
+    std::array<typename Queues::Bits, kLanes> bits;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      bits[lane] = stored_bits<Queues>(entries.present[step * kLanes + lane]);
+      most = std::max(most, readers.level[readers.queue[lane]] + Queues::words_read(bits[lane]));
+    }
+    words.resize(std::size_t(most) * kLanes);
+    int least = most;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const std::size_t at = std::size_t(step) * kLanes + lane;
+      const int queue = readers.queue[lane];
+      int& level = readers.level[queue];
+      const int missing = most - Queues::kMaxLag - level - Queues::words_of(bits[lane]);
+      if (missing > 0) bits[lane] = stored_bits<Queues>(entries.present[at], missing);
+      Queues::for_each_half(bits[lane], [&](int position, int half) {
+        if (half == 0) ++level;
+        words[std::size_t(level - 1) * kLanes + queue] |=
+            std::uint32_t{entries.values[at * kLanePositions + position]} << 16 * half;
+      });
+      least = std::min(least, level);
+      block.bits[in_block / Queues::kGroupSteps][lane][in_block % Queues::kGroupSteps] = bits[lane];
+    }
+    return least;
+  }
+
+  void set_flags(int in_block, int least, Flags& flags) {
+    if ((most + Queues::kUnitLevels - 1) / Queues::kUnitLevels > needed) {
+      ++needed;
+      flags[in_block] = true;
+    }
+    if (least / Queues::kUnitLevels > released) {
+      ++released;
+      flags[Queues::kBlockSteps + in_block] = true;
+    }
+  }
+};
+
+// Writes the blocks of one segment, which exist, and returns its words.
+template <class Queues>
+std::vector<std::uint32_t> fill_queues(const Entries& entries, int steps,
+                                       typename Queues::Block* block, std::int32_t& levels) {
+  QueueFiller<Queues> filler{entries};
+  for (int first = 0; first < steps; first += Queues::kBlockSteps)
+    filler.fill_block(first, std::min(steps, first + Queues::kBlockSteps), *block++);
+  levels = filler.most;
+  return std::move(filler.words);
 }
 
 std::int64_t blocks_of(std::int32_t steps) {
@@ -233,12 +262,16 @@ BitmapQueues<kKind> BitmapQueues<kKind>::build(const CsrMatrix& matrix, ElementT
   out.blocks.resize(blocks);
   std::vector<std::vector<std::uint32_t>> words(ranges.size());
   const auto segments = static_cast<std::int64_t>(ranges.size());
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 1)
   for (std::int64_t i = 0; i < segments; ++i) {
     Segment& segment = out.segments[i];
-    words[i] = fill_queues<BitmapQueues>(gather(matrix, type, ranges[i]), segment.steps,
-                                         out.blocks.data() + segment.first_block, segment.levels);
+    trap.run([&] {
+      words[i] = fill_queues<BitmapQueues>(gather(matrix, type, ranges[i]), segment.steps,
+                                           out.blocks.data() + segment.first_block, segment.levels);
+    });
   }
+  trap.rethrow();
   std::int64_t levels = 0;
   for (Segment& segment : out.segments) {
     segment.first_level = levels;

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "format/column_hash.hpp"
 
 namespace spmmbench {
@@ -121,10 +122,14 @@ std::vector<double> new_column_shares(const CsrMatrix& matrix,
   first.reserve(row_orders.size());
   for (const Permutation* order : row_orders) first.push_back(places_at_entries(matrix, *order));
   std::vector<double> of_stretch(row_orders.size() * kStretches);
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads_of_stretches())
   for (std::size_t i = 0; i < of_stretch.size(); ++i)
-    of_stretch[i] = new_column_share(matrix, *row_orders[i / kStretches],
-                                     first[i / kStretches][i % kStretches], kept);
+    trap.run([&] {
+      of_stretch[i] = new_column_share(matrix, *row_orders[i / kStretches],
+                                       first[i / kStretches][i % kStretches], kept);
+    });
+  trap.rethrow();
   for (std::size_t i = 0; i < of_stretch.size(); ++i)
     shares[i / kStretches] += of_stretch[i] / kStretches;
   return shares;

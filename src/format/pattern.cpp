@@ -20,12 +20,6 @@ OperandPattern shape_of(std::int64_t outer, std::int64_t length) {
   return p;
 }
 
-OperandPattern empty_pattern(std::int64_t outer, std::int64_t length) {
-  OperandPattern p = shape_of(outer, length);
-  p.bits.assign(static_cast<std::size_t>(p.strips * p.words), 0);
-  return p;
-}
-
 // `kept` bits are set, in `tiles` bytes.
 FormatStats make_stats(const OperandPattern& p, std::int64_t nnz, std::int64_t kept,
                        std::int64_t tiles) {
@@ -44,10 +38,6 @@ FormatStats make_stats(const OperandPattern& p, std::int64_t nnz, std::int64_t k
   s.extra["set_bit_fraction"] = indices == 0 ? 0 : static_cast<double>(kept) / indices;
   s.extra["nonzero_tile_fraction"] = tiles_all == 0 ? 0 : static_cast<double>(s.tiles) / tiles_all;
   return s;
-}
-
-void set(OperandPattern& p, std::int64_t strip, std::int64_t k) {
-  p.bits[static_cast<std::size_t>(strip * p.words + k / 32)] |= std::uint32_t{1} << (k % 32);
 }
 
 // Word `word` of group `group`: the union over its strips.
@@ -98,31 +88,6 @@ std::int64_t disjoint_pairs(const Histogram& a, Histogram b) {
 }
 
 }  // namespace
-
-OperandPattern OperandPattern::of_rows(const CsrMatrix& a) {
-  OperandPattern p = empty_pattern(a.rows, a.cols);
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    for (std::int64_t i = a.row_ptr[static_cast<std::size_t>(row)];
-         i < a.row_ptr[static_cast<std::size_t>(row) + 1]; ++i) {
-      if (a.values[static_cast<std::size_t>(i)] != 0) {
-        set(p, row / kStrip, a.col_idx[static_cast<std::size_t>(i)]);
-      }
-    }
-  }
-  return p;
-}
-
-OperandPattern OperandPattern::of_columns(std::span<const float> values, std::int64_t rows,
-                                          std::int64_t cols, std::int64_t ld) {
-  OperandPattern p = empty_pattern(cols, rows);
-  for (std::int64_t k = 0; k < rows; ++k) {
-    const float* row = values.data() + k * ld;
-    for (std::int64_t j = 0; j < cols; ++j) {
-      if (row[j] != 0) set(p, j / kStrip, k);
-    }
-  }
-  return p;
-}
 
 std::int64_t OperandPattern::set_bits() const {
   std::int64_t count = 0;

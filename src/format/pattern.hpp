@@ -1,10 +1,9 @@
 #pragma once
 // Operand patterns of ESMM: which indices of the inner dimension hold a nonzero in a strip of 32
-// rows of A or 32 columns of B. Built here for tests and statistics; the kernels extract their own
-// on the device, in the same layout.
+// rows of A or 32 columns of B. The kernels extract them on the device, in this layout; here are
+// their statistics.
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "spmmbench/format.hpp"
@@ -21,16 +20,10 @@ struct OperandPattern {
   std::int64_t words = 0;           // per strip
   std::vector<std::uint32_t> bits;  // [strips][words]; bit k % 32 of word k / 32 is index k
 
-  static OperandPattern of_rows(const CsrMatrix& a);  // explicit zeros, -0 too, set no bit
-  // Its statistics without its bits, which take rows x columns / 256 bytes.
+  // The statistics of the rows of A without the bits, which take rows x columns / 256 bytes.
+  // Explicit zeros, -0 too, set no bit.
   static FormatStats stats_of_rows(const CsrMatrix& a);
-  // b is row-major, element (k, j) at values[k * ld + j].
-  static OperandPattern of_columns(std::span<const float> values, std::int64_t rows,
-                                   std::int64_t cols, std::int64_t ld);
 
-  bool test(std::int64_t strip, std::int64_t k) const {
-    return (bits[static_cast<std::size_t>(strip * words + k / 32)] >> (k % 32) & 1) != 0;
-  }
   std::int64_t set_bits() const;
   std::int64_t set_bytes() const;  // pattern bytes that are not zero
   FormatStats stats(std::int64_t nnz) const;

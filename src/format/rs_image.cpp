@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -103,19 +104,22 @@ RsImage RsImage::build(const RsTile& matrix, ElementType value_type) {
     throw Error(
         fmt::format("RS-Tile: {} pieces of 16 bytes in its records, at most 2^32 - 1", total));
   out.records.assign(total * 4, 0);
+  ExceptionTrap trap;
 #pragma omp parallel for schedule(dynamic, 256)
-  for (std::int64_t w = 0; w < windows; ++w) {
-    const std::vector<std::int32_t> rows = matrix.rows_of(w);
-    std::copy(rows.begin(), rows.end(), out.row_ids.begin() + w * matrix.window_rows);
-    std::copy(matrix.col_id.begin() + matrix.windows[w].column,
-              matrix.col_id.begin() + matrix.windows[w + 1].column,
-              out.col_idx.begin() + std::int64_t{out.window_ptr[w]} * kTileColumns);
-    for_each_tile(w, [&](const Tile& tile, std::int32_t t) {
-      write_record(tile, blocks, matrix.values, value_type,
-                   reinterpret_cast<unsigned char*>(out.records.data()) +
-                       std::size_t{out.record_ptr[t]} * 16);
+  for (std::int64_t w = 0; w < windows; ++w)
+    trap.run([&] {
+      const std::vector<std::int32_t> rows = matrix.rows_of(w);
+      std::copy(rows.begin(), rows.end(), out.row_ids.begin() + w * matrix.window_rows);
+      std::copy(matrix.col_id.begin() + matrix.windows[w].column,
+                matrix.col_id.begin() + matrix.windows[w + 1].column,
+                out.col_idx.begin() + std::int64_t{out.window_ptr[w]} * kTileColumns);
+      for_each_tile(w, [&](const Tile& tile, std::int32_t t) {
+        write_record(tile, blocks, matrix.values, value_type,
+                     reinterpret_cast<unsigned char*>(out.records.data()) +
+                         std::size_t{out.record_ptr[t]} * 16);
+      });
     });
-  }
+  trap.rethrow();
   return out;
 }
 

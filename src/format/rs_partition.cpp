@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/parallel.hpp"
 #include "reorder/threads.hpp"
 
 namespace spmmbench {
@@ -96,16 +97,14 @@ RsPartition partition_rows(const CsrMatrix& matrix, const RsPartitionOptions& op
   std::vector<std::vector<std::int32_t>> windows(chunks), residual(chunks);
   RsPartition out;
   out.row_bits.assign(matrix.rows / 64 + 1, 0);
-  const int threads = threads_for_tables(matrix, SlidingColumns::bytes(matrix));
-#pragma omp parallel num_threads(threads)
-  {
-    SlidingColumns columns(options.tau_nnz > 0 ? matrix.cols : 0);
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-      scan_chunk(matrix, options, chunk * kChunkRows,
-                 std::min((chunk + 1) * kChunkRows, matrix.rows), columns, out.row_bits,
-                 windows[chunk], residual[chunk]);
-  }
+  for_each_with_table(
+      chunks, 1, threads_for_tables(matrix, SlidingColumns::bytes(matrix)),
+      [&] { return SlidingColumns(options.tau_nnz > 0 ? matrix.cols : 0); },
+      [&](SlidingColumns& columns, std::int64_t chunk) {
+        scan_chunk(matrix, options, chunk * kChunkRows,
+                   std::min((chunk + 1) * kChunkRows, matrix.rows), columns, out.row_bits,
+                   windows[chunk], residual[chunk]);
+      });
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
     out.window_row.insert(out.window_row.end(), windows[chunk].begin(), windows[chunk].end());
     out.residual.insert(out.residual.end(), residual[chunk].begin(), residual[chunk].end());

@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "core/parallel.hpp"
 #include "format/rs_partition.hpp"
 #include "format/window_columns.hpp"
 #include "reorder/compact.hpp"
@@ -29,11 +30,6 @@ RsPartitionOptions partition_options(const Options& options) {
   out.tau_nnz = RsTile::kTauNnz(options).value_or(kAutoTauNnz);
   out.tau_delta = RsTile::kTauDelta(options).value_or(0);
   return out;
-}
-
-// The memory of one WindowColumns.
-std::int64_t window_columns_bytes(const CsrMatrix& matrix) {
-  return matrix.cols / 8 + matrix.cols / 16;
 }
 
 // Rows of equal length together, ascending rows within a length.
@@ -62,20 +58,17 @@ void count_windows(const CsrMatrix& matrix, const std::vector<std::int32_t>& fir
   for (std::int64_t w = 0; w < nw; ++w) out.windows[w].row = first_rows[w];
   out.windows[nw].row = static_cast<std::int32_t>(matrix.rows);
   std::vector<std::int64_t> columns_of(nw), values_of(nw, 0);
-  const int threads = threads_for_tables(matrix, window_columns_bytes(matrix));
-#pragma omp parallel num_threads(threads)
-  {
-    WindowColumns columns(matrix.cols);
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < nw; ++w) {
-      for (const std::int32_t row : out.rows_of(w)) {
-        columns.add_row(matrix, row);
-        values_of[w] += matrix.row_length(row);
-      }
-      columns_of[w] = columns.count();
-      columns.clear();
-    }
-  }
+  for_each_with_table(
+      nw, 256, threads_for_tables(matrix, WindowColumns::bytes(matrix.cols)),
+      [&] { return WindowColumns(matrix.cols); },
+      [&](WindowColumns& columns, std::int64_t w) {
+        for (const std::int32_t row : out.rows_of(w)) {
+          columns.add_row(matrix, row);
+          values_of[w] += matrix.row_length(row);
+        }
+        columns_of[w] = columns.count();
+        columns.clear();
+      });
   std::int64_t group = 0, column = 0, value = 0;
   for (std::int64_t w = 0; w <= nw; ++w) {
     out.windows[w].group = static_cast<std::int32_t>(group);
@@ -140,15 +133,18 @@ RsTile build_partitioned(const CsrMatrix& matrix, const RsPartitionOptions& opti
   out.bitmap.assign(std::int64_t{totals.group} * out.blocks_per_group(), 0);
   out.col_id.resize(totals.column);
   out.values.resize(totals.value);
-  const int threads = threads_for_tables(matrix, window_columns_bytes(matrix));
-#pragma omp parallel num_threads(threads)
-  {
-    WindowColumns columns(matrix.cols);
+  struct Tables {
+    WindowColumns columns;
     std::vector<std::uint32_t> cursor;  // where each block's next value goes
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < out.window_count(); ++w)
-      fill_window(matrix, w, columns, cursor, out);
-  }
+  };
+  for_each_with_table(
+      out.window_count(), 256, threads_for_tables(matrix, WindowColumns::bytes(matrix.cols)),
+      [&] {
+        return Tables{WindowColumns(matrix.cols), {}};
+      },
+      [&](Tables& tables, std::int64_t w) {
+        fill_window(matrix, w, tables.columns, tables.cursor, out);
+      });
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/parallel.hpp"
 #include "format/nonzeros.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -69,8 +70,7 @@ Streams sort_rows(const CsrMatrix& matrix) {
   // Threads take runs of rows, so that each chunk's rows stay in their order.
   const int threads = omp_get_max_threads();
   std::vector<std::vector<std::vector<Length>>> found(threads);
-#pragma omp parallel for schedule(static, 1)
-  for (int thread = 0; thread < threads; ++thread) {
+  const auto measure = [&](int thread) {
     found[thread].resize(count);
     for (std::int64_t row = matrix.rows * thread / threads;
          row < matrix.rows * (thread + 1) / threads; ++row)
@@ -82,7 +82,11 @@ Streams sort_rows(const CsrMatrix& matrix) {
                        [&](int col, std::int64_t) { dealer.deal(col, [](auto...) {}); });
         found[thread][chunk].push_back({static_cast<std::int32_t>(row), dealer.groups()});
       }
-  }
+  };
+  ExceptionTrap trap;
+#pragma omp parallel for schedule(static, 1)
+  for (int thread = 0; thread < threads; ++thread) trap.run([&] { measure(thread); });
+  trap.rethrow();
   for (std::int64_t chunk = 0; chunk < count; ++chunk) {
     std::vector<Length> lengths;
     for (const auto& of_thread : found)

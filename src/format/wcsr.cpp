@@ -8,8 +8,10 @@
 #include <numeric>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "core/row_lengths.hpp"
 #include "format/window_columns.hpp"
+#include "reorder/threads.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -52,19 +54,19 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
     return std::pair{w * height, std::min(out.places(), (w + 1) * height)};
   };
 
+  const int threads = threads_for_tables(matrix, WindowColumns::bytes(matrix.cols));
+  const auto for_each_window = [&](const auto& body) {
+    for_each_with_table(
+        windows, 256, threads, [&] { return WindowColumns(matrix.cols); }, body);
+  };
+
   std::vector<std::int64_t> tile_end(windows + 1, 0);
-#pragma omp parallel
-  {
-    WindowColumns columns(matrix.cols);
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < windows; ++w) {
-      const auto [first, last] = places(w);
-      for (std::int64_t place = first; place < last; ++place)
-        columns.add_row(matrix, out.row(place));
-      tile_end[w + 1] = std::max<std::int64_t>(1, (columns.count() + width - 1) / width);
-      columns.clear();
-    }
-  }
+  for_each_window([&](WindowColumns& columns, std::int64_t w) {
+    const auto [first, last] = places(w);
+    for (std::int64_t place = first; place < last; ++place) columns.add_row(matrix, out.row(place));
+    tile_end[w + 1] = std::max<std::int64_t>(1, (columns.count() + width - 1) / width);
+    columns.clear();
+  });
   std::partial_sum(tile_end.begin(), tile_end.end(), tile_end.begin());
   if (tile_end[windows] > std::numeric_limits<std::int32_t>::max())
     throw Error(fmt::format("WCSR: {} tiles, at most 2^31 - 1", tile_end[windows]));
@@ -75,32 +77,26 @@ Wcsr Wcsr::build(const CsrMatrix& matrix, const WcsrShape& shape, Permutation ro
   (wide ? out.values32.resize(tile_end[windows] * tile_values)
         : out.values16.resize(tile_end[windows] * tile_values));
 
-#pragma omp parallel
-  {
-    WindowColumns columns(matrix.cols);
-#pragma omp for schedule(dynamic, 256)
-    for (std::int64_t w = 0; w < windows; ++w) {
-      const auto [first, last] = places(w);
-      for (std::int64_t place = first; place < last; ++place)
-        columns.add_row(matrix, out.row(place));
-      columns.sorted(out.col_idx.data() + tile_end[w] * width);
-      for (std::int64_t place = first; place < last; ++place) {
-        const std::int64_t row = out.row(place);
-        for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
-          const std::int32_t rank = columns.rank(matrix.col_idx[e]);
-          const std::int64_t at =
-              (tile_end[w] + rank / width) * tile_values + (place - first) * width + rank % width;
-          if (wide)
-            out.values32[at] =
-                std::bit_cast<float>(mark_entry(std::bit_cast<std::uint32_t>(matrix.values[e])));
-          else
-            out.values16[at] =
-                mark_entry(static_cast<std::uint16_t>(encode(shape.value_type, matrix.values[e])));
-        }
+  for_each_window([&](WindowColumns& columns, std::int64_t w) {
+    const auto [first, last] = places(w);
+    for (std::int64_t place = first; place < last; ++place) columns.add_row(matrix, out.row(place));
+    columns.sorted(out.col_idx.data() + tile_end[w] * width);
+    for (std::int64_t place = first; place < last; ++place) {
+      const std::int64_t row = out.row(place);
+      for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {
+        const std::int32_t rank = columns.rank(matrix.col_idx[e]);
+        const std::int64_t at =
+            (tile_end[w] + rank / width) * tile_values + (place - first) * width + rank % width;
+        if (wide)
+          out.values32[at] =
+              std::bit_cast<float>(mark_entry(std::bit_cast<std::uint32_t>(matrix.values[e])));
+        else
+          out.values16[at] =
+              mark_entry(static_cast<std::uint16_t>(encode(shape.value_type, matrix.values[e])));
       }
-      columns.clear();
     }
-  }
+    columns.clear();
+  });
   return out;
 }
 

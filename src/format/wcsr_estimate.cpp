@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "format/column_hash.hpp"

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 
+#include "core/parallel.hpp"
 #include "format/window_columns.hpp"
+#include "reorder/threads.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/matrix.hpp"
 
@@ -23,20 +26,27 @@ inline WindowBlocks count_window_blocks(const CsrMatrix& matrix, std::int64_t wi
   WindowBlocks out;
   out.windows = (matrix.rows + window_rows - 1) / window_rows;
   std::int64_t nonempty = 0, blocks = 0, most = 0;
-#pragma omp parallel reduction(+ : nonempty, blocks) reduction(max : most)
+  const int threads = threads_for_tables(matrix, WindowColumns::bytes(matrix.cols));
+  ExceptionTrap trap;
+#pragma omp parallel num_threads(threads) reduction(+ : nonempty, blocks) reduction(max : most)
   {
-    WindowColumns columns(matrix.cols);
+    std::unique_ptr<WindowColumns> columns;
+    trap.run([&] { columns = std::make_unique<WindowColumns>(matrix.cols); });
 #pragma omp for schedule(dynamic, 256)
     for (std::int64_t w = 0; w < out.windows; ++w) {
+      if (trap.caught()) continue;
       const std::int64_t end = std::min((w + 1) * window_rows, matrix.rows);
-      for (std::int64_t row = w * window_rows; row < end; ++row) columns.add_row(matrix, row);
-      const std::int64_t count = (columns.count() + kBlockColumns - 1) / kBlockColumns;
+      trap.run([&] {
+        for (std::int64_t row = w * window_rows; row < end; ++row) columns->add_row(matrix, row);
+      });
+      const std::int64_t count = (columns->count() + kBlockColumns - 1) / kBlockColumns;
       nonempty += count > 0;
       blocks += count;
       most = std::max(most, count);
-      columns.clear();
+      columns->clear();
     }
   }
+  trap.rethrow();
   out.nonempty_windows = nonempty;
   out.blocks = blocks;
   out.most_blocks = most;

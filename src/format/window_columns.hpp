@@ -10,10 +10,11 @@
 
 namespace spmmbench {
 
-// One per thread: (cols / 8 + cols / 16) bytes. A bit per column, and the 64-bit words touched.
+// One per thread. A bit per column, and the 64-bit words touched.
 class WindowColumns {
  public:
   explicit WindowColumns(std::int64_t cols) : bits_(cols / 64 + 1), rank_(cols / 64 + 1) {}
+  static std::int64_t bytes(std::int64_t cols) { return cols / 8 + cols / 16; }
 
   void add_row(const CsrMatrix& matrix, std::int64_t row) {
     for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {

@@ -45,7 +45,7 @@ CUtensorMap make_tensor_map(const void* data, ElementType type,
   const CUresult result = encoder()(
       &map, data_type(type), static_cast<cuuint32_t>(extents.size()), const_cast<void*>(data),
       extents.data(), strides.data(), box.data(), kUnitSteps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-      options.swizzle, options.l2_promotion, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      options.swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result != CUDA_SUCCESS)
     throw DeviceError(
         fmt::format("tensor map refused: driver error {}, {} extents {}, strides {} bytes, box {}",

@@ -14,7 +14,6 @@ namespace spmmbench {
 
 struct TensorMapOptions {
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-  CUtensorMapL2promotion l2_promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 };
 
 // A tensor of up to five dimensions, fastest first: `extents` in elements, `strides` in bytes of

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "io/parallel.hpp"
+#include "core/parallel.hpp"
 
 namespace spmmbench {
 namespace {

@@ -113,25 +113,20 @@ std::unique_ptr<std::istream> open_text(const std::string& path) {
 }
 
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // of a pipe: at once
-  if (fd < 0) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  // Of a pipe: at once.
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.get() < 0) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
   struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd);
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     throw Error(fmt::format("{}: expected a plain file", path));
-  }
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ > 0) {  // an empty mapping is an error
-    void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    const int error = errno;
-    if (mapping == MAP_FAILED) {
-      ::close(fd);
-      throw Error(fmt::format("{}: cannot map: {}", path, std::strerror(error)));
-    }
+    void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (mapping == MAP_FAILED)
+      throw Error(fmt::format("{}: cannot map: {}", path, std::strerror(errno)));
     data_ = static_cast<const char*>(mapping);
     watch(data_, size_);
   }
-  ::close(fd);
 }
 
 MappedFile::~MappedFile() {
@@ -141,10 +136,9 @@ MappedFile::~MappedFile() {
 }
 
 void release_pages(std::string_view part) {
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t last = (begin + part.size()) / page * page;
+  const std::uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;
+  const std::uintptr_t last = (begin + part.size()) / page_bytes * page_bytes;
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 

@@ -40,6 +40,9 @@ std::unique_ptr<std::istream> open_text(const std::string& path);
 // again reads the file again.
 void release_pages(std::string_view part_of_mapping);
 
+// Editors of Windows put it before a text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 // "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or
 // empty when `head`, the first bytes of a file, is none of these.
 std::string describe_foreign_content(std::string_view head);

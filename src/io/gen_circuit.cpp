@@ -72,7 +72,7 @@ class Circuit final : public Generator {
         share /= 2;
       }
     }
-    return {pattern_from_edges(nodes, nodes, edges, false), true, {}};
+    return {pattern_from_edges(nodes, nodes, std::move(edges), false), true, {}};
   }
 
  private:

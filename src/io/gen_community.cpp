@@ -4,7 +4,6 @@
 // little lower.
 
 #include <algorithm>
-#include <cmath>
 
 #include "io/generator_util.hpp"
 #include "spmmbench/error.hpp"

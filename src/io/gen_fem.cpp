@@ -140,7 +140,7 @@ CsrMatrix element_graph(std::vector<Point<D>>& points, const Domain<D>& domain) 
     for (int i = 0; i <= D; ++i)
       for (int j = 0; j < i; ++j) edges.push_back({element[i], element[j]});
   }
-  return pattern_from_edges(std::ssize(points), std::ssize(points), edges, true);
+  return pattern_from_edges(std::ssize(points), std::ssize(points), std::move(edges), true);
 }
 
 template <int D>

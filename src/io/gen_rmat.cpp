@@ -58,7 +58,7 @@ class Rmat final : public Generator {
       }
       edges[e] = label.empty() ? Edge{row, col} : Edge{label[row], label[col]};
     }
-    return {pattern_from_edges(vertices, vertices, edges, symmetric), true, {}};
+    return {pattern_from_edges(vertices, vertices, std::move(edges), symmetric), true, {}};
   }
 };
 

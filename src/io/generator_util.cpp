@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "io/file.hpp"
-#include "io/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -126,7 +126,7 @@ CsrMatrix pattern_from_rows(std::int64_t rows, std::int64_t cols,
   return out;
 }
 
-CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, const std::vector<Edge>& edges,
+CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, std::vector<Edge> edges,
                              bool symmetric) {
   std::vector<std::int64_t> start(rows + 1);
   for (const Edge& edge : edges) {
@@ -135,11 +135,14 @@ CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, const std::ve
   }
   std::partial_sum(start.begin(), start.end(), start.begin());
   Columns columns(start[rows]);
-  std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+  // start[r] moves from the start of row r to its end, which is the start of row r + 1.
   for (const Edge& edge : edges) {
-    columns[next[edge.row]++] = edge.col;
-    if (symmetric && edge.row != edge.col) columns[next[edge.col]++] = edge.row;
+    columns[start[edge.row]++] = edge.col;
+    if (symmetric && edge.row != edge.col) columns[start[edge.col]++] = edge.row;
   }
+  edges = {};
+  std::copy_backward(start.begin(), start.end() - 1, start.end());
+  start[0] = 0;
   return pattern_from_rows(rows, cols, [&](std::int64_t r, Columns& out) {
     out.insert(out.end(), columns.begin() + start[r], columns.begin() + start[r + 1]);
   });
@@ -151,7 +154,7 @@ CsrMatrix symmetrized(const CsrMatrix& matrix) {
   for (std::int64_t r = 0; r < matrix.rows; ++r)
     for (std::int64_t e = matrix.row_ptr[r]; e < matrix.row_ptr[r + 1]; ++e)
       edges.push_back({static_cast<std::int32_t>(r), matrix.col_idx[e]});
-  return pattern_from_edges(matrix.rows, matrix.cols, edges, true);
+  return pattern_from_edges(matrix.rows, matrix.cols, std::move(edges), true);
 }
 
 CsrMatrix relabel(const CsrMatrix& matrix, const std::vector<std::int32_t>& new_index) {
@@ -202,8 +205,9 @@ CsrMatrix random_blocks(const BlockShape& shape, double kept_fraction, double fi
   const std::int64_t grid_rows = (shape.rows + shape.block_rows - 1) / shape.block_rows;
   const std::int64_t grid_cols = (shape.cols + shape.block_cols - 1) / shape.block_cols;
   const auto kept = std::llround(kept_fraction * static_cast<double>(grid_rows * grid_cols));
-  require_entries(static_cast<double>(kept) * static_cast<double>(shape.block_rows) *
-                  static_cast<double>(shape.block_cols) * fill);
+  // The last blocks may be cut, so the mean block is smaller than the whole ones.
+  require_entries(static_cast<double>(kept) / static_cast<double>(grid_rows * grid_cols) *
+                  static_cast<double>(shape.rows) * static_cast<double>(shape.cols) * fill);
 
   // The remainder's extra blocks go to randomly chosen block rows.
   RandomStream spread(stream_seed(seed, 1), 0);

@@ -86,7 +86,7 @@ struct Edge {
 };
 
 // Pattern of these edges, repeats merged; `symmetric` adds (col, row) for every (row, col).
-CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, const std::vector<Edge>& edges,
+CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, std::vector<Edge> edges,
                              bool symmetric);
 
 // The union of a square pattern and its transpose.

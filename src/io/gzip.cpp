@@ -58,7 +58,7 @@ void inflate_file(const std::string& path, const ByteSink& sink) {
     const int status = inflate(&z, Z_NO_FLUSH);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
       throw Error(fmt::format("{}: corrupt gzip data at byte {}: {}", path,
-                              file.bytes().size() - z.avail_in,
+                              reinterpret_cast<const char*>(z.next_in) - file.bytes().data(),
                               z.msg != nullptr ? z.msg : "unknown"));
     sink({piece.data(), piece.size() - z.avail_out});
     const bool output_full = z.avail_out == 0;

@@ -135,8 +135,7 @@ void expand(const std::string& argument, int depth, Expanded& out) {
 }
 
 void expand_list(const std::string& path, int depth, Expanded& out) {
-  constexpr int kDeepest = 8;                                  // a list that names itself ends here
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // editors of Windows put it first
+  constexpr int kDeepest = 8;  // a list that names itself ends here
   const std::unique_ptr<std::istream> list = open_text(path);
   if (depth == kDeepest) throw Error(fmt::format("{}: lists within lists go too deep", path));
   out.lists.push_back(path);

@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
 #include "io/matrix_market_header.hpp"
-#include "io/parallel.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -55,7 +55,6 @@ class LineScanner {
   }
   bool at_line_end() const { return *p_ == '\n'; }
   void next_line() { ++p_; }
-  bool at_token_end() const { return is_blank(*p_) || *p_ == '\n'; }
 
   // 1-based index in [1, limit] to 0-based; false leaves the position at the token.
   bool index(std::int64_t limit, std::int32_t& out) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "io/gzip.hpp"
 #include "io/matrix_market.hpp"
 #include "io/output.hpp"
-#include "io/parallel.hpp"
 
 namespace spmmbench {
 namespace {

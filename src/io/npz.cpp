@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "io/csr_assembly.hpp"
-#include "io/dense_values.hpp"
 #include "io/file.hpp"
 #include "io/npy.hpp"
 #include "io/zip.hpp"

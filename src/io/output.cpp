@@ -258,8 +258,17 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(const void* data, std::size_t bytes) {
-  buffer_.append(static_cast<const char*>(data), bytes);
-  if (buffer_.size() >= kBufferBytes) flush();
+  const std::string_view added(static_cast<const char*>(data), bytes);
+  if (buffer_.size() + bytes < kBufferBytes) {
+    buffer_ += added;
+    return;
+  }
+  flush();
+  if (bytes < kBufferBytes) {
+    buffer_ += added;
+  } else if (const int error = write_all(file_.get(), added); error != 0) {
+    fail(error);
+  }
 }
 
 void OutputFile::flush() {

@@ -1,5 +1,5 @@
 #pragma once
-// Every byte that the program writes goes through here. Each write, flush, fsync and rename is
+// Results, documents and matrices are written through here. Each write, flush, fsync and rename is
 // checked. A failure is an Error (exit code 1) that names the file, except on standard error, where
 // it cannot be reported.
 

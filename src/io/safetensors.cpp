@@ -106,25 +106,30 @@ TensorFile read_safetensors_header(const std::string& path) {
   return parse_safetensors(MappedFile(path).bytes(), path);
 }
 
+const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
+                               const std::string& name) {
+  const auto found = std::find_if(file.tensors.begin(), file.tensors.end(),
+                                  [&](const TensorInfo& t) { return t.name == name; });
+  if (found == file.tensors.end())
+    throw Error(
+        fmt::format("{}: no tensor {} among its {}", path, quote(name, 200), file.tensors.size()));
+  if (!stored_type(found->dtype))
+    throw Error(fmt::format("{}:{}: expected F64, F32, F16 or BF16, got {}", path, name,
+                            quote(found->dtype)));
+  if (found->shape.size() != 2)
+    throw Error(fmt::format("{}:{}: expected a matrix, got {} dimensions", path, name,
+                            found->shape.size()));
+  return *found;
+}
+
 DenseMatrix read_tensor(const std::string& path, const std::string& name) {
   const MappedFile file(path);
   const TensorFile parsed = parse_safetensors(file.bytes(), path);
-  const auto found = std::find_if(parsed.tensors.begin(), parsed.tensors.end(),
-                                  [&](const TensorInfo& t) { return t.name == name; });
-  if (found == parsed.tensors.end())
-    throw Error(fmt::format("{}: no tensor {} among its {}", path, quote(name, 200),
-                            parsed.tensors.size()));
-  const std::string label = fmt::format("{}:{}", path, name);
-  const std::optional<StoredType> type = stored_type(found->dtype);
-  if (!type)
-    throw Error(
-        fmt::format("{}: expected F64, F32, F16 or BF16, got {}", label, quote(found->dtype)));
-  if (found->shape.size() != 2)
-    throw Error(
-        fmt::format("{}: expected a matrix, got {} dimensions", label, found->shape.size()));
+  const TensorInfo& tensor = matrix_named(parsed, path, name);
   const std::string_view data =
-      file.bytes().substr(parsed.data_begin + found->begin, found->end - found->begin);
-  return widen_values(label, found->shape[0], found->shape[1], *type, data);
+      file.bytes().substr(parsed.data_begin + tensor.begin, tensor.end - tensor.begin);
+  return widen_values(fmt::format("{}:{}", path, name), tensor.shape[0], tensor.shape[1],
+                      *stored_type(tensor.dtype), data);
 }
 
 }  // namespace spmmbench

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/limits.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -134,11 +136,9 @@ Precision read_precision(std::int32_t precision) {
 }
 
 Shape read_shape(const spmmbench_shape* given) {
-  // As `run -n`: a row of B then takes 2 TB, and no size of a case is beyond 64 bits.
-  constexpr std::int64_t kMostColumns = std::int64_t{1} << 40;
   const spmmbench_shape& shape = checked(given, "spmmbench_shape");
-  if (shape.n > kMostColumns)
-    throw Error(fmt::format("N = {}: expected at most {}", shape.n, kMostColumns));
+  if (shape.n > kLargestN)
+    throw Error(fmt::format("N = {}: expected at most {}", shape.n, kLargestN));
   if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));
   return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
 }
@@ -169,7 +169,8 @@ DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, co
     throw Error(
         fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
   if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
-  const std::size_t data_alignment = kind == DeviceKind::cuda ? kVectorBytes : bytes_of(view.type);
+  const std::size_t data_alignment =
+      kind == DeviceKind::cuda ? std::size_t{kVectorBytes} : bytes_of(view.type);
   if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)
     throw Error(fmt::format("{}.data is no multiple of {} bytes", name, data_alignment));
   if (kind == DeviceKind::cuda) {

@@ -41,10 +41,6 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
 // None where none are given.
 std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memory);
 
-// What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,
-// cp.async, bulk copies, and the addresses and strides of tensor maps.
-constexpr std::size_t kVectorBytes = 16;
-
 // `expected`, with data and ld of what is given.
 DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, const char* name,
                      DeviceKind kind);

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
+#include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
 #include "library/status.hpp"

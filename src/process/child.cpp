@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "spmmbench/error.hpp"
 
@@ -19,31 +20,27 @@ namespace spmmbench {
 namespace {
 
 struct Pipe {
-  int read = -1, write = -1;
+  Descriptor read, write;
 };
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(fmt::format("pipe: {}", strerror(errno)));
-  return {ends[0], ends[1]};
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 // A file in memory that holds `text`, open at its beginning. Unlike a pipe it takes any length at
 // once.
-int input_file(const std::string& text) {
-  const int file = memfd_create("spmmbench-input", MFD_CLOEXEC);
-  if (file < 0) throw Error(fmt::format("memfd_create: {}", strerror(errno)));
+Descriptor input_file(const std::string& text) {
+  Descriptor file(memfd_create("spmmbench-input", MFD_CLOEXEC));
+  if (file.get() < 0) throw Error(fmt::format("memfd_create: {}", strerror(errno)));
   for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    const ssize_t count = write(file.get(), text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      const int error = errno;
-      close(file);
-      throw Error(fmt::format("a child's input: {}", strerror(error)));
-    }
+    if (count <= 0) throw Error(fmt::format("a child's input: {}", strerror(errno)));
     done += static_cast<std::size_t>(count);
   }
-  lseek(file, 0, SEEK_SET);
+  lseek(file.get(), 0, SEEK_SET);
   return file;
 }
 
@@ -76,45 +73,42 @@ Child::Child(const std::string& program, const std::vector<std::string>& argumen
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  const int in = input_file(input);
-  const Pipe out = make_pipe(), err = make_pipe();
+  const Descriptor in = input_file(input);
+  Pipe out = make_pipe(), err = make_pipe();
   const pid_t parent = getpid();
   pid_ = fork();
-  if (pid_ == 0) become(program.c_str(), argv.data(), parent, in, out.write, err.write);
-  const int error = errno;
-  close(in);
-  close(out.write);
-  close(err.write);
-  out_.fd = out.read;
-  err_.fd = err.read;
-  if (pid_ < 0) {
-    close(out_.fd);
-    close(err_.fd);
-    throw Error(fmt::format("fork: {}", strerror(error)));
-  }
-  fcntl(out_.fd, F_SETFL, O_NONBLOCK);
-  fcntl(err_.fd, F_SETFL, O_NONBLOCK);
+  if (pid_ == 0)
+    become(program.c_str(), argv.data(), parent, in.get(), out.write.get(), err.write.get());
+  if (pid_ < 0) throw Error(fmt::format("fork: {}", strerror(errno)));
+  out_.fd = std::move(out.read);
+  err_.fd = std::move(err.read);
+  fcntl(out_.fd.get(), F_SETFL, O_NONBLOCK);
+  fcntl(err_.fd.get(), F_SETFL, O_NONBLOCK);
   running_ = true;
 }
 
-Child::~Child() {
-  kill();
-  close(out_.fd);
-  close(err_.fd);
-}
+Child::~Child() { kill(); }
 
 void Child::drain(Stream& stream, const std::function<void(const std::string&)>& on_line) {
+  // What a child prints without end must not keep the caller from looking at the clock. A pipe
+  // holds less, so nothing of a child that has ended is left.
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  constexpr std::size_t kMostLine = std::size_t{1} << 26;  // longer lines are cut
   std::array<char, 1 << 14> block{};
-  while (true) {
-    const ssize_t count = read(stream.fd, block.data(), block.size());
+  for (std::size_t done = 0; done < kMostBytes;) {
+    const ssize_t count = read(stream.fd.get(), block.data(), block.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return;
+    done += static_cast<std::size_t>(count);
+    std::size_t searched = stream.partial.size();
     stream.partial.append(block.data(), static_cast<std::size_t>(count));
-    for (std::size_t end; (end = stream.partial.find('\n')) != std::string::npos;) {
+    for (std::size_t end; (end = stream.partial.find('\n', searched)) != std::string::npos;) {
       const std::string line = stream.partial.substr(0, end);
       stream.partial.erase(0, end + 1);
+      searched = 0;
       on_line(line);
     }
+    if (stream.partial.size() > kMostLine) stream.partial.resize(kMostLine);
   }
 }
 

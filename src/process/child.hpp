@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "io/output.hpp"
+
 namespace spmmbench {
 
 class Child {
@@ -35,7 +37,7 @@ class Child {
 
  private:
   struct Stream {
-    int fd = -1;
+    Descriptor fd;
     std::string partial;
   };
   void drain(Stream& stream, const std::function<void(const std::string&)>& on_line);

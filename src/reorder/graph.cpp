@@ -1,6 +1,11 @@
 #include "reorder/graph.hpp"
 
+#include <fmt/format.h>
+
+#include <limits>
+
 #include "reorder/similarity.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -59,6 +64,9 @@ Graph transpose_pattern(const CsrMatrix& matrix) {
 }
 
 Graph bipartite_graph(const CsrMatrix& matrix) {
+  if (matrix.rows + matrix.cols > std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("a graph of rows and columns: {} vertices, at most 2^31 - 1",
+                            matrix.rows + matrix.cols));
   Graph out;
   out.ptr.reserve(matrix.rows + matrix.cols + 2);
   out.ptr = matrix.row_ptr;

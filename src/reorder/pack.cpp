@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/parallel.hpp"
 #include "reorder/compact.hpp"
 #include "reorder/graph.hpp"
 #include "reorder/rcm.hpp"
@@ -227,17 +228,16 @@ Permutation pack(const CsrMatrix& matrix, const Permutation& start, int window_r
   const std::int64_t uses_bytes = static_cast<std::int64_t>(sizeof(std::int32_t)) * matrix.cols;
   const std::int64_t threads =
       std::clamp<std::int64_t>(parts, 1, threads_for_tables(matrix, uses_bytes));
-#pragma omp parallel num_threads(static_cast <int>(threads))
-  {
-    std::vector<std::int32_t> uses(matrix.cols, 0);
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t first = 0; first < filled; first += kPartRows) {
-      const std::span part = std::span(rows).subspan(first, std::min(kPartRows, filled - first));
-      auto place = order.begin() + first;
-      for (const std::int32_t row : Packing(matrix, part, uses, window_rows, most).order())
-        *place++ = part[row];
-    }
-  }
+  for_each_with_table(
+      parts, 1, static_cast<int>(threads),
+      [&] { return std::vector<std::int32_t>(matrix.cols, 0); },
+      [&](std::vector<std::int32_t>& uses, std::int64_t i) {
+        const std::int64_t first = i * kPartRows;
+        const std::span part = std::span(rows).subspan(first, std::min(kPartRows, filled - first));
+        auto place = order.begin() + first;
+        for (const std::int32_t row : Packing(matrix, part, uses, window_rows, most).order())
+          *place++ = part[row];
+      });
   for (std::int32_t row = 0; row < matrix.rows; ++row)
     if (matrix.row_length(row) == 0) order.push_back(row);
   return order;

@@ -1,11 +1,14 @@
 #include "reorder/rsh_neighbors.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <span>
 #include <utility>
 
+#include "core/parallel.hpp"
 #include "reorder/threads.hpp"
 #include "spmmbench/random.hpp"
 
@@ -27,20 +30,17 @@ class RareColumns {
       if (alone_a != alone_b) return alone_b;
       return counts[a] != counts[b] ? counts[a] < counts[b] : a < b;
     };
-#pragma omp parallel
-    {
-      std::vector<std::int32_t> row_columns;
-#pragma omp for schedule(dynamic, 4096)
-      for (std::int64_t row = 0; row < matrix.rows; ++row) {
-        if (place_[row] < 0) continue;
-        row_columns.assign(matrix.col_idx.begin() + matrix.row_ptr[row],
-                           matrix.col_idx.begin() + matrix.row_ptr[row + 1]);
-        std::nth_element(row_columns.begin(), row_columns.begin() + features, row_columns.end(),
-                         rarer);
-        std::copy_n(row_columns.begin(), features,
-                    columns_.begin() + std::int64_t{place_[row]} * features);
-      }
-    }
+    for_each_with_table(
+        matrix.rows, 4096, omp_get_max_threads(), [] { return std::vector<std::int32_t>(); },
+        [&](std::vector<std::int32_t>& row_columns, std::int64_t row) {
+          if (place_[row] < 0) return;
+          row_columns.assign(matrix.col_idx.begin() + matrix.row_ptr[row],
+                             matrix.col_idx.begin() + matrix.row_ptr[row + 1]);
+          std::nth_element(row_columns.begin(), row_columns.begin() + features, row_columns.end(),
+                           rarer);
+          std::copy_n(row_columns.begin(), features,
+                      columns_.begin() + std::int64_t{place_[row]} * features);
+        });
   }
 
   bool are_all(std::int64_t row) const { return place_[row] < 0; }
@@ -190,39 +190,44 @@ RshNeighbors find_neighbors(const WeightedJaccard& jaccard, std::vector<std::int
   counts = {};
   RshNeighbors out{options.k, std::vector<std::int32_t>(matrix.rows * options.k, -1),
                    std::vector<std::uint16_t>(matrix.rows * options.k, 0)};
-  const int threads = threads_for_tables(matrix, WeightedJaccard::Row::bytes(matrix));
-#pragma omp parallel num_threads(threads)
-  {
-    Candidates candidates(std::int64_t{options.features} * options.candidates);
-    WeightedJaccard::Row one(jaccard);
+  struct Tables {
+    Candidates candidates;
+    WeightedJaccard::Row one;
     std::vector<std::pair<float, std::int32_t>> best;  // -similarity, row
-#pragma omp for schedule(dynamic, 512)
-    for (std::int64_t r = 0; r < matrix.rows; ++r) {
-      const auto row = static_cast<std::int32_t>(r);
-      candidates.clear();
-      // Where all rows of all columns were added, the common weights are known.
-      bool complete = rare.are_all(r);
-      for (const std::int32_t column : rare.of_row(r)) {
-        const std::span<const std::int32_t> list = index.rows_of(column);
-        add_candidates(list, row, jaccard.weight(column), options.candidates, options.seed,
-                       candidates);
-        complete = complete && index.complete[column] &&
-                   static_cast<int>(list.size()) <= options.candidates;
-      }
-      if (!complete) one.set(r);
-      best.clear();
-      for (const std::int32_t u : candidates.best(row, options.candidates))
-        best.emplace_back(
-            -(complete ? jaccard.similarity(r, u, candidates.common(u)) : one.similarity(u)), u);
-      const auto kept = std::min<std::size_t>(options.k, best.size());
-      std::partial_sort(best.begin(), best.begin() + kept, best.end());
-      for (std::size_t i = 0; i < kept; ++i) {
-        out.row[r * options.k + i] = best[i].second;
-        out.similarity[r * options.k + i] =
-            static_cast<std::uint16_t>(std::lround(-best[i].first * RshNeighbors::kScale));
-      }
+  };
+  const auto make = [&] {
+    return Tables{Candidates(std::int64_t{options.features} * options.candidates),
+                  WeightedJaccard::Row(jaccard),
+                  {}};
+  };
+  const auto find = [&](Tables& tables, std::int64_t r) {
+    auto& [candidates, one, best] = tables;
+    const auto row = static_cast<std::int32_t>(r);
+    candidates.clear();
+    // Where all rows of all columns were added, the common weights are known.
+    bool complete = rare.are_all(r);
+    for (const std::int32_t column : rare.of_row(r)) {
+      const std::span<const std::int32_t> list = index.rows_of(column);
+      add_candidates(list, row, jaccard.weight(column), options.candidates, options.seed,
+                     candidates);
+      complete =
+          complete && index.complete[column] && static_cast<int>(list.size()) <= options.candidates;
     }
-  }
+    if (!complete) one.set(r);
+    best.clear();
+    for (const std::int32_t u : candidates.best(row, options.candidates))
+      best.emplace_back(
+          -(complete ? jaccard.similarity(r, u, candidates.common(u)) : one.similarity(u)), u);
+    const auto kept = std::min<std::size_t>(options.k, best.size());
+    std::partial_sort(best.begin(), best.begin() + kept, best.end());
+    for (std::size_t i = 0; i < kept; ++i) {
+      out.row[r * options.k + i] = best[i].second;
+      out.similarity[r * options.k + i] =
+          static_cast<std::uint16_t>(std::lround(-best[i].first * RshNeighbors::kScale));
+    }
+  };
+  for_each_with_table(matrix.rows, 512,
+                      threads_for_tables(matrix, WeightedJaccard::Row::bytes(matrix)), make, find);
   return out;
 }
 

@@ -1,8 +1,10 @@
 #include "reorder/rsh_path.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
+#include "core/parallel.hpp"
 #include "reorder/threads.hpp"
 
 namespace spmmbench {
@@ -201,9 +203,11 @@ void two_opt(const WeightedJaccard& jaccard, int window_rows, Permutation& order
   const std::int64_t length = 2 * window_rows;
   const int threads =
       threads_for_tables(jaccard.matrix(), WeightedJaccard::Row::bytes(jaccard.matrix()));
+  ExceptionTrap trap;
 #pragma omp parallel num_threads(threads)
   {
-    WeightedJaccard::Row one(jaccard);
+    std::unique_ptr<WeightedJaccard::Row> one;
+    trap.run([&] { one = std::make_unique<WeightedJaccard::Row>(jaccard); });
     for (const std::int64_t shift : {std::int64_t{0}, std::int64_t{window_rows}}) {
       const std::int64_t stretches =
           (std::max<std::int64_t>(rows - shift, 0) + length - 1) / length;
@@ -212,12 +216,14 @@ void two_opt(const WeightedJaccard& jaccard, int window_rows, Permutation& order
       for (const std::int64_t parity : {0, 1}) {
 #pragma omp for schedule(dynamic, 64)
         for (std::int64_t i = parity; i < stretches; i += 2) {
+          if (trap.caught()) continue;
           const std::int64_t begin = shift + i * length;
-          Stretch(one, order, begin, std::min(begin + length, rows)).improve();
+          trap.run([&] { Stretch(*one, order, begin, std::min(begin + length, rows)).improve(); });
         }
       }
     }
   }
+  trap.rethrow();
 }
 
 void relocate_isolated(const WeightedJaccard& jaccard, const RshNeighbors& neighbors,

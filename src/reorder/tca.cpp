@@ -118,14 +118,14 @@ class Signatures {
 template <class Visit>
 void for_each_candidate(const Signatures& signatures, int band_hashes, Visit&& visit) {
   // With fewer sets, threads wait for each other longer than they gain.
-  constexpr std::int64_t kWorthThreads = 1 << 18;
+  constexpr std::int64_t kManySets = 1 << 18;
   constexpr std::int64_t kAhead = 16;
   const std::int64_t size = signatures.size();
   std::vector<std::uint64_t> keys(size);
   std::vector<std::int32_t> last(size + size / 2 + 1);  // by key: open addressing
   const auto slot_of = [&](std::uint64_t key) { return (key >> 32) * last.size() >> 32; };
   for (int band = 0; band + band_hashes <= signatures.hashes(); band += band_hashes) {
-#pragma omp parallel for schedule(dynamic, 4096) if (size >= kWorthThreads)
+#pragma omp parallel for schedule(dynamic, 4096) if (size >= kManySets)
     for (std::int64_t i = 0; i < size; ++i) keys[i] = signatures.band_key(i, band, band_hashes);
     std::fill(last.begin(), last.end(), -1);
     for (std::int64_t i = 0; i < size; ++i) {

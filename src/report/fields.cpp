@@ -6,18 +6,16 @@ namespace spmmbench {
 
 template <>
 struct Codec<Status> {
-  static constexpr Status kAll[] = {Status::ok, Status::wrong, Status::skipped, Status::failed,
-                                    Status::timeout};
   static Json schema() {
     Json names = Json::array();
-    for (const Status status : kAll) names.push_back(to_string(status));
+    for (const Status status : kStatuses) names.push_back(to_string(status));
     return {{"enum", names}};
   }
   static Json write(Status status) { return to_string(status); }
   static Status read(const Json& json) {
-    for (const Status status : kAll)
+    for (const Status status : kStatuses)
       if (json == to_string(status)) return status;
-    throw UnexpectedType{"ok, wrong, skipped, failed or timeout"};
+    throw UnexpectedType{kStatusNames};
   }
   static std::string text(Status status) { return std::string(to_string(status)); }
 };

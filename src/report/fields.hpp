@@ -14,6 +14,10 @@
 
 namespace spmmbench {
 
+inline constexpr Status kStatuses[] = {Status::ok, Status::wrong, Status::skipped, Status::failed,
+                                       Status::timeout};
+inline constexpr const char* kStatusNames = "ok, wrong, skipped, failed or timeout";
+
 // One cell of a line of CSV.
 template <class Owner>
 struct CsvColumn {

@@ -1,5 +1,6 @@
 #pragma once
-// Hardware counters of one profiled launch, taken by Nsight Compute around `spmmbench profile`.
+// Hardware counters of one profiled launch, taken by Nsight Compute around `spmmbench profile`, or
+// around `spmmbench worker` with a description of the work (run/work.hpp).
 
 #include <map>
 #include <string>
@@ -17,7 +18,7 @@ struct KernelCounters {
   std::map<std::string, double> values;
 };
 
-// Arguments for ncu, to count the launch of the `profile` command that follows them.
+// Arguments for ncu, to count the launch of the `profile` or `worker` command that follows them.
 std::vector<std::string> ncu_arguments();
 
 // Reads the output of `ncu --csv --page raw`. Throws Error with ncu's message when it has no

@@ -4,6 +4,8 @@
 
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "io/safetensors.hpp"
+#include "io/tensor_path.hpp"
 #include "report/answer.hpp"
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
@@ -34,6 +36,22 @@ std::vector<std::int64_t> widths(const RunOptions& options, const std::string& i
   return options.ns;
 }
 
+// Refuses tensors that are no matrix, as a run does when it reads them.
+class TensorCheck {
+ public:
+  void require_matrix(const std::string& input) {
+    const std::optional<TensorPath> tensor = parse_tensor_path(input);
+    if (!tensor || tensor->tensor.empty()) return;
+    if (tensor->file != path_) file_ = read_safetensors_header(tensor->file);
+    path_ = tensor->file;
+    (void)matrix_named(file_, path_, tensor->tensor);
+  }
+
+ private:
+  std::string path_;  // of the last one
+  TensorFile file_;
+};
+
 }  // namespace
 
 void print_dry_run(const RunOptions& options) {
@@ -43,7 +61,9 @@ void print_dry_run(const RunOptions& options) {
   std::map<std::string, Status> recorded;
   if (options.resume != Resume::none) recorded = recorded_cases(options);
   std::size_t cases = 0;
-  for (const std::string& input : options.inputs)
+  TensorCheck tensors;
+  for (const std::string& input : options.inputs) {
+    tensors.require_matrix(input);
     for (const PlannedCase& planned : plan_cases(options, groups, widths(options, input))) {
       const ResultRow row = planned_row(options, input, planned);
       const auto it = recorded.find(case_key(row));
@@ -53,6 +73,7 @@ void print_dry_run(const RunOptions& options) {
       print("{} n={} {} {}{}\n", row.matrix.source, row.n, row.precision,
             printable_message(label_of(row)), planned.group->implied ? " (baseline)" : "");
     }
+  }
   print("{} cases of {} inputs on {}\n", cases, options.inputs.size(),
         on_gpu ? "the GPU" : "the CPU");
 }

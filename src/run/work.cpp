@@ -47,8 +47,10 @@ Enum read_enum(const Json& json, Enum last) {
 }  // namespace
 
 std::string describe_work(const RunOptions& options) {
-  // All members are bound by name: with a new one this does not compile until it is written and
-  // read here.
+  // All members are bound by name: with a new one this does not compile until it is named here, and
+  // then written below and read in read_work unless a child has no use for it. These have none:
+  // csv, tags, dry_run, tables, table, overwrite, devices and after_case, since a child writes one
+  // document or lines of JSON and measures on one device.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
                quiet, tables, table, jsonl, resume, overwrite, known, isolate, timeout_s,
@@ -72,7 +74,6 @@ std::string describe_work(const RunOptions& options) {
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
                {"json", to_printable(json)},
-               {"csv", to_printable(csv)},
                {"save_failing", to_printable(save_failing)},
                {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
@@ -89,7 +90,6 @@ std::string describe_work(const RunOptions& options) {
                {"max_seconds", max_seconds},
                {"rates", {copy, gather, dense}},
                {"device", device},
-               {"devices", devices},
                {"one_launch", one_launch}};
   for (const Precision precision : precisions)
     work["precisions"].push_back(static_cast<int>(precision));
@@ -122,7 +122,6 @@ RunOptions read_work(const std::string& text) try {
   options.b_file = read_text(work.at("b_file"));
   options.b_dims = read_sizes(work.at("b_dims"));
   options.json = read_text(work.at("json"));
-  options.csv = read_text(work.at("csv"));
   options.save_failing = read_text(work.at("save_failing"));
   options.cache = read_text(work.at("cache"));
   options.repeat_check = work.at("repeat_check");
@@ -142,7 +141,6 @@ RunOptions read_work(const std::string& text) try {
   const Json& rates = work.at("rates");
   options.rates = {rates.at(0), rates.at(1), rates.at(2)};
   options.device = work.at("device");
-  options.devices = work.at("devices").get<std::vector<int>>();
   options.one_launch = work.at("one_launch");
   return options;
 } catch (const nlohmann::json::exception& error) {

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/row_lengths.hpp"
+#include "core/two_of_four.hpp"
 #include "format/wcsr_estimate.hpp"
 
 namespace spmmbench {
@@ -88,14 +89,7 @@ double most_of_four(const CsrMatrix& matrix, const std::vector<std::int64_t>& sa
     if (most > kMostOfTwoFour) break;
     const std::int64_t begin = matrix.row_ptr[row];
     const std::int64_t end = begin + std::min(matrix.row_length(row), kMostEntries);
-    std::int32_t four = -1;
-    int count = 0;  // nonzeros in it
-    for (std::int64_t e = begin; e < end; ++e) {
-      if (matrix.values[e] == 0) continue;
-      count = matrix.col_idx[e] / 4 == four ? count + 1 : 1;
-      four = matrix.col_idx[e] / 4;
-      most = std::max(most, count);
-    }
+    most = std::max(most, most_in_a_group(matrix, begin, end, 4));
   }
   return most;
 }

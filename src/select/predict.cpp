@@ -258,6 +258,133 @@ std::vector<std::pair<std::string, double>> with_names(const T& terms,
   return out;
 }
 
+// What terms are made of.
+struct Product {
+  Product(const MatrixFeatures& features, std::int64_t n_columns, Layout layout_of_b,
+          Precision of_values, const DeviceModel& model)
+      : f(features), n(n_columns), layout(layout_of_b), precision(of_values), device(model) {}
+
+  const MatrixFeatures& f;
+  std::int64_t n;
+  Layout layout;
+  Precision precision;
+  const DeviceModel& device;
+  double columns = static_cast<double>(n);
+  double value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
+  double row_bytes = static_cast<double>(  // of B
+      make_b_view(1, n, Layout::row_major, storage_type(precision)).bytes());
+  double b_bytes = f.cols * row_bytes, c_bytes = f.rows * columns * 4;
+  double entries = f.rows * f.cols;  // zeros included
+  double memory = device.memory_bytes_per_us;
+
+  // A in a format of so many bytes: the time for the part of it that every launch reads from
+  // memory, because the L2 cache cannot hold A, B and C.
+  double spill(double bytes) const {
+    return bytes * spilled(bytes + b_bytes + c_bytes, device) / memory;
+  }
+};
+
+constexpr double kTile = 128;  // rows of a dense product's tile of C, and its columns
+
+// Rows of CSR and the rows of B that their nonzeros gather. What can grow without bound is capped.
+void csr_terms(const Product& p, Terms& t) {
+  constexpr double kPieceBytes = 256, kLoadBytes = 16;
+  constexpr double kMostOfRow = 4000, kMostOfMeanRow = 256;           // nonzeros
+  constexpr double kMostVariation = 3, kMostUnevenVariation = 2;      // deviation / mean
+  constexpr double kNonzerosOfLongest = 1000, kNonzerosOfMean = 100;  // of one unit of the term
+  const MatrixFeatures& f = p.f;
+  const double gathered = f.nnz * std::ceil(p.row_bytes / kSectorBytes) * kSectorBytes;
+  const double pieces = std::ceil(p.row_bytes / kPieceBytes);
+  const double csr_bytes = f.nnz * (4 + p.value_bytes) + f.rows * 8;
+  t.a_csr = csr_bytes / p.memory;
+  t.b = p.b_bytes / p.memory;
+  t.c = p.c_bytes / p.memory;
+  const double all_bytes = csr_bytes + p.b_bytes + p.c_bytes;
+  t.spill = all_bytes * spilled(all_bytes, p.device) / p.memory;
+  t.gather_rows = gathered / p.device.gather_bytes_per_us;
+  t.gather_distinct = t.gather_rows * f.gathered_8;
+  t.gather_spill = gathered * spilled(p.b_bytes, p.device) / p.memory;
+  t.nonzeros = per_sm(f.nnz * pieces, p.device);
+  t.loads = per_sm(f.nnz * std::ceil(p.row_bytes / kLoadBytes), p.device);
+  t.rows = per_sm(f.rows * pieces, p.device);
+  t.filled_rows = per_sm(filled_rows(f) * pieces, p.device);
+  t.longest_row = std::min(f.max_row, kMostOfRow) / kNonzerosOfLongest;
+  t.variation = std::min(f.cv_row, kMostVariation);
+  t.uneven_rows = t.gather_rows * std::min(f.cv_row, kMostUnevenVariation);
+  t.mean_row = std::min(f.mean_row, kMostOfMeanRow) / kNonzerosOfMean;
+}
+
+void window_terms(const WindowCost& windows, Terms& t) {
+  constexpr double kParts = 10, kDepth = 10;  // of one unit of the term
+  t.gather_window = windows.gather;
+  t.tiles = windows.tiles;
+  t.window_parts = (windows.cut.parts - 1) / kParts;
+  t.window_depth = windows.cut.depth / kDepth;
+}
+
+// All of A, and its blocks of 128 x 64.
+void dense_terms(const Product& p, Terms& t) {
+  constexpr double kBlockColumns = 64, kLoadBytes = 16;
+  const MatrixFeatures& f = p.f;
+  const double tiles_of_c = std::ceil(f.rows / kTile) * std::ceil(p.columns / kTile);
+  const double dense_bytes = p.entries * p.value_bytes;
+  const double block_bytes =
+      std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * p.value_bytes;
+  // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
+  const double aligned = kLoadBytes / p.value_bytes;
+  const bool odd = std::fmod(p.columns, aligned) != 0 || std::fmod(f.cols, aligned) != 0;
+  t.dense_flops = 2 * p.entries * p.columns / p.device.dense_flops_per_us;
+  t.dense_a = dense_bytes / p.memory;
+  t.dense_spill = p.spill(dense_bytes);
+  t.dense_depth = dense_depth(f, tiles_of_c, p.device);
+  t.dense_odd = odd ? t.dense_depth : 0;
+  t.dense_a_odd = odd ? t.dense_a : 0;
+  t.block_steps = std::ceil(std::ceil(f.rows / kTile) * std::ceil(p.columns / (2 * kTile)) /
+                            p.device.sm_count) *
+                  f.band_blocks;
+  t.block_spill = p.spill(block_bytes);
+  // A matrix of one column is the same in both layouts.
+  const Layout layout_b = p.n == 1 ? Layout::col_major : p.layout;
+  const auto m = static_cast<std::int64_t>(f.rows), k = static_cast<std::int64_t>(f.cols);
+  const dense_cluster::Split split =
+      dense_cluster::choose_split(m, k, p.n, layout_b, static_cast<int>(p.device.sm_count));
+  t.cluster_us = split.us;
+  t.cluster_copies =
+      dense_cluster::copied_bytes(m, k, p.n, layout_b, split) / p.device.gather_bytes_per_us;
+}
+
+// Formats for pruned weights: bits, slots, pairs of four, gaps.
+void packed_terms(const Product& p, Terms& t) {
+  constexpr double kBitmapColumns = 256;                   // that bitmap_dense multiplies at once
+  constexpr double kPositions = 1e6, kSlotsOfUnit = 1000;  // of one unit of the term
+  const MatrixFeatures& f = p.f;
+  const double packed_bytes = p.entries * (p.value_bytes / 2 + 1.0 / 8);  // an index: two bits
+  const double groups = p.n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
+  const double passes = std::ceil(p.columns / (8 * groups));
+  const double slots = slots_of(f) * passes;
+  t.positions = p.entries * std::ceil(p.columns / kBitmapColumns) / p.device.sm_count / kPositions;
+  t.bitmap_spill = p.spill(bitmap_dense::bytes_of(p.entries, f.nnz / std::max(1.0, p.entries),
+                                                  p.columns, p.device.l2_bytes));
+  t.slots = per_sm(slots, p.device) / kSlotsOfUnit;
+  t.slot_groups = t.slots * groups;
+  t.slot_passes = passes;
+  t.packed = packed_bytes / p.memory;
+  t.packed_spill = p.spill(packed_bytes);
+  t.gaps = gap_bytes(f) / p.memory;
+  t.gap_spill = p.spill(gap_bytes(f));
+}
+
+// What a row order leaves of the gathers. After csr_terms.
+void ordered_terms(const Product& p, const WindowCost& windows, Terms& t) {
+  const double left = left_by_order(p.f);
+  const double left_in_windows = searches_order(p.f, p.n, p.precision) ? left : 1;
+  t.ordered_gather = left_in_windows * windows.gather;
+  t.ordered_tiles = left_in_windows * windows.tiles;
+  t.scattered = p.f.gathered_32;
+  t.ordered_rows = left * t.gather_rows;
+  t.ordered_scattered = left * t.scattered;
+}
+
 }  // namespace
 
 // two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Where
@@ -278,92 +405,15 @@ bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision precision,
                const DeviceModel& device) {
-  constexpr double kPieceBytes = 256, kLoadBytes = 16, kTile = 128;
-  constexpr double kBlockColumns = 64;
-  const auto columns = static_cast<double>(n);
-  const auto value_bytes = static_cast<double>(bytes_of(storage_type(precision)));
-  const double memory = device.memory_bytes_per_us;
-  const DenseView b_row = make_b_view(1, n, Layout::row_major, storage_type(precision));
-  const auto row_bytes = static_cast<double>(b_row.bytes());
-  const double b_bytes = f.cols * row_bytes, c_bytes = f.rows * columns * 4;
-  const double gathered = f.nnz * std::ceil(row_bytes / kSectorBytes) * kSectorBytes;
-  const double pieces = std::ceil(row_bytes / kPieceBytes);
-  const double tiles_of_c = std::ceil(f.rows / kTile) * std::ceil(columns / kTile);
-  const double entries = f.rows * f.cols, dense_bytes = entries * value_bytes;
-  const double block_bytes =
-      std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * value_bytes;
-  constexpr double kBitmapColumns = 256;  // that bitmap_dense multiplies at once
-  const double packed_bytes = entries * (value_bytes / 2 + 1.0 / 8);  // an index takes two bits
-  const double groups = n <= 8 ? 1 : 2;  // of 8 columns that gather_mma multiplies at once
-  const double passes = std::ceil(columns / (8 * groups));
-  const double slots = slots_of(f) * passes;
-  // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
-  const double aligned = kLoadBytes / value_bytes;
-  const bool odd = std::fmod(columns, aligned) != 0 || std::fmod(f.cols, aligned) != 0;
-  const WindowCost windows =
-      best_windows(f, n, static_cast<int>(bytes_of(storage_type(precision))), row_bytes, device);
-  // A in a format of so many bytes: the time for the part of it that every launch reads from
-  // memory, because the L2 cache cannot hold A, B and C.
-  const auto spill = [&](double bytes) {
-    return bytes * spilled(bytes + b_bytes + c_bytes, device) / memory;
-  };
+  const Product product(f, n, layout, precision, device);
+  const WindowCost windows = best_windows(f, n, static_cast<int>(bytes_of(storage_type(precision))),
+                                          product.row_bytes, device);
   Terms t;
-  const double csr_bytes = f.nnz * (4 + value_bytes) + f.rows * 8;
-  t.a_csr = csr_bytes / memory;
-  t.b = b_bytes / memory;
-  t.c = c_bytes / memory;
-  const double all_bytes = csr_bytes + b_bytes + c_bytes;
-  t.spill = all_bytes * spilled(all_bytes, device) / memory;
-  t.gather_rows = gathered / device.gather_bytes_per_us;
-  t.gather_distinct = t.gather_rows * f.gathered_8;
-  t.gather_spill = gathered * spilled(b_bytes, device) / memory;
-  t.gather_window = windows.gather;
-  t.tiles = windows.tiles;
-  t.window_parts = (windows.cut.parts - 1) / 10;
-  t.window_depth = windows.cut.depth / 10;
-  t.nonzeros = per_sm(f.nnz * pieces, device);
-  t.loads = per_sm(f.nnz * std::ceil(row_bytes / kLoadBytes), device);
-  t.rows = per_sm(f.rows * pieces, device);
-  t.filled_rows = per_sm(filled_rows(f) * pieces, device);
-  t.longest_row = std::min(f.max_row, 4000.0) / 1000;
-  t.variation = std::min(f.cv_row, 3.0);
-  t.uneven_rows = t.gather_rows * std::min(f.cv_row, 2.0);
-  t.mean_row = std::min(f.mean_row, 256.0) / 100;
-  t.dense_flops = 2 * entries * columns / device.dense_flops_per_us;
-  t.dense_a = dense_bytes / memory;
-  t.dense_spill = spill(dense_bytes);
-  t.dense_depth = dense_depth(f, tiles_of_c, device);
-  t.dense_odd = odd ? t.dense_depth : 0;
-  t.dense_a_odd = odd ? t.dense_a : 0;
-  t.block_steps =
-      std::ceil(std::ceil(f.rows / kTile) * std::ceil(columns / (2 * kTile)) / device.sm_count) *
-      f.band_blocks;
-  t.block_spill = spill(block_bytes);
-  t.positions = entries * std::ceil(columns / kBitmapColumns) / device.sm_count / 1e6;
-  t.bitmap_spill = spill(
-      bitmap_dense::bytes_of(entries, f.nnz / std::max(1.0, entries), columns, device.l2_bytes));
-  t.slots = per_sm(slots, device) / 1000;
-  t.slot_groups = t.slots * groups;
-  t.slot_passes = passes;
-  t.packed = packed_bytes / memory;
-  t.packed_spill = spill(packed_bytes);
-  // A matrix of one column is the same in both layouts.
-  const Layout layout_b = n == 1 ? Layout::col_major : layout;
-  const auto m = static_cast<std::int64_t>(f.rows), k = static_cast<std::int64_t>(f.cols);
-  const dense_cluster::Split split =
-      dense_cluster::choose_split(m, k, n, layout_b, static_cast<int>(device.sm_count));
-  t.cluster_us = split.us;
-  t.cluster_copies =
-      dense_cluster::copied_bytes(m, k, n, layout_b, split) / device.gather_bytes_per_us;
-  t.gaps = gap_bytes(f) / memory;
-  t.gap_spill = spill(gap_bytes(f));
-  const double left = left_by_order(f);
-  const double left_in_windows = searches_order(f, n, precision) ? left : 1;
-  t.ordered_gather = left_in_windows * windows.gather;
-  t.ordered_tiles = left_in_windows * windows.tiles;
-  t.scattered = f.gathered_32;
-  t.ordered_rows = left * t.gather_rows;
-  t.ordered_scattered = left * t.scattered;
+  csr_terms(product, t);
+  window_terms(windows, t);
+  dense_terms(product, t);
+  packed_terms(product, t);
+  ordered_terms(product, windows, t);
   return t;
 }
 

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 
 #include "core/steady_seconds.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -57,16 +60,28 @@ Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::siz
   Tuned out;
   double least = 0;
   CacheEntry entry;
+  std::exception_ptr failure;  // of the first trial that failed
+  bool lacked_memory = false;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const double spent_ms = (steady_seconds() - start) * 1e3;
-    if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms) continue;
-    const double us = cost_us(i);
-    out.measured_us.emplace_back(i, us);
-    entry[trials[i].name] = fmt::format("{}", us);
-    if (i > 0 && us >= least) continue;
-    least = us;
-    out.picked = i;
+    if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms && !out.measured_us.empty()) continue;
+    try {
+      const double us = cost_us(i);
+      const bool fastest = out.measured_us.empty() || us < least;
+      out.measured_us.emplace_back(i, us);
+      entry[trials[i].name] = fmt::format("{}", us);
+      if (!fastest) continue;
+      least = us;
+      out.picked = i;
+    } catch (const Unsupported&) {
+      if (!failure) failure = std::current_exception();
+    } catch (const OutOfMemory&) {
+      if (!failure) failure = std::current_exception();
+      lacked_memory = true;
+    }
   }
+  if (out.measured_us.empty() && failure) std::rethrow_exception(failure);
+  if (lacked_memory) return out;
   entry[kPicked] = trials[out.picked].name;
   write_cache(kTunedKind, key, entry);
   return out;

@@ -47,11 +47,4 @@ double relative_noise(std::span<const double> samples) {
   return 1.2533 * range / 1.349 / median / std::sqrt(static_cast<double>(samples.size()));
 }
 
-double geometric_mean(std::span<const double> values) {
-  if (values.empty()) return 0;
-  double log_sum = 0;
-  for (const double value : values) log_sum += std::log(value);
-  return std::exp(log_sum / static_cast<double>(values.size()));
-}
-
 }  // namespace spmmbench

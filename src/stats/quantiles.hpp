@@ -16,7 +16,4 @@ Timing summarise(std::vector<double> samples_us, int launches_per_sample);
 // sqrt(n), the normal-theory factor. Infinity below four samples.
 double relative_noise(std::span<const double> samples);
 
-// The geometric mean of positive numbers; 0 where there are none.
-double geometric_mean(std::span<const double> values);
-
 }  // namespace spmmbench

@@ -149,12 +149,6 @@ class Browser:
     def type(self, text):
         self.send("Input.insertText", text=text)
 
-    def screenshot(self, path, full=False):
-        size = self.send("Page.getLayoutMetrics")["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        more = {"captureBeyondViewport": True, "clip": clip} if full else {}
-        path.write_bytes(base64.b64decode(self.send("Page.captureScreenshot", **more)["data"]))
-
     def pdf(self, path):
         answer = self.send("Page.printToPDF", preferCSSPageSize=True, printBackground=True)
         path.write_bytes(base64.b64decode(answer["data"]))

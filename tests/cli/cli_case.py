@@ -18,6 +18,15 @@ QUICK = ("--device", "-1", "--min-samples", "4", "--max-samples", "5", "--max-se
          "--no-baselines")
 
 
+def python_with_packages(*packages):
+    """The distribution's interpreter may have them where the first on PATH has not."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        probe = [python, "-c", f"import {', '.join(packages)}"]
+        if pathlib.Path(python).exists() and not subprocess.run(probe, capture_output=True, check=False).returncode:
+            return python
+    return None
+
+
 class CliCase(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

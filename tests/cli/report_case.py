@@ -9,23 +9,13 @@ import sys
 import tempfile
 import unittest
 
+from cli_case import python_with_packages
+
 SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
 HOSTILE = "a<script>alert(1)</script>&\"'"
 
 
-def python_with_packages():
-    """The distribution's interpreter may have them where the first on PATH has not."""
-    for candidate in (sys.executable, "/usr/bin/python3"):
-        test = [candidate, "-c", "import jinja2, matplotlib"]
-        if (
-            pathlib.Path(candidate).exists()
-            and not subprocess.run(test, capture_output=True).returncode
-        ):
-            return candidate
-    return None
-
-
-PYTHON = python_with_packages()
+PYTHON = python_with_packages("jinja2", "matplotlib")
 REASON = "no Python with matplotlib and jinja2"
 
 

@@ -177,6 +177,15 @@ class RunTest(CliCase):
         half = self.run_cpu(*repeated, "--dry-run", "--shard", "2/2")
         self.assertEqual(half.stdout, "0 cases of 0 inputs on the CPU\n")
 
+    def test_a_dry_run_refuses_a_tensor_that_is_no_matrix(self):
+        header = json.dumps({"w": {"dtype": "I8", "shape": [2, 2], "data_offsets": [0, 4]}}).encode()
+        weights = self.folder / "w.safetensors"
+        weights.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+        for more in ((), ("--dry-run",)):
+            result = self.run_cpu(f"{weights}:w", "-n", "8", *more)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("w.safetensors:w: expected F64, F32, F16 or BF16, got 'I8'", result.stderr)
+
     def test_a_dry_run_shows_no_control_characters(self):
         matrix = os.fsencode(self.folder) + b"/\x1b[31m\xff.mtx"
         pathlib.Path(os.fsdecode(matrix)).write_text("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n")

@@ -2,10 +2,8 @@
 """What `run` and `convert` read: safetensors, scipy's .npz, .smtx, folders of mixed shapes, pruning."""
 
 import json
-import pathlib
 import struct
 import sys
-import unittest
 import zipfile
 
 try:

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import unittest
 
 import cli_case
 from cli_case import ENVIRONMENT, QUICK, SMALL, CliCase, read

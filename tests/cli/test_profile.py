@@ -2,11 +2,9 @@
 """`spmmbench profile`: the printed command, the errors; with a GPU and ncu the counters too."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
-import unittest
 
 from cli_case import ENVIRONMENT, PROGRAM, CliCase, main
 

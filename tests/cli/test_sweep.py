@@ -8,30 +8,25 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-PROGRAM = os.environ.get("SPMMBENCH")
+from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, read
+
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
-DATA = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", ".")) / "data"
+DATA = SOURCE / "data"
 QUICK = ["--min-samples", "2", "--max-samples", "2", "--no-baselines"]
-ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1")
 
 
 def statuses(path):
-    rows = json.loads(path.read_text())["rows"]
-    keys = ("n", "kernel", "precision", "c_type", "layout", "reorder")
-    found = [((row["matrix"]["source"], *(row[key] for key in keys)), row["status"]) for row in rows]
+    found = [(case_of(row), row["status"]) for row in read(path)["rows"]]
     assert len(dict(found)) == len(found), "a case has two rows"
     return dict(found)
 
 
-class SweepTest(unittest.TestCase):
+class SweepTest(CliCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.json = self.folder / "out.json"
 
     def start(self, *args, program=PROGRAM):

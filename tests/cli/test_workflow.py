@@ -7,19 +7,12 @@ import shutil
 import subprocess
 import sys
 
-from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, main, read, write
+from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, case_of, main, python_with_packages, read, write
 
 SNAKEMAKE = shutil.which(os.environ.get("SNAKEMAKE", "snakemake"))
 INPUTS = [f"gen:uniform?rows={60 + i}&cols=50" for i in range(5)] + ["gen:rmat?scale=7"]
 OPTIONS = "-k cpu_csr -n 8,16 --device -1 --min-samples 4 --max-samples 5"
-
-
-def python_with_packages():
-    for python in (sys.executable, "/usr/bin/python3"):
-        probe = subprocess.run([python, "-c", "import jinja2, matplotlib, numpy"], capture_output=True, check=False)
-        if probe.returncode == 0:
-            return python
-    return None
+PYTHON = python_with_packages("jinja2", "matplotlib", "numpy")
 
 
 class WorkflowTest(CliCase):
@@ -27,7 +20,7 @@ class WorkflowTest(CliCase):
         workflow = SOURCE.resolve() / "scripts" / "sweep"
         command = [SNAKEMAKE, "-s", workflow / "Snakefile", "--profile", workflow / "profiles" / profile,
                    *args, "--config", f"spmmbench={program}", f"inputs={json.dumps(INPUTS)}", "shards=3",
-                   f"options={OPTIONS}", f"python={python_with_packages()}", "gpus_per_shard=1"]
+                   f"options={OPTIONS}", f"python={PYTHON}", "gpus_per_shard=1"]
         return subprocess.run(list(map(str, command)), cwd=self.folder, env=ENVIRONMENT, text=True,
                               capture_output=True, timeout=600, check=False)
 

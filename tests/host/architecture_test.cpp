@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <regex>
 #include <string>
 #include <vector>
@@ -51,11 +52,15 @@ std::vector<Include> includes_below(const std::string& folder) {
   return includes;
 }
 
-// "src/io/x.cpp" -> "io", "kernels/x.cu" -> "kernels", "io/x.hpp" -> "io".
+// "src/io/x.cpp" -> "io", "kernels/x.cu" -> "kernels", "io/x.hpp" -> "io", "window/x.hpp" ->
+// "kernels".
 std::string layer_of(const fs::path& path) {
   auto part = path.begin();
   if (*part == "src") ++part;
-  return part->string();
+  const bool is_folder = std::next(part) != path.end();
+  const bool of_kernels = is_folder && !fs::is_directory(kRoot / "src" / *part) &&
+                          fs::is_directory(kRoot / "kernels" / *part);
+  return of_kernels ? "kernels" : part->string();
 }
 
 bool is_cuda_header(const std::string& target) {
@@ -86,6 +91,7 @@ TEST(Architecture, IncludesFollowTheDirectionOfTheData) {
       EXPECT_LE(target - kOrder.begin(), own - kOrder.begin())
           << include.file << ":" << include.line << " includes " << include.target;
     }
+  EXPECT_EQ(layer_of("common/grid_limit.hpp"), "kernels");
 }
 
 TEST(Architecture, PublicHeadersIncludeOnlyOneAnother) {

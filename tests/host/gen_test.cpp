@@ -8,7 +8,7 @@
 #include <new>
 #include <set>
 
-#include "io/file.hpp"
+#include "core/available_memory.hpp"
 #include "io/generator_util.hpp"
 #include "io/input.hpp"
 #include "io_fixtures.hpp"

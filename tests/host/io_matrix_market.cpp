@@ -76,7 +76,7 @@ Sample random_sample(std::uint64_t seed) {
 }
 
 TEST(MatrixMarket, ReadsWhatAnyWriterMeans) {
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Sample sample = random_sample(seed);
     const MatrixMarketMatrix read = parse(sample.text, 1 + seed % 97, 1 + seed % 3);
     EXPECT_EQ(read.pattern, sample.pattern);
@@ -85,11 +85,9 @@ TEST(MatrixMarket, ReadsWhatAnyWriterMeans) {
 }
 
 TEST(MatrixMarket, CutsAtEveryByteGiveTheSameMatrix) {
-  for (const std::uint64_t seed : {3U, 4U, 9U}) {
-    const Sample sample = random_sample(seed);
-    for (std::size_t chunk = 1; chunk <= sample.text.size(); ++chunk)
-      ASSERT_EQ(parse(sample.text, chunk, chunk % 16 == 0 ? 2 : 1).csr, sample.csr) << chunk;
-  }
+  const Sample sample = random_sample(3);
+  for (std::size_t chunk = 1; chunk <= sample.text.size(); ++chunk)
+    ASSERT_EQ(parse(sample.text, chunk, chunk % 16 == 0 ? 2 : 1).csr, sample.csr) << chunk;
 }
 
 TEST(MatrixMarket, CutsAtEveryByteGiveTheSameError) {

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "../../kernels/common/panel_schedule.hpp"
+#include "spmmbench/random.hpp"
 
 namespace spmmbench {
 namespace {
@@ -136,6 +138,57 @@ TEST(PanelSchedule, ItsSizeIsKnownWithoutIt) {
     EXPECT_EQ(size.pieces, std::ssize(schedule.pieces));
     EXPECT_EQ(size.tiles, schedule.tiles);
   }
+}
+
+// The same choice, from all numbers of rounds.
+TileRounds best_of_all_rounds(const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
+                              std::int64_t column_tiles, std::int64_t blocks) {
+  TileRounds best{};
+  std::int64_t least = INT64_MAX;
+  for (std::int64_t rounds = groups * column_tiles / blocks; rounds >= 0; --rounds) {
+    const std::int64_t whole = rounds * blocks / column_tiles;
+    for (std::int64_t parts = 1; parts <= std::min<std::int64_t>(8, units); ++parts) {
+      const std::int64_t pieces = (groups - whole) * column_tiles * parts;
+      const std::int64_t join = parts > 1 ? parts * tiling.part_units : 0;
+      const std::int64_t of_parts = (units + parts - 1) / parts + 1 + join;
+      const std::int64_t cost = rounds * (units + 1) + (pieces + blocks - 1) / blocks * of_parts;
+      if (cost >= least) continue;
+      least = cost;
+      best = {whole, parts};
+    }
+  }
+  return best;
+}
+
+TEST(PanelSchedule, TheRoundsAreTheBestOfAll) {
+  const auto expect_best = [](const PanelTiling& tiling, std::int64_t groups, std::int64_t units,
+                              std::int64_t column_tiles, std::int64_t blocks) {
+    const TileRounds chosen = choose_rounds(tiling, groups, units, column_tiles, blocks);
+    const TileRounds best = best_of_all_rounds(tiling, groups, units, column_tiles, blocks);
+    EXPECT_TRUE(chosen.whole_groups == best.whole_groups && chosen.parts == best.parts)
+        << groups << " groups, " << units << " units, " << column_tiles << " tiles, " << blocks
+        << " blocks";
+  };
+  for (const Case& c : cases())
+    for (const int part_units : {0, 4}) {
+      PanelTiling tiling = kTiling;
+      tiling.part_units = part_units;
+      expect_best(tiling, groups_of(c), c.units, (c.columns + 31) / 32, c.blocks);
+    }
+  RandomStream random(1, 0);
+  for (int i = 0; i < 5000; ++i) {
+    PanelTiling tiling = kTiling;
+    tiling.part_units = static_cast<int>(random.below(6));
+    const std::int64_t tiles = 1 + random.below(i % 2 == 0 ? 40 : 2000);
+    expect_best(tiling, 1 + random.below(80), 1 + random.below(200), tiles, 1 + random.below(300));
+  }
+}
+
+// 24 s if all numbers of rounds were looked at.
+TEST(PanelSchedule, TheSizeIsFoundFastWhereThereAreMillionsOfTilesOfColumns) {
+  const PanelScheduleSize size = panel_schedule_size(kTiling, 62500, 16 * kTiling.unit_steps,
+                                                     (std::int64_t{1} << 31) - 257, 132);
+  EXPECT_GE(size.pieces, (std::int64_t{1} << 31) / 32 * (62500 / kTiling.warps));
 }
 
 TEST(PanelSchedule, EveryPartHasAPlaceInTheWorkspaceAndACounterOfItsOwn) {

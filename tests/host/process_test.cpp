@@ -140,6 +140,15 @@ TEST(Child, WithoutInputFindsItsInputAtAnEnd) {
   EXPECT_EQ(child.exit_code(), 0);
 }
 
+TEST(Child, ThatPrintsWithoutEndIsLeftAloneInBetween) {
+  for (const char* text : {"a line", "\\0"}) {  // with ends of lines, and without
+    Child child("sh", {"-c", std::string("exec yes '") + text + "' | tr -d '\\0'"});
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(child.pump([](const std::string&) {}));
+    child.kill();
+    while (child.pump([](const std::string&) {})) pause_briefly();
+  }
+}
+
 TEST(Child, ThatDoesNotExistEndsWith127AndTheReason) {
   Child child("/no/such/program", {});
   lines_of(child);

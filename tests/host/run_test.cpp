@@ -11,7 +11,6 @@
 #include "fake_device.hpp"
 #include "io/dense_file.hpp"
 #include "io_fixtures.hpp"
-#include "process/interrupt.hpp"
 #include "run/case.hpp"
 #include "spmmbench/error.hpp"
 #include "verify/reference.hpp"

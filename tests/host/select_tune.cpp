@@ -14,6 +14,8 @@
 #include "matrices.hpp"
 #include "select/features.hpp"
 #include "select/tune.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
@@ -105,6 +107,39 @@ TEST_F(Remembering, AFolderThatCannotBeWrittenCostsAWarningAndNoMore) {
   expect_one_line(warnings([&] {
     for (int i = 0; i < 2; ++i) EXPECT_EQ(tuned(key_).picked, 1U);
   }));
+}
+
+TEST_F(Remembering, ATrialThatFailsIsLeftOut) {
+  const auto with_failures = [this](std::vector<std::size_t> unsupported,
+                                    std::vector<std::size_t> too_large, const CacheEntry& key,
+                                    double budget_ms = 1e6) {
+    return tune(
+        {{"a", 1}, {"b", 1}, {"c", 1}},
+        [&](std::size_t i) {
+          ++measured_;
+          if (std::ranges::find(unsupported, i) != unsupported.end()) throw Unsupported("no");
+          if (std::ranges::find(too_large, i) != too_large.end()) throw OutOfMemory("too large");
+          return us_[i];
+        },
+        budget_ms, key);
+  };
+  const Tuned fastest_failed = with_failures({1}, {}, key_);
+  EXPECT_EQ(fastest_failed.picked, 2U);
+  EXPECT_EQ(fastest_failed.measured_us.size(), 2U);
+  const Tuned again = with_failures({}, {}, key_);
+  EXPECT_TRUE(again.remembered);
+  EXPECT_EQ(again.measured_us, fastest_failed.measured_us) << "what failed is not kept";
+
+  const CacheEntry other = {{"n", "64"}};
+  EXPECT_EQ(with_failures({}, {1}, other).picked, 2U);
+  EXPECT_FALSE(with_failures({}, {}, other).remembered) << "another time memory may suffice";
+
+  measured_ = 0;
+  EXPECT_EQ(with_failures({0}, {}, {{"n", "1"}}, 0).picked, 1U) << "one is measured in any case";
+  EXPECT_EQ(measured_, 2);
+  EXPECT_THROW(with_failures({0, 2}, {1}, {{"n", "2"}}), Unsupported) << "the first failure";
+  EXPECT_THROW(with_failures({1, 2}, {0}, {{"n", "2"}}), OutOfMemory);
+  EXPECT_FALSE(with_failures({}, {}, {{"n", "2"}}).remembered);
 }
 
 TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {

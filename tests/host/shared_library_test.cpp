@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
 

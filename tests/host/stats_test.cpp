@@ -45,11 +45,6 @@ TEST(Noise, IsTheStandardErrorOfTheMedianOverIt) {
   EXPECT_TRUE(std::isinf(relative_noise(std::vector<double>(4, 0))));
 }
 
-TEST(GeometricMean, OfPowersIsThePowerOfTheMeanExponent) {
-  EXPECT_DOUBLE_EQ(geometric_mean(std::vector<double>{1, 4, 16}), 4);
-  EXPECT_EQ(geometric_mean({}), 0);
-}
-
 TEST(SampleLimits, StopsAtLowNoiseOnlyAfterTheMinimum) {
   const SampleLimits rule{.noise = 0.01, .min_samples = 10, .max_samples = 50, .max_seconds = 9};
   std::vector<double> quiet(9, 5.0);

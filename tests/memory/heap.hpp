@@ -10,6 +10,15 @@ std::int64_t heap_bytes();
 std::int64_t heap_peak();
 void reset_heap_peak();
 
+// While it lives, what would make the heap larger by more than so many bytes throws std::bad_alloc.
+class HeapLimit {
+ public:
+  explicit HeapLimit(std::int64_t bytes);
+  HeapLimit(const HeapLimit&) = delete;
+  HeapLimit& operator=(const HeapLimit&) = delete;
+  ~HeapLimit();
+};
+
 // The most that `body` and what it returns need at any time, beyond what is there already.
 template <class Body>
 std::int64_t peak_bytes_of(Body&& body) {

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace spmmbench {
+
+// The largest N. A row of B then takes 2 TB, and no size of a case is beyond 64 bits.
+inline constexpr std::int64_t kLargestN = std::int64_t{1} << 40;
+
+// What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,
+// cp.async, bulk copies, and the addresses and strides of tensor maps.
+inline constexpr std::int64_t kVectorBytes = 16;
+
+}  // namespace spmmbench

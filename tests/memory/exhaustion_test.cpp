@@ -1,0 +1,76 @@
+// Where memory runs out, orderings and formats throw std::bad_alloc, also from inside their
+// threads.
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <new>
+#include <string>
+
+#include "format/bcsr_groups.hpp"
+#include "format/column_reuse.hpp"
+#include "format/rs_image.hpp"
+#include "format/rs_tile.hpp"
+#include "heap.hpp"
+#include "io/input.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+class Exhaustion : public ::testing::Test {
+ protected:
+  void SetUp() override { omp_set_num_threads(4); }
+  void TearDown() override { omp_set_num_threads(threads_); }
+
+  // The program would end where a thread let the exception out.
+  template <class Body>
+  void expect_bad_alloc_or_a_result(const std::string& what, const Body& body) {
+    constexpr std::int64_t kLimits = 24;
+    const std::int64_t peak = testing::peak_bytes_of([&] {
+      body();
+      return 0;
+    });
+    std::int64_t failed = 0;
+    for (std::int64_t i = 0; i < kLimits; ++i) {
+      const testing::HeapLimit limit(peak * i / kLimits);
+      try {
+        body();
+      } catch (const std::bad_alloc&) {
+        ++failed;
+      }
+    }
+    EXPECT_GT(failed, 0) << what;
+  }
+
+  // Several parts of `pack` and chunks of `rs_tile`, and more columns than rows.
+  const CsrMatrix matrix_ = load_input("gen:uniform?rows=600000&cols=900000&nnz_per_row=2", {}).a.csr;
+
+ private:
+  int threads_ = omp_get_max_threads();
+};
+
+TEST_F(Exhaustion, OfOrderings) {
+  for (const Reordering* reordering : Registry<Reordering>::instance().sorted())
+    expect_bad_alloc_or_a_result(reordering->name(),
+                                 [&] { (void)reordering->compute(matrix_, {}); });
+}
+
+TEST_F(Exhaustion, OfFormats) {
+  for (const Format* format : Registry<Format>::instance().sorted())
+    expect_bad_alloc_or_a_result(format->name(), [&] { (void)format->analyze(matrix_, {}); });
+}
+
+TEST_F(Exhaustion, OfWhatKernelsMakeOfFormats) {
+  const RsTile tile = RsTile::build(matrix_, Spec::parse("rs_tile?window=8").options);
+  expect_bad_alloc_or_a_result("image", [&] { (void)RsImage::build(tile, ElementType::f32); });
+  const BcsrPattern pattern = BcsrPattern::build(matrix_, 64, 64);
+  expect_bad_alloc_or_a_result(
+      "groups", [&] { (void)BcsrGroups::build(pattern, 64, BcsrGrouping::consecutive); });
+  const Permutation natural;
+  expect_bad_alloc_or_a_result("reuse",
+                               [&] { (void)new_column_shares(matrix_, {&natural}, matrix_.cols); });
+}
+
+}  // namespace
+}  // namespace spmmbench
