@@ -132,7 +132,7 @@ def benchmark(
     limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
     b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     exact = csr.to_scipy(np.float32)
-    exact.data = _rounded_values(exact.data, precision)
+    exact.data = _sparse.rounded(exact.data, precision)
     rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
     own_b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     reference = _verify.Reference(rounded, own_b, bench)
@@ -279,14 +279,6 @@ def _like_plan(product, b, row):
     if row["layout"] == "row":
         return arrays.empty(row["matrix"]["rows"], row["n"], row["c_type"], view)
     return arrays.empty(row["n"], row["matrix"]["rows"], row["c_type"], view).T
-
-
-def _rounded_values(values, precision):
-    bench = _protocol.NumpyBench()
-    if precision == "bf16":  # as round_to in include/spmmbench/precision.hpp
-        bits = values.view(np.int32)
-        return (bits + 0x7FFF + (bits >> 16 & 1) & ~0xFFFF).view(np.float32)
-    return bench.rounded(values, precision).astype(np.float32)
 
 
 def _name_of(product):

@@ -108,7 +108,8 @@ class Kernel:
 
 
 class Library:
-    """A loaded library. `path` is what it was loaded from, `kernels` maps names to Kernels."""
+    """A loaded library. `path` is what it was loaded from, `kernels` maps names to Kernels; `own`:
+    libspmmbench, which checks all that it is given and rounds values itself, as plug-ins need not."""
 
     def __init__(self, path):
         self.path = path
@@ -124,6 +125,7 @@ class Library:
         self._handle = handle
         self._table = table.contents
         self.name, self.version = _text(self._table.name), _text(self._table.version)
+        self.own = self.name == "spmmbench"
         kernels = [
             Kernel(self, self._table.kernels[i].contents) for i in range(self._table.kernel_count)
         ]

@@ -92,7 +92,7 @@ class Prepared(_Held):
         self.device = _choice.device_for(chosen, a)
         if self.device == "cpu" and a.device != "cpu":
             a = a.on_host()
-        a = a.fitted(chosen.struct)
+        a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
         if self.device != "cpu" and a.device != "cpu":

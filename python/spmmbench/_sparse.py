@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense
+from . import _dense, _random
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
 _VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16}
+_BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others
 
 
@@ -37,21 +38,25 @@ class Csr:
     def natural_precision(self):
         return _PRECISION_OF.get(_dtype(self.values), "fp32")
 
-    def fitted(self, kernel):
-        """The same matrix with arrays that `kernel` (a struct of the interface) takes."""
-        out = dataclasses.replace(
-            self,
-            row_ptr=_index(self.row_ptr, kernel.row_ptr_types),
-            col_idx=_index(self.col_idx, kernel.col_idx_types),
+    def fitted(self, kernel, precision):
+        """The same matrix with arrays that `kernel` takes at `precision`."""
+        struct = kernel.struct
+        here = self
+        if not struct.a_memory >> (abi.HOST if self.device == "cpu" else abi.CUDA) & 1:
+            if self.device == "cpu":
+                raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
+            here = self.on_host()
+        values = here.values
+        if not kernel.library.own:
+            values = _stored(rounded(values, precision), precision, struct.a_value_types)
+        elif _dtype(values) not in _VALUE_TYPES:
+            values = _cast(values, "float32")
+        return dataclasses.replace(
+            here,
+            row_ptr=_index(here.row_ptr, struct.row_ptr_types),
+            col_idx=_index(here.col_idx, struct.col_idx_types),
+            values=values,
         )
-        kind = _dtype(self.values)
-        if kind not in _VALUE_TYPES or not kernel.a_value_types >> _VALUE_TYPES[kind] & 1:
-            out.values = _cast(self.values, "float32")
-        if kernel.a_memory >> (abi.HOST if self.device == "cpu" else abi.CUDA) & 1:
-            return out
-        if self.device == "cpu":
-            raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
-        return out.on_host()
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
@@ -70,7 +75,7 @@ class Csr:
             memory=abi.HOST if self.device == "cpu" else abi.CUDA,
             row_ptr_type=_INDEX_TYPES[_dtype(self.row_ptr)],
             col_idx_type=_INDEX_TYPES[_dtype(self.col_idx)],
-            value_type=_VALUE_TYPES[_dtype(self.values)],
+            value_type={**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}[_dtype(self.values)],
         )
 
     def to_scipy(self, dtype=np.float64):
@@ -124,6 +129,37 @@ def _cast(x, name):
     if not hasattr(x, "astype"):
         raise InvalidArgument(f"a {type(x).__name__} of {_dtype(x)} cannot be made one of {name} here")
     return x.astype(name)
+
+
+def _viewed(x, name):
+    """The same bytes as elements of another type."""
+    return x.view(getattr(_dense.loaded("torch"), name) if _dense.is_torch(x) else name)
+
+
+def rounded(x, precision):
+    """Values as fp32 that holds them rounded to the precision: round_to in
+    include/spmmbench/precision.hpp."""
+    x = _cast(x, "float32")
+    if precision == "fp32":
+        return x
+    if precision == "fp16":
+        return _cast(_cast(x, "float16"), "float32")
+    if not _dense.is_torch(x) and not hasattr(x, "astype"):
+        raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to {precision} here")
+    drop = {"tf32": 13, "bf16": 16}[precision]
+    return _viewed(_random.round_low_bits(_viewed(x, "int32"), drop), "float32")
+
+
+def _stored(x, precision, allowed):
+    """Rounded values in the element type of the precision where it is allowed, else as they are."""
+    element = abi.ELEMENT_OF[precision]
+    if element == "fp32" or not allowed >> abi.ELEMENTS[element] & 1:
+        return x
+    if element == "fp16":
+        return _cast(x, "float16")
+    if _dense.is_torch(x):
+        return _cast(x, "bfloat16")
+    return _cast(_viewed(x, "int32") >> 16, _BITS_OF_BF16)
 
 
 def _holds_integers(x):

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "spmmbench/plugin.h"
@@ -14,6 +15,7 @@
 struct spmmbench_prepared {
   const spmmbench_kernel* kernel;
   spmmbench_csr a;
+  std::string value_type, first_value;  // as numbers
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
@@ -43,7 +45,10 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (is(kernel, "gives_nothing")) return SPMMBENCH_OK;
   if (is(kernel, "strange_status")) return 99;
   if (stages != nullptr) stages->add(stages->context, "sort", 12.5);
-  *out = new spmmbench_prepared{kernel, *problem->a};
+  const spmmbench_csr& a = *problem->a;
+  unsigned first = 0;
+  if (a.nnz > 0) std::memcpy(&first, a.values, a.value_type == SPMMBENCH_F32 ? 4 : 2);
+  *out = new spmmbench_prepared{kernel, a, std::to_string(a.value_type), std::to_string(first)};
   return SPMMBENCH_OK;
 }
 
@@ -93,8 +98,12 @@ spmmbench_status inspect_b(spmmbench_plan*, const spmmbench_dense* b,
 
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   static const char* const params[] = {"order", "natural", nullptr};
+  static const char* told[] = {"value_type", nullptr, "first_value", nullptr, nullptr};
+  told[1] = plan->prepared->value_type.c_str();
+  told[3] = plan->prepared->first_value.c_str();
+  const bool tells = (plan->prepared->kernel->precisions & SPMMBENCH_SET(SPMMBENCH_FP16_IN)) != 0;
   out->device_bytes = 1000;
-  out->params = params;
+  out->params = tells ? told : params;
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
   out->stored = is(plan->prepared->kernel, "negative_size") ? -1 : plan->prepared->a.nnz;
@@ -149,6 +158,12 @@ std::vector<spmmbench_kernel> describe() {
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
+  for (const char* name : {"tells", "tells_of_fp32"}) {  // in which type A's values come
+    spmmbench_kernel& kernel = add(name);
+    kernel.precisions = 0xF;
+    if (is(&kernel, "tells"))
+      kernel.a_value_types |= SPMMBENCH_SET(SPMMBENCH_F16) | SPMMBENCH_SET(SPMMBENCH_BF16);
+  }
   for (const char* name :
        {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",

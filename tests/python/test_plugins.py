@@ -43,6 +43,32 @@ class Plugins(unittest.TestCase):
                 b = np.random.default_rng(1).standard_normal((50, n)).astype(np.float32)
                 np.testing.assert_allclose(plan @ b, a @ b, 1e-4, 1e-5)
 
+    def test_values_come_rounded_in_the_type_of_the_precision_or_as_fp32(self):
+        a = sp.csr_matrix(np.full((1, 1), 0.1))
+        for precision, element, bits, as_fp32 in (
+            ("fp32", 0, 0x3DCCCCCD, 0x3DCCCCCD),
+            ("tf32", 0, 0x3DCCC000, 0x3DCCC000),
+            ("fp16", 1, 0x2E66, 0x3DCCC000),
+            ("bf16", 2, 0x3DCD, 0x3DCD0000),
+        ):
+            for kernel, told in (("tells", (element, bits)), ("tells_of_fp32", (0, as_fp32))):
+                for given in (a, a.astype(np.float32)):
+                    with self.subTest(f"{kernel} {precision} {given.dtype}"):
+                        plan = spmmbench.plan(
+                            given, 8, kernel, precision, c_type="fp32", library=self.library
+                        )
+                        params = plan.report()["params"]
+                        self.assertEqual(
+                            (int(params["value_type"]), int(params["first_value"])), told
+                        )
+
+    def test_rounding_keeps_infinities_and_nan(self):
+        special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
+        for precision in ("tf32", "bf16"):
+            rounded = spmmbench._sparse.rounded(special, precision)
+            np.testing.assert_array_equal(rounded[:3], special[:3])
+            self.assertTrue(np.isfinite(rounded[3]))
+
     def test_what_it_does_not_take_is_refused_in_the_programs_words(self):
         for kernel, n, words in (
             ("square", 8, "needs a square A"),
