@@ -124,6 +124,7 @@ def benchmark(
             f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
         )
     csr, n = _sparse.csr_of(a), _columns(n)
+    csr.validate()
     precision = _one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
     _one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]

@@ -92,6 +92,8 @@ class Prepared(_Held):
         self.device = _choice.device_for(chosen, a)
         if self.device == "cpu" and a.device != "cpu":
             a = a.on_host()
+        if not loaded.own:  # which checks A
+            a.validate(ascending=True)
         a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a

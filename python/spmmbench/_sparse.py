@@ -38,6 +38,35 @@ class Csr:
     def natural_precision(self):
         return _PRECISION_OF.get(_dtype(self.values), "fp32")
 
+    def validate(self, ascending=False):
+        """Raises InvalidArgument where the arrays are no matrix of `shape`: offsets that do not
+        lead from 0 to nnz, columns outside, and, within a row, columns that come twice or, if asked
+        for, do not ascend."""
+        row_ptr, col_idx = _to_numpy(self.row_ptr), _to_numpy(self.col_idx)
+        if row_ptr[0] != 0 or row_ptr[-1] != self.nnz:
+            told = f"from 0 to {self.nnz}, got {row_ptr[0]} to {row_ptr[-1]}"
+            raise InvalidArgument(f"A: expected row pointers {told}")
+        if (falls := row_ptr[1:] < row_ptr[:-1]).any():
+            raise InvalidArgument(f"A: row_ptr falls at row {falls.argmax()}")
+        if (outside := (col_idx < 0) | (col_idx >= self.shape[1])).any():
+            index = col_idx[outside.argmax()]
+            raise InvalidArgument(f"A: index {index} is not in [0, {self.shape[1] - 1}]")
+        follows = np.ones(self.nnz, bool)  # another entry of its row
+        follows[row_ptr[:-1][row_ptr[:-1] < self.nnz]] = False
+        falls = follows[1:] & (col_idx[1:] <= col_idx[:-1])
+        if not falls.any():
+            return
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(row_ptr))
+        if ascending:
+            at = falls.argmax()
+            told = f"column {col_idx[at + 1]} after {col_idx[at]}: expected ascending columns"
+            raise InvalidArgument(f"A: row {rows[at]}: {told}")
+        order = np.lexsort((col_idx, rows))
+        rows, col_idx = rows[order], col_idx[order]
+        if (twice := (rows[1:] == rows[:-1]) & (col_idx[1:] == col_idx[:-1])).any():
+            at = twice.argmax()
+            raise InvalidArgument(f"A: row {rows[at]}: column {col_idx[at]} appears twice")
+
     def fitted(self, kernel, precision):
         """The same matrix with arrays that `kernel` takes at `precision`."""
         struct = kernel.struct
@@ -221,6 +250,8 @@ def _to_numpy(x):
         return x
     if _dense.is_cupy(x):
         return x.get()
+    if hasattr(x, "copy_to_host"):  # Numba
+        return x.copy_to_host()
     raise InvalidArgument(f"a {type(x).__name__} cannot be brought to the host here")
 
 

@@ -376,6 +376,20 @@ class Rules(unittest.TestCase):
         self.assertEqual(reference.check(right, "fp16", False)["error_over_bound"], 0)
         self.assertEqual(reference.check(-right, "fp16", False)["error_over_bound"], np.inf)
 
+    def test_arrays_that_are_no_matrix_are_refused(self):
+        for a, words in (
+            (([0, 1], [5000000], [1.0], (1, 1)), r"A: index 5000000 is not in \[0, 0\]"),
+            (([0, 3, 1, 3], [0, 0, 0], [1.0] * 3, (3, 3)), "A: row_ptr falls at row 1"),
+            (([0, 100], [0], [1.0], (1, 1)), "A: expected row pointers from 0 to 1, got 0 to 100"),
+            (([0, 3], [1, 0, 1], [1.0] * 3, (1, 2)), "A: row 0: column 1 appears twice"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                spmmbench.benchmark(lambda b: b, a, 8, **QUICK)
+        unsorted = ([0, 2, 3], [1, 0, 1], np.float32([1, 2, 4]), (2, 2))
+        product = np.array([[2, 1], [0, 4]], np.float32)
+        (row,) = spmmbench.benchmark(lambda b: product @ b, unsorted, 8, **QUICK)
+        self.assertEqual(row["status"], "ok", row["reason"])
+
     def test_a_frame_has_the_columns_of_the_csv(self):
         a = matrix()
         (flat,) = spmmbench.benchmark(spmmbench.plan(a, 8, "cpu_csr"), a, 8, name="m", **QUICK).flat()

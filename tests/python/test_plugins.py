@@ -62,6 +62,20 @@ class Plugins(unittest.TestCase):
                             (int(params["value_type"]), int(params["first_value"])), told
                         )
 
+    def test_arrays_that_are_no_matrix_are_refused_before_it_sees_them(self):
+        for given, words in (
+            (([0, 1], [5000000], [1.0], (1, 1)), r"index 5000000 is not in \[0, 0\]"),
+            (([0, 1], [-3], [1.0], (1, 1)), r"index -3 is not in \[0, 0\]"),
+            (([0, 2**33, 3], [0, 1, 0], [1.0] * 3, (2, 2)), "row_ptr falls at row 1"),
+            (([0, 1, 2], [0, 1, 0], [1.0] * 3, (2, 2)), "row pointers from 0 to 3, got 0 to 2"),
+            (([1, 2, 3], [0, 1, 0], [1.0] * 3, (2, 2)), "row pointers from 0 to 3, got 1 to 3"),
+            (([0, 0, 3], [0, 1, 1], [1.0] * 3, (2, 2)), "row 1: column 1 after 1: expected asc"),
+            (([0, 1, 3], [0, 1, 0], [1.0] * 3, (2, 2)), "row 1: column 0 after 1: expected asc"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                spmmbench.plan(given, 8, "half_sums", library=self.library)
+        spmmbench.plan(([0, 1, 1, 3], [1, 0, 1], [1.0] * 3, (3, 2)), 8, "half_sums", library=self.library)
+
     def test_rounding_keeps_infinities_and_nan(self):
         special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
         for precision in ("tf32", "bf16"):
