@@ -118,6 +118,15 @@ void destroy_plan(spmmbench_plan* plan) {
 }
 void destroy_prepared(spmmbench_prepared* prepared) { delete prepared; }
 
+const char* const kOrders[] = {"natural", "by length", nullptr};
+const spmmbench_option kOptions[] = {
+    {sizeof(spmmbench_option), "width", "8", "columns", SPMMBENCH_INTEGER, 1, 64, nullptr},
+    {sizeof(spmmbench_option), "depth", "auto", "levels", SPMMBENCH_INTEGER, 0, 0, nullptr},
+    {sizeof(spmmbench_option), "share", "0.5", "of rows", SPMMBENCH_REAL, 0, 1, nullptr},
+    {sizeof(spmmbench_option), "order", "natural", "of rows", SPMMBENCH_CHOICE, 0, 0, kOrders},
+    {sizeof(spmmbench_option), "note", "", "anything", SPMMBENCH_TEXT, 0, 0, nullptr}};
+const spmmbench_option* const kOptionPointers[] = {&kOptions[0], &kOptions[1], &kOptions[2],
+                                                   &kOptions[3], &kOptions[4]};
 constexpr std::int64_t kAllowed[] = {8, 16};
 
 std::vector<spmmbench_kernel> describe() {
@@ -157,6 +166,9 @@ std::vector<spmmbench_kernel> describe() {
   few.allowed_n_count = 2;
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
+  spmmbench_kernel& optional = add("optional");
+  optional.options = kOptionPointers;
+  optional.option_count = 5;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
   for (const char* name : {"tells", "tells_of_fp32"}) {  // in which type A's values come
     spmmbench_kernel& kernel = add(name);

@@ -76,6 +76,31 @@ class Plugins(unittest.TestCase):
                 spmmbench.plan(given, 8, "half_sums", library=self.library)
         spmmbench.plan(([0, 1, 1, 3], [1, 0, 1], [1.0] * 3, (3, 2)), 8, "half_sums", library=self.library)
 
+    def test_options_are_refused_where_its_description_does(self):
+        a = sp.identity(40, np.float32, "csr")
+        for options in (
+            "width=64&depth=auto&share=.25&order=by length&note=x",
+            "depth=-9223372036854775808&share=1e-3",
+        ):
+            spmmbench.plan(a, 8, f"optional?{options}", library=self.library)
+        spmmbench.plan(a, 8, "optional", options={"width": 3}, library=self.library)
+        for options, words in (
+            ("width=65", "option width=65: expected an integer from 1 to 64$"),
+            ("width=1.5", "option width=1.5: expected an integer from 1 to 64$"),
+            ("width=auto", "option width=auto: expected an integer"),
+            ("depth=deep", f"option depth=deep: expected an integer from -{2**63} to {2**63 - 1}, or auto$"),
+            ("depth=9223372036854775808", "expected an integer from"),
+            ("share=nan", "option share=nan: expected a number from 0 to 1$"),
+            ("share=1_0", "expected a number"),
+            ("order=none", "option order=none: expected one of natural, by length$"),
+            ("with=8", "kernel optional has no option 'with'; it has: width, depth, share, order, note"),
+            ("note=\0", "without NUL"),
+        ):
+            with self.subTest(options), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                spmmbench.plan(a, 8, f"optional?{options}", library=self.library)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "half_sums has no options .given: x"):
+            spmmbench.plan(a, 8, "half_sums?x=1", library=self.library)
+
     def test_rounding_keeps_infinities_and_nan(self):
         special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
         for precision in ("tf32", "bf16"):
