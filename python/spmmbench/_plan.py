@@ -398,7 +398,7 @@ def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
 def prepare(a, kernel="auto", precision=None, options=None, device=None, library=None):
     """Brings A into a kernel's own form, once for all shapes.
 
-    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC or BSR tensor, or a tuple
+    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC, BSR or BSC tensor, or a tuple
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
     kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
                is fastest, and on the CPU is the library's CPU kernel

@@ -297,8 +297,8 @@ def _checked(shape, *arrays):
 
 
 def csr_of(a):
-    """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC or
-    BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
+    """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC, BSR
+    or BSC tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
     scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. Libraries
     refuse duplicates of the other forms, and plug-ins may refuse columns that do not ascend."""
     if isinstance(a, Csr):
@@ -326,9 +326,36 @@ def _of_torch(a):
     if a.dim() != 2:
         raise InvalidArgument(f"A has {a.dim()} dimensions; a matrix is wanted")
     a = a.detach()
-    if a.layout is not torch.sparse_csr:
-        a = a.coalesce().to_sparse_csr() if a.layout is torch.sparse_coo else a.to_sparse_csr()
+    try:
+        if a.layout in (torch.sparse_bsr, torch.sparse_bsc):
+            a = _entries_of_blocks(torch, a)
+        if a.layout is torch.sparse_coo:
+            a = a.coalesce()
+        if a.layout is not torch.sparse_csr:
+            a = a.to_sparse_csr()
+    except (RuntimeError, NotImplementedError) as error:
+        raise InvalidArgument(f"A is of {a.layout}, and torch says: {_first_line(error)}") from None
     return _checked(_shape(a.shape), a.crow_indices(), a.col_indices(), a.values())
+
+
+def _first_line(error):
+    return str(error).partition("\n")[0]
+
+
+def _entries_of_blocks(torch, a):
+    """A BSR or BSC tensor in COO, which torch does not make of it. All of a block is stored."""
+    by_rows = a.layout is torch.sparse_bsr
+    starts, along = (
+        (a.crow_indices(), a.col_indices()) if by_rows else (a.ccol_indices(), a.row_indices())
+    )
+    across = torch.arange(len(starts) - 1, device=a.device).repeat_interleave(starts.diff())
+    blocks = a.values()
+    rows, cols = (across, along) if by_rows else (along, across)
+    height, width = blocks.shape[1:]
+    rows = rows.reshape(-1, 1, 1) * height + torch.arange(height, device=a.device).reshape(-1, 1)
+    cols = cols.reshape(-1, 1, 1) * width + torch.arange(width, device=a.device)
+    places = torch.stack([x.expand(blocks.shape).reshape(-1) for x in (rows, cols)])
+    return torch.sparse_coo_tensor(places, blocks.reshape(-1), a.shape)
 
 
 def options_array(options):

@@ -27,9 +27,8 @@ def matrix(rows=300, cols=200, density=0.05):
 def tensor(a, device="cpu", layout=torch.sparse_csr, dtype=torch.float32):
     arrays = (torch.as_tensor(x) for x in (a.indptr, a.indices, a.data))
     csr = torch.sparse_csr_tensor(*arrays, size=a.shape).to(device).to(dtype)
-    if layout is torch.sparse_coo:
-        return csr.to_sparse()
-    return csr if layout is torch.sparse_csr else csr.to_sparse_csc()
+    block = (3, 4) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
+    return csr.to_sparse(layout=layout, blocksize=block)
 
 
 class Close(unittest.TestCase):
@@ -44,11 +43,18 @@ class OnEveryDevice(Close):
         for device in DEVICES:
             x = torch.randn(200, 32, device=device)
             expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
-            for layout in (torch.sparse_csr, torch.sparse_coo, torch.sparse_csc):
+            for layout in (
+                torch.sparse_csr, torch.sparse_coo, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc,
+            ):  # fmt: skip
                 with self.subTest(f"{device} {layout}"):
                     plan = spmmbench.plan(tensor(a, device, layout), 32)
                     self.assertEqual((plan @ x).device, x.device)
                     self.assertClose(plan @ x, expected)
+
+    def test_a_tensor_that_torch_cannot_convert_is_refused_in_one_line(self):
+        rows = torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 3), (2, 3))  # each row is dense
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "A is of torch.sparse_coo, and torch says"):
+            spmmbench.plan(rows, 8)
 
     def test_tensors_of_a_tuple_with_strides_give_the_product(self):
         a = matrix()
