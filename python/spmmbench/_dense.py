@@ -81,6 +81,8 @@ class TorchArrays:
         torch = loaded("torch")
         if x.layout is not torch.strided:
             raise InvalidArgument(f"{what} is a sparse tensor; a dense one is wanted")
+        if x.is_neg():  # memory holds the values before the sign
+            raise InvalidArgument(f"{what} is negated lazily: pass {what}.resolve_neg()")
         if x.requires_grad and torch.is_grad_enabled():
             raise InvalidArgument(
                 f"{what} requires a gradient, which a plan does not give: spmmbench.torch.SparseMatrix does"

@@ -201,7 +201,7 @@ def _contiguous(x):
     """The same values one after another, which is how a library reads them: no copy where they lie
     so."""
     if _dense.is_torch(x):
-        return x.contiguous()
+        return x.resolve_neg().contiguous()
     if isinstance(x, np.ndarray):
         return np.require(x, requirements=["C", "ALIGNED"])
     if _dense.is_cupy(x):

@@ -107,6 +107,7 @@ class SparseMatrix(torch.nn.Module):
             raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
         if x.dtype is not self._dtype:
             raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
+        x = x.resolve_neg()
         plan = self.plan(x.shape[1])
         pitch = x.stride(0) * x.element_size()
         overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded

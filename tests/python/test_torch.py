@@ -56,6 +56,23 @@ class OnEveryDevice(Close):
         with self.assertRaisesRegex(spmmbench.InvalidArgument, "A is of torch.sparse_coo, and torch says"):
             spmmbench.plan(rows, 8)
 
+    def test_a_sign_that_torch_has_not_applied_yet_is_not_lost(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 8, device=device)
+            lazy = torch._neg_view(x)
+            self.assertTrue(lazy.is_neg())
+            plan = spmmbench.plan(tensor(a, device), 8)
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, r"pass B.resolve_neg\(\)"):
+                plan @ lazy
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, r"pass C.resolve_neg\(\)"):
+                plan(x, out=torch._neg_view(torch.empty(300, 8, device=device)))
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ -x.double()
+            self.assertClose(SparseMatrix(a, device=device) @ lazy, expected)
+            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            given = (*parts[:2], torch._neg_view(parts[2]), a.shape)
+            self.assertClose(spmmbench.plan(given, 8) @ x, expected)
+
     def test_tensors_of_a_tuple_with_strides_give_the_product(self):
         a = matrix()
         for device in DEVICES:
