@@ -143,14 +143,26 @@ class Library:
         return self.kernels[name]
 
 
-@functools.lru_cache(maxsize=None)
 def load(path=None):
     """The library at `path`, or where it is looked for: SPMMBENCH_LIBRARY, the package's folder, the
     prefixes of Python and of the user (~/.local), the system's libraries, /usr/local, pkg-config.
     Raises LibraryNotFound."""
+    if path is None:
+        return _load(None)
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        name = ""
+    if not name or "\0" in name:
+        raise InvalidArgument(f"library is {path!r}; the path of one is wanted")
+    return _load(name)
+
+
+@functools.lru_cache(maxsize=None)
+def _load(path):
     if path is not None:
         try:
-            return Library(str(path))
+            return Library(path)
         except OSError as error:
             raise LibraryNotFound(f"cannot load {path}: {error}") from None
     tried = []

@@ -197,6 +197,35 @@ def _holds_integers(x):
     return np.dtype(x.dtype).kind in "iu"
 
 
+def _indices(x, name):
+    """As int32 or int64, which kernels and libraries compute with."""
+    if not _holds_integers(x):
+        raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
+    if _dtype(x) in _INDEX_TYPES:
+        return x
+    wide = _cast(x, "int64")
+    if _dtype(x).endswith(("uint64", "u8")) and bool((wide < 0).any()):
+        raise InvalidArgument(f"A has {name} of 2^63 and more")
+    return wide
+
+
+def _reals(x):
+    """Values, which are real numbers; those of Python's own objects as fp64."""
+    kind = _dtype(x)
+    if kind == "object":
+        try:
+            return x.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    if _dense.is_torch(x):
+        real = not x.is_complex()
+    else:
+        real = np.dtype(x.dtype).kind in "biuf" or kind.startswith(("float", "bfloat"))
+    if not real:
+        raise InvalidArgument(f"A has values of {kind}; real numbers are wanted")
+    return x
+
+
 def _contiguous(x):
     """The same values one after another, which is how a library reads them: no copy where they lie
     so."""
@@ -226,12 +255,11 @@ def _array(x):
 
 
 def _index(x, allowed):
-    kind = _dtype(x)
-    if kind in _INDEX_TYPES and allowed >> _INDEX_TYPES[kind] & 1:
+    if allowed >> _INDEX_TYPES[_dtype(x)] & 1:
         return x
     wanted = "int32" if allowed >> abi.I32 & 1 else "int64"
     if wanted == "int32" and x.shape[0] > 0 and int(x.max()) > np.iinfo(np.int32).max:
-        raise InvalidArgument("this kernel takes 32-bit indices, and A has more nonzeros than they count")
+        raise InvalidArgument(f"this kernel takes 32-bit indices, and A has {int(x.max())}")
     return _cast(x, wanted)
 
 
@@ -274,7 +302,7 @@ def _shape(given):
         rows, cols = (operator.index(x) for x in given)
     except (TypeError, ValueError):
         rows = cols = -1
-    if rows < 0 or cols < 0:
+    if not 0 <= rows < 2**63 or not 0 <= cols < 2**63:
         raise InvalidArgument(f"A's shape is {given!r}; (rows, cols) is wanted")
     return rows, cols
 
@@ -288,12 +316,12 @@ def _checked(shape, *arrays):
     for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
         if tuple(x.shape) != (length,):
             raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
-    for name, x in (("row pointers", row_ptr), ("column indices", col_idx)):
-        if not _holds_integers(x):
-            raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
-    if "complex" in _dtype(values):
-        raise InvalidArgument("A is complex; real values are wanted")
-    return Csr(shape, *(_contiguous(x) for x in arrays), _device(arrays))
+    if any(isinstance(x, np.ma.MaskedArray) for x in arrays):
+        raise InvalidArgument("A has a masked array; one without a mask is wanted")
+    row_ptr = _indices(row_ptr, "row pointers")
+    col_idx = _indices(col_idx, "column indices")
+    arrays = (_contiguous(x) for x in (row_ptr, col_idx, _reals(values)))
+    return Csr(shape, *arrays, _device((row_ptr, col_idx, values)))
 
 
 def csr_of(a):

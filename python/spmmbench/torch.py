@@ -92,6 +92,10 @@ class SparseMatrix(torch.nn.Module):
         return other
 
     def forward(self, x):
+        if not torch.is_tensor(x):
+            raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
+        if x.layout is not torch.strided or x.is_nested:
+            raise InvalidArgument("X is a sparse or nested tensor; a dense one is wanted")
         if torch.is_grad_enabled() and x.requires_grad:
             return _Product.apply(self, x)
         return self._multiply(x)

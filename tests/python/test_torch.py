@@ -73,6 +73,35 @@ class OnEveryDevice(Close):
             given = (*parts[:2], torch._neg_view(parts[2]), a.shape)
             self.assertClose(spmmbench.plan(given, 8) @ x, expected)
 
+    def test_what_is_no_dense_tensor_is_refused_in_one_line(self):
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            x = torch.randn(200, 8, device=device)
+            for given, words in (
+                (x.cpu().numpy(), "X is a ndarray; a torch tensor is wanted"),
+                (None, "X is a NoneType; a torch tensor"),
+                ([[1.0]], "X is a list; a torch tensor"),
+                (x.to_sparse(), "X is a sparse or nested tensor"),
+                (torch.nested.nested_tensor([x]), "X is a sparse or nested tensor"),
+            ):
+                with self.subTest(f"{device} {words}"):
+                    with self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                        sparse @ given
+            plan = spmmbench.plan(tensor(matrix(), device), 8)
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "B is a sparse or nested tensor"):
+                plan @ torch.nested.nested_tensor([x])
+
+    def test_indices_of_every_integer_type_are_taken(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 8, device=device)
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
+            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            for kind in (torch.int16, torch.uint16, torch.uint32, torch.uint64):
+                with self.subTest(f"{device} {kind}"):
+                    given = (parts[0].to(kind), parts[1].to(kind), parts[2], a.shape)
+                    self.assertClose(spmmbench.plan(given, 8) @ x, expected)
+
     def test_tensors_of_a_tuple_with_strides_give_the_product(self):
         a = matrix()
         for device in DEVICES:
