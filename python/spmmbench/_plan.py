@@ -7,7 +7,7 @@ import weakref
 
 from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _sparse
-from .errors import InvalidArgument, Unsupported
+from .errors import Error, InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 _LINE_BYTES = 128  # what it holds together
@@ -122,6 +122,8 @@ class Prepared(_Held):
             ctypes.byref(handle),
         )
         self._kernel.library.check(status)
+        if not handle.value:
+            raise Error(f"{self._kernel.name}: prepare: gave no prepared A")
         return handle.value
 
     def plan(self, n, layout="row", c_type=None):
@@ -177,6 +179,8 @@ class Plan(_Held):
                 ctypes.byref(handle),
             )
         )
+        if not handle.value:
+            raise Error(f"{kernel.name}: bind: gave no plan")
         self.stages_ms = stages.ms
         self._launch = kernel.struct.launch
         self._report = kernel.struct.report

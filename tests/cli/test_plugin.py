@@ -153,6 +153,7 @@ class Faults(Plugins):
                 ("exits", "failed", "exit 0"),
                 ("no_memory", "failed", "out of memory: prepare: all is gone"),
                 ("gives_nothing", "failed", "prepare: gave no prepared A"),
+                ("gives_no_plan", "failed", "bind: gave no plan"),
                 ("strange_status", "failed", "prepare: status 99 is none of plugin.h"),
                 ("no_launch", "wrong", "bound at C(0, 0)"),
                 ("fails", "failed", "launch: failed on purpose"),

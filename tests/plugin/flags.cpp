@@ -56,6 +56,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
                       const spmmbench_stages*, spmmbench_plan** out) {
   if (is(prepared->kernel, "picky") && shape->n == 8)
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
+  if (is(prepared->kernel, "gives_no_plan")) return SPMMBENCH_OK;
   *out = new spmmbench_plan{prepared};
   return SPMMBENCH_OK;
 }
@@ -176,10 +177,26 @@ std::vector<spmmbench_kernel> describe() {
     if (is(&kernel, "tells"))
       kernel.a_value_types |= SPMMBENCH_SET(SPMMBENCH_F16) | SPMMBENCH_SET(SPMMBENCH_BF16);
   }
-  for (const char* name :
-       {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
-        "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
-        "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
+  for (const char* name : {"picky",
+                           "adds_unasked",
+                           "crash_in_prepare",
+                           "crash_in_launch",
+                           "throws",
+                           "throws_an_int",
+                           "no_memory",
+                           "gives_nothing",
+                           "gives_no_plan",
+                           "strange_status",
+                           "hang",
+                           "no_launch",
+                           "fails",
+                           "beyond",
+                           "before",
+                           "exits",
+                           "throws_in_launch",
+                           "prints",
+                           "crash_in_destroy",
+                           "throws_in_destroy"})
     add(name);
   add("negative_size");
   return kernels;

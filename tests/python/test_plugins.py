@@ -14,10 +14,18 @@ import scipy.sparse as sp  # noqa: E402
 
 import spmmbench  # noqa: E402
 
-COMPILER = shutil.which("c++") or shutil.which("g++")
-if COMPILER is None:
-    print("no C++ compiler")
+COMPILERS = {
+    "c": shutil.which("cc") or shutil.which("gcc"),
+    "c++": shutil.which("c++") or shutil.which("g++"),
+}
+if None in COMPILERS.values():
+    print("no compilers of C and C++")
     sys.exit(SKIPPED)
+
+
+def compile_plugin(compiler, source, library, *options):
+    command = [compiler, "-shared", "-fPIC", "-I", SOURCE / "include", *options]
+    subprocess.run([*command, SOURCE / "tests/plugin" / source, "-o", library], check=True)
 
 
 class Plugins(unittest.TestCase):
@@ -26,11 +34,7 @@ class Plugins(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.library = pathlib.Path(folder.name) / "libflags.so"
-        source = SOURCE / "tests/plugin/flags.cpp"
-        subprocess.run(
-            [COMPILER, "-std=c++17", "-shared", "-fPIC", "-I", SOURCE / "include", source, "-o", cls.library],
-            check=True,
-        )  # fmt: skip
+        compile_plugin(COMPILERS["c++"], "flags.cpp", cls.library, "-std=c++17")
 
     def plan(self, kernel, n=8, cols=40):
         a = sp.random(50, cols, 0.1, "csr", np.float32, random_state=1)
@@ -101,6 +105,30 @@ class Plugins(unittest.TestCase):
         with self.assertRaisesRegex(spmmbench.InvalidArgument, "half_sums has no options .given: x"):
             spmmbench.plan(a, 8, "half_sums?x=1", library=self.library)
 
+    def test_a_library_that_does_not_describe_itself_as_it_should_is_refused(self):
+        for misfit, words in (
+            (4, "does not speak version 1"),
+            (5, "was compiled with version 2 of the interface: expected 1"),
+            (6, "expected spmmbench_library.size from .*, got 24"),
+            (7, "expected spmmbench_kernel 0.size from .*, got 40"),
+            (9, "kernel misfit: expected launch"),
+            (11, "kernel : expected a name"),
+            (12, "expected a kernel 0, got NULL"),
+            (13, "expected one kernel called misfit"),
+            (14, "kernel misfit: expected options of the size"),
+            (15, "kernel misfit: expected options with name, default_value and help"),
+            (16, "kernel misfit: expected a known type of option width"),
+            (17, "kernel misfit: expected option width to have a finite range"),
+            (18, "kernel misfit: expected option width to have a finite range"),
+            (19, "kernel misfit: expected choices of option width"),
+        ):
+            with self.subTest(words):
+                library = self.library.with_name(f"misfit{misfit}.so")
+                compile_plugin(COMPILERS["c"], "misfit.c", library, f"-DMISFIT={misfit}")
+                with self.assertRaisesRegex(spmmbench.LibraryNotFound, words) as caught:
+                    spmmbench.list_kernels(library)
+                self.assertNotIn("\n", str(caught.exception))
+
     def test_rounding_keeps_infinities_and_nan(self):
         special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
         for precision in ("tf32", "bf16"):
@@ -125,6 +153,8 @@ class Plugins(unittest.TestCase):
         for kernel, kind, words in (
             ("no_memory", spmmbench.OutOfMemory, "all is gone"),
             ("strange_status", spmmbench.Error, ""),
+            ("gives_nothing", spmmbench.Error, "prepare: gave no prepared A"),
+            ("gives_no_plan", spmmbench.Error, "bind: gave no plan"),
         ):
             with self.subTest(kernel), self.assertRaisesRegex(kind, words):
                 self.plan(kernel)
