@@ -29,15 +29,15 @@ EXCEPTIONS = {
 }
 
 
-def _text(value):
+def text(value):
     return value.decode("utf-8", "replace") if value else ""
 
 
-def _texts(pointer):
+def texts(pointer):
     """Of an array of strings that ends with NULL."""
     values = []
     while pointer and pointer[len(values)] is not None:
-        values.append(_text(pointer[len(values)]))
+        values.append(text(pointer[len(values)]))
     return values
 
 
@@ -87,7 +87,7 @@ class Kernel:
     def __init__(self, library, struct):
         self.library = library
         self.struct = struct
-        self.name = _text(struct.name)
+        self.name = text(struct.name)
         who = f"{library.path}: kernel {self.name}"
         _require(self.name, who, "a name")
         _require(struct.device in (abi.HOST, abi.CUDA), who, "device SPMMBENCH_HOST or SPMMBENCH_CUDA")
@@ -101,8 +101,8 @@ class Kernel:
             who,
             "options of the size of this version",
         )
-        self.summary = _text(struct.summary)
-        self.source = _text(struct.source)
+        self.summary = text(struct.summary)
+        self.source = text(struct.source)
         self.device = "cuda" if struct.device == abi.CUDA else "cpu"
         self.precisions = abi.names_in(struct.precisions, abi.PRECISIONS)
         self.c_types = abi.names_in(struct.c_types, abi.ELEMENTS)
@@ -114,24 +114,24 @@ class Kernel:
 
     @staticmethod
     def _option(option, who):
-        texts = (option.name, option.default_value, option.help)
-        _require(None not in texts, who, "options with name, default_value and help")
-        name = _text(option.name)
+        given = (option.name, option.default_value, option.help)
+        _require(None not in given, who, "options with name, default_value and help")
+        name = text(option.name)
         _require(option.type in range(len(abi.OPTION_TYPES)), who, f"a known type of option {name}")
         told = {
             "name": name,
-            "default": _text(option.default_value),
-            "help": _text(option.help),
+            "default": text(option.default_value),
+            "help": text(option.help),
             "type": abi.OPTION_TYPES[option.type],
         }
         least, most = option.minimum, option.maximum
         _require(
             -math.inf < least <= most < math.inf, who, f"option {name} to have a finite range"
         )
-        choices = told["type"] != "choice" or _texts(option.choices)
+        choices = told["type"] != "choice" or texts(option.choices)
         _require(choices, who, f"choices of option {name}")
         if option.choices:
-            told["choices"] = _texts(option.choices)
+            told["choices"] = texts(option.choices)
         if option.minimum != 0 or option.maximum != 0:
             told["minimum"], told["maximum"] = option.minimum, option.maximum
         return told
@@ -168,7 +168,7 @@ class Library:
         _require_size(self._table, path, "spmmbench_library")
         filled = self._table.kernels and self._table.kernel_count and self._table.last_error
         _require(filled, path, "kernels and last_error in its spmmbench_library")
-        self.name, self.version = _text(self._table.name), _text(self._table.version)
+        self.name, self.version = text(self._table.name), text(self._table.version)
         self.own = self.name == "spmmbench"
         self.kernels = {}
         for i in range(self._table.kernel_count):
@@ -182,7 +182,7 @@ class Library:
     def check(self, status):
         """Raises what a status of this library stands for, with the library's message."""
         if status != abi.OK:
-            message = _text(self._table.last_error()) or f"status {status} without a message"
+            message = text(self._table.last_error()) or f"status {status} without a message"
             raise EXCEPTIONS.get(status, Error)(message)
 
     def kernel(self, name):

@@ -158,6 +158,13 @@ class Faults(Plugins):
                 ("no_launch", "wrong", "bound at C(0, 0)"),
                 ("fails", "failed", "launch: failed on purpose"),
                 ("negative_size", "failed", "report: expected sizes that are not negative"),
+                ("nan_stage", "failed", "stage 'sort': nan ms: expected a name, and a finite time"),
+                ("negative_stage", "failed", "stage 'sort': -1 ms: expected a name"),
+                ("unnamed_stage", "failed", "stage '': 1 ms: expected a name"),
+                ("nan_fill", "failed", "report: expected a fill that is finite"),
+                ("infinite_flops", "failed", "report: expected issued_flops that are finite"),
+                ("huge_bytes", "failed", "report: expected device_bytes below 2^63"),
+                ("lone_param", "failed", "report: expected a value of each param"),
                 ("beyond", "wrong", "wrote 4 bytes outside of C, 0 bytes after its end"),
                 ("before", "wrong", "wrote 4 bytes outside of C, 5 bytes before its begin")):
             with self.subTest(name):

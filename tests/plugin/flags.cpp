@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -44,7 +45,13 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (is(kernel, "no_memory")) return refuse(SPMMBENCH_OUT_OF_MEMORY, "all is gone");
   if (is(kernel, "gives_nothing")) return SPMMBENCH_OK;
   if (is(kernel, "strange_status")) return 99;
-  if (stages != nullptr) stages->add(stages->context, "sort", 12.5);
+  if (stages != nullptr) {
+    const auto add = [&](const char* stage, double ms) { stages->add(stages->context, stage, ms); };
+    add("sort", 12.5);
+    if (is(kernel, "nan_stage")) add("sort", NAN);
+    if (is(kernel, "negative_stage")) add("sort", -1);
+    if (is(kernel, "unnamed_stage")) add(nullptr, 1);
+  }
   const spmmbench_csr& a = *problem->a;
   unsigned first = 0;
   if (a.nnz > 0) std::memcpy(&first, a.values, a.value_type == SPMMBENCH_F32 ? 4 : 2);
@@ -108,7 +115,12 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
   out->stored = is(plan->prepared->kernel, "negative_size") ? -1 : plan->prepared->a.nnz;
-  out->fill = 1;
+  const auto is_of = [&](const char* name) { return is(plan->prepared->kernel, name); };
+  out->fill = is_of("nan_fill") ? NAN : 1;
+  if (is_of("infinite_flops")) out->issued_flops = HUGE_VAL;
+  if (is_of("huge_bytes")) out->device_bytes = UINT64_MAX;
+  static const char* const lone[] = {"order", nullptr, nullptr};
+  if (is_of("lone_param")) out->params = lone;
   return SPMMBENCH_OK;
 }
 
@@ -198,7 +210,9 @@ std::vector<spmmbench_kernel> describe() {
                            "crash_in_destroy",
                            "throws_in_destroy"})
     add(name);
-  add("negative_size");
+  for (const char* name : {"negative_size", "nan_stage", "negative_stage", "unnamed_stage",
+                           "nan_fill", "infinite_flops", "huge_bytes", "lone_param"})
+    add(name);
   return kernels;
 }
 

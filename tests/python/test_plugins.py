@@ -129,6 +129,24 @@ class Plugins(unittest.TestCase):
                     spmmbench.list_kernels(library)
                 self.assertNotIn("\n", str(caught.exception))
 
+    def test_times_and_sizes_that_are_none_are_errors(self):
+        for kernel, words in (
+            ("nan_stage", "stage 'sort': nan ms: expected a name, and a finite time"),
+            ("negative_stage", "stage 'sort': -1 ms: expected a name"),
+            ("unnamed_stage", "stage '': 1 ms: expected a name"),
+        ):
+            with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Error, words):
+                self.plan(kernel)
+        for kernel, words in (
+            ("negative_size", "sizes that are not negative"),
+            ("nan_fill", "a fill that is finite"),
+            ("infinite_flops", "issued_flops that are finite"),
+            ("huge_bytes", "device_bytes below 2.63"),
+            ("lone_param", "a value of each param"),
+        ):
+            with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Error, f"report: expected {words}"):
+                self.plan(kernel)[1].report()
+
     def test_rounding_keeps_infinities_and_nan(self):
         special = np.array([np.inf, -np.inf, np.nan, 3e38], np.float32)
         for precision in ("tf32", "bf16"):
