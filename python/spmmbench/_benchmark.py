@@ -89,8 +89,8 @@ def benchmark(
     name="A",
     seed=1,
     noise=0.01,
-    min_samples=10,
-    max_samples=200,
+    min_samples=_protocol.LEAST_SAMPLES,
+    max_samples=_protocol.MOST_SAMPLES,
     max_seconds=1.0,
 ):
     """Verifies and times products C = A B by the protocol of docs/methodology.md.
@@ -129,8 +129,9 @@ def benchmark(
     _one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
     c_type = _one_of(c_type or b_type, abi.ELEMENTS, "c_type")
-    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
     limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
+    seed = _protocol.whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
+    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
     b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     exact = csr.to_scipy(np.float32)
     exact.data = _sparse.rounded(exact.data, precision)
