@@ -89,8 +89,8 @@ def benchmark(
     name="A",
     seed=1,
     noise=0.01,
-    min_samples=10,
-    max_samples=200,
+    min_samples=_protocol.LEAST_SAMPLES,
+    max_samples=_protocol.MOST_SAMPLES,
     max_seconds=1.0,
 ):
     """Verifies and times products C = A B by the protocol of docs/methodology.md.
@@ -124,15 +124,17 @@ def benchmark(
             f"candidates is a {type(candidates).__name__}; a callable or {{name: callable}} is wanted"
         )
     csr, n = _sparse.csr_of(a), _columns(n)
+    csr.validate()
     precision = _one_of(precision or csr.natural_precision, abi.PRECISIONS, "precision")
     _one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
     c_type = _one_of(c_type or b_type, abi.ELEMENTS, "c_type")
-    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
     limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
+    seed = _protocol.whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
+    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
     b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     exact = csr.to_scipy(np.float32)
-    exact.data = _rounded_values(exact.data, precision)
+    exact.data = _sparse.rounded(exact.data, precision)
     rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
     own_b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
     reference = _verify.Reference(rounded, own_b, bench)
@@ -279,14 +281,6 @@ def _like_plan(product, b, row):
     if row["layout"] == "row":
         return arrays.empty(row["matrix"]["rows"], row["n"], row["c_type"], view)
     return arrays.empty(row["n"], row["matrix"]["rows"], row["c_type"], view).T
-
-
-def _rounded_values(values, precision):
-    bench = _protocol.NumpyBench()
-    if precision == "bf16":  # as round_to in include/spmmbench/precision.hpp
-        bits = values.view(np.int32)
-        return (bits + 0x7FFF + (bits >> 16 & 1) & ~0xFFFF).view(np.float32)
-    return bench.rounded(values, precision).astype(np.float32)
 
 
 def _name_of(product):

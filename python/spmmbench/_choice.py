@@ -1,10 +1,18 @@
 """Which kernel of a library is meant, where it runs, and whether it can be called from here."""
 
 import collections.abc
+import re
+import sys
 
 from . import _abi as abi
 from . import _cuda, _dense
 from .errors import InvalidArgument, Unsupported
+
+_NUMBERS = {
+    int: re.compile("-?[0-9]+"),
+    float: re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"),
+}
+_LIMITS = {int: (-(2**63), 2**63 - 1), float: (-sys.float_info.max, sys.float_info.max)}
 
 
 def choose(library, spec, options, device, a):
@@ -23,7 +31,43 @@ def choose(library, spec, options, device, a):
                 raise InvalidArgument(
                     f"on the CPU 'auto' stands for {kernel.name}, which has no option '{key}'"
                 )
+    for key, value in given.items():
+        if "\0" in f"{key}{value}":
+            raise InvalidArgument(f"option {key!r} is {value!r}; text without NUL is wanted")
+        if not library.own:
+            _check_option(kernel, key, str(value))
     return kernel, given
+
+
+def _check_option(kernel, key, value):
+    """Refuses, in the program's words, what the kernel's description does not allow: a plug-in
+    leaves that to its caller."""
+    known = {option["name"]: option for option in kernel.options}
+    if not known:
+        raise InvalidArgument(f"kernel {kernel.name} has no options (given: {key})")
+    if key not in known:
+        raise InvalidArgument(
+            f"kernel {kernel.name} has no option '{key}'; it has: {', '.join(known)}"
+        )
+    option = known[key]
+    automatic = option["default"] == "auto"
+    if option["type"] == "text" or (automatic and value == "auto"):
+        return
+    if option["type"] == "choice":
+        fits = value in option["choices"]
+        expected = f"one of {', '.join(option['choices'])}"
+    else:
+        kind, number = ("an integer", int) if option["type"] == "integer" else ("a number", float)
+        least, most = _LIMITS[number]
+        least = max(least, number(option.get("minimum", least)))
+        most = min(most, number(option.get("maximum", most)))
+        fits = _NUMBERS[number].fullmatch(value) and least <= number(value) <= most
+        form = "d" if number is int else "g"
+        expected = f"{kind} from {least:{form}} to {most:{form}}"
+    if not fits:
+        if automatic:
+            expected += ", or auto"
+        raise InvalidArgument(f"kernel {kernel.name}: option {key}={value}: expected {expected}")
 
 
 def _split_spec(spec):

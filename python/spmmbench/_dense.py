@@ -79,8 +79,10 @@ class TorchArrays:
         if device.type not in ("cpu", "cuda"):
             raise InvalidArgument(f"{what} lies on {device}; the CPU or a CUDA device is wanted")
         torch = loaded("torch")
-        if x.layout is not torch.strided:
-            raise InvalidArgument(f"{what} is a sparse tensor; a dense one is wanted")
+        if x.layout is not torch.strided or x.is_nested:
+            raise InvalidArgument(f"{what} is a sparse or nested tensor; a dense one is wanted")
+        if x.is_neg():  # memory holds the values before the sign
+            raise InvalidArgument(f"{what} is negated lazily: pass {what}.resolve_neg()")
         if x.requires_grad and torch.is_grad_enabled():
             raise InvalidArgument(
                 f"{what} requires a gradient, which a plan does not give: spmmbench.torch.SparseMatrix does"

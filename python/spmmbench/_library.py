@@ -3,6 +3,7 @@
 import ctypes
 import ctypes.util
 import functools
+import math
 import os
 import pathlib
 import site
@@ -28,15 +29,15 @@ EXCEPTIONS = {
 }
 
 
-def _text(value):
+def text(value):
     return value.decode("utf-8", "replace") if value else ""
 
 
-def _texts(pointer):
+def texts(pointer):
     """Of an array of strings that ends with NULL."""
     values = []
     while pointer and pointer[len(values)] is not None:
-        values.append(_text(pointer[len(values)]))
+        values.append(text(pointer[len(values)]))
     return values
 
 
@@ -64,6 +65,16 @@ def _candidates():
         pass  # no pkg-config
 
 
+def _require_size(struct, path, name):
+    size = ctypes.sizeof(type(struct))
+    _require(struct.size >= size, path, f"{name}.size from {size}, got {struct.size}")
+
+
+def _require(holds, path, expected):
+    if not holds:
+        raise LibraryNotFound(f"{path}: expected {expected}")
+
+
 class Kernel:
     """One kernel of a library: what it says of itself, and its functions.
 
@@ -76,9 +87,22 @@ class Kernel:
     def __init__(self, library, struct):
         self.library = library
         self.struct = struct
-        self.name = _text(struct.name)
-        self.summary = _text(struct.summary)
-        self.source = _text(struct.source)
+        self.name = text(struct.name)
+        who = f"{library.path}: kernel {self.name}"
+        _require(self.name, who, "a name")
+        _require(struct.device in (abi.HOST, abi.CUDA), who, "device SPMMBENCH_HOST or SPMMBENCH_CUDA")
+        for name in ("prepare", "bind", "launch", "destroy_plan", "destroy_prepared"):
+            _require(getattr(struct, name), who, name)
+        _require(struct.allowed_n or not struct.allowed_n_count, who, "allowed_n")
+        _require(struct.options or not struct.option_count, who, "options")
+        options = [struct.options[i] for i in range(struct.option_count)]
+        _require(
+            all(option and option.contents.size >= ctypes.sizeof(abi.Option) for option in options),
+            who,
+            "options of the size of this version",
+        )
+        self.summary = text(struct.summary)
+        self.source = text(struct.source)
         self.device = "cuda" if struct.device == abi.CUDA else "cpu"
         self.precisions = abi.names_in(struct.precisions, abi.PRECISIONS)
         self.c_types = abi.names_in(struct.c_types, abi.ELEMENTS)
@@ -86,18 +110,28 @@ class Kernel:
         self.baseline = bool(struct.flags & abi.VENDOR)
         self.flags = struct.flags
         self.tensor_core_sums = struct.accumulation == abi.SUMS_TENSOR_CORE
-        self.options = [self._option(struct.options[i].contents) for i in range(struct.option_count)]
+        self.options = [self._option(option.contents, who) for option in options]
 
     @staticmethod
-    def _option(option):
+    def _option(option, who):
+        given = (option.name, option.default_value, option.help)
+        _require(None not in given, who, "options with name, default_value and help")
+        name = text(option.name)
+        _require(option.type in range(len(abi.OPTION_TYPES)), who, f"a known type of option {name}")
         told = {
-            "name": _text(option.name),
-            "default": _text(option.default_value),
-            "help": _text(option.help),
+            "name": name,
+            "default": text(option.default_value),
+            "help": text(option.help),
             "type": abi.OPTION_TYPES[option.type],
         }
+        least, most = option.minimum, option.maximum
+        _require(
+            -math.inf < least <= most < math.inf, who, f"option {name} to have a finite range"
+        )
+        choices = told["type"] != "choice" or texts(option.choices)
+        _require(choices, who, f"choices of option {name}")
         if option.choices:
-            told["choices"] = _texts(option.choices)
+            told["choices"] = texts(option.choices)
         if option.minimum != 0 or option.maximum != 0:
             told["minimum"], told["maximum"] = option.minimum, option.maximum
         return told
@@ -108,7 +142,8 @@ class Kernel:
 
 
 class Library:
-    """A loaded library. `path` is what it was loaded from, `kernels` maps names to Kernels."""
+    """A loaded library. `path` is what it was loaded from, `kernels` maps names to Kernels; `own`:
+    libspmmbench, which checks all that it is given and rounds values itself, as plug-ins need not."""
 
     def __init__(self, path):
         self.path = path
@@ -123,16 +158,31 @@ class Library:
             raise LibraryNotFound(f"{path} does not speak version {abi.ABI_VERSION} of the interface")
         self._handle = handle
         self._table = table.contents
-        self.name, self.version = _text(self._table.name), _text(self._table.version)
-        kernels = [
-            Kernel(self, self._table.kernels[i].contents) for i in range(self._table.kernel_count)
-        ]
-        self.kernels = {kernel.name: kernel for kernel in kernels}
+        # In every version of the interface the struct begins with these two members.
+        version = self._table.abi_version
+        if self._table.size < abi.Library.name.offset or version != abi.ABI_VERSION:
+            raise LibraryNotFound(
+                f"{path} was compiled with version {version} of the interface: "
+                f"expected {abi.ABI_VERSION}"
+            )
+        _require_size(self._table, path, "spmmbench_library")
+        filled = self._table.kernels and self._table.kernel_count and self._table.last_error
+        _require(filled, path, "kernels and last_error in its spmmbench_library")
+        self.name, self.version = text(self._table.name), text(self._table.version)
+        self.own = self.name == "spmmbench"
+        self.kernels = {}
+        for i in range(self._table.kernel_count):
+            pointer = self._table.kernels[i]
+            _require(pointer, path, f"a kernel {i}, got NULL")
+            _require_size(pointer.contents, path, f"spmmbench_kernel {i}")
+            kernel = Kernel(self, pointer.contents)
+            _require(kernel.name not in self.kernels, path, f"one kernel called {kernel.name}")
+            self.kernels[kernel.name] = kernel
 
     def check(self, status):
         """Raises what a status of this library stands for, with the library's message."""
         if status != abi.OK:
-            message = _text(self._table.last_error()) or f"status {status} without a message"
+            message = text(self._table.last_error()) or f"status {status} without a message"
             raise EXCEPTIONS.get(status, Error)(message)
 
     def kernel(self, name):
@@ -141,14 +191,26 @@ class Library:
         return self.kernels[name]
 
 
-@functools.lru_cache(maxsize=None)
 def load(path=None):
     """The library at `path`, or where it is looked for: SPMMBENCH_LIBRARY, the package's folder, the
     prefixes of Python and of the user (~/.local), the system's libraries, /usr/local, pkg-config.
     Raises LibraryNotFound."""
+    if path is None:
+        return _load(None)
+    try:
+        name = os.fsdecode(path)
+    except TypeError:
+        name = ""
+    if not name or "\0" in name:
+        raise InvalidArgument(f"library is {path!r}; the path of one is wanted")
+    return _load(name)
+
+
+@functools.lru_cache(maxsize=None)
+def _load(path):
     if path is not None:
         try:
-            return Library(str(path))
+            return Library(path)
         except OSError as error:
             raise LibraryNotFound(f"cannot load {path}: {error}") from None
     tried = []

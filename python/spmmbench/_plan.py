@@ -7,11 +7,13 @@ import weakref
 
 from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _sparse
-from .errors import InvalidArgument, Unsupported
+from .errors import Error, InvalidArgument, Unsupported
 
 _SECTOR_BYTES = 32  # what the L2 cache of a GPU hands out at once
 _LINE_BYTES = 128  # what it holds together
 _MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
+
+_EXPECTED_STAGE = "expected a name, and a finite time that is not negative"
 
 _NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
@@ -28,12 +30,21 @@ class _Stages:
 
     def __init__(self):
         self.ms = {}
+        self._faults = []  # a callback cannot raise
         self._add = abi.AddStage(self._receive)
         self.struct = abi.Stages(add=self._add)
 
     def _receive(self, _context, stage, milliseconds):
-        name = stage.decode()
+        name = _library.text(stage)
+        if not name or not 0 <= milliseconds < math.inf:
+            self._faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
         self.ms[name] = self.ms.get(name, 0.0) + milliseconds
+
+    def checked(self, kernel):
+        """The times, once all are there."""
+        if self._faults:
+            raise Error(f"{kernel.name}: {self._faults[0]}")
+        return self.ms
 
 
 def _columns(n):
@@ -92,16 +103,18 @@ class Prepared(_Held):
         self.device = _choice.device_for(chosen, a)
         if self.device == "cpu" and a.device != "cpu":
             a = a.on_host()
-        a = a.fitted(chosen.struct)
+        if not loaded.own:  # which checks A
+            a.validate(ascending=True)
+        a = a.fitted(chosen, self.precision)
         if chosen.flags & abi.KEEPS_A:
             self._kept = a
         if self.device != "cpu" and a.device != "cpu":
             _cuda.synchronize()  # A is complete; the library works on a stream of its own
         stages = _Stages()
         self._handle = self._prepare(a, given, stages)
-        self.stages_ms = stages.ms
         finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
         finalizer.atexit = False  # the process's end frees it
+        self.stages_ms = stages.checked(chosen)
 
     def _prepare(self, a, options, stages):
         """The library's handle."""
@@ -120,6 +133,8 @@ class Prepared(_Held):
             ctypes.byref(handle),
         )
         self._kernel.library.check(status)
+        if not handle.value:
+            raise Error(f"{self._kernel.name}: prepare: gave no prepared A")
         return handle.value
 
     def plan(self, n, layout="row", c_type=None):
@@ -175,7 +190,8 @@ class Plan(_Held):
                 ctypes.byref(handle),
             )
         )
-        self.stages_ms = stages.ms
+        if not handle.value:
+            raise Error(f"{kernel.name}: bind: gave no plan")
         self._launch = kernel.struct.launch
         self._report = kernel.struct.report
         self._handle = handle.value
@@ -186,6 +202,7 @@ class Plan(_Held):
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
         finalizer = weakref.finalize(self, _destroy_plan, kernel, self._handle, prepared)
         finalizer.atexit = False
+        self.stages_ms = stages.checked(kernel)
 
     def __matmul__(self, b):
         return self(b)
@@ -235,7 +252,8 @@ class Plan(_Held):
         told = abi.Report()
         if self._report:
             self._library.check(self._report(self._handle, ctypes.byref(told)))
-        params = _library._texts(told.params)
+        params = _library.texts(told.params)
+        self._check_report(told, params)
         form = None
         if told.format:
             form = {
@@ -262,6 +280,19 @@ class Plan(_Held):
             "format": form,
             "stages_ms": stages,
         }
+
+    def _check_report(self, told, params):
+        def require(holds, expected):
+            if not holds:
+                raise Error(f"{self.prepared.kernel}: report: expected {expected}")
+
+        require(0 <= told.issued_flops < math.inf, "issued_flops that are finite and not negative")
+        require(told.device_bytes < 2**63, "device_bytes below 2^63")
+        require(len(params) % 2 == 0, "a value of each param")
+        if told.format:
+            sizes = "format_bytes format_index_bytes stored tiles windows".split()
+            require(min(getattr(told, x) for x in sizes) >= 0, "sizes that are not negative")
+            require(0 <= told.fill < math.inf, "a fill that is finite and not negative")
 
     def __repr__(self):
         return f"<plan n={self.n} {self.layout} {self.c_type} of {self.prepared!r}>"
@@ -396,7 +427,7 @@ def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
 def prepare(a, kernel="auto", precision=None, options=None, device=None, library=None):
     """Brings A into a kernel's own form, once for all shapes.
 
-    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC or BSR tensor, or a tuple
+    a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC, BSR or BSC tensor, or a tuple
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
     kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
                is fastest, and on the CPU is the library's CPU kernel

@@ -3,9 +3,12 @@ stop. The rules and numbers are those of src/stats and src/gpu."""
 
 import contextlib
 import math
+import numbers
+import operator
 import os
 import re
 import statistics
+import sys
 import time
 
 import numpy as np
@@ -17,6 +20,7 @@ WARMUP_US = 5_000  # launches before the first sample, at least two
 SAMPLE_US = 500  # hot: launches are batched until a sample lasts this long
 MAX_BATCH = 256
 LAUNCHES_AFTER_TIMING = 3
+LEAST_SAMPLES, MOST_SAMPLES = 10, 200  # unless asked otherwise
 HOLD_CYCLES_PER_LAUNCH = 20_000  # of the GPU, so that the host can enqueue ahead of it
 MAX_HOLD_CYCLES = 1_000_000
 LEAST_FLUSH_BYTES = 32 << 20  # on a GPU
@@ -26,10 +30,39 @@ COPY_BYTES = 1 << 30
 COPIES = 9
 
 
+def whole_number(name, value, least, most, wanted):
+    """`value` as an int, any whole number from least to most."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise InvalidArgument(f"{name} is {value!r}; {wanted} is wanted")
+    return number
+
+
+def _require_number(name, value, least, wanted):
+    if not isinstance(value, numbers.Real) or not least <= value <= math.inf:
+        raise InvalidArgument(f"{name} is {value!r}; a number {wanted} is wanted")
+
+
 class Limits:
     """When enough samples were taken: see Stopping in docs/methodology.md."""
 
-    def __init__(self, noise=0.01, min_samples=10, max_samples=200, max_seconds=1.0):
+    def __init__(
+        self, noise=0.01, min_samples=LEAST_SAMPLES, max_samples=MOST_SAMPLES, max_seconds=1.0
+    ):
+        _require_number("noise", noise, 0, "that is not negative")
+        for name, samples in (("min_samples", min_samples), ("max_samples", max_samples)):
+            whole_number(name, samples, 1, math.inf, "an integer from 1")
+        _require_number("max_seconds", max_seconds, sys.float_info.min, "above 0")
+        if min_samples > max_samples:  # where one of them was given, it moves the default of the other
+            if min_samples == LEAST_SAMPLES:
+                min_samples = max_samples
+            elif max_samples == MOST_SAMPLES:
+                max_samples = min_samples
+            else:
+                raise InvalidArgument(f"min_samples is {min_samples}, and max_samples {max_samples}")
         self.noise, self.min_samples = noise, min_samples
         self.max_samples, self.max_seconds = max_samples, max_seconds
 

@@ -31,6 +31,14 @@ def uniform_b(seed, rows, cols):
     return 2 * bits + 1 - (1 << 24)  # times 2^-24, which the caller applies in fp32
 
 
+def round_low_bits(bits, drop):
+    """fp32's bits, as 32-bit integers, rounded to nearest even without the lowest `drop`. Infinities
+    and NaN stay."""
+    rounded = bits + ((1 << drop - 1) - 1) + (bits >> drop & 1) & -(1 << drop)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return bits + (rounded - bits) * finite
+
+
 def round_tf32_bits(bits):
-    """fp32's bits, as 32-bit integers, rounded to tf32's ten of fraction, to nearest even."""
-    return bits + 0xFFF + (bits >> 13 & 1) & ~0x1FFF
+    """To tf32's ten bits of fraction."""
+    return round_low_bits(bits, 13)

@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense
+from . import _dense, _random
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
 _VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16}
+_BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
 _PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others
 
 
@@ -37,21 +38,54 @@ class Csr:
     def natural_precision(self):
         return _PRECISION_OF.get(_dtype(self.values), "fp32")
 
-    def fitted(self, kernel):
-        """The same matrix with arrays that `kernel` (a struct of the interface) takes."""
-        out = dataclasses.replace(
-            self,
-            row_ptr=_index(self.row_ptr, kernel.row_ptr_types),
-            col_idx=_index(self.col_idx, kernel.col_idx_types),
+    def validate(self, ascending=False):
+        """Raises InvalidArgument where the arrays are no matrix of `shape`: offsets that do not
+        lead from 0 to nnz, columns outside, and, within a row, columns that come twice or, if asked
+        for, do not ascend."""
+        row_ptr, col_idx = _to_numpy(self.row_ptr), _to_numpy(self.col_idx)
+        if row_ptr[0] != 0 or row_ptr[-1] != self.nnz:
+            told = f"from 0 to {self.nnz}, got {row_ptr[0]} to {row_ptr[-1]}"
+            raise InvalidArgument(f"A: expected row pointers {told}")
+        if (falls := row_ptr[1:] < row_ptr[:-1]).any():
+            raise InvalidArgument(f"A: row_ptr falls at row {falls.argmax()}")
+        if (outside := (col_idx < 0) | (col_idx >= self.shape[1])).any():
+            index = col_idx[outside.argmax()]
+            raise InvalidArgument(f"A: index {index} is not in [0, {self.shape[1] - 1}]")
+        follows = np.ones(self.nnz, bool)  # another entry of its row
+        follows[row_ptr[:-1][row_ptr[:-1] < self.nnz]] = False
+        falls = follows[1:] & (col_idx[1:] <= col_idx[:-1])
+        if not falls.any():
+            return
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(row_ptr))
+        if ascending:
+            at = falls.argmax()
+            told = f"column {col_idx[at + 1]} after {col_idx[at]}: expected ascending columns"
+            raise InvalidArgument(f"A: row {rows[at]}: {told}")
+        order = np.lexsort((col_idx, rows))
+        rows, col_idx = rows[order], col_idx[order]
+        if (twice := (rows[1:] == rows[:-1]) & (col_idx[1:] == col_idx[:-1])).any():
+            at = twice.argmax()
+            raise InvalidArgument(f"A: row {rows[at]}: column {col_idx[at]} appears twice")
+
+    def fitted(self, kernel, precision):
+        """The same matrix with arrays that `kernel` takes at `precision`."""
+        struct = kernel.struct
+        here = self
+        if not struct.a_memory >> (abi.HOST if self.device == "cpu" else abi.CUDA) & 1:
+            if self.device == "cpu":
+                raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
+            here = self.on_host()
+        values = here.values
+        if not kernel.library.own:
+            values = _stored(rounded(values, precision), precision, struct.a_value_types)
+        elif _dtype(values) not in _VALUE_TYPES:
+            values = _cast(values, "float32")
+        return dataclasses.replace(
+            here,
+            row_ptr=_index(here.row_ptr, struct.row_ptr_types),
+            col_idx=_index(here.col_idx, struct.col_idx_types),
+            values=values,
         )
-        kind = _dtype(self.values)
-        if kind not in _VALUE_TYPES or not kernel.a_value_types >> _VALUE_TYPES[kind] & 1:
-            out.values = _cast(self.values, "float32")
-        if kernel.a_memory >> (abi.HOST if self.device == "cpu" else abi.CUDA) & 1:
-            return out
-        if self.device == "cpu":
-            raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
-        return out.on_host()
 
     def on_host(self):
         """The same as NumPy arrays; values of bf16 become fp32."""
@@ -70,7 +104,7 @@ class Csr:
             memory=abi.HOST if self.device == "cpu" else abi.CUDA,
             row_ptr_type=_INDEX_TYPES[_dtype(self.row_ptr)],
             col_idx_type=_INDEX_TYPES[_dtype(self.col_idx)],
-            value_type=_VALUE_TYPES[_dtype(self.values)],
+            value_type={**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}[_dtype(self.values)],
         )
 
     def to_scipy(self, dtype=np.float64):
@@ -126,17 +160,77 @@ def _cast(x, name):
     return x.astype(name)
 
 
+def _viewed(x, name):
+    """The same bytes as elements of another type."""
+    return x.view(getattr(_dense.loaded("torch"), name) if _dense.is_torch(x) else name)
+
+
+def rounded(x, precision):
+    """Values as fp32 that holds them rounded to the precision: round_to in
+    include/spmmbench/precision.hpp."""
+    x = _cast(x, "float32")
+    if precision == "fp32":
+        return x
+    if precision == "fp16":
+        return _cast(_cast(x, "float16"), "float32")
+    if not _dense.is_torch(x) and not hasattr(x, "astype"):
+        raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to {precision} here")
+    drop = {"tf32": 13, "bf16": 16}[precision]
+    return _viewed(_random.round_low_bits(_viewed(x, "int32"), drop), "float32")
+
+
+def _stored(x, precision, allowed):
+    """Rounded values in the element type of the precision where it is allowed, else as they are."""
+    element = abi.ELEMENT_OF[precision]
+    if element == "fp32" or not allowed >> abi.ELEMENTS[element] & 1:
+        return x
+    if element == "fp16":
+        return _cast(x, "float16")
+    if _dense.is_torch(x):
+        return _cast(x, "bfloat16")
+    return _cast(_viewed(x, "int32") >> 16, _BITS_OF_BF16)
+
+
 def _holds_integers(x):
     if _dense.is_torch(x):
         return _dtype(x).startswith(("int", "uint"))
     return np.dtype(x.dtype).kind in "iu"
 
 
+def _indices(x, name):
+    """As int32 or int64, which kernels and libraries compute with."""
+    if not _holds_integers(x):
+        raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
+    if _dtype(x) in _INDEX_TYPES:
+        return x
+    wide = _cast(x, "int64")
+    if _dtype(x).endswith(("uint64", "u8")) and bool((wide < 0).any()):
+        raise InvalidArgument(f"A has {name} of 2^63 and more")
+    return wide
+
+
+def _reals(x):
+    """Values, which are real numbers; those of Python's own objects as fp64."""
+    kind = _dtype(x)
+    if kind == "object":
+        try:
+            return x.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    if _dense.is_torch(x):
+        real = not x.is_complex()
+    else:
+        real = np.dtype(x.dtype).kind in "biuf" or kind.startswith(("float", "bfloat"))
+    if not real:
+        raise InvalidArgument(f"A has values of {kind}; real numbers are wanted")
+    return x
+
+
 def _contiguous(x):
     """The same values one after another, which is how a library reads them: no copy where they lie
     so."""
     if _dense.is_torch(x):
-        return x.contiguous()
+        return x.resolve_neg().contiguous()
     if isinstance(x, np.ndarray):
         return np.require(x, requirements=["C", "ALIGNED"])
     if _dense.is_cupy(x):
@@ -161,12 +255,11 @@ def _array(x):
 
 
 def _index(x, allowed):
-    kind = _dtype(x)
-    if kind in _INDEX_TYPES and allowed >> _INDEX_TYPES[kind] & 1:
+    if allowed >> _INDEX_TYPES[_dtype(x)] & 1:
         return x
     wanted = "int32" if allowed >> abi.I32 & 1 else "int64"
     if wanted == "int32" and x.shape[0] > 0 and int(x.max()) > np.iinfo(np.int32).max:
-        raise InvalidArgument("this kernel takes 32-bit indices, and A has more nonzeros than they count")
+        raise InvalidArgument(f"this kernel takes 32-bit indices, and A has {int(x.max())}")
     return _cast(x, wanted)
 
 
@@ -185,6 +278,8 @@ def _to_numpy(x):
         return x
     if _dense.is_cupy(x):
         return x.get()
+    if hasattr(x, "copy_to_host"):  # Numba
+        return x.copy_to_host()
     raise InvalidArgument(f"a {type(x).__name__} cannot be brought to the host here")
 
 
@@ -207,7 +302,7 @@ def _shape(given):
         rows, cols = (operator.index(x) for x in given)
     except (TypeError, ValueError):
         rows = cols = -1
-    if rows < 0 or cols < 0:
+    if not 0 <= rows < 2**63 or not 0 <= cols < 2**63:
         raise InvalidArgument(f"A's shape is {given!r}; (rows, cols) is wanted")
     return rows, cols
 
@@ -221,17 +316,17 @@ def _checked(shape, *arrays):
     for name, x, length in (("row pointers", row_ptr, rows + 1), ("values", values, nnz)):
         if tuple(x.shape) != (length,):
             raise InvalidArgument(f"A has {tuple(x.shape)} {name}; {length} are wanted")
-    for name, x in (("row pointers", row_ptr), ("column indices", col_idx)):
-        if not _holds_integers(x):
-            raise InvalidArgument(f"A has {name} of {_dtype(x)}; integers are wanted")
-    if "complex" in _dtype(values):
-        raise InvalidArgument("A is complex; real values are wanted")
-    return Csr(shape, *(_contiguous(x) for x in arrays), _device(arrays))
+    if any(isinstance(x, np.ma.MaskedArray) for x in arrays):
+        raise InvalidArgument("A has a masked array; one without a mask is wanted")
+    row_ptr = _indices(row_ptr, "row pointers")
+    col_idx = _indices(col_idx, "column indices")
+    arrays = (_contiguous(x) for x in (row_ptr, col_idx, _reals(values)))
+    return Csr(shape, *arrays, _device((row_ptr, col_idx, values)))
 
 
 def csr_of(a):
-    """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC or
-    BSR tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
+    """A as Csr, of: a scipy.sparse or CuPy sparse matrix of any format; a torch CSR, COO, CSC, BSR
+    or BSC tensor; a tuple (row_ptr, col_idx, values, (rows, cols)) of arrays or lists. Matrices of
     scipy and CuPy are sorted by column, and duplicates of them and of torch's COO are summed. Libraries
     refuse duplicates of the other forms, and plug-ins may refuse columns that do not ascend."""
     if isinstance(a, Csr):
@@ -259,9 +354,36 @@ def _of_torch(a):
     if a.dim() != 2:
         raise InvalidArgument(f"A has {a.dim()} dimensions; a matrix is wanted")
     a = a.detach()
-    if a.layout is not torch.sparse_csr:
-        a = a.coalesce().to_sparse_csr() if a.layout is torch.sparse_coo else a.to_sparse_csr()
+    try:
+        if a.layout in (torch.sparse_bsr, torch.sparse_bsc):
+            a = _entries_of_blocks(torch, a)
+        if a.layout is torch.sparse_coo:
+            a = a.coalesce()
+        if a.layout is not torch.sparse_csr:
+            a = a.to_sparse_csr()
+    except (RuntimeError, NotImplementedError) as error:
+        raise InvalidArgument(f"A is of {a.layout}, and torch says: {_first_line(error)}") from None
     return _checked(_shape(a.shape), a.crow_indices(), a.col_indices(), a.values())
+
+
+def _first_line(error):
+    return str(error).partition("\n")[0]
+
+
+def _entries_of_blocks(torch, a):
+    """A BSR or BSC tensor in COO, which torch does not make of it. All of a block is stored."""
+    by_rows = a.layout is torch.sparse_bsr
+    starts, along = (
+        (a.crow_indices(), a.col_indices()) if by_rows else (a.ccol_indices(), a.row_indices())
+    )
+    across = torch.arange(len(starts) - 1, device=a.device).repeat_interleave(starts.diff())
+    blocks = a.values()
+    rows, cols = (across, along) if by_rows else (along, across)
+    height, width = blocks.shape[1:]
+    rows = rows.reshape(-1, 1, 1) * height + torch.arange(height, device=a.device).reshape(-1, 1)
+    cols = cols.reshape(-1, 1, 1) * width + torch.arange(width, device=a.device)
+    places = torch.stack([x.expand(blocks.shape).reshape(-1) for x in (rows, cols)])
+    return torch.sparse_coo_tensor(places, blocks.reshape(-1), a.shape)
 
 
 def options_array(options):

@@ -6,7 +6,8 @@ class Error(Exception):
 
 
 class LibraryNotFound(Error, ImportError):
-    """No libspmmbench.so where it is looked for, or one that does not speak this ABI version."""
+    """No libspmmbench.so where it is looked for, or one that does not speak this ABI version
+    or describes itself otherwise than plugin.h says."""
 
 
 class Unsupported(Error):

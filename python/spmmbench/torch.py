@@ -92,6 +92,10 @@ class SparseMatrix(torch.nn.Module):
         return other
 
     def forward(self, x):
+        if not torch.is_tensor(x):
+            raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
+        if x.layout is not torch.strided or x.is_nested:
+            raise InvalidArgument("X is a sparse or nested tensor; a dense one is wanted")
         if torch.is_grad_enabled() and x.requires_grad:
             return _Product.apply(self, x)
         return self._multiply(x)
@@ -107,6 +111,7 @@ class SparseMatrix(torch.nn.Module):
             raise InvalidArgument(f"X is {tuple(x.shape)}; {self.shape[1]} x n is wanted")
         if x.dtype is not self._dtype:
             raise InvalidArgument(f"X is {x.dtype}; {self._dtype} is wanted")
+        x = x.resolve_neg()
         plan = self.plan(x.shape[1])
         pitch = x.stride(0) * x.element_size()
         overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded

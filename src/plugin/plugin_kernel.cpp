@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -16,6 +17,9 @@ namespace spmmbench {
 namespace {
 
 bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 0; }
+
+// A size, a time or a share.
+bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
 
 std::string text(const char* given) { return given == nullptr ? "" : given; }
 
@@ -81,17 +85,30 @@ class Stages {
   }
   const spmmbench_stages* c() const { return &c_; }
 
+  // Throws Error where the library reported a time that is none.
+  void check() const {
+    if (!fault_.empty()) throw Error(fault_);
+  }
+
  private:
   using Clock = std::chrono::steady_clock;
 
   static void add(void* context, const char* stage, double milliseconds) {
     auto& self = *static_cast<Stages*>(context);
-    self.stages_.add(text(stage), milliseconds);
+    const std::string name = text(stage);
+    if (name.empty() || !is_amount(milliseconds)) {
+      self.fault_ = fmt::format(
+          "stage '{}': {:g} ms: expected a name, and a finite time that is not negative", name,
+          milliseconds);
+      return;
+    }
+    self.stages_.add(name, milliseconds);
     self.reported_ms_ += milliseconds;
   }
 
   StageTimer& stages_;
   double reported_ms_ = 0;
+  std::string fault_;
   spmmbench_stages c_ = {sizeof(spmmbench_stages), this, add};
   Clock::time_point start_ = Clock::now();
 };
@@ -224,6 +241,7 @@ class PluginPlan final : public Plan {
     const Stages timed(stages);
     const spmmbench_dense dense = dense_of_c(b);
     calls_("inspect_b", [&] { return kernel_.inspect_b(plan_, &dense, timed.c()); });
+    timed.check();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
@@ -239,14 +257,22 @@ class PluginPlan final : public Plan {
     spmmbench_report report = {};
     report.size = sizeof report;
     calls_("report", [&] { return kernel_.report(plan_, &report); });
+    const auto require = [](bool holds, const char* expected) {
+      if (!holds) throw Error(fmt::format("report: expected {}", expected));
+    };
+    require(is_amount(report.issued_flops), "issued_flops that are finite and not negative");
+    require(report.device_bytes <= INT64_MAX, "device_bytes below 2^63");
     out.device_bytes += report.device_bytes;
     if (report.issued_flops > 0) out.issued_flops = report.issued_flops;
-    for (const char* const* at = report.params; at != nullptr && at[0] != nullptr; at += 2)
-      out.params[at[0]] = text(at[1]);
+    for (const char* const* at = report.params; at != nullptr && at[0] != nullptr; at += 2) {
+      require(at[1] != nullptr, "a value of each param");
+      out.params[at[0]] = at[1];
+    }
     if (report.format != nullptr) {
-      if (std::min({report.format_bytes, report.format_index_bytes, report.stored, report.tiles,
-                    report.windows}) < 0)
-        throw Error("report: expected sizes that are not negative");
+      require(std::min({report.format_bytes, report.format_index_bytes, report.stored, report.tiles,
+                        report.windows}) >= 0,
+              "sizes that are not negative");
+      require(is_amount(report.fill), "a fill that is finite and not negative");
       FormatStats& format = out.format.emplace();
       format.name = report.format;
       format.bytes = report.format_bytes;
@@ -269,40 +295,41 @@ class PluginPlan final : public Plan {
 
 class PluginPrepared final : public Prepared {
  public:
-  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel,
-                 const SparseOperand& a, const Options& options, Device& device, StageTimer& stages)
-      : calls_(library), kernel_(kernel), device_(device) {
+  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel, Device& device)
+      : calls_(library), kernel_(kernel), device_(device) {}
+  PluginPrepared(const PluginPrepared&) = delete;
+  PluginPrepared& operator=(const PluginPrepared&) = delete;
+  ~PluginPrepared() override {
+    if (prepared_ != nullptr) Calls::contain([&] { kernel_.destroy_prepared(prepared_); });
+  }
+
+  void prepare(const SparseOperand& a, const Options& options, StageTimer& stages) {
     // Converting types is not timed: a user of the kernel has A in these types.
     arrays_.emplace(kernel, a);
     if (has(kernel.a_memory, SPMMBENCH_CUDA)) {
       const auto timed = stages.scope("upload");
-      arrays_->upload(device);
+      arrays_->upload(device_);
     }
     const ProblemOfC problem(*arrays_, options, a.precision);
     {
       const Stages timed(stages);
       calls_("prepare",
              [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared_); });
+      timed.check();
     }
     if (prepared_ == nullptr) throw Error("prepare: gave no prepared A");
     if ((kernel_.flags & SPMMBENCH_KEEPS_A) == 0) arrays_.reset();
   }
-  PluginPrepared(const PluginPrepared&) = delete;
-  PluginPrepared& operator=(const PluginPrepared&) = delete;
-  ~PluginPrepared() override {
-    Calls::contain([&] { kernel_.destroy_prepared(prepared_); });
-  }
-
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const spmmbench_shape c_shape = shape_of_c(shape);
+    const Stages timed(stages);
     spmmbench_plan* plan = nullptr;
-    {
-      const Stages timed(stages);
-      calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
-    }
+    calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
     if (plan == nullptr) throw Error("bind: gave no plan");
-    return std::make_unique<PluginPlan>(calls_, kernel_, plan,
-                                        arrays_ ? arrays_->device_bytes() : 0, device_);
+    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan,
+                                            arrays_ ? arrays_->device_bytes() : 0, device_);
+    timed.check();
+    return out;
   }
 
  private:
@@ -448,7 +475,9 @@ Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const 
 
 std::unique_ptr<Prepared> PluginKernel::prepare(const SparseOperand& a, const Options& options,
                                                 Device& device, StageTimer& stages) const {
-  return std::make_unique<PluginPrepared>(library_, kernel_, a, options, device, stages);
+  auto out = std::make_unique<PluginPrepared>(library_, kernel_, device);
+  out->prepare(a, options, stages);
+  return out;
 }
 
 }  // namespace spmmbench

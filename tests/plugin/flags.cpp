@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 struct spmmbench_prepared {
   const spmmbench_kernel* kernel;
   spmmbench_csr a;
+  std::string value_type, first_value;  // as numbers
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
@@ -45,8 +47,17 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (is(kernel, "no_memory")) return refuse(SPMMBENCH_OUT_OF_MEMORY, "all is gone");
   if (is(kernel, "gives_nothing")) return SPMMBENCH_OK;
   if (is(kernel, "strange_status")) return 99;
-  if (stages != nullptr) stages->add(stages->context, "sort", 12.5);
-  *out = new spmmbench_prepared{kernel, *problem->a};
+  if (stages != nullptr) {
+    const auto add = [&](const char* stage, double ms) { stages->add(stages->context, stage, ms); };
+    add("sort", 12.5);
+    if (is(kernel, "nan_stage")) add("sort", NAN);
+    if (is(kernel, "negative_stage")) add("sort", -1);
+    if (is(kernel, "unnamed_stage")) add(nullptr, 1);
+  }
+  const spmmbench_csr& a = *problem->a;
+  unsigned first = 0;
+  if (a.nnz > 0) std::memcpy(&first, a.values, a.value_type == SPMMBENCH_F32 ? 4 : 2);
+  *out = new spmmbench_prepared{kernel, a, std::to_string(a.value_type), std::to_string(first)};
   return SPMMBENCH_OK;
 }
 
@@ -54,6 +65,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
                       const spmmbench_stages*, spmmbench_plan** out) {
   if (is(prepared->kernel, "picky") && shape->n == 8)
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
+  if (is(prepared->kernel, "gives_no_plan")) return SPMMBENCH_OK;
   *out = new spmmbench_plan{prepared, false};
   return SPMMBENCH_OK;
 }
@@ -106,12 +118,21 @@ spmmbench_status inspect_b(spmmbench_plan*, const spmmbench_dense* b,
 
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   static const char* const params[] = {"order", "natural", nullptr};
+  static const char* told[] = {"value_type", nullptr, "first_value", nullptr, nullptr};
+  told[1] = plan->prepared->value_type.c_str();
+  told[3] = plan->prepared->first_value.c_str();
+  const bool tells = (plan->prepared->kernel->precisions & SPMMBENCH_SET(SPMMBENCH_FP16_IN)) != 0;
   out->device_bytes = 1000;
-  out->params = params;
+  out->params = tells ? told : params;
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
   out->stored = is(plan->prepared->kernel, "negative_size") ? -1 : plan->prepared->a.nnz;
-  out->fill = 1;
+  const auto is_of = [&](const char* name) { return is(plan->prepared->kernel, name); };
+  out->fill = is_of("nan_fill") ? NAN : 1;
+  if (is_of("infinite_flops")) out->issued_flops = HUGE_VAL;
+  if (is_of("huge_bytes")) out->device_bytes = UINT64_MAX;
+  static const char* const lone[] = {"order", nullptr, nullptr};
+  if (is_of("lone_param")) out->params = lone;
   return SPMMBENCH_OK;
 }
 
@@ -122,6 +143,15 @@ void destroy_plan(spmmbench_plan* plan) {
 }
 void destroy_prepared(spmmbench_prepared* prepared) { delete prepared; }
 
+const char* const kOrders[] = {"natural", "by length", nullptr};
+const spmmbench_option kOptions[] = {
+    {sizeof(spmmbench_option), "width", "8", "columns", SPMMBENCH_INTEGER, 1, 64, nullptr},
+    {sizeof(spmmbench_option), "depth", "auto", "levels", SPMMBENCH_INTEGER, 0, 0, nullptr},
+    {sizeof(spmmbench_option), "share", "0.5", "of rows", SPMMBENCH_REAL, 0, 1, nullptr},
+    {sizeof(spmmbench_option), "order", "natural", "of rows", SPMMBENCH_CHOICE, 0, 0, kOrders},
+    {sizeof(spmmbench_option), "note", "", "anything", SPMMBENCH_TEXT, 0, 0, nullptr}};
+const spmmbench_option* const kOptionPointers[] = {&kOptions[0], &kOptions[1], &kOptions[2],
+                                                   &kOptions[3], &kOptions[4]};
 constexpr std::int64_t kAllowed[] = {8, 16};
 
 std::vector<spmmbench_kernel> describe() {
@@ -161,17 +191,43 @@ std::vector<spmmbench_kernel> describe() {
   few.allowed_n_count = 2;
   add("multiples").n_multiple = 16;
   add("inspects").inspect_b = inspect_b;
+  spmmbench_kernel& optional = add("optional");
+  optional.options = kOptionPointers;
+  optional.option_count = 5;
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
   spmmbench_kernel& half_zeros = add("half_zeros");
   half_zeros.accumulation = SPMMBENCH_SUMS_FP16;
   half_zeros.precisions = SPMMBENCH_SET(SPMMBENCH_FP16_IN);
-  for (const char* name :
-       {"picky", "adds_unasked", "crash_in_prepare", "crash_in_launch", "throws", "throws_an_int",
-        "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
-        "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
+  for (const char* name : {"tells", "tells_of_fp32"}) {  // in which type A's values come
+    spmmbench_kernel& kernel = add(name);
+    kernel.precisions = 0xF;
+    if (is(&kernel, "tells"))
+      kernel.a_value_types |= SPMMBENCH_SET(SPMMBENCH_F16) | SPMMBENCH_SET(SPMMBENCH_BF16);
+  }
+  for (const char* name : {"picky",
+                           "adds_unasked",
+                           "crash_in_prepare",
+                           "crash_in_launch",
+                           "throws",
+                           "throws_an_int",
+                           "no_memory",
+                           "gives_nothing",
+                           "gives_no_plan",
+                           "strange_status",
+                           "hang",
+                           "no_launch",
+                           "fails",
+                           "beyond",
+                           "before",
+                           "exits",
+                           "throws_in_launch",
+                           "prints",
+                           "crash_in_destroy",
+                           "throws_in_destroy"})
     add(name);
-  for (const char* name :
-       {"negative_size", "refuses_exact", "no_memory_for_exact", "prepares_late"})
+  for (const char* name : {"negative_size", "nan_stage", "negative_stage", "unnamed_stage",
+                           "nan_fill", "infinite_flops", "huge_bytes", "lone_param",
+                           "refuses_exact", "no_memory_for_exact", "prepares_late"})
     add(name);
   return kernels;
 }

@@ -1,5 +1,7 @@
 /* Libraries that cannot be loaded as plug-ins: which fault one has is MISFIT. */
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -15,7 +17,22 @@ enum {
   SMALL_KERNEL,
   BAD_NAME,
   NO_LAUNCH,
-  LARGE_KERNEL /* none: of a later header of the same version, which has more fields */
+  LARGE_KERNEL, /* none: of a later header of the same version, which has more fields */
+  NO_NAME,
+  NO_KERNEL,
+  TWO_KERNELS, /* of one name */
+  NO_OPTION,
+  NO_HELP,
+  UNKNOWN_TYPE,
+  FALLING_RANGE,
+  INFINITE_RANGE,
+  NO_CHOICES,
+  OPTION_OF_WORDS,
+  TWO_OPTIONS, /* of one name */
+  BAD_DEFAULT,
+  LINES_OF_HELP,
+  LINES_OF_SUMMARY,
+  PRINTS /* none */
 };
 
 static const char* last_error(void) { return ""; }
@@ -37,10 +54,31 @@ static spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b,
 static void destroy_plan(spmmbench_plan* plan) { (void)plan; }
 static void destroy_prepared(spmmbench_prepared* prepared) { (void)prepared; }
 
+static const char* const no_choices[] = {NULL};
+static const spmmbench_option option = {.size = sizeof option,
+                                        .name = MISFIT == OPTION_OF_WORDS ? "a width" : "width",
+                                        .default_value = MISFIT == BAD_DEFAULT ? "0" : "8",
+                                        .help = MISFIT == NO_HELP         ? NULL
+                                                : MISFIT == LINES_OF_HELP ? "columns\nof C"
+                                                                          : "columns of C",
+                                        .type = MISFIT == UNKNOWN_TYPE ? 9
+                                                : MISFIT == NO_CHOICES ? SPMMBENCH_CHOICE
+                                                                       : SPMMBENCH_INTEGER,
+                                        .minimum = MISFIT == NO_CHOICES ? 0 : 1,
+                                        .maximum = MISFIT == INFINITE_RANGE  ? HUGE_VAL
+                                                   : MISFIT == FALLING_RANGE ? -1
+                                                   : MISFIT == NO_CHOICES    ? 0
+                                                                             : 64,
+                                        .choices = no_choices};
+static const spmmbench_option* const options[] = {MISFIT == NO_OPTION ? NULL : &option, &option};
+
 static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
                                                 : MISFIT == LARGE_KERNEL ? sizeof kernel + 64
                                                                          : sizeof kernel,
-                                        .name = MISFIT == BAD_NAME ? "a name" : "misfit",
+                                        .name = MISFIT == BAD_NAME  ? "a name"
+                                                : MISFIT == NO_NAME ? NULL
+                                                                    : "misfit",
+                                        .summary = MISFIT == LINES_OF_SUMMARY ? "two\nlines" : "",
                                         .device = SPMMBENCH_HOST,
                                         .precisions = 1,
                                         .c_types = 1,
@@ -50,18 +88,20 @@ static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
                                         .col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32),
                                         .a_value_types = 1,
                                         .n_multiple = 1,
+                                        .options = options,
+                                        .option_count = MISFIT == TWO_OPTIONS ? 2 : 1,
                                         .prepare = prepare,
                                         .bind = bind,
                                         .launch = MISFIT == NO_LAUNCH ? NULL : launch,
                                         .destroy_plan = destroy_plan,
                                         .destroy_prepared = destroy_prepared};
-static const spmmbench_kernel* const kernels[] = {&kernel};
+static const spmmbench_kernel* const kernels[] = {MISFIT == NO_KERNEL ? NULL : &kernel, &kernel};
 static const spmmbench_library library = {MISFIT == SMALL_TABLE ? 24 : sizeof library,
                                           MISFIT == NEWER_TABLE ? 2 : SPMMBENCH_ABI_VERSION,
                                           "misfit",
                                           "1",
                                           kernels,
-                                          1,
+                                          MISFIT == TWO_KERNELS ? 2 : 1,
                                           last_error};
 
 const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
@@ -69,5 +109,6 @@ const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
   if (MISFIT == CRASHES) abort();
   if (MISFIT == HANGS) sleep(1000);
   if (MISFIT == EXITS) exit(0);
+  if (MISFIT == PRINTS) puts("the entry was called");
   return MISFIT == OTHER_VERSION ? NULL : &library;
 }

@@ -376,6 +376,47 @@ class Rules(unittest.TestCase):
         self.assertEqual(reference.check(right, "fp16", False)["error_over_bound"], 0)
         self.assertEqual(reference.check(-right, "fp16", False)["error_over_bound"], np.inf)
 
+    def test_arrays_that_are_no_matrix_are_refused(self):
+        for a, words in (
+            (([0, 1], [5000000], [1.0], (1, 1)), r"A: index 5000000 is not in \[0, 0\]"),
+            (([0, 3, 1, 3], [0, 0, 0], [1.0] * 3, (3, 3)), "A: row_ptr falls at row 1"),
+            (([0, 100], [0], [1.0], (1, 1)), "A: expected row pointers from 0 to 1, got 0 to 100"),
+            (([0, 3], [1, 0, 1], [1.0] * 3, (1, 2)), "A: row 0: column 1 appears twice"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                spmmbench.benchmark(lambda b: b, a, 8, **QUICK)
+        unsorted = ([0, 2, 3], [1, 0, 1], np.float32([1, 2, 4]), (2, 2))
+        product = np.array([[2, 1], [0, 4]], np.float32)
+        (row,) = spmmbench.benchmark(lambda b: product @ b, unsorted, 8, **QUICK)
+        self.assertEqual(row["status"], "ok", row["reason"])
+
+    def test_limits_and_seeds_that_the_program_refuses(self):
+        a = matrix()
+        for given, words in (
+            ({"min_samples": 0}, "min_samples is 0; an integer from 1 is wanted"),
+            ({"max_samples": 1.5}, "max_samples is 1.5; an integer from 1"),
+            ({"max_samples": None}, "max_samples is None; an integer from 1"),
+            ({"min_samples": 50, "max_samples": 10}, "min_samples is 50, and max_samples 10"),
+            ({"max_seconds": -1}, "max_seconds is -1; a number above 0"),
+            ({"max_seconds": 0}, "max_seconds is 0; a number above 0"),
+            ({"max_seconds": "x"}, "max_seconds is 'x'; a number above 0"),
+            ({"noise": float("nan")}, "noise is nan; a number that is not negative"),
+            ({"noise": -0.1}, "noise is -0.1; a number"),
+            ({"seed": -1}, "seed is -1; an integer from 0"),
+            ({"seed": 2**64}, "seed is 18446744073709551616; an integer"),
+            ({"seed": "x"}, "seed is 'x'; an integer"),
+            ({"seed": 1.5}, "seed is 1.5; an integer"),
+        ):
+            with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                spmmbench.benchmark(lambda b: a @ b, a, 8, **{**QUICK, **given})
+        for given, kept in ((dict(max_samples=5), (5, 5)), (dict(min_samples=300), (300, 300))):
+            limits = _protocol.Limits(**given)
+            self.assertEqual((limits.min_samples, limits.max_samples), kept)
+        limits = {**QUICK, "noise": np.float32(0), "min_samples": np.int64(4), "max_seconds": np.inf}
+        for seed in (np.int64(3), np.uint64(2**64 - 1)):
+            (row,) = spmmbench.benchmark(lambda b: a @ b, a, 8, seed=seed, **limits)
+            self.assertEqual(row["status"], "ok", row["reason"])
+
     def test_a_frame_has_the_columns_of_the_csv(self):
         a = matrix()
         (flat,) = spmmbench.benchmark(spmmbench.plan(a, 8, "cpu_csr"), a, 8, name="m", **QUICK).flat()

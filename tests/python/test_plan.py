@@ -389,6 +389,45 @@ class Refusals(unittest.TestCase):
             with self.subTest(words):
                 self.refused(words, lambda given=given: cpu_plan(given, 8))
 
+    def test_values_that_are_no_real_numbers(self):
+        a = matrix()
+        for values, words in (
+            (np.full(a.nnz, "1"), "values of <U1; real numbers"),
+            (np.zeros(a.nnz, [("a", "f4"), ("b", "f4")]), "values of .* real numbers"),
+            (np.full(a.nnz, 1 + 2j, object), "values of object; real numbers"),
+            (np.zeros(a.nnz, "M8[s]"), "values of datetime64.s.; real numbers"),
+            (np.ma.masked_less(a.data, 0.5), "a masked array"),
+        ):
+            with self.subTest(words):
+                given = (a.indptr, a.indices, values, a.shape)
+                self.refused(words, lambda given=given: cpu_plan(given, 8))
+        given = (a.indptr, np.ma.masked_less(a.indices, 9), a.data, a.shape)
+        self.refused("a masked array", lambda: cpu_plan(given, 8))
+
+    def test_indices_of_every_integer_type(self):
+        a, b = matrix(), dense(50, 4)
+        for index in (np.int16, np.uint8, np.uint32, np.uint64, ">i4", ">u8"):
+            with self.subTest(str(index)):
+                given = (a.indptr.astype(index), a.indices.astype(index), a.data, a.shape)
+                if np.dtype(index).itemsize == 1:
+                    given = (a.indptr, *given[1:])
+                np.testing.assert_allclose(cpu_plan(given, 4) @ b, a @ b, rtol=1e-4, atol=1e-5)
+        far = np.array([2**31 + 5, 1, 0], np.uint64)
+        given = ([0, 2, 3], far, [1.0] * 3, (2, 2))
+        self.refused("index 2147483653 is not in", lambda: cpu_plan(given, 8))
+        for dtype in (np.uint64, ">u8"):
+            given = ([0, 2, 3], np.array([2**64 - 1, 1, 0], dtype), [1.0] * 3, (2, 2))
+            self.refused("column indices of 2.63 and more", lambda given=given: cpu_plan(given, 8))
+        given = (*given[:1], [0, 1, 0], given[2], (2, 2**64 + 2))
+        self.refused("A's shape is", lambda: cpu_plan(given, 8))
+
+    def test_a_library_is_a_path(self):
+        for library in ("", [1], 3, "a\0b"):
+            self.refused("library is .*; the path", lambda given=library: cpu_plan(matrix(), 8, library=given))
+        for library in ("/none.so", b"/none.so"):
+            with self.assertRaisesRegex(spmmbench.LibraryNotFound, "cannot load /none.so: "):
+                cpu_plan(matrix(), 8, library=library)
+
     def test_a_missing_library_says_where_it_was_looked_for(self):
         code = "import spmmbench; spmmbench.list_kernels()"
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "SPMMBENCH_LIBRARY": "/none.so"}

@@ -27,9 +27,8 @@ def matrix(rows=300, cols=200, density=0.05):
 def tensor(a, device="cpu", layout=torch.sparse_csr, dtype=torch.float32):
     arrays = (torch.as_tensor(x) for x in (a.indptr, a.indices, a.data))
     csr = torch.sparse_csr_tensor(*arrays, size=a.shape).to(device).to(dtype)
-    if layout is torch.sparse_coo:
-        return csr.to_sparse()
-    return csr if layout is torch.sparse_csr else csr.to_sparse_csc()
+    block = (3, 4) if layout in (torch.sparse_bsr, torch.sparse_bsc) else None
+    return csr.to_sparse(layout=layout, blocksize=block)
 
 
 class Close(unittest.TestCase):
@@ -44,11 +43,64 @@ class OnEveryDevice(Close):
         for device in DEVICES:
             x = torch.randn(200, 32, device=device)
             expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
-            for layout in (torch.sparse_csr, torch.sparse_coo, torch.sparse_csc):
+            for layout in (
+                torch.sparse_csr, torch.sparse_coo, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc,
+            ):  # fmt: skip
                 with self.subTest(f"{device} {layout}"):
                     plan = spmmbench.plan(tensor(a, device, layout), 32)
                     self.assertEqual((plan @ x).device, x.device)
                     self.assertClose(plan @ x, expected)
+
+    def test_a_tensor_that_torch_cannot_convert_is_refused_in_one_line(self):
+        rows = torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 3), (2, 3))  # each row is dense
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "A is of torch.sparse_coo, and torch says"):
+            spmmbench.plan(rows, 8)
+
+    def test_a_sign_that_torch_has_not_applied_yet_is_not_lost(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 8, device=device)
+            lazy = torch._neg_view(x)
+            self.assertTrue(lazy.is_neg())
+            plan = spmmbench.plan(tensor(a, device), 8)
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, r"pass B.resolve_neg\(\)"):
+                plan @ lazy
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, r"pass C.resolve_neg\(\)"):
+                plan(x, out=torch._neg_view(torch.empty(300, 8, device=device)))
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ -x.double()
+            self.assertClose(SparseMatrix(a, device=device) @ lazy, expected)
+            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            given = (*parts[:2], torch._neg_view(parts[2]), a.shape)
+            self.assertClose(spmmbench.plan(given, 8) @ x, expected)
+
+    def test_what_is_no_dense_tensor_is_refused_in_one_line(self):
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            x = torch.randn(200, 8, device=device)
+            for given, words in (
+                (x.cpu().numpy(), "X is a ndarray; a torch tensor is wanted"),
+                (None, "X is a NoneType; a torch tensor"),
+                ([[1.0]], "X is a list; a torch tensor"),
+                (x.to_sparse(), "X is a sparse or nested tensor"),
+                (torch.nested.nested_tensor([x]), "X is a sparse or nested tensor"),
+            ):
+                with self.subTest(f"{device} {words}"):
+                    with self.assertRaisesRegex(spmmbench.InvalidArgument, words):
+                        sparse @ given
+            plan = spmmbench.plan(tensor(matrix(), device), 8)
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "B is a sparse or nested tensor"):
+                plan @ torch.nested.nested_tensor([x])
+
+    def test_indices_of_every_integer_type_are_taken(self):
+        a = matrix()
+        for device in DEVICES:
+            x = torch.randn(200, 8, device=device)
+            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
+            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            for kind in (torch.int16, torch.uint16, torch.uint32, torch.uint64):
+                with self.subTest(f"{device} {kind}"):
+                    given = (parts[0].to(kind), parts[1].to(kind), parts[2], a.shape)
+                    self.assertClose(spmmbench.plan(given, 8) @ x, expected)
 
     def test_tensors_of_a_tuple_with_strides_give_the_product(self):
         a = matrix()
