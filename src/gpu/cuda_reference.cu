@@ -18,10 +18,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/word_hash.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
-#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {

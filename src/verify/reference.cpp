@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/available_memory.hpp"
+#include "core/word_hash.hpp"
 #include "gpu/backend.hpp"
 
 namespace spmmbench {

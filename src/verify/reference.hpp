@@ -6,9 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "spmmbench/host_device.hpp"
 #include "spmmbench/matrix.hpp"
-#include "spmmbench/random.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -22,9 +20,6 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
 // Of all bytes of a view, padding included: the sum of word_hash over its words of 8 bytes. `view`
 // has lines of whole words, as make_dense_view makes them.
 std::uint64_t checksum(const DenseView& view, Device& device);
-SPMMBENCH_HOST_DEVICE constexpr std::uint64_t word_hash(std::int64_t at, std::uint64_t word) {
-  return mix64(word + static_cast<std::uint64_t>(at + 1) * 0x9E3779B97F4A7C15ULL);
-}
 
 // Element (i, j) of a matrix in host memory, as double.
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j);

@@ -63,7 +63,7 @@ class FaultTest(SweepTest):
     def test_an_exception_costs_one_row(self):
         for isolation in ([], ["--isolate"]):
             self.assertEqual(self.one_fault("planted_throw", *isolation),
-                             ("failed", "planted exception", 4))
+                             ("failed", "exact test: planted exception", 4))
 
     def test_exhausted_memory_costs_one_row(self):
         for isolation in ([], ["--isolate"]):
