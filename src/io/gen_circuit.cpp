@@ -36,7 +36,7 @@ class Circuit final : public Generator {
   void check(const Options& options) const override {
     const std::int64_t nodes = kNodes(options);
     if (kRails(options) > nodes) throw Error("circuit: expected at most as many rails as nodes");
-    require_entries(static_cast<double>(nodes) * (1 + kMean(options) + 4 * kRailFraction(options)));
+    require_entries(expected_entries(options), kBytesOfEdges);
   }
 
   Generated generate(const Options& options) const override {
@@ -53,6 +53,7 @@ class Circuit final : public Generator {
 
     const PowerLaw fan_out(mean / 2, 2.7, 50 * mean);
     std::vector<Edge> edges;
+    edges.reserve(static_cast<std::size_t>(expected_entries(options)));
     for (std::int64_t i = 0; i < nodes; ++i) {
       const auto node = static_cast<std::int32_t>(i);
       RandomStream random(stream_seed(seed, 3), i);
@@ -76,6 +77,10 @@ class Circuit final : public Generator {
   }
 
  private:
+  static double expected_entries(const Options& options) {
+    return static_cast<double>(kNodes(options)) * (1 + kMean(options) + 4 * kRailFraction(options));
+  }
+
   // The other end of a wire from `node`: its length is 1 at least, in either direction.
   static std::int32_t wire_end(RandomStream& random, std::int64_t node, std::int64_t nodes,
                                double reach) {

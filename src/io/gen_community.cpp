@@ -66,7 +66,7 @@ class Community final : public Generator {
     const auto count = static_cast<double>(vertices);
     if (largest_degree(options) > vertices || kMean(options) > count || kCommunity(options) > count)
       throw Error("community: expected mean, max_degree and community at most vertices");
-    require_entries(count * kMean(options));
+    require_entries(count * kMean(options), kBytesOfEdges);
     degree_law(options);
   }
 
@@ -84,23 +84,21 @@ class Community final : public Generator {
         vertices, kCommunity(options), kCommunityExponent(options), stream_seed(seed, 2));
 
     // Each vertex draws half of its edges; the other half comes to it from those that pick it.
-    const CsrMatrix drawn =
-        pattern_from_rows(vertices, vertices, [&](std::int64_t v, Columns& out) {
-          const auto next = std::upper_bound(bounds.begin(), bounds.end(), v);
-          const std::int64_t from = *(next - 1), to = *next;
-          RandomStream random(stream_seed(seed, 3), v);
-          // A hub cannot have more neighbours inside than there are: the rest leaves.
-          const double inside =
-              std::min((1 - mixing) * degree[v], static_cast<double>(to - from - 1));
-          const std::int64_t inner = random.round(inside / 2);
-          const std::int64_t outer = random.round((degree[v] - inside) / 2);
-          for (std::int64_t e = 0; e < inner + outer; ++e) {
-            const std::int32_t other =
-                e < inner ? sampler.pick(random, from, to) : sampler.pick(random, 0, vertices);
-            if (other != v) out.push_back(other);
-          }
-        });
-    CsrMatrix graph = symmetrized(drawn);
+    CsrMatrix drawn = pattern_from_rows(vertices, vertices, [&](std::int64_t v, Columns& out) {
+      const auto next = std::upper_bound(bounds.begin(), bounds.end(), v);
+      const std::int64_t from = *(next - 1), to = *next;
+      RandomStream random(stream_seed(seed, 3), v);
+      // A hub cannot have more neighbours inside than there are: the rest leaves.
+      const double inside = std::min((1 - mixing) * degree[v], static_cast<double>(to - from - 1));
+      const std::int64_t inner = random.round(inside / 2);
+      const std::int64_t outer = random.round((degree[v] - inside) / 2);
+      for (std::int64_t e = 0; e < inner + outer; ++e) {
+        const std::int32_t other =
+            e < inner ? sampler.pick(random, from, to) : sampler.pick(random, 0, vertices);
+        if (other != v) out.push_back(other);
+      }
+    });
+    CsrMatrix graph = symmetrized(std::move(drawn));
     if (kShuffle(options))
       graph = relabel(graph, random_permutation(vertices, stream_seed(seed, 4)));
     return {std::move(graph), true, {}};

@@ -34,7 +34,8 @@ class Rmat final : public Generator {
   void check(const Options& options) const override {
     if (kA(options) + kB(options) + kC(options) > 1)
       throw Error("rmat: expected a + b + c at most 1");
-    require_entries(static_cast<double>(edge_count(options)) * (kSymmetric(options) ? 2 : 1));
+    require_entries(static_cast<double>(edge_count(options)) * (kSymmetric(options) ? 2 : 1),
+                    kBytesOfEdges);
   }
 
   Generated generate(const Options& options) const override {

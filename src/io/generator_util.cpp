@@ -79,13 +79,12 @@ double PowerLaw::at(double u) const {
   return std::clamp(std::pow(from + u * (to - from), 1 / power), low_, high_);
 }
 
-void require_entries(double expected) {
+void require_entries(double expected, double bytes_of_entry) {
   constexpr double kLimit = 0x1p32;  // 32 GiB of columns and values
   if (!(expected <= kLimit))
     throw Error(
         fmt::format("about {:.3g} entries asked for, expected at most {:.3g}", expected, kLimit));
-  // While rows are joined, there are two copies of the columns, or one and the values.
-  const double bytes = expected * (2 * sizeof(std::int32_t) + sizeof(float));
+  const double bytes = expected * bytes_of_entry;
   if (const auto available = static_cast<double>(available_memory_bytes()); bytes > available)
     throw LacksMemory(fmt::format("about {:.3g} entries asked for, which need {}, {} available",
                                   expected, format_bytes(bytes), format_bytes(available)));
@@ -148,13 +147,15 @@ CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, std::vector<E
   });
 }
 
-CsrMatrix symmetrized(const CsrMatrix& matrix) {
+CsrMatrix symmetrized(CsrMatrix matrix) {
+  const std::int64_t rows = matrix.rows, cols = matrix.cols;
   std::vector<Edge> edges;
   edges.reserve(matrix.nnz());
   for (std::int64_t r = 0; r < matrix.rows; ++r)
     for (std::int64_t e = matrix.row_ptr[r]; e < matrix.row_ptr[r + 1]; ++e)
       edges.push_back({static_cast<std::int32_t>(r), matrix.col_idx[e]});
-  return pattern_from_edges(matrix.rows, matrix.cols, std::move(edges), true);
+  matrix = {};
+  return pattern_from_edges(rows, cols, std::move(edges), true);
 }
 
 CsrMatrix relabel(const CsrMatrix& matrix, const std::vector<std::int32_t>& new_index) {

@@ -72,9 +72,13 @@ class LacksMemory : public Error {
   using Error::Error;
 };
 
+// What an entry takes while a pattern is made. Of rows: twice its column and its value, or the
+// columns of some rows in room for twice as many, and the joined ones. Of edges: their columns too.
+inline constexpr double kBytesOfRows = 12, kBytesOfEdges = 16;
+
 // Throws Error when a matrix of about so many entries is too large for any host, and LacksMemory
 // when it is too large for this one.
-void require_entries(double expected);
+void require_entries(double expected, double bytes_of_entry = kBytesOfRows);
 
 // The pattern whose row r has the columns that `fill(r, columns)` appends, in any order. Repeated
 // ones are merged. `fill` is called once per row, from several threads.
@@ -90,7 +94,7 @@ CsrMatrix pattern_from_edges(std::int64_t rows, std::int64_t cols, std::vector<E
                              bool symmetric);
 
 // The union of a square pattern and its transpose.
-CsrMatrix symmetrized(const CsrMatrix& matrix);
+CsrMatrix symmetrized(CsrMatrix matrix);
 
 // Vertex v of a square pattern becomes new_index[v], rows and columns alike.
 CsrMatrix relabel(const CsrMatrix& matrix, const std::vector<std::int32_t>& new_index);

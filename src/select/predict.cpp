@@ -284,7 +284,7 @@ struct Product {
   }
 };
 
-constexpr double kTile = 128;  // rows of a dense product's tile of C, and its columns
+constexpr double kTileOfC = 128;  // rows and columns of one in a dense product
 
 // Rows of CSR and the rows of B that their nonzeros gather. What can grow without bound is capped.
 void csr_terms(const Product& p, Terms& t) {
@@ -326,10 +326,10 @@ void window_terms(const WindowCost& windows, Terms& t) {
 void dense_terms(const Product& p, Terms& t) {
   constexpr double kBlockColumns = 64, kLoadBytes = 16;
   const MatrixFeatures& f = p.f;
-  const double tiles_of_c = std::ceil(f.rows / kTile) * std::ceil(p.columns / kTile);
+  const double tiles_of_c = std::ceil(f.rows / kTileOfC) * std::ceil(p.columns / kTileOfC);
   const double dense_bytes = p.entries * p.value_bytes;
   const double block_bytes =
-      std::ceil(f.rows / kTile) * kTile * f.band_blocks * kBlockColumns * p.value_bytes;
+      std::ceil(f.rows / kTileOfC) * kTileOfC * f.band_blocks * kBlockColumns * p.value_bytes;
   // With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
   const double aligned = kLoadBytes / p.value_bytes;
   const bool odd = std::fmod(p.columns, aligned) != 0 || std::fmod(f.cols, aligned) != 0;
@@ -339,7 +339,7 @@ void dense_terms(const Product& p, Terms& t) {
   t.dense_depth = dense_depth(f, tiles_of_c, p.device);
   t.dense_odd = odd ? t.dense_depth : 0;
   t.dense_a_odd = odd ? t.dense_a : 0;
-  t.block_steps = std::ceil(std::ceil(f.rows / kTile) * std::ceil(p.columns / (2 * kTile)) /
+  t.block_steps = std::ceil(std::ceil(f.rows / kTileOfC) * std::ceil(p.columns / (2 * kTileOfC)) /
                             p.device.sm_count) *
                   f.band_blocks;
   t.block_spill = p.spill(block_bytes);

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "../../kernels/common/panel_schedule.hpp"
-#include "spmmbench/random.hpp"
 
 namespace spmmbench {
 namespace {
@@ -175,12 +175,15 @@ TEST(PanelSchedule, TheRoundsAreTheBestOfAll) {
       tiling.part_units = part_units;
       expect_best(tiling, groups_of(c), c.units, (c.columns + 31) / 32, c.blocks);
     }
-  RandomStream random(1, 0);
+  std::mt19937_64 engine(1);
+  const auto up_to = [&](std::int64_t most) {
+    return static_cast<std::int64_t>(1 + engine() % static_cast<std::uint64_t>(most));
+  };
   for (int i = 0; i < 5000; ++i) {
     PanelTiling tiling = kTiling;
-    tiling.part_units = static_cast<int>(random.below(6));
-    const std::int64_t tiles = 1 + random.below(i % 2 == 0 ? 40 : 2000);
-    expect_best(tiling, 1 + random.below(80), 1 + random.below(200), tiles, 1 + random.below(300));
+    tiling.part_units = static_cast<int>(up_to(6)) - 1;
+    const std::int64_t groups = up_to(80), units = up_to(200), blocks = up_to(300);
+    expect_best(tiling, groups, units, up_to(i % 2 == 0 ? 40 : 2000), blocks);
   }
 }
 
