@@ -305,21 +305,24 @@ class PluginPrepared final : public Prepared {
 
   void prepare(const SparseOperand& a, const Options& options, StageTimer& stages) {
     // Converting types is not timed: a user of the kernel has A in these types.
-    arrays_.emplace(kernel, a);
-    if (has(kernel.a_memory, SPMMBENCH_CUDA)) {
+    arrays_.emplace(kernel_, a);
+    if (has(kernel_.a_memory, SPMMBENCH_CUDA)) {
       const auto timed = stages.scope("upload");
       arrays_->upload(device_);
     }
     const ProblemOfC problem(*arrays_, options, a.precision);
     {
       const Stages timed(stages);
+      spmmbench_prepared* prepared = nullptr;
       calls_("prepare",
-             [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared_); });
+             [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared); });
+      prepared_ = prepared;
       timed.check();
     }
     if (prepared_ == nullptr) throw Error("prepare: gave no prepared A");
     if ((kernel_.flags & SPMMBENCH_KEEPS_A) == 0) arrays_.reset();
   }
+
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const spmmbench_shape c_shape = shape_of_c(shape);
     const Stages timed(stages);
