@@ -164,6 +164,7 @@ Problem with_shape(const spmmbench_prepared& prepared, const Shape& shape) {
 }
 
 Support require_support(const spmmbench_prepared& prepared, const Shape& shape) {
+  check_bytes(prepared.a, prepared.problem.precision, shape);
   Support support =
       check_support(*prepared.kernel, with_shape(prepared, shape), prepared.shared->device->info());
   if (!support.ok) throw Unsupported(support.reason);

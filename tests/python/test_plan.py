@@ -334,6 +334,8 @@ class Refusals(unittest.TestCase):
         self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
         self.refused("n is True", lambda: cpu_plan(a, True))
         self.refused(f"n is {2**70}; at most {2**63 - 1}", lambda: cpu_plan(a, 2**70))
+        wide = sp.csr_matrix((1, 2**31 - 1), dtype=np.float32)
+        self.refused("N = 1099511627776: B would take 2.60 bytes", lambda: cpu_plan(wide, 2**40))
         self.refused("options is a list; a dict", lambda: cpu_plan(a, 8, options=["threads"]))
         self.refused(
             "on the CPU 'auto' stands for cpu_csr, which has no option 'calls'",
