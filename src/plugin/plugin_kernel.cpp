@@ -306,7 +306,7 @@ class PluginPrepared final : public Prepared {
   void prepare(const SparseOperand& a, const Options& options, StageTimer& stages) {
     // Converting types is not timed: a user of the kernel has A in these types.
     arrays_.emplace(kernel_, a);
-    if (has(kernel_.a_memory, SPMMBENCH_CUDA)) {
+    if (kernel_.device == SPMMBENCH_CUDA && has(kernel_.a_memory, SPMMBENCH_CUDA)) {
       const auto timed = stages.scope("upload");
       arrays_->upload(device_);
     }

@@ -139,7 +139,7 @@ class Faults(Plugins):
     def test_every_fault_costs_its_row_and_says_so(self):
         rows = self.rows(f"cpu_csr,{flags()}", "-x", "flags:hang", expected=2)
         for name, status, words in (
-                ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
+                ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("either_memory", "ok", ""), ("few_n", "ok", ""),
                 ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),

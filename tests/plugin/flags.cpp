@@ -55,6 +55,7 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     if (is(kernel, "unnamed_stage")) add(nullptr, 1);
   }
   const spmmbench_csr& a = *problem->a;
+  if (a.memory != SPMMBENCH_HOST) return refuse(SPMMBENCH_FAILED, "A is not on the host");
   unsigned first = 0;
   if (a.nnz > 0) std::memcpy(&first, a.values, a.value_type == SPMMBENCH_F32 ? 4 : 2);
   *out = new spmmbench_prepared{kernel, a, std::to_string(a.value_type), std::to_string(first)};
@@ -186,6 +187,7 @@ std::vector<spmmbench_kernel> describe() {
   add("adds", SPMMBENCH_ADDS_TO_C);
   add("binary", SPMMBENCH_BINARY_A);
   add("square", SPMMBENCH_SQUARE_ONLY);
+  add("either_memory").a_memory |= SPMMBENCH_SET(SPMMBENCH_CUDA);
   spmmbench_kernel& few = add("few_n");
   few.allowed_n = kAllowed;
   few.allowed_n_count = 2;
