@@ -139,8 +139,8 @@ class Faults(Plugins):
     def test_every_fault_costs_its_row_and_says_so(self):
         rows = self.rows(f"cpu_csr,{flags()}", "-x", "flags:hang", expected=2)
         for name, status, words in (
-                ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("either_memory", "ok", ""), ("few_n", "ok", ""),
-                ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
+                ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
+                ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
                 ("picky", "skipped", "does not like 8 columns"),
@@ -238,7 +238,24 @@ class Faults(Plugins):
                 ("small_table", "spmmbench_library.size is 24: expected "),
                 ("small_kernel", "spmmbench_kernel.size of kernel 0 is 40: expected "),
                 ("bad_name", "kernel a name: expected a name of letters"),
-                ("no_launch", "kernel misfit: expected prepare, bind, launch")), 1):
+                ("no_launch", "kernel misfit: expected prepare, bind, launch"),
+                ("", ""),  # is none
+                ("no_name", "kernel : expected a name of letters"),
+                ("no_kernel", "kernel 0 is NULL"),
+                ("two_kernels", "two kernels are called two_kernels:misfit"),
+                ("no_option", "kernel misfit: expected options of the size of this version"),
+                ("no_help", "kernel misfit: expected options with name, default_value and help"),
+                ("unknown_type", "kernel misfit: option width: expected a type of plugin.h"),
+                ("falling_range", "kernel misfit: option width: expected finite limits, the minimum first"),
+                ("infinite_range", "kernel misfit: option width: expected finite limits"),
+                ("no_choices", "kernel misfit: option width: expected choices"),
+                ("option_of_words", "kernel misfit: expected options with a name of letters"),
+                ("two_options", "kernel misfit: expected options of different names"),
+                ("bad_default", "the default is not allowed: option width=0: expected an integer from 1 to 64"),
+                ("lines_of_help", "kernel misfit: option width: expected a help of one line"),
+                ("lines_of_summary", "kernel misfit: expected a summary and a source of one line")), 1):
+            if not name:
+                continue
             compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")
             cases[name + ".so"] = words
         rows = {}
