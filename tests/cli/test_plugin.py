@@ -3,6 +3,7 @@
 
 import csv
 import functools
+import json
 import pathlib
 import shutil
 import tempfile
@@ -272,6 +273,20 @@ class Faults(Plugins):
         library = compile_plugin("later.so", "misfit.c", "-DMISFIT=10")
         row = self.rows(library, expected=4)["later:misfit"]
         self.assert_reason(row, "failed", "prepare: failed and gave no reason")  # it was called
+
+    def test_a_library_that_prints_while_it_is_loaded_leaves_standard_output_alone(self):
+        library = compile_plugin("greets.so", "misfit.c", "-DMISFIT=25")
+        for options in ((), ("--isolate",)):
+            result = self.spmmbench("run", SMALL, "-k", library, "--precision", "fp32", "-q", "--json", "-", *options,
+                                    *QUICK)
+            (row,) = json.loads(result.stdout)["rows"]
+            self.assert_reason(row, "failed", "prepare: failed and gave no reason")
+            self.assertIn("the entry was called", result.stderr)
+
+    def test_an_entry_that_throws_is_named_with_its_library(self):
+        library = compile_plugin("throws.so", "flags.cpp", "-DENTRY_THROWS")
+        row = self.rows(library, expected=4)["throws:*"]
+        self.assert_reason(row, "failed", "throws.so: spmmbench_kernels threw a C++ exception: thrown on purpose")
 
     def test_two_libraries_of_one_name_are_refused(self):
         other = self.folder / "libflags.so"

@@ -223,6 +223,9 @@ std::vector<spmmbench_kernel> describe() {
 }  // namespace
 
 extern "C" const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
+#ifdef ENTRY_THROWS
+  throw std::runtime_error("thrown on purpose");
+#endif
   static const std::vector<spmmbench_kernel> kernels = describe();
   static const std::vector<const spmmbench_kernel*> pointers = [] {
     std::vector<const spmmbench_kernel*> out;
