@@ -105,6 +105,9 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   if (given.nnz < 0 || given.rows < 0 || given.rows > INT32_MAX || given.cols < 0 ||
       given.cols > INT32_MAX)
     throw Error("spmmbench_csr: expected sizes from 0, and rows and cols below 2^31");
+  if (given.nnz > given.rows * given.cols)
+    throw Error(fmt::format("spmmbench_csr: nnz is {}: expected at most {} x {}", given.nnz,
+                            given.rows, given.cols));
   const Reader reader(given.memory, memory);
   CsrMatrix a{given.rows, given.cols, {}, {}, {}};
   a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
