@@ -56,7 +56,10 @@ class Calls {
   void check(const char* name, spmmbench_status status) const {
     switch (status) {
       case SPMMBENCH_OK: return;
-      case SPMMBENCH_UNSUPPORTED: throw Unsupported(text(library_->last_error()));
+      case SPMMBENCH_UNSUPPORTED: {
+        const std::string why = text(library_->last_error());
+        throw Unsupported(why.empty() ? fmt::format("{}: gave no reason", name) : why);
+      }
       case SPMMBENCH_DEVICE_LOST: throw DeviceError(last_error(name), true);
       case SPMMBENCH_OUT_OF_MEMORY: throw OutOfMemory("out of memory: " + last_error(name));
       case SPMMBENCH_INVALID:

@@ -144,6 +144,7 @@ class Faults(Plugins):
                 ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
+                ("is_silent", "skipped", "prepare: gave no reason"),
                 ("picky", "skipped", "does not like 8 columns"),
                 ("adds_unasked", "wrong", "bound at C(0, 0)"),
                 ("crash_in_prepare", "failed", "ended by signal 11"),

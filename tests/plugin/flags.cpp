@@ -47,6 +47,7 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (is(kernel, "no_memory")) return refuse(SPMMBENCH_OUT_OF_MEMORY, "all is gone");
   if (is(kernel, "gives_nothing")) return SPMMBENCH_OK;
   if (is(kernel, "strange_status")) return 99;
+  if (is(kernel, "is_silent")) return refuse(SPMMBENCH_UNSUPPORTED, "");
   if (stages != nullptr) {
     const auto add = [&](const char* stage, double ms) { stages->add(stages->context, stage, ms); };
     add("sort", 12.5);
@@ -211,8 +212,8 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  for (const char* name :
-       {"gives_no_plan", "negative_size", "refuses_exact", "no_memory_for_exact", "prepares_late"})
+  for (const char* name : {"is_silent", "gives_no_plan", "negative_size", "refuses_exact",
+                           "no_memory_for_exact", "prepares_late"})
     add(name);
   for (const char* name : {"nan_stage", "negative_stage", "unnamed_stage", "nan_fill",
                            "infinite_flops", "huge_bytes", "lone_param"})
