@@ -72,6 +72,12 @@ class CExample(Plugins):
             self.assertGreater(row["cold"]["median_us"], 0)
             self.assertIn("build", row["stages_ms"])
 
+    def test_it_is_optimised_unless_told_otherwise(self):
+        run("cmake", "-S", SOURCE / "examples/plugin/c", "-B", self.folder, f"-DCMAKE_PREFIX_PATH={PREFIX}",
+            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        (command,) = read(self.folder / "compile_commands.json")
+        self.assertIn(" -O3 ", command["command"])
+
     def test_its_row_is_reproduced_by_its_command(self):
         row = self.rows(f"{csr_strips()}:csr_strips?width=8")["csr_strips:csr_strips?width=8"]
         self.assertIn(f"'{csr_strips()}:csr_strips?width=8'", row["command"])
