@@ -243,10 +243,12 @@ class CpuCsr final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const std::int64_t partial_rows = std::int64_t{2} * kPartsPerThread * device.sm_count;
-    return Support::yes(
-        static_cast<std::size_t>(partial_rows +
-                                 (widens(problem.precision, problem.layout) ? problem.k() : 0)) *
-        problem.n * sizeof(float));
+    const std::int64_t widened_rows = widens(problem.precision, problem.layout) ? problem.k() : 0;
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(partial_rows + widened_rows, problem.n, &bytes) ||
+        __builtin_mul_overflow(bytes, sizeof(float), &bytes))
+      bytes = SIZE_MAX;  // more than there is
+    return Support::yes(bytes);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,

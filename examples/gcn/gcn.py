@@ -303,6 +303,10 @@ def parse():
         args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if wrong := set(args.precision) - set(LOSS_SCALE):
         parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
+    if wrong := set(args.backends) - set(BACKENDS):
+        parser.error(f"backend {', '.join(wrong)}: {', '.join(BACKENDS)} are possible")
+    if min(args.epochs, args.other_epochs, args.eager_epochs, *args.widths) < 1:
+        parser.error("epochs and widths are numbers from 1")
     return args
 
 

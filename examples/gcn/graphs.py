@@ -25,11 +25,11 @@ def load(source, spmmbench="spmmbench", downloads="suitesparse"):
     if source.startswith("gen:"):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "graph.mtx"
-            subprocess.run([spmmbench, "generate", source[4:], path], check=True)
+            _run(spmmbench, "generate", source[4:], path)
             return source[4:], _square(scipy.io.mmread(path), source)
     path = pathlib.Path(source)
     if not path.exists() and not path.suffix and source.count("/") == 1:
-        subprocess.run([sys.executable, FETCH, "--out", downloads, source], check=True)
+        _run(sys.executable, FETCH, "--out", downloads, source)
         path = pathlib.Path(downloads) / f"{source}.tar.gz"
     if not path.exists():
         raise SystemExit(f"{source}: no such file")
@@ -39,6 +39,15 @@ def load(source, spmmbench="spmmbench", downloads="suitesparse"):
             member = next(m for m in archive if m.name.endswith(f"/{name}.mtx"))
             return name, _square(scipy.io.mmread(archive.extractfile(member)), source)
     return name, _square(sp.load_npz(path) if path.suffix == ".npz" else scipy.io.mmread(path), source)
+
+
+def _run(program, *arguments):
+    """A program that says itself why it fails."""
+    try:
+        if subprocess.run([program, *arguments], check=False).returncode != 0:
+            raise SystemExit(1)
+    except OSError as error:
+        raise SystemExit(f"{program}: {error.strerror}") from None
 
 
 def _square(graph, source):

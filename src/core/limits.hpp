@@ -4,7 +4,8 @@
 
 namespace spmmbench {
 
-// The largest N. A row of B then takes 2 TB, and no size of a case is beyond 64 bits.
+// The largest N. A row of B then takes 4 TB; all of B may take more bytes than 64 bits count
+// (dense_bytes.hpp).
 inline constexpr std::int64_t kLargestN = std::int64_t{1} << 40;
 
 // What the widest accesses of kernels on a GPU to B and C are aligned to: vector loads and stores,

@@ -7,10 +7,10 @@
 namespace spmmbench {
 
 void validate(const CsrMatrix& m) {
-  if (m.rows < 0 || m.cols < 0 || m.row_ptr.size() != static_cast<std::size_t>(m.rows) + 1 ||
-      m.row_ptr.front() != 0)
-    throw Error(
-        fmt::format("CSR: expected {} row pointers from 0, got {}", m.rows + 1, m.row_ptr.size()));
+  if (m.rows < 0 || m.cols < 0 || m.row_ptr.size() != static_cast<std::size_t>(m.rows) + 1)
+    throw Error(fmt::format("CSR: expected {} row pointers, got {}", m.rows + 1, m.row_ptr.size()));
+  if (m.row_ptr.front() != 0)
+    throw Error(fmt::format("CSR: expected row pointers from 0, got {}", m.row_ptr.front()));
   for (std::int64_t row = 0; row < m.rows; ++row)
     if (m.row_ptr[row + 1] < m.row_ptr[row])
       throw Error(fmt::format("CSR: row_ptr falls at row {}", row));
@@ -22,6 +22,8 @@ void validate(const CsrMatrix& m) {
     std::int64_t previous = -1;
     for (std::int64_t e = m.row_ptr[row]; e < m.row_ptr[row + 1]; ++e) {
       const std::int64_t col = m.col_idx[e];
+      if (col == previous && col < m.cols)
+        throw Error(fmt::format("CSR: row {}: column {} appears twice", row, col));
       if (col <= previous || col >= m.cols)
         throw Error(
             fmt::format("CSR: row {}: column {} after {}: expected ascending columns below {}", row,

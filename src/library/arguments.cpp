@@ -5,7 +5,9 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
+#include "core/dense_bytes.hpp"
 #include "core/limits.hpp"
 
 namespace spmmbench {
@@ -103,6 +105,9 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   if (given.nnz < 0 || given.rows < 0 || given.rows > INT32_MAX || given.cols < 0 ||
       given.cols > INT32_MAX)
     throw Error("spmmbench_csr: expected sizes from 0, and rows and cols below 2^31");
+  if (given.nnz > given.rows * given.cols)
+    throw Error(fmt::format("spmmbench_csr: nnz is {}: expected at most {} x {}", given.nnz,
+                            given.rows, given.cols));
   const Reader reader(given.memory, memory);
   CsrMatrix a{given.rows, given.cols, {}, {}, {}};
   a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
@@ -143,6 +148,13 @@ Shape read_shape(const spmmbench_shape* given) {
   return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
 }
 
+void check_bytes(const CsrMatrix& a, Precision precision, const Shape& shape) {
+  for (const auto& [name, rows, type] :
+       {std::tuple{"B", a.cols, storage_type(precision)}, std::tuple{"C", a.rows, shape.c_type}})
+    if (saturated_bytes(make_b_view(rows, shape.n, shape.layout, type)) == kBeyondMemory)
+      throw Error(fmt::format("N = {}: {} would take 2^60 bytes or more", shape.n, name));
+}
+
 Options read_options(const char* const* given, const Kernel& kernel) {
   Options options;
   for (; given != nullptr && given[0] != nullptr; given += 2) {
@@ -168,7 +180,10 @@ DenseView read_dense(const spmmbench_dense* dense, const DenseView& expected, co
   if (view.ld < view.line_length())
     throw Error(
         fmt::format("{}.ld is {}: expected at least {}", name, view.ld, view.line_length()));
-  if (view.data == nullptr && view.bytes() > 0) throw Error(fmt::format("{}.data is NULL", name));
+  if (saturated_bytes(view) == kBeyondMemory)
+    throw Error(fmt::format("{}.ld is {}: {} would take 2^60 bytes or more", name, view.ld, name));
+  if (view.data == nullptr && view.rows > 0 && view.cols > 0)
+    throw Error(fmt::format("{}.data is NULL", name));
   const std::size_t data_alignment =
       kind == DeviceKind::cuda ? std::size_t{kVectorBytes} : bytes_of(view.type);
   if (reinterpret_cast<std::uintptr_t>(view.data) % data_alignment != 0)

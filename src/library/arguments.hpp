@@ -32,6 +32,8 @@ Pointee& required(Pointee* given, const char* name) {
 
 Precision read_precision(std::int32_t precision);
 Shape read_shape(const spmmbench_shape* given);
+// Throws Error where B or C is larger than sizes can be counted.
+void check_bytes(const CsrMatrix& a, Precision precision, const Shape& shape);
 // Name and value in turn, ended by a null.
 Options read_options(const char* const* given, const Kernel& kernel);
 

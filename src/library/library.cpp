@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -55,8 +56,10 @@ spmmbench_status guarded(const Function& function) noexcept {
   try {
     function();
     return SPMMBENCH_OK;
-  } catch (const std::bad_alloc&) {
-    return failed(SPMMBENCH_OUT_OF_MEMORY, "out of host memory");
+  } catch (const std::bad_alloc& error) {
+    return failed(status_of(error), "out of host memory");
+  } catch (const std::length_error& error) {
+    return failed(status_of(error), "out of host memory");
   } catch (const std::exception& error) {
     return failed(status_of(error), error.what());
   }
@@ -164,6 +167,7 @@ Problem with_shape(const spmmbench_prepared& prepared, const Shape& shape) {
 }
 
 Support require_support(const spmmbench_prepared& prepared, const Shape& shape) {
+  check_bytes(prepared.a, prepared.problem.precision, shape);
   Support support =
       check_support(*prepared.kernel, with_shape(prepared, shape), prepared.shared->device->info());
   if (!support.ok) throw Unsupported(support.reason);

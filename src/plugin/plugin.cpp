@@ -1,10 +1,14 @@
 #include "plugin/plugin.hpp"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -31,10 +35,45 @@ std::size_t end_of_path(std::string_view pattern) {
   return std::min(pattern.find(':', from == std::string_view::npos ? 0 : from), pattern.size());
 }
 
+// While it lives, what is printed on standard output goes to standard error: a library may greet
+// its user when it is loaded, and standard output may be that of --json or of a worker.
+class StdoutToStderr {
+ public:
+  StdoutToStderr() : saved_(move_to(STDERR_FILENO)) {}
+  StdoutToStderr(const StdoutToStderr&) = delete;
+  StdoutToStderr& operator=(const StdoutToStderr&) = delete;
+  ~StdoutToStderr() {
+    if (saved_ < 0) return;
+    close(move_to(saved_));
+    close(saved_);
+  }
+
+ private:
+  // A copy of what standard output was; negative where it is closed.
+  static int move_to(int file) {
+    std::fflush(stdout);
+    const int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (saved >= 0) dup2(file, STDOUT_FILENO);
+    return saved;
+  }
+  int saved_;
+};
+
+const spmmbench_library* call_entry(decltype(&spmmbench_kernels) entry) {
+  try {
+    return entry(SPMMBENCH_ABI_VERSION);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("spmmbench_kernels threw a C++ exception: {}", error.what()));
+  } catch (...) {
+    throw Error("spmmbench_kernels threw a C++ exception");
+  }
+}
+
 const spmmbench_library& open_library(const std::string& path) {
   if (!std::filesystem::exists(path)) throw Error("no such file");
   // With a slash, dlopen takes this file and no library of the same name in another folder.
   const std::string file = std::filesystem::absolute(path).string();
+  const StdoutToStderr redirected;
   void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string said = dlerror();
@@ -45,7 +84,7 @@ const spmmbench_library& open_library(const std::string& path) {
   const auto entry =
       reinterpret_cast<decltype(&spmmbench_kernels)>(dlsym(handle, "spmmbench_kernels"));
   if (entry == nullptr) throw Error("is no plug-in: it does not export spmmbench_kernels");
-  const spmmbench_library* const library = entry(SPMMBENCH_ABI_VERSION);
+  const spmmbench_library* const library = call_entry(entry);
   if (library == nullptr)
     throw Error(
         fmt::format("does not speak version {} of spmmbench/plugin.h", SPMMBENCH_ABI_VERSION));

@@ -6,22 +6,18 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "plugin/description.hpp"
 #include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
 namespace {
 
-bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 0; }
-
 // A size, a time or a share.
 bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
-
-std::string text(const char* given) { return given == nullptr ? "" : given; }
 
 // Calls a function of a library. Its status becomes an exception of this program; exceptions of its
 // own are caught.
@@ -60,7 +56,10 @@ class Calls {
   void check(const char* name, spmmbench_status status) const {
     switch (status) {
       case SPMMBENCH_OK: return;
-      case SPMMBENCH_UNSUPPORTED: throw Unsupported(text(library_->last_error()));
+      case SPMMBENCH_UNSUPPORTED: {
+        const std::string why = text(library_->last_error());
+        throw Unsupported(why.empty() ? fmt::format("{}: gave no reason", name) : why);
+      }
       case SPMMBENCH_DEVICE_LOST: throw DeviceError(last_error(name), true);
       case SPMMBENCH_OUT_OF_MEMORY: throw OutOfMemory("out of memory: " + last_error(name));
       case SPMMBENCH_INVALID:
@@ -305,21 +304,24 @@ class PluginPrepared final : public Prepared {
 
   void prepare(const SparseOperand& a, const Options& options, StageTimer& stages) {
     // Converting types is not timed: a user of the kernel has A in these types.
-    arrays_.emplace(kernel, a);
-    if (has(kernel.a_memory, SPMMBENCH_CUDA)) {
+    arrays_.emplace(kernel_, a);
+    if (kernel_.device == SPMMBENCH_CUDA && has(kernel_.a_memory, SPMMBENCH_CUDA)) {
       const auto timed = stages.scope("upload");
       arrays_->upload(device_);
     }
     const ProblemOfC problem(*arrays_, options, a.precision);
     {
       const Stages timed(stages);
+      spmmbench_prepared* prepared = nullptr;
       calls_("prepare",
-             [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared_); });
+             [&] { return kernel_.prepare(&kernel_, problem.c(), timed.c(), &prepared); });
+      prepared_ = prepared;
       timed.check();
     }
     if (prepared_ == nullptr) throw Error("prepare: gave no prepared A");
     if ((kernel_.flags & SPMMBENCH_KEEPS_A) == 0) arrays_.reset();
   }
+
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const spmmbench_shape c_shape = shape_of_c(shape);
     const Stages timed(stages);
@@ -340,95 +342,12 @@ class PluginPrepared final : public Prepared {
   spmmbench_prepared* prepared_ = nullptr;
 };
 
-template <class Enum, std::size_t kCount>
-std::vector<Enum> members(std::uint32_t set, const std::array<Enum, kCount>& all) {
-  std::vector<Enum> out;
-  for (const Enum value : all)
-    if (has(set, static_cast<int>(value))) out.push_back(value);
-  return out;
-}
-
-Allowed allowed_by(const spmmbench_option& option) {
-  const bool any = option.minimum == 0 && option.maximum == 0;
-  switch (option.type) {
-    case SPMMBENCH_INTEGER:
-      if (any) return IntegerRange{INT64_MIN, INT64_MAX};
-      return IntegerRange{static_cast<std::int64_t>(option.minimum),
-                          static_cast<std::int64_t>(option.maximum)};
-    case SPMMBENCH_REAL:
-      if (any)
-        return RealRange{std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()};
-      return RealRange{option.minimum, option.maximum};
-    case SPMMBENCH_CHOICE: {
-      Choices choices;
-      for (const char* const* name = option.choices; name != nullptr && *name != nullptr; ++name)
-        choices.names.emplace_back(*name);
-      return choices;
-    }
-    default: return TextForm{"text", [](const std::string&) { return true; }, {}};
-  }
-}
-
-OptionSpec option_of(const spmmbench_option& option) {
-  return {option.name, allowed_by(option), option.default_value, option.help,
-          std::string_view(option.default_value) == "auto"};
-}
-
-// Checks a description before anything else reads it.
-void validate(const spmmbench_kernel& kernel) {
-  const auto require = [&](bool holds, const char* expected) {
-    if (!holds) throw Error(fmt::format("kernel {}: expected {}", text(kernel.name), expected));
-  };
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  const std::string name = text(kernel.name);
-  require(!name.empty() && std::all_of(name.begin(), name.end(), is_word),
-          "a name of letters, digits, '_', '-' and '.'");
-  require(kernel.device == SPMMBENCH_HOST || kernel.device == SPMMBENCH_CUDA,
-          "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
-  require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
-          "accumulation to be one of SPMMBENCH_SUMS_*");
-  require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
-  require(!members(kernel.c_types, kElementTypes).empty(), "c_types");
-  constexpr std::uint32_t kLayouts =
-      SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR) | SPMMBENCH_SET(SPMMBENCH_COL_MAJOR);
-  require((kernel.layouts & kLayouts) != 0, "layouts");
-  constexpr std::uint32_t kMemories = SPMMBENCH_SET(SPMMBENCH_HOST) | SPMMBENCH_SET(SPMMBENCH_CUDA);
-  require((kernel.a_memory & kMemories) != 0, "a_memory");
-  require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
-          "a_memory with SPMMBENCH_HOST for a host kernel");
-  constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
-  require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
-  require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
-  for (const Precision precision : members(kernel.precisions, kPrecisions))
-    require(has(kernel.a_value_types, SPMMBENCH_F32) ||
-                has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
-            "a_value_types that hold every precision");
-  require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,
-          "data_alignment up to 256 and pitch_alignment up to 16");
-  require(kernel.n_multiple >= 0, "n_multiple from 0");
-  require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
-  require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
-              kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
-          "prepare, bind, launch, destroy_plan and destroy_prepared");
-  require(kernel.option_count == 0 || kernel.options != nullptr, "options");
-  for (std::size_t i = 0; i < kernel.option_count; ++i) {
-    const spmmbench_option* const option = kernel.options[i];
-    require(option != nullptr && option->size >= sizeof(spmmbench_option),
-            "options of the size of this version");
-    require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
-            "options with name, default_value and help");
-  }
-}
-
 }  // namespace
 
 PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
                            const spmmbench_kernel& kernel)
     : path_(std::move(path)), library_(library), kernel_(kernel) {
-  validate(kernel);
+  check_description(kernel);
   info_.name = fmt::format("{}:{}", plugin_stem(path_), kernel.name);
   info_.summary = text(kernel.summary);
   info_.source = text(kernel.source);

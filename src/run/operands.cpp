@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/dense_bytes.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/reference.hpp"
 
@@ -79,10 +80,10 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   Operands operands;
   operands.b = make_b_view(a.cols, n, layout, storage_type(precision));
   operands.c = make_dense_view(a.rows, n, layout, c_type);
-  const std::size_t c_bytes = operands.c.bytes() + 2 * kGuardBytes;
+  const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * kGuardBytes;
   // On the host, a given B is there twice while it is rounded.
   const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;
-  const std::size_t needed = operands.b.bytes() * (twice ? 2 : 1) + c_bytes;
+  const std::size_t needed = saturated_bytes(operands.b) * (twice ? 2 : 1) + c_bytes;
   if (needed > device.free_bytes()) throw OutOfMemory(out_of_memory(device, needed));
   operands.b_memory = device.allocate(operands.b.bytes());
   operands.c_memory = device.allocate(c_bytes);

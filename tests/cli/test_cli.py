@@ -398,6 +398,10 @@ class BadInputTest(CliCase):
         self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"])
         self.assertRegex(rows[1]["reason"], r"^out of host memory: needs [0-9.]+ GiB, [0-9.]+ GiB free$")
         self.assertIn("failed: out of host memory", result.stdout)
+        wide = "gen:uniform?rows=1&cols=4194304&nnz_per_row=1"  # B: 2^64 bytes
+        result = self.run_cpu(wide, "-n", 2**40, "--precision", "fp32", "--json", out, "--overwrite")
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertRegex(read(out)["rows"][0]["reason"], "^out of host memory: needs [0-9.]+ GiB")
 
     def test_a_nan_of_a_belongs_into_the_result(self):
         a = self.file("a.bin", array.array("f", [1.0] * 1999 + [float("nan")]).tobytes())

@@ -3,6 +3,7 @@
 
 import csv
 import functools
+import json
 import pathlib
 import shutil
 import tempfile
@@ -70,6 +71,12 @@ class CExample(Plugins):
             self.assertGreater(row["hot"]["median_us"], 0)
             self.assertGreater(row["cold"]["median_us"], 0)
             self.assertIn("build", row["stages_ms"])
+
+    def test_it_is_optimised_unless_told_otherwise(self):
+        run("cmake", "-S", SOURCE / "examples/plugin/c", "-B", self.folder, f"-DCMAKE_PREFIX_PATH={PREFIX}",
+            "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        (command,) = read(self.folder / "compile_commands.json")
+        self.assertIn(" -O3 ", command["command"])
 
     def test_its_row_is_reproduced_by_its_command(self):
         row = self.rows(f"{csr_strips()}:csr_strips?width=8")["csr_strips:csr_strips?width=8"]
@@ -140,9 +147,10 @@ class Faults(Plugins):
         rows = self.rows(f"cpu_csr,{flags()}", "-x", "flags:hang", expected=2)
         for name, status, words in (
                 ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
-                ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
+                ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
+                ("is_silent", "skipped", "prepare: gave no reason"),
                 ("picky", "skipped", "does not like 8 columns"),
                 ("adds_unasked", "wrong", "bound at C(0, 0)"),
                 ("crash_in_prepare", "failed", "ended by signal 11"),
@@ -238,7 +246,24 @@ class Faults(Plugins):
                 ("small_table", "spmmbench_library.size is 24: expected "),
                 ("small_kernel", "spmmbench_kernel.size of kernel 0 is 40: expected "),
                 ("bad_name", "kernel a name: expected a name of letters"),
-                ("no_launch", "kernel misfit: expected prepare, bind, launch")), 1):
+                ("no_launch", "kernel misfit: expected prepare, bind, launch"),
+                ("", ""),  # is none
+                ("no_name", "kernel : expected a name of letters"),
+                ("no_kernel", "kernel 0 is NULL"),
+                ("two_kernels", "two kernels are called two_kernels:misfit"),
+                ("no_option", "kernel misfit: expected options of the size of this version"),
+                ("no_help", "kernel misfit: expected options with name, default_value and help"),
+                ("unknown_type", "kernel misfit: option width: expected a type of plugin.h"),
+                ("falling_range", "kernel misfit: option width: expected finite limits, the minimum first"),
+                ("infinite_range", "kernel misfit: option width: expected finite limits"),
+                ("no_choices", "kernel misfit: option width: expected choices"),
+                ("option_of_words", "kernel misfit: expected options with a name of letters"),
+                ("two_options", "kernel misfit: expected options of different names"),
+                ("bad_default", "the default is not allowed: option width=0: expected an integer from 1 to 64"),
+                ("lines_of_help", "kernel misfit: option width: expected a help of one line"),
+                ("lines_of_summary", "kernel misfit: expected a summary and a source of one line")), 1):
+            if not name:
+                continue
             compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")
             cases[name + ".so"] = words
         rows = {}
@@ -255,6 +280,20 @@ class Faults(Plugins):
         library = compile_plugin("later.so", "misfit.c", "-DMISFIT=10")
         row = self.rows(library, expected=4)["later:misfit"]
         self.assert_reason(row, "failed", "prepare: failed and gave no reason")  # it was called
+
+    def test_a_library_that_prints_while_it_is_loaded_leaves_standard_output_alone(self):
+        library = compile_plugin("greets.so", "misfit.c", "-DMISFIT=25")
+        for options in ((), ("--isolate",)):
+            result = self.spmmbench("run", SMALL, "-k", library, "--precision", "fp32", "-q", "--json", "-", *options,
+                                    *QUICK)
+            (row,) = json.loads(result.stdout)["rows"]
+            self.assert_reason(row, "failed", "prepare: failed and gave no reason")
+            self.assertIn("the entry was called", result.stderr)
+
+    def test_an_entry_that_throws_is_named_with_its_library(self):
+        library = compile_plugin("throws.so", "flags.cpp", "-DENTRY_THROWS")
+        row = self.rows(library, expected=4)["throws:*"]
+        self.assert_reason(row, "failed", "throws.so: spmmbench_kernels threw a C++ exception: thrown on purpose")
 
     def test_two_libraries_of_one_name_are_refused(self):
         other = self.folder / "libflags.so"

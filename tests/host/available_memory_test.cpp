@@ -94,6 +94,12 @@ TEST(HostMemoryLimit, RefusesOperandsThatFitOneByOneOnly) {
   } catch (const OutOfMemory& error) {
     EXPECT_STREQ(error.what(), "out of host memory: needs 0.01 GiB, 0.01 GiB free");
   }
+  const CsrMatrix wide_a{0, std::int64_t{1} << 22, {0}, {}, {}};  // B: 2^64 bytes and more
+  for (const std::int64_t n : {std::int64_t{1} << 40, std::int64_t{1} << 41, INT64_MAX >> 22})
+    EXPECT_THROW((void)make_operands(wide_a, n, Precision::fp32, ElementType::f32,
+                                     Layout::row_major, nullptr, 1, *device),
+                 OutOfMemory)
+        << n;
   EXPECT_NO_THROW((void)make(600, &b));
   const DenseMatrix wide{1000, 1000, std::vector<float>(1'000'000)};
   EXPECT_THROW((void)make(1000, &wide), OutOfMemory) << "B is there twice while it is rounded";

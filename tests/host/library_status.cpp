@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 
 #include "library/status.hpp"
@@ -15,6 +16,8 @@ TEST(LibraryStatus, SaysWhatKindOfErrorItWas) {
   EXPECT_EQ(status_of(OutOfMemory("wanted more")), SPMMBENCH_OUT_OF_MEMORY);
   EXPECT_EQ(status_of(DeviceError("illegal address", true)), SPMMBENCH_DEVICE_LOST);
   EXPECT_EQ(status_of(DeviceError("too large a grid", false)), SPMMBENCH_FAILED);
+  EXPECT_EQ(status_of(std::bad_alloc()), SPMMBENCH_OUT_OF_MEMORY);
+  EXPECT_EQ(status_of(std::length_error("vector")), SPMMBENCH_OUT_OF_MEMORY);
   EXPECT_EQ(status_of(std::runtime_error("anything else")), SPMMBENCH_FAILED);
 }
 

@@ -116,6 +116,12 @@ int main(void) {
                  "expected at most 1099511627776");
   shape.n = N;
   c_view.size = sizeof c_view;
+  b_view.ld = (int64_t)1 << 62;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID,
+                 "B.ld is 4611686018427387904: B would take 2^60 bytes or more");
+  b_view.data = NULL;
+  b_view.ld = N;
+  expect_refusal(kernel->launch(plan, &b_view, &c_view, NULL), SPMMBENCH_INVALID, "B.data is NULL");
   expect_refusal(kernel->prepare(kernel, &problem, NULL, NULL), SPMMBENCH_INVALID,
                  "prepared is NULL");
   expect_refusal(kernel->bind(NULL, &shape, NULL, &plan), SPMMBENCH_INVALID, "prepared is NULL");

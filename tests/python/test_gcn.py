@@ -46,6 +46,21 @@ class Training(unittest.TestCase):
             self.assertIn("| ring | 8 |", told.stdout)
 
 
+class Refusals(unittest.TestCase):
+    def test_what_cannot_be_trained_is_said_in_one_line(self):
+        for arguments, words in (
+            (("--backends", "torch,nonsense"), "backend nonsense: torch"),
+            (("--epochs", "0"), "epochs and widths are numbers from 1"),
+            (("--spmmbench", "/no/such/program"), "/no/such/program: No such file or directory"),
+        ):
+            with self.subTest(words), tempfile.TemporaryDirectory() as folder:
+                out = pathlib.Path(folder) / "gcn.json"
+                told = python(EXAMPLE / "gcn.py", "gen:uniform", "--out", out, "--device", "cpu", *arguments)
+                self.assertNotEqual(told.returncode, 0)
+                self.assertIn(words, told.stderr.splitlines()[-1])
+                self.assertNotIn("Traceback", told.stderr)
+
+
 class Graphs(unittest.TestCase):
     def test_rows_and_columns_are_normalised_with_self_loops(self):
         import graphs

@@ -334,6 +334,8 @@ class Refusals(unittest.TestCase):
         self.refused("n is 2.5", lambda: cpu_plan(a, 2.5))
         self.refused("n is True", lambda: cpu_plan(a, True))
         self.refused(f"n is {2**70}; at most {2**63 - 1}", lambda: cpu_plan(a, 2**70))
+        wide = sp.csr_matrix((1, 2**31 - 1), dtype=np.float32)
+        self.refused("N = 1099511627776: B would take 2.60 bytes", lambda: cpu_plan(wide, 2**40))
         self.refused("options is a list; a dict", lambda: cpu_plan(a, 8, options=["threads"]))
         self.refused(
             "on the CPU 'auto' stands for cpu_csr, which has no option 'calls'",
@@ -371,8 +373,12 @@ class Refusals(unittest.TestCase):
 
     def test_duplicates_and_unsorted_columns_of_a_tuple(self):
         for columns in ([0, 1, 1], [1, 0, 1]):
-            given = ([0, 3, 3], columns, [1.0, 2.0, 4.0], (2, 2))
-            self.refused("expected ascending columns", lambda given=given: cpu_plan(given, 8))
+            given = ([0, 3, 3], columns, [1.0, 2.0, 4.0], (2, 3))
+            self.refused("row 0: column 1 appears twice", lambda given=given: cpu_plan(given, 8))
+        given = ([1, 2, 3], [0, 1, 0], [1.0, 2.0, 4.0], (2, 2))
+        self.refused("expected row pointers from 0, got 1", lambda: cpu_plan(given, 8))
+        given = ([0, 3, 5], [0, 1, 1, 0, 1], [1.0] * 5, (2, 2))
+        self.refused("nnz is 5: expected at most 2 x 2", lambda: cpu_plan(given, 8))
 
     def test_arrays_of_a_matrix_that_are_none(self):
         a = matrix()

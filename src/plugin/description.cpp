@@ -1,0 +1,133 @@
+#include "plugin/description.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+namespace {
+
+bool is_word(std::string_view text) {
+  const auto is_of_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_of_word);
+}
+
+bool is_line(std::string_view text) { return text.find('\n') == std::string_view::npos; }
+
+// The nearest integer of 64 bits.
+std::int64_t integer_near(double value) {
+  constexpr double kEnd = 0x1p63;
+  if (value >= kEnd) return INT64_MAX;
+  return value <= -kEnd ? INT64_MIN : static_cast<std::int64_t>(value);
+}
+
+Allowed allowed_by(const spmmbench_option& option) {
+  const bool any = option.minimum == 0 && option.maximum == 0;
+  switch (option.type) {
+    case SPMMBENCH_INTEGER:
+      if (any) return IntegerRange{INT64_MIN, INT64_MAX};
+      return IntegerRange{integer_near(std::ceil(option.minimum)),
+                          integer_near(std::floor(option.maximum))};
+    case SPMMBENCH_REAL:
+      if (any)
+        return RealRange{std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()};
+      return RealRange{option.minimum, option.maximum};
+    case SPMMBENCH_CHOICE: {
+      Choices choices;
+      for (const char* const* name = option.choices; name != nullptr && *name != nullptr; ++name)
+        choices.names.emplace_back(*name);
+      return choices;
+    }
+    default: return TextForm{"text", [](const std::string&) { return true; }, {}};
+  }
+}
+
+void check_option(const spmmbench_option& option) {
+  const auto require = [](bool holds, const char* expected) {
+    if (!holds) throw Error(fmt::format("expected {}", expected));
+  };
+  require(option.type >= SPMMBENCH_TEXT && option.type <= SPMMBENCH_CHOICE, "a type of plugin.h");
+  require(std::isfinite(option.minimum) && std::isfinite(option.maximum) &&
+              option.minimum <= option.maximum,
+          "finite limits, the minimum first");
+  require(
+      option.type != SPMMBENCH_CHOICE || (option.choices != nullptr && *option.choices != nullptr),
+      "choices");
+  require(is_line(option.help), "a help of one line");
+  try {
+    option_of(option).check(option.default_value);
+  } catch (const Error& error) {
+    throw Error(fmt::format("the default is not allowed: {}", error.what()));
+  }
+}
+
+}  // namespace
+
+OptionSpec option_of(const spmmbench_option& option) {
+  return {option.name, allowed_by(option), option.default_value, option.help,
+          std::string_view(option.default_value) == "auto"};
+}
+
+void check_description(const spmmbench_kernel& kernel) {
+  const auto require = [&](bool holds, const char* expected) {
+    if (!holds) throw Error(fmt::format("kernel {}: expected {}", text(kernel.name), expected));
+  };
+  require(is_word(text(kernel.name)), "a name of letters, digits, '_', '-' and '.'");
+  require(is_line(text(kernel.summary)) && is_line(text(kernel.source)),
+          "a summary and a source of one line each");
+  require(kernel.device == SPMMBENCH_HOST || kernel.device == SPMMBENCH_CUDA,
+          "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
+  require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
+          "accumulation to be one of SPMMBENCH_SUMS_*");
+  require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
+  require(!members(kernel.c_types, kElementTypes).empty(), "c_types");
+  constexpr std::uint32_t kLayouts =
+      SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR) | SPMMBENCH_SET(SPMMBENCH_COL_MAJOR);
+  require((kernel.layouts & kLayouts) != 0, "layouts");
+  constexpr std::uint32_t kMemories = SPMMBENCH_SET(SPMMBENCH_HOST) | SPMMBENCH_SET(SPMMBENCH_CUDA);
+  require((kernel.a_memory & kMemories) != 0, "a_memory");
+  require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
+          "a_memory with SPMMBENCH_HOST for a host kernel");
+  constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
+  require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
+  require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
+  for (const Precision precision : members(kernel.precisions, kPrecisions))
+    require(has(kernel.a_value_types, SPMMBENCH_F32) ||
+                has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
+            "a_value_types that hold every precision");
+  require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,
+          "data_alignment up to 256 and pitch_alignment up to 16");
+  require(kernel.n_multiple >= 0, "n_multiple from 0");
+  require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
+  require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
+              kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,
+          "prepare, bind, launch, destroy_plan and destroy_prepared");
+  require(kernel.option_count == 0 || kernel.options != nullptr, "options");
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < kernel.option_count; ++i) {
+    const spmmbench_option* const option = kernel.options[i];
+    require(option != nullptr && option->size >= sizeof(spmmbench_option),
+            "options of the size of this version");
+    require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
+            "options with name, default_value and help");
+    require(is_word(option->name), "options with a name of letters, digits, '_', '-' and '.'");
+    require(names.insert(option->name).second, "options of different names");
+    try {
+      check_option(*option);
+    } catch (const Error& error) {
+      throw Error(fmt::format("kernel {}: option {}: {}", kernel.name, option->name, error.what()));
+    }
+  }
+}
+
+}  // namespace spmmbench

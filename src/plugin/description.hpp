@@ -1,0 +1,35 @@
+#pragma once
+// How a library describes its kernels, in the structs of spmmbench/plugin.h.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spmmbench/option.hpp"
+#include "spmmbench/plugin.h"
+
+namespace spmmbench {
+
+// Whether `value` is in a SPMMBENCH_SET.
+inline bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 0; }
+
+template <class Enum, std::size_t kCount>
+std::vector<Enum> members(std::uint32_t set, const std::array<Enum, kCount>& all) {
+  std::vector<Enum> out;
+  for (const Enum value : all)
+    if (has(set, static_cast<int>(value))) out.push_back(value);
+  return out;
+}
+
+// Empty for NULL.
+inline std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+// Throws Error naming the kernel and what plugin.h does not allow. Nothing else reads a description
+// before.
+void check_description(const spmmbench_kernel& kernel);
+
+OptionSpec option_of(const spmmbench_option& option);
+
+}  // namespace spmmbench
