@@ -77,7 +77,7 @@ class WorkflowTest(CliCase):
 
 
 if __name__ == "__main__":
-    if SNAKEMAKE is None or python_with_packages() is None:
+    if SNAKEMAKE is None or PYTHON is None:
         print("snakemake, or matplotlib and jinja2, are not installed")
         sys.exit(77)
     main()
