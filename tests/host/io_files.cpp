@@ -11,6 +11,7 @@
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
+#include "io/file.hpp"
 #include "io/gzip.hpp"
 #include "io/matrix_market.hpp"
 #include "io/matrix_output.hpp"
@@ -56,6 +57,19 @@ TEST(Sha256, OfAMatrixCoversShapeColumnsAndValues) {
   // python3: hashlib.sha256(numpy.array([0, 0, 0], "<i8").tobytes()).hexdigest()
   EXPECT_EQ(matrix_sha256(CsrMatrix{}, false),
             "9d908ecfb6b256def8b49a7c504e6c889c4b0e41fe6ce3e01863dd7b61a20aa0");
+}
+
+TEST(MappedFile, AFileThatIsCutWithinItsLastPageIsCountedAsOneThatLacksPages) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.bin", "12345678");
+  const std::size_t before = missing_pages();
+  { const MappedFile whole(path); }
+  EXPECT_EQ(missing_pages(), before);
+  {
+    const MappedFile cut(path);
+    std::filesystem::resize_file(path, 7);
+  }
+  EXPECT_EQ(missing_pages(), before + 1);
 }
 
 TEST(CsrCache, ReadsWhatItWrote) {
