@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "core/parse_json.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
@@ -37,7 +37,7 @@ std::optional<Json> open_line(const std::string& line) {
   if (line.size() < kChecksumLength) return std::nullopt;
   const std::string body = line.substr(0, line.size() - kChecksumLength);
   if (line.substr(body.size()) != checksum_member(body)) return std::nullopt;
-  Json json = Json::parse(body + '}', nullptr, false);
+  Json json = parse_json_if_any(body + '}');
   return json.is_object() ? std::optional(std::move(json)) : std::nullopt;
 }
 
