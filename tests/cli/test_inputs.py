@@ -126,6 +126,19 @@ class Inputs(CliCase):
         self.assertIn(f"{path}:a ", result.stdout)
         self.assertIn(f"{path}:b ", result.stdout)
 
+    def test_a_name_in_brackets_is_no_list_of_names(self):
+        for name in ("d", "[d]"):
+            (self.folder / name).mkdir()
+        (self.folder / "d/wrong.mtx").write_text("")
+        np.save(self.folder / "[d]/right.npy", self.values(4, 4))
+        for before in ((), ("-n", 8), ("--quiet",)):
+            result = self.run_cpu(*before, "[d]", "--dry-run", cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("./[d]/right.npy ", result.stdout)
+            self.assertNotIn("wrong", result.stdout)
+        (self.folder / "x").write_text("")
+        self.assert_one_line(self.run_cpu("[x]", cwd=self.folder), 1, "./[x]: no such file")
+
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"
         folder.mkdir()
