@@ -11,7 +11,6 @@
 #include "cli/lists.hpp"
 #include "io/output.hpp"
 #include "run/context.hpp"
-#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -85,7 +84,7 @@ int main(int argc, char** argv) {
   using namespace spmmbench;
   reserve_standard_descriptors();
   const auto fail = [](std::string_view what, ExitCode code) {
-    say("spmmbench: {}\n", printable_message(what));
+    say("spmmbench: {}\n", what);
     return static_cast<int>(code);
   };
   try {

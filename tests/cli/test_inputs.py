@@ -13,7 +13,7 @@ except ImportError:
     print("numpy or scipy is not installed")
     sys.exit(77)
 
-from cli_case import CliCase, main, read
+from cli_case import SMALL, CliCase, main, read
 
 
 def write_safetensors(path, tensors):
@@ -138,6 +138,13 @@ class Inputs(CliCase):
             self.assertNotIn("wrong", result.stdout)
         (self.folder / "x").write_text("")
         self.assert_one_line(self.run_cpu("[x]", cwd=self.folder), 1, "./[x]: no such file")
+
+    def test_a_line_break_in_a_name_breaks_no_message(self):
+        broken, good = self.folder / "a\nb.mtx", self.folder / "b\nb.csr"
+        broken.write_text("x")
+        self.assert_one_line(self.spmmbench("inspect", broken), 1, r"a\x0ab.mtx:1: expected")
+        for command in (("generate", SMALL, good), ("convert", good, self.folder / "e\nf.npy")):
+            self.assert_one_line(self.spmmbench(*command), 0, r"\x0a")
 
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"
