@@ -53,14 +53,24 @@ std::string stem_of(const std::string& path) {
 }
 
 // Links to files are files. Links to folders are not followed. What cannot be read, such as a link
-// that leads nowhere, stays in the list: loading it fails then.
+// that leads nowhere or a folder, stays in the list: loading it fails then.
+void add_matrices_below(const std::string& folder, std::vector<std::string>& found) {
+  std::error_code error, unreadable;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (!entry->is_directory(unreadable)) {
+      if (!extension_of(path).empty()) found.push_back(path);
+    } else if (!entry->is_symlink(unreadable)) {
+      add_matrices_below(path, found);
+    }
+  }
+  if (error) found.push_back(folder);
+}
+
 std::vector<std::string> matrices_below(const std::string& folder) {
   std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    std::error_code unreadable;
-    if (!entry.is_directory(unreadable) && !extension_of(entry.path().string()).empty())
-      found.push_back(entry.path().string());
-  }
+  add_matrices_below(folder, found);
   if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
   std::sort(found.begin(), found.end());
   return found;
@@ -244,10 +254,21 @@ auto read_whole(const std::string& path, const Read& read) {
   }
 }
 
+// Throws, since `path` is no matrix by its name. It may be a folder that cannot be listed.
+[[noreturn]] void refuse_kind(const std::string& path) {
+  std::error_code error;
+  const fs::directory_iterator listed(path, error);
+  if (error && error != std::errc::not_a_directory)
+    throw Error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  throw Error(
+      fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
+}
+
 // `sha256` stays empty where the file does not contain it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
   const bool dense = is_dense(path);
+  if (extension.empty() && !dense) refuse_kind(path);
   if (!options.prune.empty() && !dense)
     throw Error(
         fmt::format("{}: only dense inputs (.npy, .bin, .safetensors) can be pruned", path));
@@ -271,12 +292,9 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.sha256 = std::move(cached.sha256);
   } else if (extension == ".npz") {
     out.csr = read_npz(path);
-  } else if (extension == ".smtx") {
+  } else {
     out.csr = read_smtx(path);
     out.pattern = true;
-  } else {
-    throw Error(
-        fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
   }
   return out;
 }

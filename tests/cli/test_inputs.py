@@ -2,6 +2,7 @@
 """What `run` and `convert` read: safetensors, scipy's .npz, .smtx, folders of mixed shapes, pruning."""
 
 import json
+import os
 import struct
 import sys
 import zipfile
@@ -145,6 +146,22 @@ class Inputs(CliCase):
         self.assert_one_line(self.spmmbench("inspect", broken), 1, r"a\x0ab.mtx:1: expected")
         for command in (("generate", SMALL, good), ("convert", good, self.folder / "e\nf.npy")):
             self.assert_one_line(self.spmmbench(*command), 0, r"\x0a")
+
+    def test_a_folder_that_cannot_be_listed_costs_its_own_matrices_only(self):
+        tree, out = self.folder / "tree", self.folder / "out.json"
+        tree.mkdir()
+        np.save(tree / "a.npy", self.values(4, 4))
+        inner = os.open(tree, os.O_RDONLY)
+        for _ in range(20):  # the path of the innermost is longer than the system takes
+            os.mkdir("d" * 250, dir_fd=inner)
+            outer, inner = inner, os.open("d" * 250, os.O_RDONLY, dir_fd=inner)
+            os.close(outer)
+        os.close(inner)
+        result = self.run_cpu(tree, "--quiet", "--json", out)
+        self.assert_one_line(result, 1, "/ddd")
+        self.assertIn(": cannot be read: File name too long", result.stderr)
+        self.assertEqual([row["matrix"]["name"] for row in read(out)["rows"]], ["a"])
+        self.assertFalse(read(out)["complete"])
 
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"
