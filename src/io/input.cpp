@@ -96,10 +96,14 @@ void expand_file(const std::string& path, std::vector<std::string>& out) {
   for (std::string& one : found) out.push_back(std::move(one));
 }
 
-bool is_there(const std::string& path) {
-  const auto tensor = parse_tensor_path(path);
+void require_there(const std::string& path) {
+  constexpr std::size_t kMostShown = 200;
+  std::error_code error;
   const bool is_a_name = path.find('\0') == std::string::npos;
-  return is_a_name && (fs::exists(path) || (tensor && fs::exists(tensor->file)));
+  if (is_a_name && fs::exists(file_of(path), error)) return;
+  const std::string name = printable_message(path.substr(0, kMostShown));
+  throw Error(fmt::format("{}{}: {}", name, path.size() > kMostShown ? "..." : "",
+                          error ? error.message() : "no such file"));
 }
 
 // The SPEC of `gen:SPEC`, checked.
@@ -135,12 +139,11 @@ void expand(const std::string& argument, int depth, Expanded& out) {
     out.inputs.push_back(argument);
   } else if (argument.starts_with('@')) {
     expand_list(argument.substr(1), depth, out);
-  } else if (!is_there(argument)) {
-    throw Error(fmt::format("{}: no such file", printable_message(argument)));
-  } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   } else {
-    expand_file(argument, out.inputs);
+    require_there(argument);
+    std::error_code error;
+    if (!fs::is_directory(argument, error)) return expand_file(argument, out.inputs);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   }
 }
 

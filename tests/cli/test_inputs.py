@@ -163,6 +163,18 @@ class Inputs(CliCase):
         self.assertEqual([row["matrix"]["name"] for row in read(out)["rows"]], ["a"])
         self.assertFalse(read(out)["complete"])
 
+    def test_names_that_are_too_long_are_named_in_short(self):
+        long, paths = "x" * 300, self.folder / "list"
+        short = "x" * 200 + "...: File name too long"
+        self.assert_one_line(self.run_cpu(long), 1, f"spmmbench: {short}")
+        paths.write_text(f"{SMALL}\n{long}\n")
+        self.assert_one_line(self.run_cpu(f"@{paths}"), 1, f"spmmbench: {paths}:2: {short}")
+        path = self.folder / "model.safetensors"
+        write_safetensors(path, {name: ("F32", self.values(4, 4)) for name in (long, "a")})
+        self.assertEqual(self.convert(f"{path}:{long}").shape, (4, 4))
+        result = self.run_cpu(f"{path}:{long}", "--dry-run")
+        self.assertEqual((result.returncode, result.stdout.count(":xxx")), (0, 1), result.stderr)
+
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"
         folder.mkdir()
