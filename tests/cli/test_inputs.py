@@ -175,6 +175,17 @@ class Inputs(CliCase):
         result = self.run_cpu(f"{path}:{long}", "--dry-run")
         self.assertEqual((result.returncode, result.stdout.count(":xxx")), (0, 1), result.stderr)
 
+    def test_a_path_that_is_there_is_no_tensor_of_another_file(self):
+        folder = self.folder / "model.safetensors:old"
+        folder.mkdir()
+        values = self.values(4, 4)
+        np.save(folder / "a.npy", values)
+        write_safetensors(folder / "b.safetensors", {"w": ("F32", values)})
+        write_safetensors(self.folder / "model.safetensors", {"old": ("F32", self.values(2, 2))})
+        for path in (folder / "a.npy", folder / "b.safetensors", folder / "b.safetensors:w"):
+            np.testing.assert_array_equal(self.convert(path), values)
+        self.assertEqual(self.run_cpu(folder, "--dry-run").returncode, 0)
+
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"
         folder.mkdir()
