@@ -363,6 +363,12 @@ TEST(Archive, WithoutThatMemberOrItsEndItIsRefused) {
   EXPECT_TRUE(contains(message(tar_member("a/a.mtx", some_text(5000)).substr(0, 3000)),
                        "truncated: a/a.mtx lacks 2512 bytes"));
   EXPECT_TRUE(contains(message(tar_member("a/", "", '5')), "got none"));
+  for (const std::size_t zeros : {0, 3}) {  // bytes of the size before those that are 0xff
+    std::string endless = tar_member("a/b", "");
+    endless.replace(124, 12, "\x80" + std::string(zeros, '\0') + std::string(11 - zeros, '\xff'));
+    EXPECT_TRUE(contains(message(endless + std::string(4096, 'x')),
+                         "corrupt: the member 'a/b' has 18446744073709551615 bytes"));
+  }
 }
 
 TEST(Output, TheExtensionTellsTheFormatAndEveryFormatReadsBack) {
