@@ -270,6 +270,9 @@ void Journal::write_line(const std::string& line) {
 }
 
 std::size_t Journal::give_up_other_matrices(const ResultRow& row) {
+  std::string& known = sha256_of_.try_emplace(row.matrix.source, row.matrix.sha256).first->second;
+  if (known == row.matrix.sha256) return 0;
+  known = row.matrix.sha256;
   const std::string prefix = row.matrix.source + '\n';
   std::size_t count = 0;
   for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);) {
