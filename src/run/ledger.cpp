@@ -148,7 +148,10 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   }
   if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) {
-    if (journal_) say("spmmbench: interrupted: what was measured is kept, and --resume goes on\n");
+    const bool resumable = !journal_of({options_.json, options_.csv}).empty();
+    if (journal_)
+      say("spmmbench: interrupted: what was measured is kept{}\n",
+          resumable ? ", and --resume goes on" : "");
     return ExitCode::interrupted;
   }
   if (wrong_) return ExitCode::wrong_result;
