@@ -257,6 +257,16 @@ auto read_whole(const std::string& path, const Read& read) {
   }
 }
 
+// A matrix without columns has no values, and yet a row pointer for every row.
+void require_row_pointers(const std::string& path, const DenseMatrix& matrix) {
+  const double needed = sizeof(std::int64_t) * (static_cast<double>(matrix.rows) + 1);
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (needed > available)
+    throw Error(fmt::format(
+        "{}: expected a matrix that fits in memory, got {} x {}: needs {}, {} available", path,
+        matrix.rows, matrix.cols, format_bytes(needed), format_bytes(available)));
+}
+
 // Throws, since `path` is no matrix by its name. It may be a folder that cannot be listed.
 [[noreturn]] void refuse_kind(const std::string& path) {
   std::error_code error;
@@ -282,7 +292,9 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.pattern = read.pattern;
   };
   if (dense) {
-    out.csr = to_csr(load_dense(path, options));
+    const DenseMatrix values = load_dense(path, options);
+    require_row_pointers(path, values);
+    out.csr = to_csr(values);
   } else if (extension == ".mtx" || extension == ".mm") {
     take(read_matrix_market(path));
   } else if (extension == ".mtx.gz" || extension == ".tar.gz" || extension == ".tgz") {

@@ -13,6 +13,7 @@
 #include "io/dense_file.hpp"
 #include "io/file.hpp"
 #include "io/gzip.hpp"
+#include "io/input.hpp"
 #include "io/matrix_market.hpp"
 #include "io/matrix_output.hpp"
 #include "io/sha256.hpp"
@@ -336,6 +337,15 @@ std::string tar_member(const std::string& name, const std::string& content, char
   header[156] = type;
   header.replace(257, 5, "ustar");
   return header + content + std::string((512 - content.size() % 512) % 512, '\0');
+}
+
+TEST(DenseFile, WithoutColumnsIsRefusedWhereItsRowPointersDoNotFit) {
+  constexpr std::int64_t kRows = 2147483647;
+  if (available_memory_bytes() > 8 * kRows) GTEST_SKIP() << "they fit";
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.npy", npy<float>("<f4", "False", "(2147483647, 0)", {}));
+  EXPECT_TRUE(contains(error_of([&] { load_input(path, {}); }),
+                       "expected a matrix that fits in memory, got 2147483647 x 0: needs 17.2 GB"));
 }
 
 TEST(Archive, TheMatrixOfASuitesparseArchiveIsTheMemberCalledAsItsFolder) {
