@@ -154,7 +154,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   const std::string summary =
       fmt::format("{} runs of {} cases: one run against another resolves {:.1f} %\n", whole,
                   cases.size(), calibration->resolution() * 100);
-  if (out == kStandardOutput) say("{}", summary);
+  if (out == kStandardOutput) write_status(summary);
   else print("{}", summary);
   if (ending)
     throw Error(fmt::format("{}; {} of {} repetitions are kept", ending->what(), whole, repeat),

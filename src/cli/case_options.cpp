@@ -67,6 +67,17 @@ void require_columns_of_b(const CaseOptions& in, const RunOptions& out) {
     throw Error(fmt::format("-n {}: expected {}, the columns of {}", in.ns, columns, in.b_file));
 }
 
+// So does the B of a generator, and -n is of use only where another input takes it.
+void require_use_of_n(const CaseOptions& in, const RunOptions& out) {
+  for (const std::string& input : out.inputs) {
+    const std::optional<std::int64_t> own = columns_of_own_b(input);
+    if (!own || out.ns == std::vector{*own}) return;
+  }
+  const std::string& first = out.inputs.front();
+  throw Error(fmt::format("-n {}: expected {}, the columns of B that {} makes", in.ns,
+                          *columns_of_own_b(first), first));
+}
+
 // Where only one of the two limits is given, it moves the default of the other.
 void check_samples(SampleLimits& limits) {
   const SampleLimits defaults;
@@ -97,13 +108,19 @@ RunOptions resolve(CaseOptions in) {
   }
   if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
   out.inputs = expand_apart_from_outputs(paths, {out.json, out.csv});
-  if (out.load.dims && !random_a && !is_headerless(in.b_file) &&
-      std::none_of(out.inputs.begin(), out.inputs.end(), is_headerless))
+  const bool headerless =
+      is_headerless(in.b_file) || std::any_of(out.inputs.begin(), out.inputs.end(), is_headerless);
+  if (out.load.dims && !random_a && !headerless)
     throw Error("--dims: expected a headerless .bin among the inputs");
-  if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
+  if (out.load.bin_type != ElementType::f32 && !headerless)
+    throw Error("--bin-type: expected a headerless .bin among the inputs");
+  if (out.device < -1)
+    throw Error(fmt::format("--device {}: expected a CUDA device, or -1", out.device));
   out.ns = parse_range_list(in.ns, "-n");
   drop_repeats(out.ns);
-  if (in.n_option->count() > 0 && !in.b_file.empty()) require_columns_of_b(in, out);
+  if (in.n_option->count() > 0 && !out.inputs.empty())
+    in.b_file.empty() ? require_use_of_n(in, out) : require_columns_of_b(in, out);
+  if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.kernels = in.kernels;
   out.exclude = in.exclude;
   out.precisions.clear();

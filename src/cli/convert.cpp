@@ -25,8 +25,11 @@ void convert(ConvertArguments& arguments) {
   require_output(arguments.out);
   remove_parts_at_signals();
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
-  if (!arguments.dims.empty() && !is_headerless(arguments.in))
+  const bool headerless = is_headerless(arguments.in);
+  if (!arguments.dims.empty() && !headerless)
     throw Error(fmt::format("--dims: expected a headerless .bin, got {}", arguments.in));
+  if (arguments.load.bin_type != ElementType::f32 && !headerless)
+    throw Error(fmt::format("--bin-type: expected a headerless .bin, got {}", arguments.in));
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
   const NamedMatrix matrix = load_alone(arguments.in, arguments.load).a;
   write_matrix(arguments.out, matrix.csr, matrix.pattern);

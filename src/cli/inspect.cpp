@@ -276,8 +276,11 @@ ExitCode inspect(InspectArguments& arguments) {
   const std::vector<Spec> reorderings = parse_reorderings(arguments.reorder);
   select_formats(arguments.formats);
   const std::vector<std::string> inputs = expand_inputs(arguments.paths);
-  if (arguments.load.dims && std::ranges::none_of(inputs, is_headerless))
+  const bool headerless = std::ranges::any_of(inputs, is_headerless);
+  if (arguments.load.dims && !headerless)
     throw Error("--dims: expected a headerless .bin among the inputs");
+  if (arguments.load.bin_type != ElementType::f32 && !headerless)
+    throw Error("--bin-type: expected a headerless .bin among the inputs");
   Json document = Json::array(), mean;
   std::size_t inspected = 0;
   for (const std::string& path : inputs) {

@@ -3,6 +3,7 @@
 #include <new>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
@@ -10,10 +11,27 @@
 #include "cli/lists.hpp"
 #include "io/output.hpp"
 #include "run/context.hpp"
-#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
+
+// The words behind the program's name, last first, as CLI11 takes them. It would read a PATH
+// `[a,b]` as a list of two names, so that such a word gets "./" before it unless it is an option's
+// value.
+std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words;
+  const CLI::App* command = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const CLI::Option* before = i > 1 ? command->get_option_no_throw(argv[i - 1]) : nullptr;
+    const bool is_value = before != nullptr && before->get_items_expected_min() > 0;
+    const bool is_list = !is_value && word.starts_with('[') && word.ends_with(']');
+    words.insert(words.begin(), is_list ? "./" + word : word);
+    for (const CLI::App* one : app.get_subcommands(nullptr))
+      if (command == &app && one->get_name() == word) command = one;
+  }
+  return words;
+}
 
 ExitCode run_command(int argc, char** argv) {
   CLI::App app{"Which sparse x dense product is fastest for this matrix and this GPU?",
@@ -48,7 +66,7 @@ ExitCode run_command(int argc, char** argv) {
   }
   add_footers(app);
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(app, argc, argv));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw Error(usage_error(app, error, {argv + 1, argv + argc}));
     std::ostringstream text;  // of --help or --version
@@ -66,7 +84,7 @@ int main(int argc, char** argv) {
   using namespace spmmbench;
   reserve_standard_descriptors();
   const auto fail = [](std::string_view what, ExitCode code) {
-    say("spmmbench: {}\n", printable_message(what));
+    say("spmmbench: {}\n", what);
     return static_cast<int>(code);
   };
   try {

@@ -56,7 +56,8 @@ std::map<std::string, std::string> parse_tags(const std::vector<std::string>& ta
     const std::size_t equals = tag.find('=');
     if (equals == std::string::npos || equals == 0)
       throw Error(fmt::format("--tag {}: expected KEY=VALUE", tag));
-    parsed[tag.substr(0, equals)] = tag.substr(equals + 1);
+    if (!parsed.emplace(tag.substr(0, equals), tag.substr(equals + 1)).second)
+      throw Error(fmt::format("--tag {}: {} is given twice", tag, tag.substr(0, equals)));
   }
   return parsed;
 }

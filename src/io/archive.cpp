@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <new>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 // POSIX ustar: 512-byte headers, each followed by the member's bytes padded to 512.
 constexpr std::size_t kTarBlock = 512;
 constexpr std::size_t kTarMagicAt = 257;
+constexpr std::uint64_t kLargestMember = std::uint64_t{1} << 62;  // no sum with it overflows
 
 struct TarHeader {
   std::string name;
@@ -30,12 +32,15 @@ std::string_view field(const char* block, std::size_t at, std::size_t length) {
   return {block + at, ::strnlen(block + at, length)};
 }
 
-// The size is octal text, or big-endian binary when the first bit is set (GNU).
+// The size is octal text, or big-endian binary when the first bit is set (GNU). Of one beyond 64
+// bits: the largest of them.
 std::uint64_t tar_number(const char* block, std::size_t at, std::size_t length) {
   std::uint64_t value = 0;
   if ((block[at] & 0x80) != 0) {
-    for (std::size_t i = 1; i < length; ++i)
+    for (std::size_t i = 1; i < length; ++i) {
+      if (value >> 56 != 0) return std::numeric_limits<std::uint64_t>::max();
       value = value << 8 | static_cast<unsigned char>(block[at + i]);
+    }
     return value;
   }
   for (const char c : field(block, at, length))
@@ -117,6 +122,9 @@ class MatrixTextSink {
   void open_member() {
     const TarHeader header = parse_tar_header(head_.data());
     head_.clear();
+    if (header.size > kLargestMember)
+      throw Error(fmt::format("{}: corrupt: the member {} has {} bytes", path_, quote(header.name),
+                              header.size));
     left_ = header.size;
     padding_ = (kTarBlock - header.size % kTarBlock) % kTarBlock;
     const std::filesystem::path name(header.name);

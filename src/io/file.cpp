@@ -112,16 +112,15 @@ std::unique_ptr<std::istream> open_text(const std::string& path) {
   return std::make_unique<std::istringstream>(read_pipe(file.get(), path));
 }
 
-MappedFile::MappedFile(const std::string& path) {
-  // Of a pipe: at once.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+MappedFile::MappedFile(const std::string& path)
+    : file_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {  // of a pipe: at once
+  if (file_.get() < 0) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+  if (::fstat(file_.get(), &status) != 0 || !S_ISREG(status.st_mode))
     throw Error(fmt::format("{}: expected a plain file", path));
   size_ = static_cast<std::size_t>(status.st_size);
   if (size_ > 0) {  // an empty mapping is an error
-    void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    void* mapping = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file_.get(), 0);
     if (mapping == MAP_FAILED)
       throw Error(fmt::format("{}: cannot map: {}", path, std::strerror(errno)));
     data_ = static_cast<const char*>(mapping);
@@ -131,6 +130,10 @@ MappedFile::MappedFile(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (data_ == nullptr) return;
+  // A file that was cut within its last page has zeros there, and no signal comes.
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0 || static_cast<std::size_t>(status.st_size) < size_)
+    ++missing;
   unwatch(data_);
   ::munmap(const_cast<char*>(data_), size_);
 }

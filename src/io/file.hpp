@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/available_memory.hpp"
+#include "io/output.hpp"
 
 namespace spmmbench {
 
@@ -23,13 +24,14 @@ class MappedFile {
   std::string_view bytes() const { return {data_, size_}; }
 
  private:
+  Descriptor file_;
   const char* data_ = nullptr;
   std::size_t size_ = 0;
 };
 
-// How many pages of mapped files were missing when they were read, because another process made the
-// file shorter; zeros were read in their place. If this number grows while a file is read, reading
-// it is an error.
+// How many pages of mapped files were missing when they were read, or cut when the file was closed,
+// because another process made the file shorter; zeros were read in their place. If this number
+// grows while a file is read, reading it is an error.
 std::size_t missing_pages();
 
 // A file, or all that comes through a pipe; a pipe that sends nothing for some time is an error.

@@ -53,14 +53,24 @@ std::string stem_of(const std::string& path) {
 }
 
 // Links to files are files. Links to folders are not followed. What cannot be read, such as a link
-// that leads nowhere, stays in the list: loading it fails then.
+// that leads nowhere or a folder, stays in the list: loading it fails then.
+void add_matrices_below(const std::string& folder, std::vector<std::string>& found) {
+  std::error_code error, unreadable;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (!entry->is_directory(unreadable)) {
+      if (!extension_of(path).empty()) found.push_back(path);
+    } else if (!entry->is_symlink(unreadable)) {
+      add_matrices_below(path, found);
+    }
+  }
+  if (error) found.push_back(folder);
+}
+
 std::vector<std::string> matrices_below(const std::string& folder) {
   std::vector<std::string> found;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    std::error_code unreadable;
-    if (!entry.is_directory(unreadable) && !extension_of(entry.path().string()).empty())
-      found.push_back(entry.path().string());
-  }
+  add_matrices_below(folder, found);
   if (found.empty()) throw Error(fmt::format("{}: no matrix files in this folder", folder));
   std::sort(found.begin(), found.end());
   return found;
@@ -86,10 +96,14 @@ void expand_file(const std::string& path, std::vector<std::string>& out) {
   for (std::string& one : found) out.push_back(std::move(one));
 }
 
-bool is_there(const std::string& path) {
-  const auto tensor = parse_tensor_path(path);
+void require_there(const std::string& path) {
+  constexpr std::size_t kMostShown = 200;
+  std::error_code error;
   const bool is_a_name = path.find('\0') == std::string::npos;
-  return is_a_name && (fs::exists(path) || (tensor && fs::exists(tensor->file)));
+  if (is_a_name && fs::exists(file_of(path), error)) return;
+  const std::string name = printable_message(path.substr(0, kMostShown));
+  throw Error(fmt::format("{}{}: {}", name, path.size() > kMostShown ? "..." : "",
+                          error ? error.message() : "no such file"));
 }
 
 // The SPEC of `gen:SPEC`, checked.
@@ -125,12 +139,11 @@ void expand(const std::string& argument, int depth, Expanded& out) {
     out.inputs.push_back(argument);
   } else if (argument.starts_with('@')) {
     expand_list(argument.substr(1), depth, out);
-  } else if (!is_there(argument)) {
-    throw Error(fmt::format("{}: no such file", printable_message(argument)));
-  } else if (fs::is_directory(argument)) {
-    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   } else {
-    expand_file(argument, out.inputs);
+    require_there(argument);
+    std::error_code error;
+    if (!fs::is_directory(argument, error)) return expand_file(argument, out.inputs);
+    for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
   }
 }
 
@@ -244,10 +257,31 @@ auto read_whole(const std::string& path, const Read& read) {
   }
 }
 
+// A matrix without columns has no values, and yet a row pointer for every row.
+void require_row_pointers(const std::string& path, const DenseMatrix& matrix) {
+  const double needed = sizeof(std::int64_t) * (static_cast<double>(matrix.rows) + 1);
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (needed > available)
+    throw Error(fmt::format(
+        "{}: expected a matrix that fits in memory, got {} x {}: needs {}, {} available", path,
+        matrix.rows, matrix.cols, format_bytes(needed), format_bytes(available)));
+}
+
+// Throws, since `path` is no matrix by its name. It may be a folder that cannot be listed.
+[[noreturn]] void refuse_kind(const std::string& path) {
+  std::error_code error;
+  const fs::directory_iterator listed(path, error);
+  if (error && error != std::errc::not_a_directory)
+    throw Error(fmt::format("{}: cannot be read: {}", path, error.message()));
+  throw Error(
+      fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
+}
+
 // `sha256` stays empty where the file does not contain it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
   const bool dense = is_dense(path);
+  if (extension.empty() && !dense) refuse_kind(path);
   if (!options.prune.empty() && !dense)
     throw Error(
         fmt::format("{}: only dense inputs (.npy, .bin, .safetensors) can be pruned", path));
@@ -258,7 +292,9 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.pattern = read.pattern;
   };
   if (dense) {
-    out.csr = to_csr(load_dense(path, options));
+    const DenseMatrix values = load_dense(path, options);
+    require_row_pointers(path, values);
+    out.csr = to_csr(values);
   } else if (extension == ".mtx" || extension == ".mm") {
     take(read_matrix_market(path));
   } else if (extension == ".mtx.gz" || extension == ".tar.gz" || extension == ".tgz") {
@@ -271,12 +307,9 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.sha256 = std::move(cached.sha256);
   } else if (extension == ".npz") {
     out.csr = read_npz(path);
-  } else if (extension == ".smtx") {
+  } else {
     out.csr = read_smtx(path);
     out.pattern = true;
-  } else {
-    throw Error(
-        fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
   }
   return out;
 }

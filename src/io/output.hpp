@@ -27,11 +27,14 @@ void print(fmt::format_string<T...> format, T&&... values) {
   write_output(fmt::format(format, std::forward<T>(values)...));
 }
 
-// To standard error, where failures are ignored. `say` shows control characters as \xNN.
+// To standard error, where failures are ignored. `say` writes one line, which the format ends;
+// control characters of the values, line breaks too, are shown as \xNN.
 void write_status(std::string_view text);
 template <class... T>
 void say(fmt::format_string<T...> format, T&&... values) {
-  write_status(printable_message(fmt::format(format, std::forward<T>(values)...), true));
+  std::string line = fmt::format(format, std::forward<T>(values)...);
+  line.pop_back();
+  write_status(printable_message(line) + '\n');
 }
 
 inline constexpr std::string_view kStandardOutput = "-";

@@ -91,7 +91,11 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     key_ = std::move(text);
     if (place_ == Place::in_metadata) return true;
     if (std::any_of(key_.begin(), key_.end(), [](unsigned char c) { return c < ' '; }))
-      return refuse(quote(key_));  // names are shown in messages of one line
+      return refuse(quote(key_));                      // names are shown in messages of one line
+    if (place_ == Place::in_header && key_.empty()) {  // no PATH:NAME could stand for it
+      problem = "expected a name of each tensor, got an empty one";
+      return false;
+    }
     if (place_ == Place::in_header && !names_.insert(key_).second) {
       problem = fmt::format("expected each tensor once, got {} twice", quote(key_));
       return false;

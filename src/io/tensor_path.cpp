@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "io/file.hpp"
 #include "io/safetensors.hpp"
 #include "spmmbench/error.hpp"
@@ -10,12 +12,18 @@
 namespace spmmbench {
 
 std::optional<TensorPath> parse_tensor_path(const std::string& path) {
-  constexpr std::string_view kExtension = ".safetensors";
+  constexpr std::string_view kExtension = ".safetensors", kBefore = ".safetensors:";
   if (path.ends_with(kExtension)) return TensorPath{path, ""};
-  const std::size_t at = path.find(std::string(kExtension) + ":");
-  if (at == std::string::npos) return {};
-  const std::size_t colon = at + kExtension.size();
-  return TensorPath{path.substr(0, colon), path.substr(colon + 1)};
+  std::error_code error;
+  std::size_t at = path.rfind(kBefore);
+  if (at == std::string::npos || std::filesystem::exists(path, error)) return {};
+  TensorPath split;
+  for (; at != std::string::npos; at = at == 0 ? at - 1 : path.rfind(kBefore, at - 1)) {
+    const std::size_t colon = at + kExtension.size();
+    split = {path.substr(0, colon), path.substr(colon + 1)};
+    if (std::filesystem::is_regular_file(split.file, error)) break;
+  }
+  return split;
 }
 
 std::string file_of(const std::string& path) {

@@ -11,7 +11,8 @@ struct TensorPath {
   std::string file, tensor;  // `tensor` is empty where the path names the file alone
 };
 
-// Empty where the path names no .safetensors file.
+// Empty where the path names no .safetensors file, or a file or folder as it stands. The longest
+// FILE that is there counts.
 std::optional<TensorPath> parse_tensor_path(const std::string& path);
 
 // The file that a path names: FILE of FILE.safetensors:NAME, or the path itself.

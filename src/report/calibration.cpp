@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
+#include "core/parse_json.hpp"
 #include "io/file.hpp"
 #include "io/output.hpp"
 #include "report/json.hpp"
@@ -89,7 +89,7 @@ void Calibration::write(OutputFile& file) const {
 Calibration Calibration::read(const std::string& path) { return read(path, *open_text(path)); }
 
 Calibration Calibration::read(const std::string& path, std::istream& file) try {
-  const Json json = Json::parse(file);
+  const Json json = parse_json(file);
   if (!json.is_object() || !json.contains("calibration_version"))
     throw Error("expected the output of `spmmbench compare --calibrate`");
   if (const Json& version = json.at("calibration_version"); version != kVersion)

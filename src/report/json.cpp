@@ -4,8 +4,8 @@
 
 #include <istream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
+#include "core/parse_json.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
@@ -18,7 +18,7 @@ std::string dump_line(const Json& json) {
 }
 
 std::optional<ResultRow> row_from_line(const std::string& line) try {
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = parse_json_if_any(line);
   if (!json.is_object() || !json.contains("kernel")) return std::nullopt;
   return row_from_json(json);
 } catch (const Error&) {  // what a plug-in prints may look like a row
@@ -71,7 +71,7 @@ ResultDocument scan_document(const std::string& path, const std::function<void(R
     return false;
   };
   try {
-    const Json json = Json::parse(*file, take_rows);
+    const Json json = parse_json(*file, take_rows);
     if (!json.is_object() || !json.contains("schema_version") || !json.contains("rows"))
       throw Error(fmt::format("{}: expected a result document of `spmmbench run --json`", path));
     if (json.at("schema_version") != kSchemaVersion || !json.at("rows").is_array())

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "core/parse_json.hpp"
 #include "report/baselines.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
@@ -22,7 +22,7 @@ bool is_journal(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  const Json json = Json::parse(line, nullptr, false);
+  const Json json = parse_json_if_any(line);
   return json.is_object() && json.contains("git_revision");
 }
 

@@ -120,7 +120,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
 Rows sorted(Rows rows, const std::string& sort) {
   const bool descending = sort.ends_with(":desc");
   const std::string key = descending ? sort.substr(0, sort.size() - 5) : sort;
-  const TableColumn column = table_column(key.empty() ? "hot" : key);
+  const TableColumn column = table_column(sort.empty() ? "hot" : key);
   std::stable_sort(rows.begin(), rows.end(), [&](const ResultRow* a, const ResultRow* b) {
     if (key.empty() && ranked(*a) != ranked(*b)) return ranked(*a);
     if (key.empty() && ranked(*a)) return rank_us(*a) < rank_us(*b);

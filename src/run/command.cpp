@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "io/input.hpp"
 #include "plugin/plugin.hpp"
 #include "spmmbench/printable.hpp"
 
@@ -45,9 +46,11 @@ std::string case_arguments(const RunOptions& options, const ResultRow& row) {
   add("--seed", std::to_string(options.load.seed));
   if (!options.load.prune.empty()) add("--prune", options.load.prune);
   if (!options.b_file.empty()) add("--b", as_argument(options.b_file));
-  if (options.load.bin_type != ElementType::f32)
+  const bool headerless =
+      is_headerless(from_printable(row.matrix.source)) || is_headerless(options.b_file);
+  if (headerless && options.load.bin_type != ElementType::f32)
     add("--bin-type", std::string(to_string(options.load.bin_type)));
-  if (options.load.dims) {
+  if (headerless && options.load.dims) {
     add("--dims", std::to_string(options.load.dims->first));
     words.push_back(std::to_string(options.load.dims->second));
     if (options.b_dims) words.push_back(std::to_string(options.b_dims->second));

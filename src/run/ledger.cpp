@@ -105,7 +105,7 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
 void Ledger::input_failed(const std::string& message, ExitCode code) {
   progress_->clear();
   constexpr std::string_view kPrefix = "spmmbench: ";  // messages of children begin with it too
-  say("{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, printable_message(message));
+  say("{}{}\n", message.starts_with(kPrefix) ? "" : kPrefix, message);
   (code == ExitCode::usage ? unreadable_ : incomplete_) = true;
 }
 
@@ -137,7 +137,8 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   show(summary_.format(options_.table));
   if (!options_.quiet)
     for (const std::string& warning : warnings_.lines())
-      say("{}\n", wrap("warning: " + warning, terminal_width(STDERR_FILENO), 4));
+      write_status(
+          wrap("warning: " + printable_message(warning), terminal_width(STDERR_FILENO), 4) + '\n');
   if (journal_) {
     // The exit code describes the whole output file, including rows of an earlier run.
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
@@ -147,7 +148,10 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   }
   if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) {
-    if (journal_) say("spmmbench: interrupted: what was measured is kept, and --resume goes on\n");
+    const bool resumable = !journal_of({options_.json, options_.csv}).empty();
+    if (journal_)
+      say("spmmbench: interrupted: what was measured is kept{}\n",
+          resumable ? ", and --resume goes on" : "");
     return ExitCode::interrupted;
   }
   if (wrong_) return ExitCode::wrong_result;

@@ -142,6 +142,14 @@ class Run {
       throw Error(fmt::format(
           "{}: A is {} x {} but B is {} x {}: expected as many rows of B as columns of A", input,
           loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows, loaded.b->cols));
+    if (const auto& sizes = options_.b_dims; sizes && loaded.b) {
+      const std::int64_t rows = options_.load.dims->first;
+      if (loaded.a.csr.rows != rows || loaded.b->rows != sizes->first ||
+          loaded.b->cols != sizes->second)
+        throw Error(fmt::format("{}: A is {} x {} and B is {} x {}: expected --dims {} {} {}",
+                                input, loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows,
+                                loaded.b->cols, rows, sizes->first, sizes->second));
+    }
     if (loaded.b && loaded.b->cols == 0)
       throw Error(
           fmt::format("{}: B is {} x 0: expected at least one column", input, loaded.b->rows));

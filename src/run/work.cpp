@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
+#include "core/parse_json.hpp"
 #include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
@@ -100,7 +99,7 @@ std::string describe_work(const RunOptions& options) {
 }
 
 RunOptions read_work(const std::string& text) try {
-  const Json work = Json::parse(text);
+  const Json work = parse_json(text);
   RunOptions options;
   options.inputs = read_texts(work.at("inputs"));
   options.ns = work.at("ns").get<std::vector<std::int64_t>>();

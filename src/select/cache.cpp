@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "core/parse_json.hpp"
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
@@ -59,8 +59,8 @@ std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& 
   std::error_code error;
   if (path.empty() || !std::filesystem::exists(path, error)) return std::nullopt;
   std::ifstream file(path);
-  const Json json = Json::parse(file, nullptr, false);
   try {
+    const Json json = parse_json(file);
     if (json.at("version") == kVersion && json.at("key").get<CacheEntry>() == key)
       return json.at("entry").get<CacheEntry>();
   } catch (const nlohmann::json::exception&) {

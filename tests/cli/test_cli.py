@@ -158,7 +158,7 @@ class RunTest(CliCase):
         raw = self.folder / "b.40x6.bin"
         self.spmmbench("generate", "uniform?rows=40&cols=6", raw)
         esmm = "gen:esmm?size=16&n=24"
-        for args, n in (((SMALL, "--b", b), 12), ((SMALL, "--b", raw), 6), ((esmm, "-n", "32,64"), 24)):
+        for args, n in (((SMALL, "--b", b), 12), ((SMALL, "--b", raw), 6), ((esmm, "-n", 24), 24), ((esmm,), 24)):
             with self.subTest(args=args):
                 planned = self.run_cpu(*args, "--dry-run")
                 self.assertEqual(planned.stdout, f"{args[0]} n={n} fp16 cpu_csr\n1 cases of 1 inputs on the CPU\n")

@@ -2,6 +2,7 @@
 """What `run` and `convert` read: safetensors, scipy's .npz, .smtx, folders of mixed shapes, pruning."""
 
 import json
+import os
 import struct
 import sys
 import zipfile
@@ -13,7 +14,7 @@ except ImportError:
     print("numpy or scipy is not installed")
     sys.exit(77)
 
-from cli_case import CliCase, main, read
+from cli_case import SMALL, CliCase, main, read
 
 
 def write_safetensors(path, tensors):
@@ -118,13 +119,70 @@ class Inputs(CliCase):
         result = self.run_cpu(f"{path}:norm.weight", "--quiet")
         self.assert_one_line(result, 1, ":norm.weight: expected a matrix, got 1 dimensions")
 
-    def test_a_tensor_without_a_name_does_not_stand_for_the_whole_file(self):
+    def test_a_tensor_without_a_name_is_refused(self):
         path = self.folder / "model.safetensors"
         write_safetensors(path, {name: ("F32", self.values(4, 4)) for name in ("", "a", "b")})
-        result = self.run_cpu(path, "--dry-run")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(f"{path}:a ", result.stdout)
-        self.assertIn(f"{path}:b ", result.stdout)
+        result = self.run_cpu(path, "-q")
+        self.assert_one_line(result, 1, f"{path}: safetensors header: expected a name of each tensor")
+
+    def test_a_name_in_brackets_is_no_list_of_names(self):
+        for name in ("d", "[d]"):
+            (self.folder / name).mkdir()
+        (self.folder / "d/wrong.mtx").write_text("")
+        np.save(self.folder / "[d]/right.npy", self.values(4, 4))
+        for before in ((), ("-n", 8), ("--quiet",)):
+            result = self.run_cpu(*before, "[d]", "--dry-run", cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("./[d]/right.npy ", result.stdout)
+            self.assertNotIn("wrong", result.stdout)
+        (self.folder / "x").write_text("")
+        self.assert_one_line(self.run_cpu("[x]", cwd=self.folder), 1, "./[x]: no such file")
+
+    def test_a_line_break_in_a_name_breaks_no_message(self):
+        broken, good = self.folder / "a\nb.mtx", self.folder / "b\nb.csr"
+        broken.write_text("x")
+        self.assert_one_line(self.spmmbench("inspect", broken), 1, r"a\x0ab.mtx:1: expected")
+        for command in (("generate", SMALL, good), ("convert", good, self.folder / "e\nf.npy")):
+            self.assert_one_line(self.spmmbench(*command), 0, r"\x0a")
+
+    def test_a_folder_that_cannot_be_listed_costs_its_own_matrices_only(self):
+        tree, out = self.folder / "tree", self.folder / "out.json"
+        tree.mkdir()
+        np.save(tree / "a.npy", self.values(4, 4))
+        inner = os.open(tree, os.O_RDONLY)
+        for _ in range(20):  # the path of the innermost is longer than the system takes
+            os.mkdir("d" * 250, dir_fd=inner)
+            outer, inner = inner, os.open("d" * 250, os.O_RDONLY, dir_fd=inner)
+            os.close(outer)
+        os.close(inner)
+        result = self.run_cpu(tree, "--quiet", "--json", out)
+        self.assert_one_line(result, 1, "/ddd")
+        self.assertIn(": cannot be read: File name too long", result.stderr)
+        self.assertEqual([row["matrix"]["name"] for row in read(out)["rows"]], ["a"])
+        self.assertFalse(read(out)["complete"])
+
+    def test_names_that_are_too_long_are_named_in_short(self):
+        long, paths = "x" * 300, self.folder / "list"
+        short = "x" * 200 + "...: File name too long"
+        self.assert_one_line(self.run_cpu(long), 1, f"spmmbench: {short}")
+        paths.write_text(f"{SMALL}\n{long}\n")
+        self.assert_one_line(self.run_cpu(f"@{paths}"), 1, f"spmmbench: {paths}:2: {short}")
+        path = self.folder / "model.safetensors"
+        write_safetensors(path, {name: ("F32", self.values(4, 4)) for name in (long, "a")})
+        self.assertEqual(self.convert(f"{path}:{long}").shape, (4, 4))
+        result = self.run_cpu(f"{path}:{long}", "--dry-run")
+        self.assertEqual((result.returncode, result.stdout.count(":xxx")), (0, 1), result.stderr)
+
+    def test_a_path_that_is_there_is_no_tensor_of_another_file(self):
+        folder = self.folder / "model.safetensors:old"
+        folder.mkdir()
+        values = self.values(4, 4)
+        np.save(folder / "a.npy", values)
+        write_safetensors(folder / "b.safetensors", {"w": ("F32", values)})
+        write_safetensors(self.folder / "model.safetensors", {"old": ("F32", self.values(2, 2))})
+        for path in (folder / "a.npy", folder / "b.safetensors", folder / "b.safetensors:w"):
+            np.testing.assert_array_equal(self.convert(path), values)
+        self.assertEqual(self.run_cpu(folder, "--dry-run").returncode, 0)
 
     def test_a_folder_of_mixed_shapes_and_formats_runs_in_one_command(self):
         folder = self.folder / "weights"

@@ -177,6 +177,9 @@ class OptionsTest(CliCase):
         self.spmmbench("generate", "uniform?rows=40&cols=12", b)
         self.spmmbench("generate", SMALL, weights)
         named.write_bytes(bytes(24))
+        raw, raw_b = self.folder / "raw.bin", self.folder / "raw_b.bin"
+        raw.write_bytes(bytes(4 * 3 * 40))
+        raw_b.write_bytes(bytes(4 * 40 * 6))
         for *args, expected in (
             ("convert", named, self.folder / "o.mtx", "--dims", 3, 2, "v.2x3.bin: expected the 2 x 3 of its name, got --dims 3 2"),
             ("convert", weights, self.folder / "o.mtx", "--dims", 3, 2, "--dims: expected a headerless .bin, got"),
@@ -187,9 +190,20 @@ class OptionsTest(CliCase):
             ("run", "gen:qwen2.5-7b/attn_k?zeros=random&block=32", "expected no block with zeros=random"),
             ("run", SMALL, "-k", "async_bcsr?stages=99&stages=2", "stages is given twice"),
             ("run", "gen:uniform?rows=5&rows=6", "rows is given twice"),
+            ("run", "gen:esmm?size=64", "-n", 5, "-n 5: expected 64, the columns of B that gen:esmm?size=64 makes"),
+            ("run", SMALL, "--tag", "a=1", "--tag", "a=2", "--tag a=2: a is given twice"),
+            ("run", SMALL, "--device", -2, "--device -2: expected a CUDA device, or -1"),
+            ("run", SMALL, "--sort", ":desc", "no column ''"),
+            ("run", SMALL, "--bin-type", "fp16", "--bin-type: expected a headerless .bin among the inputs"),
+            ("inspect", SMALL, "--bin-type", "bf16", "--bin-type: expected a headerless .bin among the inputs"),
+            ("convert", SMALL, self.folder / "o.mtx", "--bin-type", "fp16", "--bin-type: expected a headerless .bin, got gen:"),
+            ("run", raw, "--b", b, "--dims", 3, 40, 13, "--device", -1, "-q", "A is 3 x 40 and B is 40 x 12: expected --dims 3 40 13"),
+            ("run", SMALL, "--b", raw_b, "--dims", 51, 40, 6, "--device", -1, "-q", "A is 50 x 40 and B is 40 x 6: expected --dims 51 40 6"),
         ):
             self.assert_one_line(self.spmmbench(*args), 1, expected)
-        self.assertEqual(self.run_cpu(SMALL, "--b", b, "-n", 12, "-q").returncode, 0)
+        for args in ((SMALL, "--b", b, "-n", 12), ("gen:esmm?size=16", SMALL, "-n", 8), (SMALL, "--b", raw_b, "--dims", 50, 40, 6)):
+            result = self.run_cpu(*args, "-q")
+            self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(self.spmmbench("convert", named, self.folder / "o.mtx", "--dims", 2, 3).returncode, 0)
 
     def test_a_generator_that_asks_too_much_is_named(self):

@@ -186,6 +186,17 @@ class ShowTest(CliCase):
             self.assert_one_line(self.spmmbench("show", path), 1, f"{path}: ")
         self.assert_one_line(self.spmmbench("show", self.folder / "absent"), 1, "cannot be opened")
 
+    def test_json_of_many_brackets_is_refused_by_every_reader(self):
+        good, other, deep, out = self.recorded(), *(self.folder / f"{name}.json" for name in ("other", "deep", "merged"))
+        self.run_cpu(SMALL, "-n", 8, "--json", other, "-q")
+        brackets = "[" * 200_000 + "]" * 200_000
+        for text in ('{"schema_version":1,"rows":[{"matrix":%s}]}', '{"schema_version":%s}', '{"calibration_version":%s}', "%s"):
+            deep.write_text(text % brackets)
+            for command in (("show", deep), ("merge", out, deep), ("compare", good, deep), ("run", SMALL, "--device", -1, "--json", deep, "--resume"),
+                            ("compare", good, other, "--calibration", deep)):
+                with self.subTest(text=text, command=command):
+                    self.assert_one_line(self.spmmbench(*command), 1, f"{deep}: nested deeper than 64 levels")
+
     def test_values_that_no_run_writes_are_refused_with_file_and_field(self):
         good, bad = read(self.recorded()), self.folder / "bad.json"
         for change, what in (

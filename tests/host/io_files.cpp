@@ -11,7 +11,9 @@
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
+#include "io/file.hpp"
 #include "io/gzip.hpp"
+#include "io/input.hpp"
 #include "io/matrix_market.hpp"
 #include "io/matrix_output.hpp"
 #include "io/sha256.hpp"
@@ -56,6 +58,19 @@ TEST(Sha256, OfAMatrixCoversShapeColumnsAndValues) {
   // python3: hashlib.sha256(numpy.array([0, 0, 0], "<i8").tobytes()).hexdigest()
   EXPECT_EQ(matrix_sha256(CsrMatrix{}, false),
             "9d908ecfb6b256def8b49a7c504e6c889c4b0e41fe6ce3e01863dd7b61a20aa0");
+}
+
+TEST(MappedFile, AFileThatIsCutWithinItsLastPageIsCountedAsOneThatLacksPages) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.bin", "12345678");
+  const std::size_t before = missing_pages();
+  { const MappedFile whole(path); }
+  EXPECT_EQ(missing_pages(), before);
+  {
+    const MappedFile cut(path);
+    std::filesystem::resize_file(path, 7);
+  }
+  EXPECT_EQ(missing_pages(), before + 1);
 }
 
 TEST(CsrCache, ReadsWhatItWrote) {
@@ -324,6 +339,15 @@ std::string tar_member(const std::string& name, const std::string& content, char
   return header + content + std::string((512 - content.size() % 512) % 512, '\0');
 }
 
+TEST(DenseFile, WithoutColumnsIsRefusedWhereItsRowPointersDoNotFit) {
+  constexpr std::int64_t kRows = 2147483647;
+  if (available_memory_bytes() > 8 * kRows) GTEST_SKIP() << "they fit";
+  const ScratchFolder folder;
+  const std::string path = folder.write("a.npy", npy<float>("<f4", "False", "(2147483647, 0)", {}));
+  EXPECT_TRUE(contains(error_of([&] { load_input(path, {}); }),
+                       "expected a matrix that fits in memory, got 2147483647 x 0: needs 17.2 GB"));
+}
+
 TEST(Archive, TheMatrixOfASuitesparseArchiveIsTheMemberCalledAsItsFolder) {
   const ScratchFolder folder;
   const std::string end(1024, '\0');
@@ -349,6 +373,12 @@ TEST(Archive, WithoutThatMemberOrItsEndItIsRefused) {
   EXPECT_TRUE(contains(message(tar_member("a/a.mtx", some_text(5000)).substr(0, 3000)),
                        "truncated: a/a.mtx lacks 2512 bytes"));
   EXPECT_TRUE(contains(message(tar_member("a/", "", '5')), "got none"));
+  for (const std::size_t zeros : {0, 3}) {  // bytes of the size before those that are 0xff
+    std::string endless = tar_member("a/b", "");
+    endless.replace(124, 12, "\x80" + std::string(zeros, '\0') + std::string(11 - zeros, '\xff'));
+    EXPECT_TRUE(contains(message(endless + std::string(4096, 'x')),
+                         "corrupt: the member 'a/b' has 18446744073709551615 bytes"));
+  }
 }
 
 TEST(Output, TheExtensionTellsTheFormatAndEveryFormatReadsBack) {

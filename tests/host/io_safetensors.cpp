@@ -176,6 +176,8 @@ TEST(Safetensors, HeadersOfAnotherStructureAreRefused) {
             "safetensors header: expected each key once of 'a'");
   EXPECT_EQ(complaint(fmt::format("{{{},{}}}", tensor("a", "[]", 0, 4), tensor("a", "[]", 4, 8))),
             "safetensors header: expected each tensor once, got 'a' twice");
+  EXPECT_EQ(complaint(R"({"":{"dtype":"F32"}})"),
+            "safetensors header: expected a name of each tensor, got an empty one");
   EXPECT_EQ(complaint(R"({"a":)"), "safetensors header: expected JSON, got none at byte 6");
   EXPECT_EQ(complaint(std::string(1 << 20, '[')), expected + "a list");
 }

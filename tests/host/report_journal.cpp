@@ -217,6 +217,15 @@ TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
 }
 
+TEST_F(JournalTest, GivesUpRowsEachTimeTheMatrixChanges) {
+  Journal made = open(Earlier::keep);
+  EXPECT_EQ(made.append(measured_row("a", 1)), 0U);
+  EXPECT_EQ(made.append(measured_row("b", 1)), 0U);
+  EXPECT_EQ(made.append(measured_row("a", 1, "11aa")), 2U);
+  EXPECT_EQ(made.append(measured_row("a", 1)), 1U);
+  EXPECT_EQ(made.append(measured_row("b", 1)), 0U);
+}
+
 TEST_F(JournalTest, GivesUpTheBaselinesOfAMatrixThatWasReplaced) {
   ResultRow baseline = measured_row("cusparse_csr_default", 10);
   baseline.baseline = true;

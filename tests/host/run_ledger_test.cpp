@@ -142,5 +142,18 @@ TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
   EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
 }
 
+TEST_F(LedgerTest, AnInterruptedRunNamesResumeWhereItCanGoOn) {
+  const auto said = [this] {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run({with_status("a", Status::ok)}, true), ExitCode::interrupted);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(), "spmmbench: interrupted: what was measured is kept, and --resume goes on\n");
+  options_.json = "-";
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(said(), "spmmbench: interrupted: what was measured is kept\n");
+  EXPECT_TRUE(::testing::internal::GetCapturedStdout().starts_with("{\"schema_version\": "));
+}
+
 }  // namespace
 }  // namespace spmmbench
