@@ -1,6 +1,7 @@
 #include "gpu/shared_library.hpp"
 
 #include <gtest/gtest.h>
+#include <math.h>  // lround as the C library declares it
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
