@@ -1,7 +1,8 @@
 #include "gpu/shared_library.hpp"
 
 #include <gtest/gtest.h>
-#include <math.h>  // lround as the C library declares it
+
+#include <cmath>  // lround
 
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
