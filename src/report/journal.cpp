@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "core/parse_json.hpp"
 #include "report/answer.hpp"
@@ -269,18 +270,18 @@ void Journal::write_line(const std::string& line) {
   size_ += line.size() + 1;
 }
 
+// All cases of a source are of one matrix, so the first tells of which.
 std::size_t Journal::give_up_other_matrices(const ResultRow& row) {
-  std::string& known = sha256_of_.try_emplace(row.matrix.source, row.matrix.sha256).first->second;
-  if (known == row.matrix.sha256) return 0;
-  known = row.matrix.sha256;
   const std::string prefix = row.matrix.source + '\n';
-  std::size_t count = 0;
-  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);) {
-    const bool other = it->second.recorded.sha256 != row.matrix.sha256;
-    it = other ? cases_.erase(it) : std::next(it);
-    count += other;
-  }
-  if (count > 0) baselines_.forget(row.matrix.source);
+  const auto of_source = [&](const auto& one) { return one.first.starts_with(prefix); };
+  const auto first = cases_.lower_bound(prefix);
+  if (first == cases_.end() || !of_source(*first) ||
+      first->second.recorded.sha256 == row.matrix.sha256)
+    return 0;
+  const auto last = std::find_if_not(first, cases_.end(), of_source);
+  const auto count = static_cast<std::size_t>(std::distance(first, last));
+  cases_.erase(first, last);
+  baselines_.forget(row.matrix.source);
   return count;
 }
 

@@ -128,7 +128,6 @@ class Journal {
   bool durable_ = true;
   std::uint64_t size_ = 0;
   std::map<std::string, Entry> cases_;
-  std::map<std::string, std::string> sha256_of_;  // of the matrix of all cases of a source
   Baselines baselines_;
   bool superseded_ = false;  // baselines_ may have a row that no longer counts
   std::vector<std::string> damaged_;
