@@ -10,16 +10,6 @@
 namespace spmmbench {
 namespace {
 
-// Without bits.
-OperandPattern shape_of(std::int64_t outer, std::int64_t length) {
-  OperandPattern p;
-  p.length = length;
-  p.strips = (outer + OperandPattern::kStrip - 1) / OperandPattern::kStrip;
-  p.words = (length + OperandPattern::kChunk - 1) / OperandPattern::kChunk *
-            (OperandPattern::kChunk / 32);
-  return p;
-}
-
 // `kept` bits are set, in `tiles` bytes.
 FormatStats make_stats(const OperandPattern& p, std::int64_t nnz, std::int64_t kept,
                        std::int64_t tiles) {
@@ -89,6 +79,14 @@ std::int64_t disjoint_pairs(const Histogram& a, Histogram b) {
 
 }  // namespace
 
+OperandPattern OperandPattern::of_shape(std::int64_t outer, std::int64_t length) {
+  OperandPattern p;
+  p.length = length;
+  p.strips = (outer + kStrip - 1) / kStrip;
+  p.words = (length + kChunk - 1) / kChunk * (kChunk / 32);
+  return p;
+}
+
 std::int64_t OperandPattern::set_bits() const {
   std::int64_t count = 0;
   for (const std::uint32_t word : bits) count += std::popcount(word);
@@ -108,7 +106,7 @@ FormatStats OperandPattern::stats(std::int64_t nnz) const {
 }
 
 FormatStats OperandPattern::stats_of_rows(const CsrMatrix& a) {
-  const OperandPattern shape = shape_of(a.rows, a.cols);
+  const OperandPattern shape = OperandPattern::of_shape(a.rows, a.cols);
   std::int64_t kept = 0, tiles = 0;
   std::vector<std::uint8_t> strip(static_cast<std::size_t>((a.cols + kByte - 1) / kByte), 0);
   for (std::int64_t first = 0; first < a.rows; first += kStrip) {

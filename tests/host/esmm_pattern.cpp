@@ -37,11 +37,7 @@ CsrMatrix to_csr(const DenseMatrix& d, bool keep_zeros) {
 }
 
 OperandPattern empty_pattern(std::int64_t outer, std::int64_t length) {
-  OperandPattern p;
-  p.length = length;
-  p.strips = (outer + OperandPattern::kStrip - 1) / OperandPattern::kStrip;
-  p.words = (length + OperandPattern::kChunk - 1) / OperandPattern::kChunk *
-            (OperandPattern::kChunk / 32);
+  OperandPattern p = OperandPattern::of_shape(outer, length);
   p.bits.assign(static_cast<std::size_t>(p.strips * p.words), 0);
   return p;
 }

@@ -31,6 +31,13 @@ def tensor(a, device="cpu", layout=torch.sparse_csr, dtype=torch.float32):
     return csr.to_sparse(layout=layout, blocksize=block)
 
 
+def product_and_parts(a, device):
+    """B of eight columns, its product with `a`, and the arrays of `a`."""
+    x = torch.randn(200, 8, device=device)
+    expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
+    return x, expected, [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+
+
 class Close(unittest.TestCase):
     def assertClose(self, got, expected, tolerance=1e-5):
         got, expected = (x.detach().cpu().double() for x in (got, expected))
@@ -94,9 +101,7 @@ class OnEveryDevice(Close):
     def test_indices_of_every_integer_type_are_taken(self):
         a = matrix()
         for device in DEVICES:
-            x = torch.randn(200, 8, device=device)
-            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
-            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            x, expected, parts = product_and_parts(a, device)
             for kind in (torch.int16, torch.uint16, torch.uint32, torch.uint64):
                 with self.subTest(f"{device} {kind}"):
                     given = (parts[0].to(kind), parts[1].to(kind), parts[2], a.shape)
@@ -105,9 +110,7 @@ class OnEveryDevice(Close):
     def test_tensors_of_a_tuple_with_strides_give_the_product(self):
         a = matrix()
         for device in DEVICES:
-            x = torch.randn(200, 8, device=device)
-            expected = torch.as_tensor(a.toarray(), device=device).double() @ x.double()
-            parts = [torch.as_tensor(part, device=device) for part in (a.indptr, a.indices, a.data)]
+            x, expected, parts = product_and_parts(a, device)
             pairs = [torch.stack([part, torch.zeros_like(part)], 1) for part in parts]
             given = (*(pair[:, 0] for pair in pairs), a.shape)
             with self.subTest(device):
