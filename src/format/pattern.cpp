@@ -24,7 +24,9 @@ FormatStats make_stats(const OperandPattern& p, std::int64_t nnz, std::int64_t k
   s.nnz_per_tile = s.tiles == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(s.tiles);
   s.nnz_per_window = p.strips == 0 ? 0 : static_cast<double>(nnz) / static_cast<double>(p.strips);
   const double indices = static_cast<double>(p.strips) * static_cast<double>(p.length);
-  const double tiles_all = static_cast<double>(p.strips) * static_cast<double>((p.length + 7) / 8);
+  constexpr std::int64_t kTileBits = 8;  // a tile is a byte of the pattern
+  const std::int64_t tiles_of_strip = (p.length + kTileBits - 1) / kTileBits;
+  const double tiles_all = static_cast<double>(p.strips) * static_cast<double>(tiles_of_strip);
   s.extra["set_bit_fraction"] = indices == 0 ? 0 : static_cast<double>(kept) / indices;
   s.extra["nonzero_tile_fraction"] = tiles_all == 0 ? 0 : static_cast<double>(s.tiles) / tiles_all;
   return s;
