@@ -24,6 +24,7 @@
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "stats/sampler.hpp"
 
 namespace spmmbench {
 namespace {
@@ -257,8 +258,10 @@ class AutoPrepared final : public Prepared {
     return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, within);
   }
 
+  // As a run measures it when it is hot, but for a shorter time.
   double time_us(Plan& plan, const Shape& shape) {
-    constexpr int kLaunches = 10;
+    constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
+    constexpr SamplerOptions kSampler = {.warmup_us = 200, .sample_us = 200, .max_batch = 64};
     constexpr std::uint64_t kSeed = 1;
     DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
     DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);
@@ -269,10 +272,9 @@ class AutoPrepared final : public Prepared {
     StageTimer within;
     plan.inspect_b(b, within);
     const auto launch = [&] { plan.launch(b, c, device_.stream()); };
-    (void)device_.time_us(launch, 2);  // loads the kernel
-    const double us = device_.time_us(launch, kLaunches) / kLaunches;
+    const Timing timing = sample_hot(device_, launch, kLimits, kSampler, [] {});
     device_.synchronize();
-    return us;
+    return timing.median_us;
   }
 
   // What a measurement depends on besides the candidates; empty where none is kept.
