@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
-#include "stats/sampler.hpp"
+#include "timing/sampler.hpp"
 
 namespace spmmbench {
 namespace {
@@ -219,33 +220,36 @@ class AutoPrepared final : public Prepared {
     });
   }
 
-  // Measures each on the device, with a B and a C of its own, in the stage "tune".
+  // Measures each on the device, with a B and a C of its own. The stage "tune" has all of it, as if
+  // nothing had been prepared before.
   std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
-    const auto timed = stages.scope("tune");
     std::vector<Trial> trials;
     trials.reserve(best.size());
     for (const Choice& choice : best)
       trials.push_back({choice.spec.to_string(), choice.prediction.prepare_ms});
     std::unique_ptr<Plan> fastest;
     std::string leader;
-    double least = std::numeric_limits<double>::infinity();
-    const Tuned tuned = tune(
-        trials,
-        [&](std::size_t i) {
-          keep_only(leader);
-          StageTimer within;  // part of this stage
-          std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
-          const double us = time_us(*plan, shape);
-          const double cost = cost_us(us, within.total_ms(), calls_);
-          if (cost < least) {
-            least = cost;
-            fastest = std::move(plan);
-            leader = trials[i].name;
-          }
-          return cost;
-        },
-        static_cast<double>(budget_ms_), cache_key(shape));
+    double leader_us = 0, least = std::numeric_limits<double>::infinity();
+    std::vector<StageTimer> spent(best.size());
+    const auto measure = [&](std::size_t i) -> std::optional<double> {
+      if (fastest && !may_pay(best[i].prediction, leader_us)) return std::nullopt;
+      keep_only(leader);
+      std::unique_ptr<Plan> plan = bind_one(best[i], shape, spent[i]);
+      const double prepare_ms = spent[i].total_ms();
+      const auto timed = spent[i].scope("measure");
+      const double us = time_us(*plan, shape);
+      const double cost = cost_us(us, prepare_ms, calls_);
+      if (cost < least) {
+        least = cost;
+        fastest = std::move(plan);
+        leader = trials[i].name;
+        leader_us = us;
+      }
+      return cost;
+    };
+    const Tuned tuned =
+        tune(trials, measure, static_cast<double>(budget_ms_), cache_key(shape, stages));
     device_.synchronize();
     params["picked"] = trials[tuned.picked].name;
     picked_.insert(trials[tuned.picked].name);
@@ -254,8 +258,18 @@ class AutoPrepared final : public Prepared {
       params["measured"] += fmt::format("{}{} {:.1f} us{}", params["measured"].empty() ? "" : ", ",
                                         trials[i].name, us, calls_ > 0 ? " with preparation" : "");
     if (tuned.remembered) params["measured"] += " (remembered)";
-    StageTimer within;
-    return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, within);
+    StageTimer all;
+    for (const StageTimer& trial : spent) all.add(trial);
+    stages.add("tune", all.total_ms());
+    return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, stages);
+  }
+
+  // With `calls`: whether trying the candidate costs less than it could save, if it is as much
+  // faster than predicted as hardly any is (docs/kernels/auto.md).
+  bool may_pay(const Prediction& candidate, double leader_us) const {
+    constexpr double kMostWrong = 1.25;
+    return calls_ == 0 ||
+           cost_us(candidate.us / kMostWrong, candidate.prepare_ms, calls_) < leader_us;
   }
 
   // As a run measures it when it is hot, but for a shorter time.
@@ -278,8 +292,9 @@ class AutoPrepared final : public Prepared {
   }
 
   // What a measurement depends on besides the candidates; empty where none is kept.
-  CacheEntry cache_key(const Shape& shape) {
+  CacheEntry cache_key(const Shape& shape, StageTimer& stages) {
     if (!has_cache_folder()) return {};
+    const auto timed = stages.scope("tune");
     if (structure_.empty()) structure_ = matrix_sha256(*a_.a, true);
     const DeviceInfo& device = device_.info();
     return {{"structure", structure_},

@@ -38,8 +38,9 @@ class RowOrders {
  public:
   virtual ~RowOrders() = default;
   // `spec` names a reordering with its options. For "natural", and for the order that the matrix is
-  // in already, the permutation is empty. Every call adds the time of the computation to the stage
-  // "reorder". Throws Error for an unknown name. The permutation lives as long as this object.
+  // in already, the permutation is empty. The time of the computation is added to the stage
+  // "reorder", once for each order. Throws Error for an unknown name. The permutation lives as long
+  // as this object.
   virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
 };
 

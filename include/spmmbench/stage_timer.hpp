@@ -32,6 +32,11 @@ class StageTimer {
   // synchronised inside the scope for its time to count there.
   [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
   void add(const std::string& stage, double ms) { stages_ms_[stage] += ms; }
+  // A part that several who need it share, such as a row order. However often it is added, here or
+  // with the times of others, it counts once.
+  void add_once(const std::string& part, const std::string& stage, double ms) {
+    if (parts_.emplace(part, Part{stage, ms}).second) stages_ms_[stage] += ms;
+  }
   const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
   double total_ms() const {
     double total = 0;
@@ -42,10 +47,18 @@ class StageTimer {
   // but each shape reports the time that it would need alone.
   void add(const StageTimer& earlier) {
     for (const auto& [stage, ms] : earlier.stages_ms_) stages_ms_[stage] += ms;
+    for (const auto& [name, part] : earlier.parts_)
+      if (!parts_.emplace(name, part).second) stages_ms_[part.stage] -= part.ms;
   }
 
  private:
+  struct Part {
+    std::string stage;
+    double ms;
+  };
+
   std::map<std::string, double> stages_ms_;
+  std::map<std::string, Part> parts_;  // by name; stages_ms_ has them too
 };
 
 }  // namespace spmmbench

@@ -1,5 +1,5 @@
 """The protocol of docs/methodology.md for Python callables: warm-up, hot and cold samples, when to
-stop. The rules and numbers are those of src/stats and src/gpu."""
+stop. The rules and numbers are those of src/timing and src/gpu."""
 
 import contextlib
 import math

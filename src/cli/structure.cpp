@@ -6,7 +6,7 @@
 
 #include "core/row_lengths.hpp"
 #include "reorder/graph.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 

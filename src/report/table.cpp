@@ -59,9 +59,6 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& 
   return ordered;
 }
 
-// Without a GPU, speed-ups are over Eigen.
-bool over_eigen(const ResultRow& row) { return row.speedup.eigen_fp32 || row.speedup.eigen; }
-
 std::string title_of(const ResultRow& row, std::int64_t calls) {
   return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}", printable_message(row.matrix.name),
                      row.matrix.rows, row.matrix.cols, row.matrix.nnz, row.n,
@@ -185,6 +182,22 @@ void fit(std::vector<Drawn>& columns, std::size_t width, bool may_leave_out) {
   if (used < width) kept.width = std::min(whole_name, kept.width + width - used);
 }
 
+const char* default_header(Reference reference) {
+  return reference == Reference::eigen ? "x Eig32" : "x dflt";
+}
+const char* best_header(Reference reference) {
+  return reference == Reference::eigen ? "x Eigen" : "x best";
+}
+
+// Rows over another reference than that of the table have no speed-up in it.
+void name_reference(TableColumn& column, Reference reference) {
+  if (column.key != "x_dflt" && column.key != "x_best") return;
+  column.header = column.key == "x_dflt" ? default_header(reference) : best_header(reference);
+  column.text = [text = column.text, reference](const ResultRow& row) {
+    return reference_of(row) == reference ? text(row) : std::string("-");
+  };
+}
+
 std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyle& style) {
   Rows rows;
   for (const Group& group : groups) rows.insert(rows.end(), group.shown.begin(), group.shown.end());
@@ -192,11 +205,10 @@ std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyl
   if (style.columns.empty())
     for (const TableColumn& column : default_columns()) columns.push_back({column});
   for (const std::string& key : style.columns) columns.push_back({table_column(key)});
-  const bool eigen =
-      std::any_of(rows.begin(), rows.end(), [](const ResultRow* row) { return over_eigen(*row); });
+  Reference reference = Reference::none;
+  for (const ResultRow* row : rows) reference = std::max(reference, reference_of(*row));
   for (Drawn& drawn : columns) {
-    if (eigen && drawn.column.key == "x_dflt") drawn.column.header = "x Eig32";
-    if (eigen && drawn.column.key == "x_best") drawn.column.header = "x Eigen";
+    name_reference(drawn.column, reference);
     drawn.width = display_width(drawn.column.header);
     for (const ResultRow* row : rows) {
       const bool shown = row->status == Status::ok || drawn.column.left_aligned;
@@ -329,20 +341,21 @@ void Summary::add(std::span<const ResultRow> rows, const TableStyle& style) {
   for (const Group& group : groups_of(rows, style)) {
     const auto best = winners(group.all);
     for (const ResultRow* row : group.shown) {
-      over_eigen_ |= over_eigen(*row);
       Sums& sums = kernels_[printable_message(types_of(*row) + " " + label_of(*row))];
       sums.wrong += row->status == Status::wrong;
       if (!ranked(*row)) continue;
       ++sums.cases;
       sums.wins += best.contains(row);
-      const auto accumulate = [](const std::optional<double>& value, double& log_sum, int& n) {
+      const auto accumulate = [](Mean& mean, const std::optional<double>& value) {
         if (!value) return;
-        log_sum += std::log(*value);
-        ++n;
+        mean.log_sum += std::log(*value);
+        ++mean.n;
       };
-      accumulate(over_default(*row), sums.log_default, sums.n_default);
-      accumulate(over_best(*row), sums.log_best, sums.n_best);
-      accumulate(row->of_bound, sums.log_bound, sums.n_bound);
+      reference_ = std::max(reference_, reference_of(*row));
+      auto& [of_default, of_best] = sums.speedups[reference_of(*row)];
+      accumulate(of_default, over_default(*row));
+      accumulate(of_best, over_best(*row));
+      accumulate(sums.bound, row->of_bound);
     }
   }
 }
@@ -356,24 +369,27 @@ std::string Summary::format(const TableStyle& style) const {
   constexpr std::size_t kFewest = 8;  // letters of a name; the figures are not cut
   if (style.width > 0)
     names = std::min(names, std::max<std::size_t>(style.width, kFigures + kFewest) - kFigures);
-  std::string text = painted(fmt::format("geometric means over {} matrices", matrices_),
-                             Paint::strong, style.color) +
-                     "\n" +
-                     painted(fmt::format("  {} {:>6} {:>5} {:>5} {:>7} {:>7} {:>7}",
-                                         pad_right(clip(kNames, names), names), "cases", "wins",
-                                         "wrong", over_eigen_ ? "x Eig32" : "x dflt",
-                                         over_eigen_ ? "x Eigen" : "x best", "bound"),
-                             Paint::faint, style.color) +
-                     "\n";
+  std::string text =
+      painted(fmt::format("geometric means over {} matrices", matrices_), Paint::strong,
+              style.color) +
+      "\n" +
+      painted(fmt::format("  {} {:>6} {:>5} {:>5} {:>7} {:>7} {:>7}",
+                          pad_right(clip(kNames, names), names), "cases", "wins", "wrong",
+                          default_header(reference_), best_header(reference_), "bound"),
+              Paint::faint, style.color) +
+      "\n";
   for (const auto& [name, sums] : kernels_) {
     if (sums.cases == 0 && sums.wrong == 0) continue;
-    const auto mean = [](double log_sum, int n) {
-      return n == 0 ? std::string("-") : fmt::format("{:.2f}", std::exp(log_sum / n));
+    const auto text_of = [](const Mean& mean) {
+      return mean.n == 0 ? std::string("-")
+                         : fmt::format("{:.2f}", std::exp(mean.log_sum / mean.n));
     };
+    const auto over = sums.speedups.find(reference_);
+    const auto [of_default, of_best] =
+        over == sums.speedups.end() ? std::array<Mean, 2>() : over->second;
     text += fmt::format("  {} {:>6} {:>5} {:>5} {:>7} {:>7} {:>7}\n",
                         pad_right(clip(name, names), names), sums.cases, sums.wins, sums.wrong,
-                        mean(sums.log_default, sums.n_default), mean(sums.log_best, sums.n_best),
-                        mean(sums.log_bound, sums.n_bound));
+                        text_of(of_default), text_of(of_best), text_of(sums.bound));
   }
   return text;
 }

@@ -2,6 +2,7 @@
 // The table for people: one block per matrix, N and layout, with a winner per precision and
 // type of C.
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "report/table_columns.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -41,14 +43,18 @@ class Summary {
   void add(std::span<const ResultRow> rows_of_one_matrix, const TableStyle& style);
   std::string format(const TableStyle& style) const;  // empty until a second matrix was added
  private:
+  struct Mean {
+    double log_sum = 0;
+    int n = 0;
+  };
   struct Sums {
     int cases = 0, wins = 0, wrong = 0;
-    double log_default = 0, log_best = 0, log_bound = 0;
-    int n_default = 0, n_best = 0, n_bound = 0;
+    Mean bound;
+    std::map<Reference, std::array<Mean, 2>> speedups;  // over the default, over the best
   };
   int matrices_ = 0;
-  bool over_eigen_ = false;              // what the speed-ups are over: Eigen in runs without a GPU
-  std::map<std::string, Sums> kernels_;  // key: precision, type of C and kernel
+  Reference reference_ = Reference::none;  // of the speed-ups that are shown
+  std::map<std::string, Sums> kernels_;    // key: precision, type of C and kernel
 };
 
 }  // namespace spmmbench

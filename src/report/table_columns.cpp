@@ -11,7 +11,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
 #include "spmmbench/suggest.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {
@@ -103,14 +103,21 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
 
 }  // namespace
 
+Reference reference_of(const ResultRow& row) {
+  const Speedups& s = row.speedup;
+  if (s.cusparse_default_fp32 || s.cusparse_best) return Reference::cusparse;
+  return s.eigen_fp32 || s.eigen ? Reference::eigen : Reference::none;
+}
+
 std::optional<double> over_default(const ResultRow& row) {
   const Speedups& s = row.speedup;
-  return s.eigen_fp32 ? s.eigen_fp32 : s.cusparse_default_fp32;
+  return reference_of(row) == Reference::eigen ? s.eigen_fp32 : s.cusparse_default_fp32;
 }
 
 std::optional<double> over_best(const ResultRow& row) {
-  if (row.in_all_us) return row.speedup.best_in_all;
-  return row.speedup.eigen ? row.speedup.eigen : row.speedup.cusparse_best;
+  const Speedups& s = row.speedup;
+  if (row.in_all_us) return s.best_in_all;
+  return reference_of(row) == Reference::eigen ? s.eigen : s.cusparse_best;
 }
 
 const std::vector<TableColumn>& default_columns() {

@@ -31,8 +31,11 @@ const std::vector<std::string>& columns_by_importance();
 TableColumn table_column(std::string_view key);
 std::string table_column_help();  // the keys of the default columns, separated by commas
 
-// The speed-ups of the columns x_dflt and x_best. Without a GPU they are over Eigen. With --calls
-// the second counts preparation.
+// What the columns x_dflt and x_best of a row are over: Eigen where there is no cuSPARSE, as in a
+// run without a GPU.
+enum class Reference { none, eigen, cusparse };
+Reference reference_of(const ResultRow& row);
+// The speed-ups of these columns. With --calls the second counts preparation.
 std::optional<double> over_default(const ResultRow& row);
 std::optional<double> over_best(const ResultRow& row);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {

@@ -16,7 +16,7 @@
 #include "run/repeat.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
-#include "stats/sampler.hpp"
+#include "timing/sampler.hpp"
 #include "verify/bound.hpp"
 
 namespace spmmbench {

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "revision.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {

@@ -17,7 +17,7 @@
 #include "spmmbench/precision.hpp"
 #include "spmmbench/result.hpp"
 #include "spmmbench/spec.hpp"
-#include "stats/stopping.hpp"
+#include "timing/stopping.hpp"
 
 namespace spmmbench {
 

@@ -51,8 +51,9 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
 
 }  // namespace
 
-Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::size_t)>& cost_us,
-           double budget_ms, CacheEntry key) {
+Tuned tune(const std::vector<Trial>& trials,
+           const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
+           CacheEntry key) {
   for (std::size_t i = 0; i < trials.size(); ++i)
     key[fmt::format("trial {}", i + 1)] = trials[i].name;
   if (auto known = remembered(trials, key)) return *std::move(known);
@@ -66,12 +67,13 @@ Tuned tune(const std::vector<Trial>& trials, const std::function<double(std::siz
     const double spent_ms = (steady_seconds() - start) * 1e3;
     if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms && !out.measured_us.empty()) continue;
     try {
-      const double us = cost_us(i);
-      const bool fastest = out.measured_us.empty() || us < least;
-      out.measured_us.emplace_back(i, us);
-      entry[trials[i].name] = fmt::format("{}", us);
+      const std::optional<double> us = cost_us(i);
+      if (!us) continue;
+      const bool fastest = out.measured_us.empty() || *us < least;
+      out.measured_us.emplace_back(i, *us);
+      entry[trials[i].name] = fmt::format("{}", *us);
       if (!fastest) continue;
-      least = us;
+      least = *us;
       out.picked = i;
     } catch (const Unsupported&) {
       if (!failure) failure = std::current_exception();

@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "stats/multiple.hpp"
-#include "stats/quantiles.hpp"
 #include "stats/rank_test.hpp"
 #include "stats/relabel.hpp"
 #include "stats/students_t.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {

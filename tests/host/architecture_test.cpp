@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 const fs::path kRoot = SPMMBENCH_SOURCE_DIR;
 
 // Earlier folders may not include later ones.
-const std::vector<std::string> kOrder = {"core",    "gpu",     "io",      "reorder", "format",
-                                         "select",  "kernels", "library", "verify",  "stats",
-                                         "process", "plugin",  "report",  "run",     "cli"};
+const std::vector<std::string> kOrder = {
+    "core",    "gpu",    "timing", "io",      "reorder", "format", "select", "kernels",
+    "library", "verify", "stats",  "process", "plugin",  "report", "run",    "cli"};
 
 struct Include {
   fs::path file;  // relative to the root

@@ -13,7 +13,7 @@
 #include "report/comparison.hpp"
 #include "report/junit.hpp"
 #include "spmmbench/error.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {

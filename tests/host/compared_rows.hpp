@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/comparison.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 

@@ -256,6 +256,23 @@ TEST(WeightedJaccard, WeighsColumnsByRarity) {
   EXPECT_EQ(plain.similarity(4, 4), 0);
 }
 
+TEST(RowOrders, AnOrderThatSeveralNeedCountsOnce) {
+  const CsrMatrix matrix = testing::shuffled_grid(64);
+  const auto orders = make_row_orders(matrix, Spec::parse("none"));
+  StageTimer one, other, third;
+  orders->get("rcm", one);
+  for (int i = 0; i < 2; ++i) orders->get("rcm", other);
+  const double ms = one.stages_ms().at("reorder");
+  EXPECT_GT(ms, 0);
+  EXPECT_DOUBLE_EQ(other.stages_ms().at("reorder"), ms);
+  one.add("reorder", 1);
+  one.add(other);
+  EXPECT_DOUBLE_EQ(one.stages_ms().at("reorder"), ms + 1);
+  orders->get("degree", third);
+  one.add(third);
+  EXPECT_DOUBLE_EQ(one.stages_ms().at("reorder"), ms + 1 + third.stages_ms().at("reorder"));
+}
+
 TEST(Graph, IsAPlusItsTransposeOrBipartite) {
   const Graph square = graph_of(testing::from_rows(3, {{0, 1}, {2}, {}}));
   EXPECT_EQ(square.ptr, (std::vector<std::int64_t>{0, 1, 3, 4}));

@@ -10,7 +10,7 @@
 #include "io_fixtures.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {

@@ -219,6 +219,39 @@ TEST(Baselines, WithoutAGpuEigenIsWhatSpeedupsAreOverAndTheTableSaysSo) {
   EXPECT_NE(summary.format({}).find("x Eigen"), std::string::npos);
 }
 
+TEST(Baselines, BesideCusparseEigenIsNoReferenceOfTheTable) {
+  std::vector<ResultRow> rows = {row_of("cusparse_csr_default", "fp32", 40, true),
+                                 row_of("cusparse_csr_alg2", "fp16", 20, true),
+                                 row_of("eigen_csr", "fp16", 900, true),
+                                 row_of("auto", "fp16", 10)};
+  Baselines baselines;
+  for (const ResultRow& row : rows) baselines.add(row);
+  for (ResultRow& row : rows) baselines.fill(row);
+  EXPECT_DOUBLE_EQ(*over_default(rows[3]), 4);
+  EXPECT_DOUBLE_EQ(*over_best(rows[3]), 2);
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(table.find("x dflt x best"), std::string::npos) << table;
+  EXPECT_EQ(table.find("Eig32"), std::string::npos) << table;
+  Summary summary;
+  summary.add(rows, {});
+  summary.add(rows, {});
+  EXPECT_NE(summary.format({}).find("4.00    2.00"), std::string::npos) << summary.format({});
+  EXPECT_EQ(summary.format({}).find("Eig"), std::string::npos);
+}
+
+TEST(Baselines, ARowOverAnotherReferenceThanItsTableHasNoSpeedupThere) {
+  std::vector<ResultRow> rows = {row_of("cusparse_csr_alg2", "fp16", 20, true),
+                                 row_of("eigen_csr", "bf16", 900, true),
+                                 row_of("cpu_csr", "bf16", 450)};
+  Baselines baselines;
+  for (const ResultRow& row : rows) baselines.add(row);
+  for (ResultRow& row : rows) baselines.fill(row);
+  EXPECT_DOUBLE_EQ(*over_best(rows[2]), 2);
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(table.find("x best"), std::string::npos) << table;
+  EXPECT_EQ(table.find(" 2.00"), std::string::npos) << table;
+}
+
 TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
   const std::string header = "," + csv_header() + ",";
   for (const std::string name : {"matrix", "nnz", "kernel", "load_ms", "format", "format_fill",

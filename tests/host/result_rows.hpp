@@ -7,7 +7,7 @@
 
 #include "report/baselines.hpp"
 #include "spmmbench/result.hpp"
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 

@@ -155,6 +155,16 @@ TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
   EXPECT_EQ(tuned({}, 0).measured_us.size(), 1U) << "the best prediction is always measured";
 }
 
+TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
+  const auto without_b = [this](std::size_t i) {
+    return i == 1 ? std::nullopt : std::optional(us_[i]);
+  };
+  const Tuned out = tune({{"a", 1}, {"b", 1}, {"c", 1}}, without_b, 1e6, key_);
+  EXPECT_EQ(out.picked, 2U);
+  EXPECT_EQ(out.measured_us.size(), 2U);
+  EXPECT_EQ(tuned(key_).picked, 2U) << "remembered without it";
+}
+
 TEST_F(Remembering, WhatWasSpentIsSpent) {
   set_cache_folder("");
   const auto measured = [&](double budget_ms) {

@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "fake_device.hpp"
-#include "stats/quantiles.hpp"
-#include "stats/sampler.hpp"
-#include "stats/stopping.hpp"
+#include "timing/quantiles.hpp"
+#include "timing/sampler.hpp"
+#include "timing/stopping.hpp"
 
 namespace spmmbench {
 namespace {

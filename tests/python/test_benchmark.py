@@ -279,7 +279,7 @@ class TheProgram(unittest.TestCase):
     def test_numbers_of_the_protocol_are_those_of_the_sources(self):
         texts = [
             (SOURCE / path).read_text().replace("'", "")
-            for path in ("src/stats/sampler.hpp", "src/stats/stopping.hpp", "src/gpu/cuda_device.cu",
+            for path in ("src/timing/sampler.hpp", "src/timing/stopping.hpp", "src/gpu/cuda_device.cu",
                          "src/run/repeat.hpp", "src/gpu/host_device.cpp")  # fmt: skip
         ]
         limits = _protocol.Limits()

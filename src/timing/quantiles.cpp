@@ -1,4 +1,4 @@
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include "core/steady_seconds.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/measurement.hpp"
-#include "stats/stopping.hpp"
+#include "timing/stopping.hpp"
 
 namespace spmmbench {
 

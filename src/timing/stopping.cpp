@@ -1,6 +1,6 @@
-#include "stats/stopping.hpp"
+#include "timing/stopping.hpp"
 
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 

@@ -1,9 +1,9 @@
-#include "stats/sampler.hpp"
+#include "timing/sampler.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "stats/quantiles.hpp"
+#include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {
