@@ -221,6 +221,9 @@ const FieldTable<ResultRow>& row_fields() {
             "load, reorder, build, upload, tune, compare, choose, and a plug-in's own")
           .csv(stage_columns()),
       group("format", &R::format, format_fields(), "what A was stored as", "format_"),
+      field("device_index", &R::device_index,
+            "the GPU that measured it, as --device counts; null on a CPU")
+          .added_later(),
       field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),
       group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),
       group("exact", &R::exact, exact_fields(),

@@ -322,9 +322,10 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     row.status = Status::failed;
     row.reason = reason;
   };
+  const DeviceInfo& device = input.device->info();
+  if (device.kind == DeviceKind::cuda) row.device_index = device.index;
   try {
-    const Support support =
-        check_support(*input.choice->kernel, input.problem, input.device->info());
+    const Support support = check_support(*input.choice->kernel, input.problem, device);
     const auto fits = [&] { return support.device_bytes <= input.device->free_bytes(); };
     const bool measurable = support.ok && input.operands != nullptr;
     if (measurable && !fits() && input.free_memory) input.free_memory();

@@ -124,7 +124,7 @@ class ShowTest(CliCase):
         self.assertIn("\n* rsh ", self.show(RECORDED, *one))
         counted = self.show(RECORDED, *one, "--calls", "100")
         self.assertIn("preparation counted for 100 calls", counted)
-        self.assertIn("\n* async_wcsr ", counted)
+        self.assertIn("\n* async_wcsr?order=search ", counted)
         row = next(r for r in self.rows(RECORDED, *one, "--calls", "100") if r["kernel"] == "rsh")
         once = sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
         self.assertAlmostEqual(row["in_all_us"], 10 * once + row["hot"]["median_us"], places=6)
@@ -132,7 +132,7 @@ class ShowTest(CliCase):
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        self.assertRegex(text, r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls async_wcsr 75 us each, 0.81 of the bound")
+        self.assertRegex(text, r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls async_wcsr\?order=search 75 us each, 0.82 of the bound")
         self.assertIn("\n  auto in fp16 picked async_wcsr?order=search: ", text)
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]
