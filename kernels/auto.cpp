@@ -36,12 +36,6 @@ struct Choice {
   Prediction prediction;
 };
 
-// The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
-// calls.
-double cost_us(double us, double prepare_ms, std::int64_t calls) {
-  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
-}
-
 bool takes_layout(const Candidate& candidate, Layout layout) {
   const Kernel* kernel = Registry<Kernel>::instance().find(Spec::parse(candidate.name).name);
   return kernel != nullptr && contains(kernel->info().layouts, layout);
@@ -190,8 +184,9 @@ class AutoPrepared final : public Prepared {
       why.features = features_;
     }
     std::unique_ptr<Plan> plan;
-    if (tune_ > 1) {
-      plan = fastest(best, shape, stages, params);
+    const std::vector<Trial> trials = trials_of(best);
+    if (tune_ > 1 && worth_tuning(trials, calls_)) {
+      plan = fastest(best, trials, shape, stages, params);
     } else {
       params["picked"] = best[0].spec.to_string();
       plan = bind_one(best[0], shape, stages);
@@ -220,20 +215,25 @@ class AutoPrepared final : public Prepared {
     });
   }
 
-  // Measures each on the device, with a B and a C of its own. The stage "tune" has all of it, as if
-  // nothing had been prepared before.
-  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
-                                StageTimer& stages, std::map<std::string, std::string>& params) {
+  static std::vector<Trial> trials_of(const std::vector<Choice>& best) {
     std::vector<Trial> trials;
     trials.reserve(best.size());
-    for (const Choice& choice : best)
-      trials.push_back({choice.spec.to_string(), choice.prediction.prepare_ms});
+    for (const auto& [kernel, spec, prediction] : best)
+      trials.push_back({spec.to_string(), prediction.us, prediction.prepare_ms});
+    return trials;
+  }
+
+  // Measures each on the device, with a B and a C of its own. The stage "tune" has all of it, as if
+  // nothing had been prepared before.
+  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const std::vector<Trial>& trials,
+                                const Shape& shape, StageTimer& stages,
+                                std::map<std::string, std::string>& params) {
     std::unique_ptr<Plan> fastest;
     std::string leader;
     double leader_us = 0, least = std::numeric_limits<double>::infinity();
     std::vector<StageTimer> spent(best.size());
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (fastest && !may_pay(best[i].prediction, leader_us)) return std::nullopt;
+      if (fastest && !worth_trying(trials[i], leader_us, 1, calls_)) return std::nullopt;
       keep_only(leader);
       std::unique_ptr<Plan> plan = bind_one(best[i], shape, spent[i]);
       const double prepare_ms = spent[i].total_ms();
@@ -264,18 +264,10 @@ class AutoPrepared final : public Prepared {
     return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, stages);
   }
 
-  // With `calls`: whether trying the candidate costs less than it could save, if it is as much
-  // faster than predicted as hardly any is (docs/kernels/auto.md).
-  bool may_pay(const Prediction& candidate, double leader_us) const {
-    constexpr double kMostWrong = 1.25;
-    return calls_ == 0 ||
-           cost_us(candidate.us / kMostWrong, candidate.prepare_ms, calls_) < leader_us;
-  }
-
   // As a run measures it when it is hot, but for a shorter time.
   double time_us(Plan& plan, const Shape& shape) {
     constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
-    constexpr SamplerOptions kSampler = {.warmup_us = 200, .sample_us = 200, .max_batch = 64};
+    constexpr SamplerOptions kSampler = {.warmup_us = 1000, .sample_us = 200, .max_batch = 64};
     constexpr std::uint64_t kSeed = 1;
     DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
     DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);

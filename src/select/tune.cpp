@@ -51,6 +51,22 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
 
 }  // namespace
 
+double cost_us(double us, double prepare_ms, std::int64_t calls) {
+  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
+}
+
+bool worth_trying(const Trial& trial, double best_us, int trials, std::int64_t calls) {
+  constexpr double kMeasureMs = 4;  // of a candidate, beside preparation (docs/log/selection.md)
+  return calls == 0 || cost_us(trial.us, trial.prepare_ms + trials * kMeasureMs, calls) < best_us;
+}
+
+bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls) {
+  constexpr double kSomewhatLonger = 1.1;
+  return std::any_of(trials.begin() + 1, trials.end(), [&](const Trial& other) {
+    return worth_trying(other, kSomewhatLonger * trials[0].us, 2, calls);
+  });
+}
+
 Tuned tune(const std::vector<Trial>& trials,
            const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
            CacheEntry key) {

@@ -1,6 +1,7 @@
 #pragma once
 // Measures the kernels with the best predictions within a budget, and remembers the winner.
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,8 +14,21 @@ namespace spmmbench {
 
 struct Trial {
   std::string name;
-  double prepare_ms = 0;  // predicted
+  double us = 0, prepare_ms = 0;  // predicted
 };
+
+// The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
+// calls.
+double cost_us(double us, double prepare_ms, std::int64_t calls);
+
+// Whether measuring `trials` candidates, of which only this one is not prepared yet, is expected to
+// cost less than it saves in `calls` calls where the best so far takes `best_us`. Without calls it
+// always is.
+bool worth_trying(const Trial& trial, double best_us, int trials, std::int64_t calls);
+
+// Whether one of the others may be worth trying once the first is measured: where it would be if
+// the first took somewhat longer than predicted.
+bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls);
 
 struct Tuned {
   std::size_t picked = 0;

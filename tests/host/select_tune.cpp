@@ -27,7 +27,7 @@ class Remembering : public test::CacheTest {
   // The times of "a", "b" and "c"; counts what is measured.
   Tuned tuned(const CacheEntry& key, double budget_ms = 1e6) {
     return tune(
-        {{"a", 1}, {"b", 1}, {"c", 1}},
+        {{"a", 1, 1}, {"b", 1, 1}, {"c", 1, 1}},
         [this](std::size_t i) {
           ++measured_;
           return us_[i];
@@ -114,7 +114,7 @@ TEST_F(Remembering, ATrialThatFailsIsLeftOut) {
                                     std::vector<std::size_t> too_large, const CacheEntry& key,
                                     double budget_ms = 1e6) {
     return tune(
-        {{"a", 1}, {"b", 1}, {"c", 1}},
+        {{"a", 1, 1}, {"b", 1, 1}, {"c", 1, 1}},
         [&](std::size_t i) {
           ++measured_;
           if (std::ranges::find(unsupported, i) != unsupported.end()) throw Unsupported("no");
@@ -144,7 +144,7 @@ TEST_F(Remembering, ATrialThatFailsIsLeftOut) {
 
 TEST_F(Remembering, NoTrialBeginsThatWouldEndAfterTheBudget) {
   const Tuned out = tune(
-      {{"a", 50}, {"b", 1e5}, {"c", 0}},
+      {{"a", 1, 50}, {"b", 1, 1e5}, {"c", 1, 0}},
       [this](std::size_t i) {
         ++measured_;
         return us_[i];
@@ -159,10 +159,22 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
   const auto without_b = [this](std::size_t i) {
     return i == 1 ? std::nullopt : std::optional(us_[i]);
   };
-  const Tuned out = tune({{"a", 1}, {"b", 1}, {"c", 1}}, without_b, 1e6, key_);
+  const Tuned out = tune({{"a", 1, 1}, {"b", 1, 1}, {"c", 1, 1}}, without_b, 1e6, key_);
   EXPECT_EQ(out.picked, 2U);
   EXPECT_EQ(out.measured_us.size(), 2U);
   EXPECT_EQ(tuned(key_).picked, 2U) << "remembered without it";
+}
+
+TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
+  const Trial quick{"quick", 8, 6};  // 10 ms with its measurement
+  EXPECT_TRUE(worth_trying(quick, 10, 1, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_trying(quick, 10, 1, 1'000)) << "2 us in 1,000 calls are 2 ms";
+  EXPECT_TRUE(worth_trying(quick, 10, 1, 10'000));
+  const Trial best{"best", 7.9, 1};
+  EXPECT_TRUE(worth_tuning({best, quick}, 0));
+  EXPECT_FALSE(worth_tuning({best, quick}, 1'000));
+  EXPECT_TRUE(worth_tuning({best, quick}, 100'000)) << "`best` may take 8.7 us";
+  EXPECT_FALSE(worth_tuning({best}, 0)) << "there is nothing to compare";
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
@@ -172,7 +184,7 @@ TEST_F(Remembering, WhatWasSpentIsSpent) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return us_[i];
     };
-    return tune({{"a", 0}, {"b", 0}}, slow, budget_ms, key_).measured_us.size();
+    return tune({{"a", 1, 0}, {"b", 1, 0}}, slow, budget_ms, key_).measured_us.size();
   };
   EXPECT_EQ(measured(10), 1U);
   EXPECT_EQ(measured(10'000), 2U);
