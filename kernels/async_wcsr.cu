@@ -187,9 +187,11 @@ class AsyncWcsrPrepared final : public Prepared {
     if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
     if (window::fits_l1(make_b_view(a_.k(), n, Layout::row_major, storage_type(a_.precision))))
       return true;
-    const auto timed = stages.scope("build");
-    if (!hubs_) hubs_ = find_hub_columns(*a_.a);
-    return hubs_->share >= kLeastShare && hubs_->count * n * value_bytes <= kMostBytes;
+    const HubColumns& hubs = hubs_.get(stages, [this](StageTimer& cost) {
+      const auto timed = cost.scope("build");
+      return find_hub_columns(*a_.a);
+    });
+    return hubs.share >= kLeastShare && hubs.count * n * value_bytes <= kMostBytes;
   }
 
   Windows build(const window::Choice& choice, StageTimer& cost) {
@@ -221,7 +223,7 @@ class AsyncWcsrPrepared final : public Prepared {
   bool on_device_;
   window::WindowChooser chooser_;
   SharedWindows windows_;
-  std::optional<HubColumns> hubs_;
+  SharedPart<HubColumns> hubs_;
 };
 
 class AsyncWcsr final : public Kernel {

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -25,6 +26,7 @@
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "spmmbench/shared_parts.hpp"
 #include "timing/sampler.hpp"
 
 namespace spmmbench {
@@ -42,31 +44,42 @@ bool takes_layout(const Candidate& candidate, Layout layout) {
 }
 
 // Best first. Some may name kernels that this program was built without, or that do not take the
-// layout. Whether rows of A resemble each other is asked only where that decides which of the
-// others is the best.
-std::vector<Candidate> ranked(MatrixFeatures& features, const SparseOperand& a, const Shape& shape,
-                              const DeviceModel& model, std::int64_t calls) {
+// layout.
+std::vector<Candidate> ranked(const MatrixFeatures& features, const Shape& shape,
+                              Precision precision, const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
     return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
   };
+  std::vector<Candidate> out = predict(features, shape.n, shape.layout, precision, model);
+  std::ranges::stable_sort(out, {}, cost);
+  return out;
+}
+
+// The same where the best is the same whether rows of A resemble each other or not. Empty where
+// that has to be known.
+std::vector<Candidate> ranked_anyway(MatrixFeatures features, const Shape& shape,
+                                     Precision precision, const DeviceModel& model,
+                                     std::int64_t calls) {
   const auto rank = [&](double row_overlap) {
-    MatrixFeatures assumed = features;
-    assumed.row_overlap = row_overlap;
-    std::vector<Candidate> out = predict(assumed, shape.n, shape.layout, a.precision, model);
-    std::ranges::stable_sort(out, {}, cost);
-    return out;
+    features.row_overlap = row_overlap;
+    return ranked(features, shape, precision, model, calls);
   };
-  if (features.row_overlap < 1) return rank(features.row_overlap);
-  const std::vector<Candidate> if_alike = rank(1), if_not = rank(0);
   const auto best = [&](const std::vector<Candidate>& all) {
     const auto found = std::ranges::find_if(
         all, [&](const Candidate& one) { return takes_layout(one, shape.layout); });
     return found == all.end() ? std::string_view() : found->name;
   };
-  if (best(if_alike) == best(if_not)) return rank(kUnknownRowOverlap);
+  const std::string_view common = best(rank(1));
+  if (common != best(rank(0))) return {};
+  std::vector<Candidate> out = rank(kUnknownRowOverlap);
+  const auto at = std::ranges::find(out, common, &Candidate::name);
+  if (at != out.end()) std::rotate(out.begin(), at, at + 1);
+  return out;
+}
+
+double row_overlap_of(const CsrMatrix& a) {
   constexpr double kAllAlike = 0.999;  // 1 would say that it was not asked
-  features.row_overlap = std::min(row_overlap(*a.a), kAllAlike);
-  return rank(features.row_overlap);
+  return std::min(row_overlap(a), kAllAlike);
 }
 
 // The first `most` candidates that support the problem. `refusal` is the reason of the last one
@@ -171,35 +184,47 @@ class AutoPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    Why why{.features = features_, .ranked = rank(shape, stages), .calls = calls_, .refusal = {}};
+    if (why.ranked.empty()) {
+      why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
+        const auto timed = cost.scope("choose");
+        return row_overlap_of(*a_.a);
+      });
+      const auto timed = stages.scope("choose");
+      why.ranked = ranked(why.features, shape, a_.precision, model_, calls_);
+    }
     std::vector<Choice> best;
-    std::map<std::string, std::string> params;
-    Why why;
-    why.calls = calls_;
     {
       const auto timed = stages.scope("choose");
-      why.ranked = ranked(features_, a_, shape, model_, calls_);
       best = supported(why.ranked, a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
                        why.refusal);
       if (best.empty()) throw Error(fmt::format("auto: {}", why.refusal));
-      why.features = features_;
     }
-    std::unique_ptr<Plan> plan;
-    const std::vector<Trial> trials = trials_of(best);
-    if (tune_ > 1 && worth_tuning(trials, calls_)) {
-      plan = fastest(best, trials, shape, stages, params);
-    } else {
-      params["picked"] = best[0].spec.to_string();
-      plan = bind_one(best[0], shape, stages);
-    }
+    std::map<std::string, std::string> params;
+    std::unique_ptr<Plan> plan = fastest(best, shape, stages, params);
+    picked_.insert(params.at("picked"));
+    keep_only(params.at("picked"));
     return std::make_unique<AutoPlan>(std::move(plan), std::move(params), std::move(why));
   }
 
  private:
+  // See ranked_anyway.
+  std::vector<Candidate> rank(const Shape& shape, StageTimer& stages) const {
+    const auto timed = stages.scope("choose");
+    return ranked_anyway(features_, shape, a_.precision, model_, calls_);
+  }
+
   std::unique_ptr<Plan> bind_one(const Choice& choice, const Shape& shape, StageTimer& stages) {
     auto found = prepared_.find(choice.spec.to_string());
     if (found == prepared_.end()) {
       StageTimer cost;
-      auto prepared = choice.kernel->prepare(a_, choice.spec.options, device_, cost);
+      std::unique_ptr<Prepared> prepared;
+      try {
+        prepared = choice.kernel->prepare(a_, choice.spec.options, device_, cost);
+      } catch (...) {
+        stages.add(cost);
+        throw;
+      }
       found = prepared_
                   .emplace(choice.spec.to_string(), PreparedA{std::move(prepared), std::move(cost)})
                   .first;
@@ -215,29 +240,47 @@ class AutoPrepared final : public Prepared {
     });
   }
 
-  static std::vector<Trial> trials_of(const std::vector<Choice>& best) {
-    std::vector<Trial> trials;
-    trials.reserve(best.size());
-    for (const auto& [kernel, spec, prediction] : best)
-      trials.push_back({spec.to_string(), prediction.us, prediction.prepare_ms});
-    return trials;
+  // The plan of the best prediction, or of the fastest trial.
+  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
+                                StageTimer& stages, std::map<std::string, std::string>& params) {
+    const std::vector<Trial> trials = trials_of(best);
+    params["picked"] = trials[0].name;
+    if (tune_ < 2 || !worth_tuning(trials, calls_)) return bind_one(best[0], shape, stages);
+    StageTimer spent;
+    std::unique_ptr<Plan> plan;
+    try {
+      plan = measured(best, trials, cache_key(shape, stages), shape, stages, spent, params);
+    } catch (const OutOfMemory&) {  // no trial had the memory for its B and C as well
+      plan = bind_one(best[0], shape, stages);
+    }
+    stages.add("tune", spent.total_ms());
+    return plan;
   }
 
-  // Measures each on the device, with a B and a C of its own. The stage "tune" has all of it, as if
-  // nothing had been prepared before.
-  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const std::vector<Trial>& trials,
-                                const Shape& shape, StageTimer& stages,
-                                std::map<std::string, std::string>& params) {
+  // The times of one trial. `all` gets them at its end, also where it fails.
+  struct TrialTimer : StageTimer {
+    explicit TrialTimer(StageTimer& timer) : all(timer) {}
+    TrialTimer(const TrialTimer&) = delete;
+    TrialTimer& operator=(const TrialTimer&) = delete;
+    ~TrialTimer() { all.add(*this); }
+    StageTimer& all;
+  };
+
+  // Measures the trials on the device, with a B and a C of their own, and adds to `spent` what they
+  // take, as if nothing had been prepared before. A winner that is remembered is only prepared.
+  std::unique_ptr<Plan> measured(const std::vector<Choice>& best, const std::vector<Trial>& trials,
+                                 const CacheEntry& key, const Shape& shape, StageTimer& stages,
+                                 StageTimer& spent, std::map<std::string, std::string>& params) {
     std::unique_ptr<Plan> fastest;
     std::string leader;
     double leader_us = 0, least = std::numeric_limits<double>::infinity();
-    std::vector<StageTimer> spent(best.size());
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (fastest && !worth_trying(trials[i], leader_us, 1, calls_)) return std::nullopt;
+      if (fastest && !worth_trying(trials[i], leader_us, 0, calls_)) return std::nullopt;
       keep_only(leader);
-      std::unique_ptr<Plan> plan = bind_one(best[i], shape, spent[i]);
-      const double prepare_ms = spent[i].total_ms();
-      const auto timed = spent[i].scope("measure");
+      TrialTimer within(spent);
+      std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
+      const double prepare_ms = within.total_ms();
+      const auto timed = within.scope("measure");
       const double us = time_us(*plan, shape);
       const double cost = cost_us(us, prepare_ms, calls_);
       if (cost < least) {
@@ -248,26 +291,35 @@ class AutoPrepared final : public Prepared {
       }
       return cost;
     };
-    const Tuned tuned =
-        tune(trials, measure, static_cast<double>(budget_ms_), cache_key(shape, stages));
+    const Tuned tuned = tune(trials, measure, static_cast<double>(budget_ms_), key);
     device_.synchronize();
+    if (tuned.remembered) {
+      try {
+        fastest = bind_one(best[tuned.picked], shape, stages);
+      } catch (const OutOfMemory&) {  // there was enough when it was measured
+        return measured(best, trials, {}, shape, stages, spent, params);
+      }
+    }
     params["picked"] = trials[tuned.picked].name;
-    picked_.insert(trials[tuned.picked].name);
-    keep_only(trials[tuned.picked].name);
     for (const auto& [i, us] : tuned.measured_us)
       params["measured"] += fmt::format("{}{} {:.1f} us{}", params["measured"].empty() ? "" : ", ",
                                         trials[i].name, us, calls_ > 0 ? " with preparation" : "");
     if (tuned.remembered) params["measured"] += " (remembered)";
-    StageTimer all;
-    for (const StageTimer& trial : spent) all.add(trial);
-    stages.add("tune", all.total_ms());
-    return fastest ? std::move(fastest) : bind_one(best[tuned.picked], shape, stages);
+    return fastest;
+  }
+
+  static std::vector<Trial> trials_of(const std::vector<Choice>& best) {
+    std::vector<Trial> trials;
+    trials.reserve(best.size());
+    for (const auto& [kernel, spec, prediction] : best)
+      trials.push_back({spec.to_string(), prediction.us, prediction.prepare_ms});
+    return trials;
   }
 
   // As a run measures it when it is hot, but for a shorter time.
   double time_us(Plan& plan, const Shape& shape) {
     constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
-    constexpr SamplerOptions kSampler = {.warmup_us = 1000, .sample_us = 200, .max_batch = 64};
+    constexpr SamplerOptions kSampler = {.warmup_us = 1000, .sample_us = 200, .max_batch = 256};
     constexpr std::uint64_t kSeed = 1;
     DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
     DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);
@@ -286,10 +338,12 @@ class AutoPrepared final : public Prepared {
   // What a measurement depends on besides the candidates; empty where none is kept.
   CacheEntry cache_key(const Shape& shape, StageTimer& stages) {
     if (!has_cache_folder()) return {};
-    const auto timed = stages.scope("tune");
-    if (structure_.empty()) structure_ = matrix_sha256(*a_.a, true);
+    const std::string& structure = structure_.get(stages, [this](StageTimer& cost) {
+      const auto timed = cost.scope("tune");
+      return matrix_sha256(*a_.a, true);
+    });
     const DeviceInfo& device = device_.info();
-    return {{"structure", structure_},
+    return {{"structure", structure},
             {"row_ids", a_.row_ids.empty() ? "no" : "yes"},
             {"precision", std::string(to_string(a_.precision))},
             {"n", fmt::format("{}", shape.n)},
@@ -307,7 +361,8 @@ class AutoPrepared final : public Prepared {
   Device& device_;
   std::int64_t calls_, tune_, budget_ms_;
   DeviceModel model_;
-  std::string structure_;  // hash, where it was needed
+  SharedPart<std::string> structure_;  // hash
+  SharedPart<double> row_overlap_;
   MatrixFeatures features_;
   struct PreparedA {
     std::unique_ptr<Prepared> a;
@@ -325,18 +380,24 @@ class Auto final : public Kernel {
     const std::int64_t calls = kCalls(problem.options);
     const auto most = static_cast<std::size_t>(std::max(1, kTune(problem.options)));
     std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
+    const DeviceModel model = device_model(device, known_rates(device));
     MatrixFeatures features = features_of(*problem.a);
-    const auto best = supported(
-        ranked(features, problem, problem, device_model(device, known_rates(device)), calls),
-        problem, problem, device, most, refusal);
+    std::vector<Candidate> all = ranked_anyway(features, problem, problem.precision, model, calls);
+    if (all.empty()) {
+      features.row_overlap = row_overlap_of(*problem.a);
+      all = ranked(features, problem, problem.precision, model, calls);
+    }
+    const auto best = supported(all, problem, problem, device, most, refusal);
     if (best.empty()) return Support::no(refusal);
-    Support all = Support::yes(0);
+    std::vector<std::size_t> bytes;
     for (const Choice& choice : best)
-      all.device_bytes +=
+      bytes.push_back(
           check_support(*choice.kernel,
                         Problem{problem.operand(), problem.shape(), choice.spec.options}, device)
-              .device_bytes;
-    return all;
+              .device_bytes);
+    // Of trials the fastest so far is kept, beside the one that is measured.
+    std::ranges::sort(bytes, std::greater());
+    return Support::yes(bytes[0] + (bytes.size() > 1 ? bytes[1] : 0));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -287,7 +287,7 @@ class RshPrepared final : public Prepared {
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const window::Choice choice = chooser_.choose(shape.n, stages);
-    const std::string tau_nnz = tau_for(shape.n);
+    const std::string tau_nnz = tau_for(shape.n, stages);
     const auto& built =
         matrices_.get({choice.order, choice.height_index, tau_nnz}, [&](StageTimer& cost) {
           return Matrix(a_, choice, format_options(choice, tau_nnz), device_, cost);
@@ -297,8 +297,9 @@ class RshPrepared final : public Prepared {
   }
 
  private:
-  std::string tau_for(std::int64_t n) const {
+  std::string tau_for(std::int64_t n, StageTimer& stages) const {
     if (const auto given = RsTile::kTauNnz(options_)) return fmt::format("{}", *given);
+    const auto timed = stages.scope("build");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
     return fmt::format("{}", choose_tau_nnz(*a_.a, n * value_bytes));
   }

@@ -51,7 +51,7 @@ struct ResultRow {
   // stages.
   std::map<std::string, double> stages_ms;
   std::optional<FormatStats> format;
-  std::optional<int> device_index;  // the GPU that measured it, as --device counts; empty on a CPU
+  std::optional<int> device_index;  // the GPU of the case, as --device counts; empty on a CPU
   std::optional<std::uint64_t> device_bytes;
   std::optional<Verdict> verify;
   std::optional<ExactTest> exact;

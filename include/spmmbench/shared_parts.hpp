@@ -3,6 +3,7 @@
 // N is built once for all N that choose the same height.
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "spmmbench/stage_timer.hpp"
@@ -28,6 +29,24 @@ class SharedParts {
 
  private:
   std::map<Key, Entry> entries_;
+};
+
+// A single part of that kind.
+template <class Part>
+class SharedPart {
+ public:
+  // make(cost) -> Part runs for the first caller. The time of making it is added to `stages` of
+  // every caller.
+  template <class Make>
+  const Part& get(StageTimer& stages, const Make& make) {
+    if (!part_) part_.emplace(make(cost_));
+    stages.add(cost_);
+    return *part_;
+  }
+
+ private:
+  std::optional<Part> part_;
+  StageTimer cost_;
 };
 
 }  // namespace spmmbench

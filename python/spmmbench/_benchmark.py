@@ -22,7 +22,7 @@ _COLUMNS = [
         ("", "format"),
         ("format_", "bytes index_bytes stored tiles windows fill nnz_per_tile nnz_per_window"),
         ("format_", "window_imbalance extra"),
-        ("", "device_bytes"),
+        ("", "device_index device_bytes"),
         ("verify", "error_over_bound worst_row worst_col error_over_typical incomparable"),
         ("verify", "relative_frobenius"),
         ("exact_", "passed not_made worst_row worst_col ms"),

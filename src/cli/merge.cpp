@@ -108,7 +108,7 @@ class Merge {
          {&C::hostname, &C::tool_version, &C::git_revision, &C::build_flags, &C::build_id})
       join_distinct(joined_.*field, own.*field);
     using D = DeviceInfo;
-    for (const auto field : {&D::uuid, &D::driver_version, &D::runtime_version,
+    for (const auto field : {&D::name, &D::uuid, &D::driver_version, &D::runtime_version,
                              &D::cusparse_version, &D::cublas_version})
       join_distinct(joined_.device.*field, own.device.*field);
     for (const auto& [key, value] : own.tags)

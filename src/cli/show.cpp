@@ -201,12 +201,15 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
   if (!markdown) print("{}", summary.format(style));
 }
 
+// Rows are compared with those that the document has, as whoever reads it will do.
 nlohmann::ordered_json to_json(ResultDocument document, const Filter& filter) {
   keep_problems(document.rows, filter);
+  std::erase_if(document.rows, [&](const ResultRow& row) { return !shown(filter, row); });
+  compare_rows(document);
   auto rows = nlohmann::ordered_json::array(), of_them = rows;
   Answers answers;
   for (const ResultRow& row : document.rows) {
-    if (shown(filter, row)) rows.push_back(to_json(row));
+    rows.push_back(to_json(row));
     answers.add(row);
   }
   for (const Answer& answer : answers.all()) of_them.push_back(to_json(answer));
@@ -218,10 +221,12 @@ nlohmann::ordered_json to_json(ResultDocument document, const Filter& filter) {
 }
 
 void print_csv(const std::vector<ResultDocument>& documents, const Filter& filter) {
-  print("{}\n", csv_header());
-  for (const ResultDocument& document : documents)
-    for (const ResultRow& row : document.rows)
-      if (shown(filter, row)) print("{}\n", csv_line(row));
+  const bool several = documents.size() > 1;
+  print("{}{}\n", several ? "run," : "", csv_header());
+  for (std::size_t run = 0; run < documents.size(); ++run)
+    for (const ResultRow& row : documents[run].rows)
+      if (shown(filter, row))
+        print("{}{}\n", several ? fmt::format("{},", run + 1) : std::string(), csv_line(row));
 }
 
 void show(const ShowArguments& in) {
@@ -264,8 +269,10 @@ void add_show(CLI::App& app, ExitCode&) {
   command->add_option("--status", in->statuses,
                       "ok, wrong, skipped, failed or timeout, or several");
   command
-      ->add_option("--format", in->format,
-                   "table, markdown, csv, or json: a result document; of several RUNs, a list")
+      ->add_option(
+          "--format", in->format,
+          "table, markdown, csv, or json: a result document of the rows shown, compared with "
+          "one another; of several RUNs a list, in csv a column `run`")
       ->check(one_of({"table", "markdown", "csv", "json"}))
       ->capture_default_str();
   add_table_options(*command, in->table);

@@ -77,11 +77,13 @@ std::vector<std::pair<std::int64_t, std::size_t>> lower_envelope(const std::vect
 void Answers::add(const ResultRow& row) {
   const std::optional<Cost> cost = cost_of(row);
   if (!cost) return;
+  const bool on_gpu = row.device_index.has_value();
   const auto [it, is_new] = index_of_.try_emplace(
-      {row.matrix.source, row.n, row.layout, row.precision, row.c_type}, groups_.size());
+      {row.matrix.source, row.n, row.layout, row.precision, row.c_type, on_gpu}, groups_.size());
   if (is_new)
     groups_.push_back(
-        {{row.matrix.name, row.matrix.source, row.n, row.layout, row.precision, row.c_type, {}}});
+        {{row.matrix.name, row.matrix.source, row.n, row.layout, row.precision, row.c_type, {}},
+         on_gpu});
   Group& group = groups_[it->second];
   group.answer.steps.push_back(
       {1, row.kernel, row.reorder, cost->prepare_ms, cost->us, row.of_bound});
@@ -90,11 +92,17 @@ void Answers::add(const ResultRow& row) {
 
 std::vector<Answer> Answers::all() const {
   const auto problem = [](const Answer& a) { return std::tuple(a.source, a.n, a.layout); };
-  std::set<std::tuple<std::string, std::int64_t, std::string>> with_kernels;
+  std::set<std::tuple<std::string, std::int64_t, std::string>> on_gpu, with_kernels;
   for (const Group& group : groups_)
-    if (!group.baselines_alone) with_kernels.insert(problem(group.answer));
+    if (group.on_gpu) on_gpu.insert(problem(group.answer));
+  const auto counts = [&](const Group& group) {
+    return group.on_gpu || !on_gpu.contains(problem(group.answer));
+  };
+  for (const Group& group : groups_)
+    if (counts(group) && !group.baselines_alone) with_kernels.insert(problem(group.answer));
   std::vector<Answer> out;
   for (const Group& group : groups_) {
+    if (!counts(group)) continue;
     if (group.baselines_alone && with_kernels.contains(problem(group.answer))) continue;
     std::vector<Cost> costs;
     for (const AnswerStep& row : group.answer.steps) costs.push_back({row.prepare_ms, row.us});

@@ -61,18 +61,18 @@ class Answers {
   void add(const ResultRow& row);  // ignores rows that take no part
   // In the order in which the groups were first seen. A group with baselines alone is left out
   // where another group of the same matrix, N and layout has other kernels: its rows are only there
-  // to divide by.
+  // to divide by. So are rows of the CPU where there are rows of a GPU.
   std::vector<Answer> all() const;
 
  private:
   struct Group {
     Answer answer;  // with a step for every row, unordered
+    bool on_gpu;
     bool baselines_alone = true;
   };
   std::vector<Group> groups_;
-  std::map<std::tuple<std::string, std::int64_t, std::string, std::string, std::string>,
-           std::size_t>
-      index_of_;
+  using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string, bool>;
+  std::map<Key, std::size_t> index_of_;
 };
 
 // "1 call cublas_dense 412 us in all \u00b7 from 9 calls async_wcsr 86.1 us each \u00b7 ...". With

@@ -17,7 +17,7 @@ void keep_smaller(std::optional<double>& best, double value) {
 
 Baselines::Key Baselines::key_of(const ResultRow& row, const std::string& precision,
                                  const std::string& c_type) {
-  return {row.matrix.source, row.n, row.layout, precision, c_type};
+  return {row.matrix.source, row.n, row.layout, precision, c_type, row.device_index.has_value()};
 }
 
 void Baselines::add(const ResultRow& row) {
@@ -83,8 +83,9 @@ void Baselines::fill(ResultRow& row) const {
     keep(cusparse, open->cusparse);
     keep(in_all, open->cusparse_in_all);
   }
-  if (!in_all && same) in_all = same->eigen_in_all;
   row.speedup.cusparse_best = ratio(cusparse, mine.us);
+  const bool over_cusparse = row.speedup.cusparse_default_fp32 || row.speedup.cusparse_best;
+  if (!over_cusparse && same) in_all = same->eigen_in_all;
   if (row.in_all_us) row.speedup.best_in_all = ratio(in_all, *row.in_all_us);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Speed-ups and break-even of rows against others of the same matrix, N, layout and C type. Only
-// correct, unreordered rows of vendor libraries count as baselines, and only correct rows get a
-// speed-up.
+// Speed-ups and break-even of rows against others of the same matrix, N, layout and C type, those
+// of a GPU against those of a GPU: the B and C of a CPU's row lie elsewhere. Only correct,
+// unreordered rows of vendor libraries count as baselines, and only correct rows get a speed-up.
 
 #include <map>
 #include <string>
@@ -22,7 +22,8 @@ class Baselines {
   void fill(ResultRow& row) const;         // sets speedup, break_even_* and in_all_us
 
  private:
-  using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string>;
+  // The last says whether the rows are of a GPU.
+  using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string, bool>;
   static Key key_of(const ResultRow& row, const std::string& precision, const std::string& c_type);
   struct Best {
     std::optional<double> cusparse_default, cusparse, cublas, eigen;  // hot medians, us

@@ -222,7 +222,8 @@ const FieldTable<ResultRow>& row_fields() {
           .csv(stage_columns()),
       group("format", &R::format, format_fields(), "what A was stored as", "format_"),
       field("device_index", &R::device_index,
-            "the GPU that measured it, as --device counts; null on a CPU")
+            "the GPU of the case, as --device counts; null on a CPU, and where the case did not "
+            "begin or its process died")
           .added_later(),
       field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),
       group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),

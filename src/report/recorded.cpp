@@ -32,10 +32,14 @@ ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t
                              std::vector<std::string>* damaged) {
   ResultDocument document = is_journal(path) ? read_journal(path, damaged) : read_document(path);
   if (calls) document.context.calls = *calls;
+  compare_rows(document);
+  return document;
+}
+
+void compare_rows(ResultDocument& document) {
   Baselines baselines(document.context.calls);
   for (const ResultRow& row : document.rows) baselines.add(row);
   for (ResultRow& row : document.rows) baselines.fill(row);
-  return document;
 }
 
 }  // namespace spmmbench

@@ -17,4 +17,7 @@ namespace spmmbench {
 ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls = {},
                              std::vector<std::string>* damaged = nullptr);
 
+// Speed-ups and break-even among the rows of the document.
+void compare_rows(ResultDocument& document);
+
 }  // namespace spmmbench

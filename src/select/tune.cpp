@@ -55,15 +55,21 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
-bool worth_trying(const Trial& trial, double best_us, int trials, std::int64_t calls) {
-  constexpr double kMeasureMs = 4;  // of a candidate, beside preparation (docs/log/selection.md)
-  return calls == 0 || cost_us(trial.us, trial.prepare_ms + trials * kMeasureMs, calls) < best_us;
+double measure_ms(const Trial& trial) {
+  constexpr double kLeastMs = 4;  // docs/log/selection.md
+  constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
+  return kLeastMs + kLaunches * trial.us / 1e3;
+}
+
+bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64_t calls) {
+  const double spent_ms = trial.prepare_ms + measure_ms(trial) + also_ms;
+  return calls == 0 || cost_us(trial.us, spent_ms, calls) < best_us;
 }
 
 bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls) {
   constexpr double kSomewhatLonger = 1.1;
   return std::any_of(trials.begin() + 1, trials.end(), [&](const Trial& other) {
-    return worth_trying(other, kSomewhatLonger * trials[0].us, 2, calls);
+    return worth_trying(other, kSomewhatLonger * trials[0].us, measure_ms(trials[0]), calls);
   });
 }
 
@@ -81,7 +87,8 @@ Tuned tune(const std::vector<Trial>& trials,
   bool lacked_memory = false;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const double spent_ms = (steady_seconds() - start) * 1e3;
-    if (i > 0 && spent_ms + trials[i].prepare_ms > budget_ms && !out.measured_us.empty()) continue;
+    const double expected_ms = spent_ms + trials[i].prepare_ms + measure_ms(trials[i]);
+    if (i > 0 && expected_ms > budget_ms && !out.measured_us.empty()) continue;
     try {
       const std::optional<double> us = cost_us(i);
       if (!us) continue;

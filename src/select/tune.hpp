@@ -21,10 +21,13 @@ struct Trial {
 // calls.
 double cost_us(double us, double prepare_ms, std::int64_t calls);
 
-// Whether measuring `trials` candidates, of which only this one is not prepared yet, is expected to
-// cost less than it saves in `calls` calls where the best so far takes `best_us`. Without calls it
-// always is.
-bool worth_trying(const Trial& trial, double best_us, int trials, std::int64_t calls);
+// What measuring a trial is expected to take beside its preparation.
+double measure_ms(const Trial& trial);
+
+// Whether preparing and measuring `trial`, and `also_ms` that it needs besides, are expected to
+// cost less than `trial` saves in `calls` calls where the best so far takes `best_us`. Without
+// calls they always are.
+bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64_t calls);
 
 // Whether one of the others may be worth trying once the first is measured: where it would be if
 // the first took somewhat longer than predicted.

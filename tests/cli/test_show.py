@@ -148,11 +148,22 @@ class ShowTest(CliCase):
             self.assertNotIn(hidden, part)
         answers = [re.search("  answer: .*", text)[0] for text in (whole, part)]
         self.assertEqual(*answers)
-        documents = [json.loads(self.show(RECORDED, *args, "--format", "json")) for args in (one, some)]
-        self.assertEqual(*(document["answers"] for document in documents))
-        self.assertEqual({row["kernel"] for row in documents[1]["rows"]}, {"auto", "csr_row_split"})
+        text = self.show(RECORDED, *some, "--format", "json")
+        document = json.loads(text)
+        self.assertEqual({row["kernel"] for row in document["rows"]}, {"auto", "csr_row_split"})
+        kernels = {step["kernel"] for answer in document["answers"] for step in answer["steps"]}
+        self.assertEqual(kernels, {"auto"}, "a document compares the rows that it has")
+        copy = self.folder / "some.json"
+        copy.write_text(text)
+        self.assertEqual(self.show(copy, "--format", "json"), text)
         nothing = json.loads(self.show(RECORDED, *one, "-k", "no_such*", "--format", "json"))
         self.assertEqual((nothing["rows"], nothing["answers"]), ([], []))
+
+    def test_csv_of_several_runs_says_which_run_a_row_is_of(self):
+        one = ("-m", "web-NotreDame", "-k", "auto", "--format", "csv")
+        header, row = self.show(RECORDED, *one).splitlines()
+        both = self.show(RECORDED, RECORDED, *one).splitlines()
+        self.assertEqual(both, [f"run,{header}", f"1,{row}", f"2,{row}"])
 
     def test_an_unknown_column_is_refused_with_a_suggestion(self):
         for flag in ("--columns", "--sort"):

@@ -252,6 +252,41 @@ TEST(Baselines, ARowOverAnotherReferenceThanItsTableHasNoSpeedupThere) {
   EXPECT_EQ(table.find(" 2.00"), std::string::npos) << table;
 }
 
+TEST(Baselines, RowsOfTheCpuAreComparedAmongThemselves) {
+  std::vector<ResultRow> rows = {row_of("cusparse_csr_default", "fp32", 40, true),
+                                 row_of("cusparse_csr_alg2", "fp16", 20, true),
+                                 row_of("auto", "fp16", 10), row_of("eigen_csr", "fp16", 9, true),
+                                 row_of("cpu_csr", "fp16", 6)};
+  for (int i = 0; i < 3; ++i) rows[i].device_index = 0;
+  for (const std::int64_t calls : {0, 1000}) {
+    Baselines baselines(calls);
+    Answers answers;
+    for (const ResultRow& row : rows) {
+      baselines.add(row);
+      answers.add(row);
+    }
+    for (ResultRow& row : rows) baselines.fill(row);
+    EXPECT_EQ(rows[1].break_even_against, "auto") << "though cpu_csr takes less";
+    EXPECT_FALSE(rows[2].speedup.eigen);
+    EXPECT_EQ(rows[3].break_even_against, "cpu_csr");
+    EXPECT_FALSE(rows[4].speedup.cusparse_best);
+    EXPECT_DOUBLE_EQ(*rows[4].speedup.eigen, 1.5);
+    ASSERT_EQ(answers.all().size(), 1U);
+    EXPECT_EQ(answers.all()[0].steps[0].kernel, "auto");
+    EXPECT_EQ(format_table(rows, {}).find(" 1.50"), std::string::npos) << "over Eigen";
+  }
+}
+
+TEST(Baselines, WithCallsARowOverCusparseIsNotComparedWithEigen) {
+  std::vector<ResultRow> rows = {row_of("cusparse_csr_default", "fp32", 40, true),
+                                 row_of("eigen_csr", "bf16", 900, true),
+                                 row_of("cpu_csr", "bf16", 450)};
+  Baselines baselines(1000);
+  for (const ResultRow& row : rows) baselines.add(row);
+  for (ResultRow& row : rows) baselines.fill(row);
+  EXPECT_FALSE(over_best(rows[2])) << "its table is over cuSPARSE";
+}
+
 TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
   const std::string header = "," + csv_header() + ",";
   for (const std::string name : {"matrix", "nnz", "kernel", "load_ms", "format", "format_fill",

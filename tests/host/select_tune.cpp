@@ -167,14 +167,17 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
 
 TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
   const Trial quick{"quick", 8, 6};  // 10 ms with its measurement
-  EXPECT_TRUE(worth_trying(quick, 10, 1, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_trying(quick, 10, 1, 1'000)) << "2 us in 1,000 calls are 2 ms";
-  EXPECT_TRUE(worth_trying(quick, 10, 1, 10'000));
+  EXPECT_TRUE(worth_trying(quick, 10, 0, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_trying(quick, 10, 0, 1'000)) << "2 us in 1,000 calls are 2 ms";
+  EXPECT_TRUE(worth_trying(quick, 10, 0, 10'000));
+  EXPECT_FALSE(worth_trying(quick, 10, 10, 10'000)) << "that needs 10 ms more";
   const Trial best{"best", 7.9, 1};
   EXPECT_TRUE(worth_tuning({best, quick}, 0));
   EXPECT_FALSE(worth_tuning({best, quick}, 1'000));
   EXPECT_TRUE(worth_tuning({best, quick}, 100'000)) << "`best` may take 8.7 us";
   EXPECT_FALSE(worth_tuning({best}, 0)) << "there is nothing to compare";
+  const Trial lengthy{"lengthy", 10'000, 0};
+  EXPECT_FALSE(worth_trying(lengthy, 10'500, 0, 100)) << "eight launches take 80 ms, for 50";
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {

@@ -1,0 +1,262 @@
+// `auto` on a device in host memory, beside kernels that take its candidates' names.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../host/cache_fixture.hpp"
+#include "../host/fake_device.hpp"
+#include "../host/matrices.hpp"
+#include "gpu/rates.hpp"
+#include "select/device_rates.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+
+#ifdef SPMMBENCH_TEST_RATES  // defined by files for CUDA, which this program does without
+double measure_gather(Device&) { throw DeviceError("no gather rate", false); }
+double measure_dense(Device&) { throw DeviceError("no dense rate", false); }
+#endif
+
+namespace {
+
+constexpr std::size_t kKernelBytes = std::size_t{1} << 20;
+
+// What the planted kernels do, by their label.
+struct Script {
+  std::map<std::string, double> us;  // of a launch; 10 where it is not named
+  std::set<std::string> out_of_memory;
+  bool asks_for_order = false;
+  double us_now = 10;  // of the launch that is being timed
+  std::set<const void*> prepared;
+};
+Script script;
+
+class TimedDevice : public FakeDevice {
+ public:
+  std::size_t largest = std::size_t{1} << 40;  // bytes of an allocation
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes > largest) throw OutOfMemory("planted");
+    return FakeDevice::allocate(bytes);
+  }
+  void fill_uniform(const DenseView&, std::uint64_t, Precision) override {}
+  double time_us(const std::function<void()>& launch, int count) override {
+    double total = 0;
+    for (int i = 0; i < count; ++i) {
+      launch();
+      total += script.us_now;
+    }
+    return total;
+  }
+};
+
+class PlantedPrepared : public Prepared {
+ public:
+  explicit PlantedPrepared(std::string label) : label_(std::move(label)) {
+    script.prepared.insert(this);
+  }
+  ~PlantedPrepared() override { script.prepared.erase(this); }
+  std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<PlantedPlan>(*this);
+  }
+
+ private:
+  struct PlantedPlan : Plan {
+    explicit PlantedPlan(PlantedPrepared& own) : owner(&own), label(own.label_) {}
+    void launch(const DenseView&, const DenseView&, Stream) override {
+      EXPECT_TRUE(script.prepared.contains(owner)) << label << " was freed";
+      const auto found = script.us.find(label);
+      script.us_now = found == script.us.end() ? 10 : found->second;
+    }
+    PlanReport report() const override { return {}; }
+    const void* owner;
+    std::string label;
+  };
+  std::string label_;
+};
+
+const auto kOrder = text_option("order", "natural",
+                                {"any", [](const std::string&) { return true; }, {"natural"}}, "");
+
+class Planted : public Kernel {
+ public:
+  explicit Planted(const std::string& name) {
+    info_.name = name;
+    info_.precisions = {Precision::fp16};
+    info_.layouts = {Layout::row_major, Layout::col_major};
+    info_.options = {kOrder};
+  }
+  const KernelInfo& info() const override { return info_; }
+  Support supports(const Problem&, const DeviceInfo&) const override {
+    return Support::yes(kKernelBytes);
+  }
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device&,
+                                    StageTimer& stages) const override {
+    const std::string label = Spec{info_.name, options}.to_string();
+    if (script.asks_for_order) a.orders->get("rcm", stages);
+    const auto timed = stages.scope("build");
+    if (script.out_of_memory.contains(label)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      throw OutOfMemory("planted");
+    }
+    return std::make_unique<PlantedPrepared>(label);
+  }
+
+ private:
+  KernelInfo info_;
+};
+
+// An order that others have computed already.
+class KnownOrders : public RowOrders {
+ public:
+  static constexpr double kMs = 1000;
+  const Permutation& get(const std::string& name, StageTimer& stages) override {
+    stages.add_once(name, "reorder", kMs);
+    return natural_;
+  }
+
+ private:
+  Permutation natural_;
+};
+
+class AutoKernel : public test::CacheTest {
+ protected:
+  static void SetUpTestSuite() {
+    for (const char* name : {"csr_row_split", "async_wcsr", "jagged_slices", "rsh",
+                             "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices"})
+      if (Registry<Kernel>::instance().find(name) == nullptr)
+        Registry<Kernel>::instance().add(std::make_unique<Planted>(name));
+  }
+  void SetUp() override {
+    script = {};
+    DeviceInfo& info = device_.device_info;
+    info.kind = DeviceKind::cuda;
+    info.name = "planted";
+    info.compute_capability = 90;
+    info.sm_count = 132;
+    info.l2_bytes = std::size_t{50} << 20;
+    set_rates(info, {4e12, 9e12, 7e14});
+    operand_.a = &matrix_;
+    operand_.precision = Precision::fp16;
+    operand_.orders = &orders_;
+  }
+
+  std::unique_ptr<Prepared> prepare(const std::string& options) {
+    StageTimer stages;
+    const Spec spec = Spec::parse("auto?" + options);
+    return kernel_.prepare(operand_, spec.options, device_, stages);
+  }
+  static std::map<std::string, std::string> params(const Plan& plan) {
+    return plan.report().params;
+  }
+  // "a 1.0 us, b 2.0 us" -> a, b
+  static std::vector<std::string> tried(const Plan& plan) {
+    std::vector<std::string> names;
+    std::string text = params(plan).at("measured");
+    for (std::size_t at = 0; at < text.size();) {
+      names.push_back(text.substr(at, text.find(' ', at) - at));
+      const std::size_t comma = text.find(", ", at);
+      at = comma == std::string::npos ? text.size() : comma + 2;
+    }
+    return names;
+  }
+
+  const Kernel& kernel_ = Registry<Kernel>::instance().at("auto");
+  CsrMatrix matrix_ = testing::shuffled_grid(128);
+  KnownOrders orders_;
+  TimedDevice device_;
+  SparseOperand operand_;
+  StageTimer stages_;
+};
+
+TEST_F(AutoKernel, KeepsTheFastestTrialAloneAndCountsAll) {
+  const auto first = prepare("tune=3")->bind({.n = 128}, stages_);
+  const std::vector<std::string> names = tried(*first);
+  ASSERT_EQ(names.size(), 3U);
+  script.us = {{names[0], 30}, {names[1], 20}, {names[2], 10}};
+  StageTimer stages;
+  const auto prepared = prepare("tune=3");
+  const auto plan = prepared->bind({.n = 128}, stages);
+  EXPECT_EQ(params(*plan).at("picked"), names[2]);
+  EXPECT_EQ(params(*plan).at("measured"),
+            fmt::format("{} 30.0 us, {} 20.0 us, {} 10.0 us", names[0], names[1], names[2]));
+  EXPECT_GT(stages.stages_ms().at("tune"), 0);
+  plan->launch({}, {}, {});
+}
+
+TEST_F(AutoKernel, WhatOneShapeRunsStaysWhileAnotherIsTuned) {
+  const auto prepared = prepare("tune=3&calls=100000");
+  std::vector<std::unique_ptr<Plan>> plans;
+  for (const std::int64_t n : {1, 8, 64, 512, 4096}) {
+    plans.push_back(prepared->bind({.n = n}, stages_));
+    for (const auto& plan : plans) plan->launch({}, {}, {});
+  }
+  EXPECT_TRUE(std::any_of(plans.begin(), plans.end(),
+                          [](const auto& plan) { return params(*plan).contains("measured"); }));
+  EXPECT_FALSE(params(*plans[0]).contains("measured")) << "nothing pays for a vector";
+}
+
+TEST_F(AutoKernel, ARowOrderThatOthersHaveMadeCountsOnceForAllTrials) {
+  script.asks_for_order = true;
+  prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_GE(stages_.stages_ms().at("tune"), KnownOrders::kMs);
+  EXPECT_LT(stages_.stages_ms().at("tune"), 2 * KnownOrders::kMs);
+}
+
+TEST_F(AutoKernel, ATrialThatFailsIsLeftOutAndItsTimeCounts) {
+  const std::vector<std::string> names = tried(*prepare("tune=3")->bind({.n = 128}, stages_));
+  script.out_of_memory = {names[0]};
+  StageTimer stages;
+  const auto prepared = prepare("tune=3");
+  EXPECT_NE(params(*prepared->bind({.n = 128}, stages)).at("picked"), names[0]);
+  EXPECT_GE(stages.stages_ms().at("tune"), 20);
+}
+
+TEST_F(AutoKernel, WithoutMemoryForTheTrialsTheBestPredictionIsTaken) {
+  device_.largest = 1000;
+  const auto prepared = prepare("tune=3");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  EXPECT_FALSE(params(*plan).contains("measured"));
+  plan->launch({}, {}, {});
+}
+
+TEST_F(AutoKernel, ARememberedWinnerThatNoLongerFitsIsMeasuredAgain) {
+  set_cache_folder(folder());
+  const std::string winner = params(*prepare("tune=3")->bind({.n = 128}, stages_)).at("picked");
+  const auto again = prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_NE(params(*again).at("measured").find("(remembered)"), std::string::npos);
+  script.out_of_memory = {winner};
+  const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_NE(params(*plan).at("picked"), winner);
+}
+
+TEST_F(AutoKernel, AsksForTheMemoryOfTwoTrials) {
+  for (const auto& [options, kernels] : {std::pair("", 1), {"tune=3", 2}}) {
+    const Spec spec = Spec::parse(std::string("auto?") + options);
+    const Problem problem{operand_, Shape{.n = 128}, spec.options};
+    EXPECT_EQ(check_support(kernel_, problem, device_.info()).device_bytes, kernels * kKernelBytes);
+  }
+}
+
+TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
+  const auto together = prepare("calls=0");
+  for (const std::int64_t n : {1, 8, 16, 32, 64, 128, 256, 512}) {
+    const auto alone = prepare("calls=0");
+    EXPECT_EQ(params(*together->bind({.n = n}, stages_)).at("picked"),
+              params(*alone->bind({.n = n}, stages_)).at("picked"))
+        << n;
+  }
+}
+
+}  // namespace
+}  // namespace spmmbench
