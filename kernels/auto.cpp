@@ -390,6 +390,7 @@ class Auto final : public Kernel {
     const auto best = supported(all, problem, problem, device, most, refusal);
     if (best.empty()) return Support::no(refusal);
     std::vector<std::size_t> bytes;
+    bytes.reserve(best.size());
     for (const Choice& choice : best)
       bytes.push_back(
           check_support(*choice.kernel,

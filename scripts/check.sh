@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 source scripts/setup.sh
 require clang-format clang-tidy codespell g++ libboost-dev libcli11-dev libfmt-dev nlohmann-json3-dev
 base=${1:-HEAD~1}
-flags=(-std=c++20 -fopenmp -Iinclude -Isrc -Ikernels -DFMT_HEADER_ONLY)
+flags=(-std=c++20 -fopenmp -Iinclude -Isrc -Ikernels -DFMT_HEADER_ONLY '-DSPMMBENCH_VERSION=""')
 
 echo "== format"
 git ls-files '*.cpp' '*.hpp' '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror

@@ -22,6 +22,7 @@ async_bcsr, bitmap*, gap_slices, gather_mma and two_four that this build has. NV
 import argparse
 import dataclasses
 import fnmatch
+import itertools
 import json
 import pathlib
 import re
@@ -130,16 +131,19 @@ def sparse_kernels(binary):
     return found
 
 
-def measure(args):
-    binary = shutil.which(args.spmmbench) or args.spmmbench
-    inputs = [
+def sources(args):
+    return [
         zeros.source(weight, sparsity)
         for zeros in patterns(args)
         for sparsity in zeros.sparsities(args.sparsity)
         for weight, _ in FFN + ATTENTION
     ]
+
+
+def measure(args):
+    binary = shutil.which(args.spmmbench) or args.spmmbench
     args.kernel = args.kernel or ",".join(sparse_kernels(binary))
-    command = [binary, "run", *inputs, "-n", ",".join(map(str, args.tokens))]
+    command = [binary, "run", *sources(args), "-n", ",".join(map(str, args.tokens))]
     command += ["-k", f"{args.kernel},{DENSE}", "--no-baselines", "--resume"]
     command += ["--precision", args.precision, "--c-type", args.c_type]
     command += ["--b-layout", args.b_layout, "--json", str(args.out), "--quiet"]
@@ -295,12 +299,11 @@ def draw(args, measured):
     import matplotlib.pyplot as plt
     from matplotlib.colors import TwoSlopeNorm
 
-    panels = [zeros for zeros in patterns(args) if len(zeros.sparsities(args.sparsity)) > 1]
     grids = {}
-    for zeros in panels:
+    for zeros in patterns(args):
         grid = [
             [ratio_of(measured, FFN + ATTENTION, zeros, sparsity, n) for n in args.tokens]
-            for sparsity in args.sparsity
+            for sparsity in zeros.sparsities(args.sparsity)
         ]
         if any(value is not None for line in grid for value in line):
             grids[zeros] = [[value or float("nan") for value in line] for line in grid]
@@ -316,20 +319,21 @@ def draw(args, measured):
     image = None
     for axis, (zeros, grid) in zip(axes.flat, grids.items()):
         image = axis.imshow(grid, cmap="RdYlGn", norm=norm, aspect="auto", origin="lower")
-        if len(args.tokens) > 1 and min(map(min, grid)) < 1 < max(map(max, grid)):
+        if len(args.tokens) > 1 < len(grid) and min(map(min, grid)) < 1 < max(map(max, grid)):
             axis.contour(grid, levels=[1], colors="black")
         for i, line in enumerate(grid):
             for j, value in enumerate(line):
                 axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7)
         axis.set_xticks(range(len(args.tokens)), args.tokens)
-        axis.set_yticks(range(len(args.sparsity)), [f"{100 * s:.0f} %" for s in args.sparsity])
+        shown = [f"{100 * sparsity:.0f} %" for sparsity in zeros.sparsities(args.sparsity)]
+        axis.set_yticks(range(len(shown)), shown)
         axis.set_xlabel("columns of B (sequences)")
         axis.set_ylabel("zeros")
         axis.set_title(zeros.label(), fontsize=9)
     for axis in list(axes.flat)[len(grids) :]:
         axis.set_visible(False)
     bar = figure.colorbar(image, ax=axes)
-    bar.set_label("dense / sparse time of one layer; sparse is faster above 1")
+    bar.set_label("dense / sparse time of one layer;\nsparse is faster above 1")
     figure.savefig(args.plot)
     plt.close(figure)
 
@@ -369,6 +373,11 @@ def main(argv=None):
         if code in ENDED_EARLY:
             return code
         measured = times(asked_for(args, load_document(args.out)), args.mode)
+        if args.no_run and measured.keys().isdisjoint(itertools.product(sources(args), args.tokens)):
+            raise InputError(
+                f"{args.out}: has no verified time of the weights asked for "
+                "(--mode, --model, --zeros, --block, --sparsity, --tokens)"
+            )
         (print_decode if args.mode == "decode" else print_prefill)(args, measured)
         if args.plot:
             draw(args, measured)

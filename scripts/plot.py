@@ -6,11 +6,11 @@
   plot.py results.json --groups groups.csv     matrices grouped by the columns name and group
 
 Each figure names its device, date, revision, N and precision, and what it leaves out. A figure whose
-data the documents do not hold is not written, with a line that says why.
+data the documents do not hold is not written, with a line that says why. With --kernels, all kernels
+still count in what the drawn ones are compared with.
 """
 
 import argparse
-import fnmatch
 import io
 import pathlib
 import sys
@@ -46,12 +46,12 @@ def parse_arguments(argv):
     parser.add_argument("--format", default="png,svg", help="of png, svg, pdf; default: png,svg")
     parser.add_argument("--only", default="", help=", ".join(FIGURES))
     parser.add_argument("--prefix", default="", help="of the file names")
-    parser.add_argument("--kernels", default="*", help="globs, comma-separated")
+    parser.add_argument("--kernels", default="*", help="globs of those drawn, comma-separated")
     parser.add_argument("--groups", help="CSV with the columns name and group (or kind)")
     parser.add_argument(
         "--baseline",
         choices=BASELINES,
-        help="of the speed-ups; default: cusparse_default_fp32, in runs without a GPU eigen_fp32",
+        help="of the speed-ups; default: the first of these that the run has",
     )
     args = parser.parse_args(argv)
     args.only = [name for name in args.only.split(",") if name]
@@ -70,15 +70,9 @@ def main(argv):
     try:
         documents = [load_document(path) for path in args.results]
         groups = load_groups(args.groups) if args.groups else None
-        globs = args.kernels.split(",")
-        for document in documents:
-            document["rows"] = [
-                row
-                for row in document["rows"]
-                if any(fnmatch.fnmatchcase(row["kernel"], glob) for glob in globs)
-            ]
+        results = Results(documents, groups, args.kernels.split(","))
         args.out.mkdir(parents=True, exist_ok=True)
-        for name, figure, reason in draw(Results(documents, groups), args.baseline, args.only):
+        for name, figure, reason in draw(results, args.baseline, args.only):
             if figure is None:
                 print(f"{name}: left out: {reason}", file=sys.stderr)
                 continue

@@ -20,7 +20,7 @@ try:
     from markupsafe import Markup
 
     from figures import draw
-    from figures.speedup import BASELINES
+    from figures.speedup import BASELINES, default_baseline
     from figures.style import plt, styles
     from plot import picture
 except ImportError as error:
@@ -32,6 +32,7 @@ from report_rows import facets, script_data
 from report_tables import (
     VARIABLES,
     answer_table,
+    answers_left_out,
     cards,
     context_facts,
     kernel_table,
@@ -85,6 +86,8 @@ def page(documents, title, baseline, groups):
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
     found = answers(results)
+    baseline = baseline or default_baseline(results)
+    compared = any(row["speedup"][baseline] for row in results.ranked())
     devices = ", ".join(dict.fromkeys(d["context"]["device"]["name"] for d in documents))
     dates = ", ".join(dict.fromkeys(d["context"]["started_utc"][:10] for d in documents))
     revisions = ", ".join(dict.fromkeys(d["context"]["git_revision"] for d in documents))
@@ -101,14 +104,16 @@ def page(documents, title, baseline, groups):
         style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
         script=Markup((TEMPLATES / "page.js").read_text(encoding="utf-8")),
         data=script_data(results, found),
-        cards=cards(results),
+        cards=cards(results, baseline),
         sections=[*sections, ("context", "Context")],
         facets=facets(results),
         unanswered=[d["name"] for d in documents if d["answers"] is None],
-        answers=answer_table(results, found, styles(results), templates),
+        left_out=answers_left_out(results),
+        answers=answer_table(results, found, baseline, styles(results), templates),
         kernels=kernel_table(results),
         troubles=trouble_table(results),
         figures=pictures,
+        divisor=BASELINES[baseline] if compared else "",
         missing=missing,
         definitions=DEFINITIONS,
         runs=[{"label": d["label"], "context": context_facts(d)} for d in documents],
@@ -124,7 +129,7 @@ def main(argv):
     parser.add_argument(
         "--baseline",
         choices=BASELINES,
-        help="of the speed-ups; default: cusparse_default_fp32, in runs without a GPU eigen_fp32",
+        help="of the speed-ups; default: the first of these that the run has",
     )
     args = parser.parse_args(argv)
     try:

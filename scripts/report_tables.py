@@ -1,5 +1,6 @@
 """The tables and facts of the report: cells with what is shown and what they are sorted by."""
 
+import copy
 import math
 from collections import defaultdict
 
@@ -7,9 +8,11 @@ from markupsafe import Markup
 
 from figures.style import COLOURS, GREYS
 from result_data import SPEEDUPS, STATUSES, hot_us, number, preparation_ms
-from result_series import case_of, total_us
+from result_series import answer_key, case_of, total_us
 
 MANY_CALLS = 1e6  # right end of the strip of an answer
+MOST_ON_CARDS = 2  # runs whose speed-ups fit above the page; of more, the table of kernels has them
+SPEEDUP_NAMES = dict(zip(SPEEDUPS, ("cuSPARSE default fp32", "best cuSPARSE", "cuBLAS", "Eigen fp32", "Eigen")))
 NARROW = "\u202f"  # no-break space between thousands
 
 # Colours of the figures as the page's variables, so that they follow light and dark.
@@ -83,16 +86,28 @@ def table(columns, rows):
     }
 
 
+def by_run(results):
+    """[(label of the run, its results)]: a mean over several runs would be of none."""
+    out = []
+    for run, document in enumerate(results.documents):
+        part = copy.copy(results)
+        part.rows = [row for row in results.rows if row["run"] == run]
+        out.append((document["label"], part))
+    return out
+
+
 def kernel_table(results):
-    columns = [("kernel", ""), ("verified", "n"), ("wrong", "n"), ("failed", "n"), ("skipped", "n")]
-    columns += [("fastest in", "n"), ("× cuSPARSE default fp32", "n"), ("× best cuSPARSE", "n")]
-    columns += [("× cuBLAS", "n"), ("× Eigen fp32", "n"), ("× Eigen", "n")]
+    runs = by_run(results)
+    several = len(runs) > 1
+    columns = [("kernel", ""), *[("run", "")] * several, ("verified", "n"), ("wrong", "n"), ("failed", "n")]
+    columns += [("skipped", "n"), ("fastest in", "n")]
+    columns += [(f"× {name}", "n") for name in SPEEDUP_NAMES.values()]
     columns += [("of the bound", "n"), ("preparation, ms, median", "n")]
     columns += [("pays at, calls, median", "n")]
     rows = []
-    for line in results.summary():
+    for run, line in ((run, line) for run, part in runs for line in part.summary()):
         bad = line["failed"] + line["timeout"]
-        cells = [cell(line["label"]), figure_cell(line["ok"])]
+        cells = [cell(line["label"]), *[cell(run)] * several, figure_cell(line["ok"])]
         cells += [figure_cell(count, kind="bad" if count else "") for count in (line["wrong"], bad)]
         cells += [figure_cell(line["skipped"]), figure_cell(line["wins"])]
         for name in SPEEDUPS:
@@ -112,7 +127,15 @@ def step_cost(row, calls, last):
     return text + (f", {digits(share, 2)} of the bound" if last and share else "")
 
 
-def answer_cell(templates, found, choice, look):
+def choices_shown(steps, rows):
+    """The rows of auto whose choice an answer explains: those that are steps of it, else the first by
+    name, which is plain auto."""
+    explained = [row for _, row in steps if "why" in row["params"]]
+    others = [row for row in rows if "why" in row["params"]]
+    return explained or sorted(others, key=lambda row: row["kernel"])[:1]
+
+
+def answer_cell(templates, found, choices, look):
     """The steps of an answer over the number of calls, in words and as a strip on a logarithmic axis."""
     steps = []
     for i, (calls, row) in enumerate(found):
@@ -128,17 +151,18 @@ def answer_cell(templates, found, choice, look):
                 "colour": VARIABLES.get(colour, colour),
             }
         )
-    return cell(Markup(templates.get_template("answer.html").render(steps=steps, choice=choice)))
+    return cell(Markup(templates.get_template("answer.html").render(steps=steps, choices=choices)))
 
 
-def answer_table(results, found, look, templates):
+def answer_table(results, found, baseline, look, templates):
     fields = ("run", "layout", "c_type", "precision")
     several = {name: len({steps[-1][1][name] for steps in found.values()}) > 1 for name in fields}
     columns = [("matrix", ""), ("what takes the least time", "wide"), ("N", "n"), ("inputs", "")]
     columns += [("fastest per call", ""), ("its hot time, µs", "n")]
-    columns += [("× cuSPARSE default fp32", "n"), ("× Eigen fp32", "n"), ("of the bound", "n")]
-    columns += [("taken over at, calls", "n"), ("nonzeros", "n")]
-    choice_of = {case_of(row): row["params"] for row in results.measured() if "why" in row["params"]}
+    divisors = [name for name in SPEEDUPS if name in ("cusparse_default_fp32", "eigen_fp32", baseline)]
+    columns += [(f"× {SPEEDUP_NAMES[name]}", "n") for name in divisors]
+    columns += [("of the bound", "n"), ("taken over at, calls", "n"), ("nonzeros", "n")]
+    cases = results.cases()
     rows = []
     for key, case in enumerate(found):
         steps = found[case]
@@ -149,18 +173,30 @@ def answer_table(results, found, look, templates):
         more += [f"B and C {last['layout']}-major"] * several["layout"]
         more += [results.documents[last["run"]]["label"]] * several["run"]
         named = Markup("{} <small>{}</small>").format(matrix["name"], ", ".join(more))
-        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, choice_of.get(case), look)]
+        choices = choices_shown(steps, cases[case])
+        cells = [cell(named, matrix["name"]), answer_cell(templates, steps, choices, look)]
         cells.append(figure_cell(last["n"]))
         cells.append(cell(last["precision"] if several["precision"] else "–"))
         cells += [cell(last["label"]), figure_cell(hot_us(last))]
-        cells += [
-            figure_cell(last["speedup"]["cusparse_default_fp32"], 2),
-            figure_cell(last["speedup"]["eigen_fp32"], 2),
-            figure_cell(last["of_bound"], 2),
-        ]
-        cells += [figure_cell(calls), figure_cell(matrix["nnz"])]
+        cells += [figure_cell(last["speedup"][name], 2) for name in divisors]
+        cells += [figure_cell(last["of_bound"], 2), figure_cell(calls), figure_cell(matrix["nnz"])]
         rows.append({"kind": "", "key": key, "cells": cells})
     return table(columns, rows)
+
+
+def answers_left_out(results):
+    """[(name of the document, its answers, those of them that name a kernel without a row there)]."""
+    rows = {answer_key(row) for row in results.rows}
+    fields = ("source", "n", "layout", "precision", "c_type")
+    out = []
+    for run, document in enumerate(results.documents):
+        named = [
+            {(run, *map(answer.get, fields), step["kernel"], step["reorder"]) for step in answer["steps"]}
+            for answer in document["answers"] or ()
+        ]
+        if left_out := sum(not keys <= rows for keys in named):
+            out.append((document["name"], digits(len(named)), digits(left_out)))
+    return out
 
 
 def trouble_table(results):
@@ -192,28 +228,34 @@ def trouble_table(results):
 # ---- header and context ------------------------------------------------------------------------
 
 
-def cards(results):
+def cards(results, baseline):
     problems = sum(row["status"] in ("wrong", "failed", "timeout") for row in results.rows)
     matrices = len({row["matrix_key"] for row in results.rows})
     shown = [(digits(matrices), "matrices", False)]
     shown.append((digits(len(results.measured())), "verified measurements", False))
     shown.append((digits(problems), "wrong, failed or timed out", problems > 0))
+    runs = by_run(results)
+    for run, part in runs if len(runs) <= MOST_ON_CARDS else ():
+        place = f" in {run}" if len(runs) > 1 else ""
+        shown += [(value, what + place, False) for value, what in best_speedups(part, baseline)]
+    return [{"value": value, "what": what, "bad": bad} for value, what, bad in shown]
+
+
+def best_speedups(results, baseline):
+    """[(mean speed-up, whose and over what)]: the best own kernel against each divisor."""
     own = [line for line in results.summary() if not line["baseline"]]
-    for key, name in (
-        ("cusparse_default_fp32", "cuSPARSE default fp32"),
-        ("cublas", "dense cuBLAS"),
-        ("eigen_fp32", "Eigen fp32"),
-    ):
+    out = []
+    for key in SPEEDUPS:
         compared = [line for line in own if line[key]]
-        if compared:
+        if compared and key in ("cusparse_default_fp32", "cublas", "eigen_fp32", baseline):
             # A kernel that ran on a few matrices only does not speak for the run.
             most = max(line["cases"][key] for line in compared)
             best = max(
                 (ln for ln in compared if 2 * ln["cases"][key] > most), key=lambda ln: ln[key]
             )
-            what = f"{best['label']} over {name}, geometric mean of {best['cases'][key]}"
-            shown.append((f"{best[key]:.2f}×", what, False))
-    return [{"value": value, "what": what, "bad": bad} for value, what, bad in shown]
+            what = f"{best['label']} over {SPEEDUP_NAMES[key]}, geometric mean of {best['cases'][key]}"
+            out.append((f"{best[key]:.2f}×", what))
+    return out
 
 
 def context_facts(document):

@@ -5,7 +5,7 @@ CAPTIONS = {
         "Performance profile",
         "How often a kernel is within a factor of the fastest verified kernel of the case. A curve that "
         "starts high wins often; one that reaches 100 % early is never far behind; one that never reaches "
-        "it was skipped in the rest.",
+        "it was skipped in the rest, or took longer there than the axis shows.",
     ),
     "speedup_distribution": (
         "Speed-up, distribution",
@@ -13,7 +13,8 @@ CAPTIONS = {
     ),
     "speedup_by_matrix": (
         "Speed-up, matrix by matrix",
-        "Each point is one verified case, hot; matrices by group, best last.",
+        "Each point is a kernel's verified case of one matrix, hot, or the geometric mean of several, such as "
+        "those of two runs; matrices by group, best last.",
     ),
     "roofline": (
         "Roofline",
@@ -60,11 +61,12 @@ DEFINITIONS = (
     ),
     (
         "× best cuSPARSE",
-        "The same with the fastest correct cuSPARSE algorithm at the row's own precision and layout.",
+        "The same with the fastest correct cuSPARSE algorithm at the row's own precision and layout; in tf32 "
+        "also those in fp32, whose inputs have the same form in memory.",
     ),
     (
         "× Eigen fp32, × Eigen",
-        "The same, in runs without a GPU, with Eigen's product in fp32 and at the row's own precision.",
+        "The same for rows of the CPU, with Eigen's product in fp32 and at the row's own precision.",
     ),
     ("× cuBLAS", "The same with dense cuBLAS at the row's own precision, where A fits when dense."),
     (

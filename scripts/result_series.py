@@ -6,6 +6,7 @@ A matrix that a run read from two files, such as x.mtx and x.csr, is two, as in 
 """
 
 import csv
+import fnmatch
 import re
 from collections import defaultdict
 
@@ -85,10 +86,12 @@ def load_groups(path):
 
 
 class Results:
-    """Rows with a label, a run and a group; wrong ones and binary A are kept apart from any ranking."""
+    """Rows with a label, a run and a group; wrong ones and binary A are kept apart from any ranking.
+    `kernels` are globs of what the figures draw."""
 
-    def __init__(self, documents, groups=None):
+    def __init__(self, documents, groups=None, kernels=("*",)):
         self.documents = documents
+        self.kernels = kernels
         self.rows = []
         for run, document in enumerate(documents):
             name_matrices(document["rows"])
@@ -114,6 +117,18 @@ class Results:
             if row["binary"]:
                 label += " (binary A)"
             row["label"] = label
+        names = sorted({row["kernel"] for row in self.rows})
+        for glob in kernels:
+            if names and not any(fnmatch.fnmatchcase(name, glob) for name in names):
+                raise InputError(
+                    f"no kernel is called {readable(glob)}; there are {', '.join(names)}"
+                )
+
+    def drawn(self, rows):
+        """Those of the kernels that the figures draw; what they are compared with comes from all."""
+        return [
+            row for row in rows if any(fnmatch.fnmatchcase(row["kernel"], g) for g in self.kernels)
+        ]
 
     def measured(self):
         """Rows with a verified result and a time."""

@@ -7,11 +7,23 @@ from matplotlib import ticker
 from result_data import geomean, hot_us, preparation_ms
 from result_series import total_us
 
-from .style import INK, Missing, choose_series, finish, panels, plain_log, shown, styles
+from .style import (
+    INK,
+    Missing,
+    choose_series,
+    finish,
+    left_out,
+    panels,
+    plain_log,
+    shown,
+    styles,
+    to_draw,
+)
 
 CALLS = [10 ** (i / 8) for i in range(0, 49)]  # 1 to a million, eight points per factor of ten
 DEAREST = 50  # times the cheapest: end of the axis
 ISO_CALLS = (10, 1_000, 100_000)
+ON_THE_HOST = ("cpu_csr", "eigen_csr")  # kernels that also run on the host of a GPU
 NOTHING_SAVED_US = 0.05  # below every saving that matters: where "saves nothing" is drawn
 
 
@@ -37,11 +49,15 @@ def cost_over_calls(results, _):
             share[first["label"]][i] += 1 / len(cases)
             for row in rows:
                 over[row["label"]][i].append(total_us(row, calls) / cheapest[case][i])
-    rows = [row for group in cases.values() for row in group]
+    rows = to_draw(results, [row for group in cases.values() for row in group])
     ever = {label: max(values) for label, values in share.items()}
     means = {label: [geomean(values) for values in lists] for label, lists in over.items()}
     counts = {label: len(lists[0]) for label, lists in over.items()}
-    labels, note = choose_series(rows, ever, lambda group: 1 / min(means[group[0]["label"]]))
+    labels, others = choose_series(rows, ever, lambda group: 1 / min(means[group[0]["label"]]))
+    others = [
+        f"{label} (at most {100 * ever[label]:.1f} %)" if label in ever else label for label in others
+    ]
+    rule = "cheapest in the smallest share of the cases, then farthest from the cheapest"
     look = styles(results)
     figure, axes = panels(2, height=3.9)
     for label in labels:
@@ -60,25 +76,30 @@ def cost_over_calls(results, _):
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
     notes = [
         "In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.",
-        note,
+        left_out(others, rule),
     ]
     title = "Cost over calls: preparation plus that many products"
     return finish(figure, axes, results, rows, title, notes, columns=3)
 
 
 def without_preparation(rows):
-    """The row that a user would take who prepares nothing: the least preparation, then the fastest."""
-    baselines = [row for row in rows if row["baseline"]] or rows
-    return min(baselines, key=lambda row: total_us(row, 1))
+    """The row that a user would take who prepares nothing: the cheapest baseline for a single call. The
+    host's own serve where the GPU has none, kernels where there is no baseline."""
+    baselines = [row for row in rows if row["baseline"]]
+    on_device = [row for row in baselines if row["kernel"] not in ON_THE_HOST]
+    return min(on_device or baselines or rows, key=lambda row: total_us(row, 1))
 
 
 def preparation_gain(results, _):
     """What a kernel's preparation takes against what it saves in every call."""
     cases = cases_with_choice(results)
     saved, nothing, drawn = defaultdict(list), defaultdict(int), []
+    without_baseline, of_gpu = 0, False
     for rows in cases.values():
         plain = without_preparation(rows)
-        for row in rows:
+        without_baseline += not plain["baseline"]
+        of_gpu |= plain["kernel"] not in ON_THE_HOST and any(r["kernel"] in ON_THE_HOST for r in rows)
+        for row in results.drawn(rows):
             extra = preparation_ms(row) - preparation_ms(plain)
             if row is plain or extra <= 0:
                 continue
@@ -90,9 +111,10 @@ def preparation_gain(results, _):
                 nothing[row["label"]] += 1
     if not saved:
         raise Missing("no kernel whose preparation saves time per call")
-    labels, note = choose_series(
+    labels, others = choose_series(
         drawn, {}, lambda group: float(len(saved.get(group[0]["label"], ()))) or None
     )
+    others = [f"{label} ({len(saved[label])})" for label in others]
     look = styles(results)
     figure, (axis,) = panels(1, height=4.6)
     for label in labels:
@@ -121,10 +143,13 @@ def preparation_gain(results, _):
     )
     only_never = [f"{label} ({count})" for label, count in nothing.items() if label not in saved]
     notes = [
-        "Against the baseline that is cheapest for a single call. Above a dashed line, preparation is paid "
-        "back in fewer calls.",
+        f"Against the baseline {'on the GPU ' if of_gpu else ''}that is cheapest for a single call. Above a "
+        "dashed line, preparation is paid back in fewer calls.",
+        f"{without_baseline} cases without a baseline: against the kernel that is cheapest for a single call."
+        if without_baseline
+        else "",
         f"Not drawn, never save: {', '.join(only_never)}." if only_never else "",
-        note,
+        left_out(others, "save in the fewest cases (in brackets)"),
     ]
     title = "Preparation against gain, case by case"
     return finish(figure, [axis], results, drawn, title, notes, columns=2)

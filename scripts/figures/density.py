@@ -1,4 +1,4 @@
-"""Density curves: matrices of one family and shape at several densities."""
+"""Density curves: matrices of one generator and shape at several densities, and points of other files."""
 
 import re
 from collections import defaultdict
@@ -11,11 +11,13 @@ from .style import (
     Missing,
     choose_series,
     finish,
+    left_out,
     panels,
     plain_log,
     shown,
     styles,
     wins_of,
+    with_wins,
 )
 
 VARYING = (
@@ -24,6 +26,9 @@ VARYING = (
     "seed",
     "pattern",
 )  # options of a generator that make no other family
+
+
+FILES = "files"
 
 
 def zeros_of(row):
@@ -38,10 +43,10 @@ def shape_of(row):
 
 
 def family_of(row):
-    """The generator with its other options; files of one shape are one family."""
+    """The generator with its other options; files are not related, whatever their shape."""
     source = row["matrix"]["source"]
     if not source.startswith("gen:"):
-        return "files"
+        return FILES
     name, _, options = source.partition("?")
     kept = [
         o for o in options.split("&") if o and o.partition("=")[0] not in (*VARYING, "rows", "cols")
@@ -67,50 +72,63 @@ def density_curves(results, _):
     sweeps = defaultdict(list)
     for row in results.ranked():
         sweeps[row["run"], family_of(row), *shape_of(row)].append(row)
-    sweeps = {key: rows for key, rows in sweeps.items() if len(set(map(zeros_of, rows))) >= 3}
-    if not sweeps:
+    densities = {key: len(set(map(zeros_of, results.drawn(rows)))) for key, rows in sweeps.items()}
+    chosen = [key for key in sweeps if densities[key] >= 3]
+    chosen.sort(key=lambda key: (key[1] == FILES, -densities[key]))  # related matrices first
+    if not chosen:
         raise Missing("no shape with three densities")
-    chosen = sorted(sweeps, key=lambda key: -len(set(map(zeros_of, sweeps[key]))))
     notes = [
         f"Left out: {len(chosen) - MAX_PANELS} more shapes." if len(chosen) > MAX_PANELS else ""
     ]
     chosen = chosen[:MAX_PANELS]
     dense_of = {key: unpruned_dense(results, key) for key in chosen}
-    over_dense = all(dense_of.values())
-    look, drawn = styles(results), []
-    figure, axes = panels(len(chosen), sharey=over_dense)
-    for axis, key in zip(axes, chosen):
-        rows = sweeps[key]
-        drawn += rows
-        dense = dense_of[key]
-        by_matrix = defaultdict(list)
-        for row in rows:
-            by_matrix[row["matrix"]["sha256"], row["matrix"]["name"], row["precision"]].append(row)
-        labels, note = choose_series(
-            rows, wins_of(by_matrix), lambda g: 1 / geomean(map(hot_us, g))
-        )
-        notes.append(note)
-        for label in labels:
-            values = defaultdict(list)
-            for row in rows:
-                if row["label"] == label and (not over_dense or row["precision"] in dense):
-                    y = dense[row["precision"]] / hot_us(row) if over_dense else hot_us(row)
-                    values[zeros_of(row)].append(y)
-            points = sorted((100 * zeros, geomean(ys)) for zeros, ys in values.items())
-            axis.plot(*zip(*points), ms=5, label=shown(label), **look[label])
-        if over_dense:
-            axis.axhline(1, color=INK, lw=1)
-        plain_log(axis)
-        _, family, height, width, n, _ = key
-        family = "" if family == "files" else shown(re.sub(r"^[^?]*\?", "", family)) + "\n"
-        axis.set_title(f"{family}{height} × {width}, N = {n}")
-        axis.set_xlabel("zeros of A, %")
-    axes[0].set_ylabel("speed-up over cuBLAS, densest A" if over_dense else "hot time, µs")
+    rows_of = {
+        key: [row for row in results.drawn(sweeps[key]) if row["precision"] in dense_of[key]]
+        for key in chosen
+    }
+    over_dense = all(rows_of.values())
     if over_dense:
         notes.append(
             "Divided by dense cuBLAS of the same precision on the densest matrix of the shape."
         )
+    else:
+        rows_of = {key: results.drawn(sweeps[key]) for key in chosen}
+    if any(family == FILES for _, family, *_ in chosen):
+        notes.append("Points without lines are files, related by nothing but their shape.")
+    look = styles(results)
+    figure, axes = panels(len(chosen), sharey=over_dense)
+    for axis, key in zip(axes, chosen):
+        _, family, height, width, n, _ = key
+        rows, dense = rows_of[key], dense_of[key]
+        by_matrix = defaultdict(list)
+        for row in sweeps[key]:
+            by_matrix[row["matrix_key"], row["precision"]].append(row)
+        wins = wins_of(by_matrix)
+        labels, others = choose_series(rows, wins, lambda g: 1 / geomean(map(hot_us, g)))
+        size = f"{height} × {width}, N = {n}"
+        heading = [size] if family == FILES else [shown(re.sub(r"^[^?]*\?", "", family)), size]
+        of_panel = f" of {', '.join(heading)}" if len(axes) > 1 else ""
+        rule = "fastest on the fewest matrices, then slowest"
+        notes.append(left_out(with_wins(others, wins), rule, of_panel))
+        for label in labels:
+            values = defaultdict(list)
+            for row in rows:
+                if row["label"] == label:
+                    y = dense[row["precision"]] / hot_us(row) if over_dense else hot_us(row)
+                    # Generated matrices of one share differ by their seeds only.
+                    matrix = row["matrix_key"] if family == FILES else ""
+                    values[zeros_of(row), matrix].append(y)
+            points = sorted((100 * zeros, geomean(ys)) for (zeros, _), ys in values.items())
+            style = {**look[label], "ls": ""} if family == FILES else look[label]
+            axis.plot(*zip(*points), ms=5, label=shown(label), **style)
+        if over_dense:
+            axis.axhline(1, color=INK, lw=1)
+        plain_log(axis)
+        axis.set_title("\n".join(heading))
+        axis.set_xlabel("zeros of A, %")
+    axes[0].set_ylabel("speed-up over cuBLAS, densest A" if over_dense else "hot time, µs")
     title = (
         "Time over density" if not over_dense else "Speed-up over dense multiplication, by density"
     )
+    drawn = [row for rows in rows_of.values() for row in rows]
     return finish(figure, axes, results, drawn, title, dict.fromkeys(notes))

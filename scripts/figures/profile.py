@@ -11,11 +11,14 @@ from .style import (
     Missing,
     choose_series,
     finish,
+    left_out,
     panels,
     plain_log,
     shown,
     styles,
+    to_draw,
     wins_of,
+    with_wins,
 )
 
 LARGEST_FACTOR = 20  # of the axis; slower than that is far behind by any account
@@ -31,13 +34,15 @@ def performance_profile(results, _):
             del by_type[kind]
     if not by_type:
         raise Missing("no case with two verified kernels")
-    types = sorted(by_type, key=lambda t: -len(by_type[t]))
+    rows_of = defaultdict(list)
+    for row in to_draw(results, [r for cases in by_type.values() for g in cases.values() for r in g]):
+        rows_of[row["precision"], row["c_type"]].append(row)
+    types = sorted(rows_of, key=lambda t: -len(by_type[t]))
     look = styles(results)
     figure, axes = panels(min(len(types), MAX_PANELS))
     notes, drawn = [], []
     for axis, kind in zip(axes, types):
-        cases = by_type[kind]
-        rows = [row for group in cases.values() for row in group]
+        cases, rows = by_type[kind], rows_of[kind]
         drawn += rows
         fastest = {case: hot_us(min(group, key=hot_us)) for case, group in cases.items()}
         ratios = defaultdict(list)
@@ -45,10 +50,12 @@ def performance_profile(results, _):
             for row in group:
                 ratios[row["label"]].append(hot_us(row) / fastest[case])
         wins = wins_of(cases)
-        labels, note = choose_series(
+        labels, others = choose_series(
             rows, wins, lambda group: len(group) / geomean(ratios[group[0]["label"]])
         )
-        notes.append(note)
+        of_panel = f" of {kind[0]} in, {kind[1]} out" if len(axes) > 1 else ""
+        rule = "fastest in the fewest cases, then of the fewest cases and the largest factors"
+        notes.append(left_out(with_wins(others, wins), rule, of_panel))
         for label in labels:
             steps = sorted(ratios[label])
             heights = [(i + 1) / len(cases) for i in range(len(steps))]

@@ -9,13 +9,27 @@ from .style import (
     INK,
     MARKERS,
     MAX_PANELS,
+    MAX_SERIES,
     Missing,
     finish,
+    left_out,
     listed,
     panels,
     plain_log,
     shown,
+    to_draw,
 )
+
+
+def picks(row):
+    """`auto` has the format of the kernel that it picked."""
+    return row["kernel"].partition("?")[0] == "auto"
+
+
+def series_of(row):
+    reorder = f" [{row['reorder']}]" if row["reorder"] != "none" else ""
+    binary = " (binary A)" if row["binary"] else ""
+    return f"{row['format'].get('name')}: {row['kernel']}{reorder}{binary}"
 
 
 def format_space(results, _):
@@ -25,23 +39,28 @@ def format_space(results, _):
     ]
     if not rows:
         raise Missing("no format statistics")
+    of_auto = any(picks(row) for row in results.drawn(rows))
+    rows = to_draw(results, [row for row in rows if not picks(row)])
+    matrices_of = defaultdict(set)
+    for row in rows:
+        matrices_of[series_of(row)].add(row["matrix_key"])
+    by_count = sorted(matrices_of, key=lambda name: (-len(matrices_of[name]), name))
+    others = [f"{name} ({len(matrices_of[name])})" for name in by_count[MAX_SERIES:]]
     precisions = sorted({r["precision"] for r in rows})
-    names = sorted({str(r["format"].get("name")) for r in rows})
     figure, axes = panels(min(len(precisions), MAX_PANELS), sharey=True)
     for axis, precision in zip(axes, precisions):
-        mine = [r for r in rows if r["precision"] == precision]
-        for i, name in enumerate(names):
+        for i, name in enumerate(sorted(by_count[:MAX_SERIES])):
             points = defaultdict(list)
-            for row in mine:
-                if str(row["format"].get("name")) == name:
-                    per_nonzero = row["format"]["bytes"] / row["matrix"]["nnz"]
-                    points[row["matrix"]["mean_row"]].append(per_nonzero)
+            for row in rows:
+                if row["precision"] == precision and series_of(row) == name:
+                    matrix = (row["matrix_key"], row["matrix"]["mean_row"])
+                    points[matrix].append(row["format"]["bytes"] / row["matrix"]["nnz"])
             if points:
-                middle = median([v for values in points.values() for v in values])
+                sizes = [median(values) for values in points.values()]
                 axis.plot(
-                    list(points), [median(v) for v in points.values()], ls="", ms=5, alpha=0.85,
+                    [mean_row for _, mean_row in points], sizes, ls="", ms=5, alpha=0.85,
                     marker=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)],
-                    label=shown(f"{name} (median {middle:.1f})" if len(axes) == 1 else name),
+                    label=shown(f"{name} (median {median(sizes):.1f})" if len(axes) == 1 else name),
                 )  # fmt: skip
         plain_log(axis, "x")
         plain_log(axis)
@@ -52,5 +71,10 @@ def format_space(results, _):
         axis.set(title=precision, xlabel="nonzeros per row, mean")
     axes[0].set_ylabel("bytes of A per nonzero")
     left = precisions[MAX_PANELS:]
-    notes = [f"Left out: {listed(left)}." if left else ""]
-    return finish(figure, axes, results, rows, "Space of the formats", notes)
+    notes = [
+        "One point per matrix: the median over its rows.",
+        "auto is not drawn: its format is that of the kernel that it picked." if of_auto else "",
+        f"Left out: {listed(left)}." if left else "",
+        left_out(others, "on the fewest matrices (in brackets)"),
+    ]
+    return finish(figure, axes, results, rows, "Space of the formats", notes, columns=3)

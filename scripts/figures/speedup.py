@@ -15,11 +15,14 @@ from .style import (
     Missing,
     choose_series,
     finish,
+    left_out,
     panels,
     plain_log,
     shown,
     styles,
+    to_draw,
     wins_of,
+    with_wins,
 )
 
 BASELINES = {
@@ -42,15 +45,14 @@ def comparable(results, baseline):
     rows = [row for row in rows if row["label"] not in itself]
     if not rows:
         raise Missing(f"no speed-up over {BASELINES[baseline]}")
-    return rows
+    return to_draw(results, rows)
 
 
 def default_baseline(results):
-    """cuSPARSE; in runs that have nothing but Eigen's, Eigen."""
-    def has(name):
-        return any(row["speedup"][name] for row in results.ranked())
-
-    return "eigen_fp32" if has("eigen_fp32") and not has("cusparse_default_fp32") else "cusparse_default_fp32"
+    """The first that some row of the run is divided by; the titles name it."""
+    rows = results.ranked()
+    first = next(iter(BASELINES))
+    return next((name for name in BASELINES if any(r["speedup"][name] for r in rows)), first)
 
 
 def chosen_ns(rows):
@@ -63,17 +65,26 @@ def chosen_ns(rows):
     return kept, f"Not shown: N = {others}."
 
 
+def best_series(results, rows, baseline):
+    """(labels to show, a sentence on those left out)."""
+    ns = {row["n"] for row in rows}
+    contested = results.contested()
+    wins = wins_of({case: group for case, group in contested.items() if group[0]["n"] in ns})
+    labels, others = choose_series(
+        rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g)
+    )
+    rule = "fastest in the fewest cases, then of the least speed-up"
+    return labels, left_out(with_wins(others, wins), rule)
+
+
 def speedup_distribution(results, baseline):
     """Each series sorted on its own: what share of its cases reaches which speed-up."""
     rows = comparable(results, baseline)
     ns, note = chosen_ns(rows)
     look = styles(results)
     figure, axes = panels(len(ns), sharey=True)
-    wins = wins_of(results.contested())
     rows = [row for row in rows if row["n"] in ns]
-    labels, left_out = choose_series(
-        rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g)
-    )
+    labels, others = best_series(results, rows, baseline)
     means = {}
     for axis, n in zip(axes, ns):
         for label in labels:
@@ -96,7 +107,7 @@ def speedup_distribution(results, baseline):
     plain_log(axes[0])
     axes[0].set_ylabel("speed-up, hot")
     notes = [note, "In brackets: the geometric mean over all cases shown."]
-    notes += [below_axis(rows, labels, baseline), left_out]
+    notes += [below_axis(rows, labels, baseline), others]
     title = f"Speed-up over {BASELINES[baseline]}: distribution over the matrices"
     return finish(figure, axes, results, rows, title, notes, columns=3)
 
@@ -129,10 +140,7 @@ def speedup_by_matrix(results, baseline):
     rows = comparable(results, baseline)
     ns, note = chosen_ns(rows)
     rows = [row for row in rows if row["n"] in ns]
-    wins = wins_of(results.contested())
-    labels, left_out = choose_series(
-        rows, wins, lambda g: geomean(r["speedup"][baseline] for r in g)
-    )
+    labels, others = best_series(results, rows, baseline)
     groups = by_group_then_best(rows, baseline)
     count = sum(len(names) for _, names in groups)
     by_name = count <= MOST_NAMED
@@ -179,7 +187,7 @@ def speedup_by_matrix(results, baseline):
             heading, (0, at), xycoords=("axes fraction", "data"), xytext=(-4, 0),
             textcoords="offset points", ha="right", va="center", fontsize=7.5, fontweight="bold",
         )  # fmt: skip
-    notes = [note, below_axis(rows, labels, baseline), left_out]
+    notes = [note, below_axis(rows, labels, baseline), others]
     if not by_name:
         notes.append(f"{count} matrices: each point is the geometric mean of a group.")
     title = f"Speed-up over {BASELINES[baseline]}, matrix by matrix"

@@ -110,21 +110,34 @@ def styles(results):
     return out
 
 
+def to_draw(results, rows):
+    """The rows of the kernels that are drawn."""
+    if not (kept := results.drawn(rows)):
+        raise Missing("nothing to show of the kernels that are drawn")
+    return kept
+
+
 def choose_series(rows, wins, score, most=MAX_SERIES):
-    """(labels to show, a sentence on those left out). Every winner is shown while there is room, then
-    the highest scores; score(rows) is None where a series cannot be drawn."""
+    """(labels to show, labels left out). Every winner is shown while there is room, then the highest
+    scores; score(rows) is None where a series cannot be drawn."""
     series = {}
     for row in rows:
         series.setdefault(row["label"], []).append(row)
     scores = {label: score(group) for label, group in series.items()}
     usable = [label for label in series if scores[label] is not None]
     usable.sort(key=lambda label: (-wins.get(label, 0), -scores[label], label))
-    left_out = [
-        f"{label} (won {wins[label]})" if wins.get(label) else label for label in usable[most:]
-    ]
-    note = f"Left out: {listed(left_out)}, slowest of those that won fewest." if left_out else ""
     kept = usable[:most]
-    return sorted(kept, key=lambda label: (series[label][0]["baseline"], usable.index(label))), note
+    kept.sort(key=lambda label: (series[label][0]["baseline"], usable.index(label)))
+    return kept, usable[most:]
+
+
+def left_out(labels, rule, where=""):
+    """A sentence on the series that there is no room for."""
+    return f"Left out{where}, {rule}: {listed(labels)}." if labels else ""
+
+
+def with_wins(labels, wins):
+    return [f"{label} (won {wins[label]})" if wins.get(label) else label for label in labels]
 
 
 # ---- layout ------------------------------------------------------------------------------------
@@ -208,6 +221,11 @@ def finish(figure, axes, results, rows, title, notes=(), columns=4):
         figure.canvas.draw()
         bottom = legend.get_window_extent().y0 / figure.bbox.height
     lines = [facts(results, rows), *(shown(note) for note in notes if note)]
+    if len(results.drawn(results.rows)) < len(results.rows):
+        lines.append(
+            f"Only kernels that match {shown(', '.join(results.kernels))} are drawn. They are compared with "
+            "all that were measured."
+        )
     wrapped = "\n".join("\n".join(textwrap.wrap(line, TEXT_COLUMNS)) for line in lines)
     figure.text(0.01, bottom - 0.12 / inches, wrapped, va="top", fontsize=8, color=SOFT)
     return figure

@@ -237,7 +237,7 @@ function summary(row) {
   ];
 }
 
-const sameCase = (a, b) => a.m === b.m && a.run === b.run && a.n === b.n && a.layout === b.layout && a.precision === b.precision;
+const sameCase = (a, b) => a.m === b.m && a.run === b.run && a.n === b.n && a.layout === b.layout && a.precision === b.precision && a.c_type === b.c_type;
 
 function detail(row) {
   const rivals = ROWS.filter((other) => other.hot && other.status === "ok" && sameCase(other, row)).sort((a, b) => hot(a) - hot(b));
@@ -259,7 +259,7 @@ function detail(row) {
       ["error / bound", row.error !== null && digits(row.error)],
       ["run", DATA.runs[row.run]],
     ]),
-    rivals.length > 1 ? element("h4", {}, `Speed of each kernel of this case (${row.precision}), hot`) : "",
+    rivals.length > 1 ? element("h4", {}, `Speed of each kernel of this case (${row.precision}, C in ${row.c_type}), hot`) : "",
     rivals.length > 1 ? bars : "",
     row.command ? element("h4", {}, "To repeat it") : "",
     row.command ? element("p", { class: "command" }, row.command) : "",

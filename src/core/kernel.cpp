@@ -33,7 +33,7 @@ Support check_operand(const Kernel& kernel, const SparseOperand& a, const Option
 
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device) {
   const KernelInfo& info = kernel.info();
-  const Support of_operand = check_operand(kernel, problem.operand(), problem.options, device);
+  Support of_operand = check_operand(kernel, problem.operand(), problem.options, device);
   if (!of_operand.ok) return of_operand;
   if (!contains(info.c_types, problem.c_type))
     return Support::no(fmt::format("does not write {}", to_string(problem.c_type)));

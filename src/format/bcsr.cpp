@@ -124,8 +124,9 @@ FormatStats BcsrPattern::stats(int value_bytes) const {
     out.nnz_per_tile = entries / tiles;
     out.nnz_per_window = entries / windows;
     out.window_imbalance = static_cast<double>(longest) * windows / tiles;
+    const std::int64_t block_columns = (cols + bk - 1) / bk;
     out.extra["block_density"] =
-        tiles / (static_cast<double>(block_rows()) * static_cast<double>((cols + bk - 1) / bk));
+        tiles / (static_cast<double>(block_rows()) * static_cast<double>(block_columns));
   }
   return out;
 }

@@ -155,7 +155,7 @@ void TextBuffer::append(std::string_view text) {
     const std::size_t capacity = std::max(size_ + text.size(), capacity_ + capacity_ / 2);
     void* const grown = std::realloc(data_.get(), capacity);
     if (grown == nullptr) throw std::bad_alloc();
-    data_.release();
+    (void)data_.release();  // realloc has freed it
     data_.reset(static_cast<char*>(grown));
     capacity_ = capacity;
   }

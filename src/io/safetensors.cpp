@@ -54,6 +54,7 @@ void check_bytes(const TensorInfo& tensor, const std::string& path) {
 void check_offsets(const std::vector<TensorInfo>& tensors, std::size_t data_bytes,
                    const std::string& path) {
   std::vector<const TensorInfo*> order;
+  order.reserve(tensors.size());
   for (const TensorInfo& tensor : tensors) order.push_back(&tensor);
   std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
     return std::pair(a->begin, a->end) < std::pair(b->begin, b->end);

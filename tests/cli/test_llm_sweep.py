@@ -159,6 +159,22 @@ class LlmSweep(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("<svg", picture.read_text())
 
+    def test_one_sparsity_is_drawn(self):
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder) / "decode.svg"
+            result = self.decode(self.decode_rows(), "--sparsity", "0.9", "--plot", picture)
+            if "matplotlib" in result.stderr:
+                self.skipTest("no matplotlib")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("<svg", picture.read_text())
+
+    def test_a_document_without_the_weights_asked_for_is_one_line(self):
+        for options in (["--sparsity", "0.7"], ["--model", "qwen2.5-7b"], ["--tokens", "3"], ["--zeros", "2:4"]):
+            result = self.decode(self.decode_rows(), *options)
+            self.assertEqual((result.returncode, result.stdout), (1, ""), options)
+            self.assertIn("has no verified time of the weights asked for", result.stderr)
+            self.assertEqual(len(result.stderr.splitlines()), 1)
+
     def test_it_measures_the_kernels_that_the_build_has(self):
         with tempfile.TemporaryDirectory() as folder:
             program = pathlib.Path(folder) / "spmmbench"

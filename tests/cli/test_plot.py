@@ -11,15 +11,20 @@ NAMES = ("performance_profile", "speedup_distribution", "speedup_by_matrix", "ro
 NAMES += ("cost_over_calls", "preparation_gain", "density_curves", "format_space")
 
 
-def words(rows, name, baseline="cusparse_default_fp32", **context):
+def words(rows, name, baseline="cusparse_default_fp32", kernels=("*",), **context):
     """The text of a figure, in one string."""
-    from figures import FIGURES
-    from figures.style import plt
     from result_series import Results
 
     made = document(rows)
     made["context"] |= context
-    figure = FIGURES[name](Results([made]), baseline)
+    return words_of(Results([made], kernels=kernels), name, baseline)
+
+
+def words_of(results, name, baseline="cusparse_default_fp32"):
+    from figures import FIGURES
+    from figures.style import plt
+
+    figure = FIGURES[name](results, baseline)
     found = [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
     plt.close(figure)
     return "\n".join(found)
@@ -61,7 +66,35 @@ class PlotTest(ReportCase):
         for j in range(10):
             self.assertIn(f"k{j} (fastest in 1)", text)
         self.assertIn("cublas_dense (fastest in 4)", text)
-        self.assertIn("Left out: cusparse_alg1, cusparse_alg2", text)
+        rule = "fastest in the fewest cases, then of the fewest cases and the largest factors"
+        self.assertIn(f"Left out, {rule}:", text)
+        self.assertIn("cusparse_alg1, cusparse_alg2.", text)
+
+    def test_what_is_not_drawn_still_counts(self):
+        rows = []
+        for i, us in enumerate((8.0, 12.0, 12.0)):
+            rows += [row(f"m{i}", "rsh", us), row(f"m{i}", "async_wcsr", 10.0), row(f"m{i}", "auto", 11.0)]
+            rows += [row(f"m{i}", "cusparse_csr_default", 20.0)]
+        mine = ("rsh", "au*")
+        text = words(rows, "performance_profile", kernels=mine)
+        self.assertIn("rsh (fastest in 1)", text)
+        self.assertIn("auto (fastest in 0)", text)
+        self.assertNotIn("async_wcsr", text)
+        self.assertIn("3 matrices", text)
+        self.assertIn("async_wcsr", words(rows, "performance_profile"))
+        for name in ("performance_profile", "speedup_distribution", "roofline", "cost_over_calls"):
+            self.assertIn("Only kernels that match rsh, au* are drawn.", words(rows, name, kernels=mine))
+        gain = words(rows, "preparation_gain", kernels=mine)
+        self.assertIn("auto (3 save)", gain)  # against cuSPARSE, which is not drawn
+        self.assertNotIn("without a baseline", gain)
+
+    def test_a_kernel_that_the_run_does_not_have_is_refused(self):
+        path = self.write(many_rows())
+        for kernels in ("rsh_smpm", "async*,no_such*", ""):
+            result = self.run_script("plot.py", path, "--out", self.folder / "no", "--kernels", kernels)
+            names = "async_bcsr, async_wcsr, cublas_dense, cusparse_csr_default, rsh_spmm?window=16"
+            self.assert_one_line(result, f"there are {names}")
+        self.assertFalse((self.folder / "no").exists())
 
     def test_a_kernel_skipped_in_some_cases_stays_below_one_in_the_profile(self):
         rows = [row(f"m{i}", "cusparse_csr_default", 20.0) for i in range(4)]
@@ -75,6 +108,91 @@ class PlotTest(ReportCase):
         self.assertIn("989 TFLOP/s fp16", text)  # the H100's data sheet, at its clock
         self.assertIn("132 SMs × 1830 MHz × 4096", text)
         self.assertIn("No compute roof", words(many_rows(), "roofline"))
+
+    def test_the_roofline_of_a_cpu_names_its_baseline_and_its_caches(self):
+        rows = [row("m", "cpu_csr", 30.0), row("m", "eigen_csr", 40.0, baseline=True)]
+        host = {**document(rows)["context"]["device"], "kind": "host", "name": "AMD EPYC"}
+        text = words(rows, "roofline", device=host)
+        self.assertIn("fastest Eigen", text)
+        self.assertIn("the CPU's caches", text)
+        for wrong in ("cuSPARSE", "L2"):
+            self.assertNotIn(wrong, text)
+        self.assertIn("fastest cuSPARSE", words(many_rows(), "roofline"))
+
+    def test_runs_on_two_devices_have_a_roof_each(self):
+        from result_series import Results
+
+        one, two = document(many_rows()), document(many_rows())
+        two["context"]["device"] = {**two["context"]["device"], "name": "NVIDIA H100"}
+        two["context"]["copy_gb_per_s"] = 2990.0
+        text = words_of(Results([one, two]), "roofline")
+        self.assertIn("memory roof (copy): NVIDIA H200, 4.31 TB/s", text)
+        self.assertIn("memory roof (copy): NVIDIA H100, 2.99 TB/s", text)
+        again = words_of(Results([document(many_rows()), document(many_rows())]), "roofline")
+        self.assertIn("memory roof (measured copy)", again)
+
+    def test_the_cpu_is_no_plain_call_beside_a_gpu(self):
+        rows = [row("m", "cusparse_csr_default", 20.0), row("m", "rsh", 8.0)]
+        rows += [row("m", "eigen_csr", 500.0, baseline=True, stages_ms={})]
+        rows[0]["stages_ms"] = {"upload": 1.0}
+        from figures.cost import without_preparation
+
+        for made in rows:
+            self.assertEqual(without_preparation([made]), made)
+        self.assertEqual(without_preparation(rows)["kernel"], "cusparse_csr_default")
+        self.assertEqual(without_preparation(rows[1:])["kernel"], "eigen_csr")
+        self.assertIn("the baseline on the GPU", words(rows, "preparation_gain"))
+        self.assertNotIn("on the GPU", words(rows[:2], "preparation_gain"))
+
+    def test_shares_of_what_is_left_out_are_in_percent(self):
+        rows = []
+        for i in range(30):
+            rows += [row(f"m{i}", f"k{j}", 5.0 if i % 13 == j else 9.0 + j) for j in range(13)]
+        text = words(rows, "cost_over_calls")
+        self.assertIn("(at most 6.7 %).", text)
+
+    def test_a_run_without_the_usual_baseline_has_speed_ups_over_the_next(self):
+        from figures.speedup import default_baseline
+        from result_series import Results
+
+        rows = many_rows()
+        has = ["cusparse_default_fp32", "cusparse_best", "cublas"]
+        for name in has:
+            self.assertEqual(default_baseline(Results([document(rows)])), name)
+            for made in rows:
+                made["speedup"] = {**made["speedup"], name: None}
+        self.assertEqual(default_baseline(Results([document(rows)])), has[0])
+        rows = many_rows()
+        for made in rows:
+            made["speedup"] = {**made["speedup"], has[0]: None}
+        out = self.folder / "figures"
+        result = self.run_script("plot.py", self.write(rows), "--out", out, "--format", "svg")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        text = words(rows, "speedup_distribution", "cusparse_best")
+        self.assertIn("Speed-up over the fastest cuSPARSE of the same precision", text)
+
+    def test_the_space_of_a_format_is_that_of_a_kernel_without_auto(self):
+        rows = []
+        for i in range(3):
+            for kernel, size in (("async_wcsr", 10**7), ("async_wcsr_paper", 10**8), ("auto?calls=9", 10**9)):
+                for n in (64, 128):
+                    made = row(f"m{i}", kernel, 9.0, n)
+                    made["format"]["bytes"] = size
+                    rows.append(made)
+        text = words(rows, "format_space")
+        self.assertIn("wcsr: async_wcsr (median 10.0)", text)
+        self.assertIn("wcsr: async_wcsr_paper (median 100.0)", text)
+        self.assertIn("auto is not drawn", text)
+        self.assertNotIn("auto?calls=9", text)
+
+        from figures import FIGURES
+        from figures.style import plt
+        from result_series import Results
+
+        figure = FIGURES["format_space"](Results([document(rows)]), "cusparse_default_fp32")
+        points = [len(line.get_xdata()) for line in figure.axes[0].get_lines()]
+        self.assertEqual(points, [3, 3, 2])  # the last is the line of CSR
+        plt.close(figure)
 
     def test_points_below_the_axis_are_counted(self):
         rows = many_rows() + [row("m0", "slow", 1000.0)]
@@ -109,6 +227,29 @@ class PlotTest(ReportCase):
         self.assertIn("block=64\n", text)
         self.assertIn("block=128\n", text)
 
+    def test_files_of_one_shape_are_not_joined_and_what_has_no_cublas_is_not_left_out(self):
+        from figures import FIGURES
+        from figures.style import plt
+        from result_series import Results
+
+        rows = []
+        for i, density in enumerate((0.5, 0.2, 0.1)):
+            kernels = ("rsh", "cublas_dense", *(f"k{j}" for j in range(11)))
+            rows += [row(f"m{i}", kernel, 10.0 + j, density=density) for j, kernel in enumerate(kernels)]
+            rows.append(row(f"m{i}", "cusparse_csr_default", 1.0, density=density, precision="fp32"))
+        figure = FIGURES["density_curves"](Results([document(rows)]), "cusparse_default_fp32")
+        curves = [line for line in figure.axes[0].get_lines() if len(line.get_xdata()) == 3]
+        self.assertEqual({line.get_linestyle() for line in curves}, {"None"})
+        plt.close(figure)
+        text = words(rows, "density_curves")
+        self.assertIn("Left out, fastest on the fewest matrices, then slowest: k10.", text)
+        wider = words(rows + [{**made, "n": 256} for made in rows], "density_curves")
+        for n in (128, 256):
+            self.assertIn(f"Left out of 10000 × 10000, N = {n}, fastest on", wider)
+        self.assertIn("Points without lines are files", text)
+        for wrong in ("fp32 in", "cusparse_csr_default"):
+            self.assertNotIn(wrong, text)
+
     def test_a_density_that_is_counted_is_a_point_of_its_own(self):
         from figures import FIGURES
         from figures.style import plt
@@ -119,6 +260,8 @@ class PlotTest(ReportCase):
                 rows = [row(f"m{i}", "rsh", 10.0, density=share) for i, share in enumerate(shares)]
                 seed = 2e-4 * min(shares[0], 1 - shares[0])  # what another one adds
                 rows.append(row("again", "rsh", 10.0, density=shares[0] + seed))
+                for made in rows:
+                    made["matrix"]["source"] = f"gen:uniform?density={made['matrix']['nnz']}"
                 made = document(rows)
                 figure = FIGURES["density_curves"](Results([made]), "cusparse_default_fp32")
                 curves = [line.get_xdata() for axis in figure.axes for line in axis.get_lines()]

@@ -82,12 +82,12 @@ class AnswerTest(unittest.TestCase):
         results = Results([made])
         self.assertEqual(len(answers(results)), 3)
         self.assertEqual(len(results.winners()), 3)
-        self.assertEqual(cards(results)[0]["value"], "3")
+        self.assertEqual(cards(results, None)[0]["value"], "3")
         shown = json.loads(script_data(results, answers(results)))
         self.assertEqual(len(shown["matrices"]), 3)
         self.assertEqual(sum(line[shown["fields"].index("best")] for line in shown["rows"]), 3)
         again = Results([made, copy.deepcopy(made)])
-        self.assertEqual(cards(again)[0]["value"], "3", "another run of the same")
+        self.assertEqual(cards(again, None)[0]["value"], "3", "another run of the same")
 
     def test_an_infinite_error_is_infinite_and_no_number_of_calls(self):
         rows = [row("m", kernel, 8.0, break_even_calls="never", break_even_against="rsh", **changes)
@@ -157,7 +157,9 @@ class ReportTest(ReportCase):
         self.assertEqual(answers(Results([made])), {})
         path = self.folder / "filtered.json"
         path.write_text(json.dumps(made))
-        self.report(path)
+        source = self.report(path).read_text(encoding="utf-8")
+        self.assert_holds(source, "2 of the 2 answers of filtered.json are left out")
+        self.assertFalse("are left out: each" in self.report(self.write(rows)).read_text("utf-8"))
 
     def test_answers_that_fit_no_verified_row_are_refused(self):
         path = self.write(many_rows())
@@ -177,6 +179,40 @@ class ReportTest(ReportCase):
         rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0)]
         answers_table = Page(self.report(self.write(rows)).read_text(encoding="utf-8")).tables[0]
         self.assertIn("auto picked rsh: <short> rows", answers_table[1][1])
+
+    def test_the_choice_that_is_explained_is_that_of_the_step_or_of_plain_auto(self):
+        picked = {"picked": "esmm", "why": "1000 calls"}
+        for us, explained, other in (
+            (9.5, "auto picked rsh: <short> rows", "esmm"),
+            (7.0, "auto?calls=1000 picked esmm: 1000 calls", "<short> rows"),
+        ):
+            rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0), row("m", "auto?calls=1000", us, params=picked)]
+            answer = Page(self.report(self.write(rows)).read_text(encoding="utf-8")).tables[0][1][1]
+            self.assertIn(explained, answer)
+            self.assertNotIn(other, answer)
+
+    def test_the_means_of_two_runs_stay_apart(self):
+        paths = [self.write([row("m", "cusparse_csr_default", 20.0), row("m", "rsh", us)], f"{name}.json")
+                 for name, us in (("fast", 4.0), ("slow", 8.0), ("third", 5.0))]  # fmt: skip
+        source = self.report(*paths[:2]).read_text(encoding="utf-8")
+        _, kernels, *_ = Page(source).tables
+        shown = [dict(zip(kernels[0], cells)) for cells in kernels[1:] if cells[0] == "rsh"]
+        means = {line["run"]: (line["fastest in"], line["× best cuSPARSE"]) for line in shown}
+        self.assertEqual(means, {"fast": ("1", "4.00 (1)"), "slow": ("1", "2.00 (1)")})
+        for value, run in (("5.00", "fast"), ("2.50", "slow")):
+            what = f"rsh over cuSPARSE default fp32, geometric mean of 1 in {run}"
+            self.assert_holds(source, f"<b>{value}×</b> <span>{what}</span>")
+        self.assert_holds(source, "The figures put the cases of all runs together")
+        self.assertFalse("geometric mean of 1 in" in self.report(*paths).read_text("utf-8"), "too many to show")
+
+    def test_a_run_without_cusparse_in_fp32_is_compared_with_what_it_has(self):
+        rows = [row("m", name, us, speedup={"cusparse_best": 18 / us, "cublas": 40 / us})
+                for name, us in (("cusparse_csr_alg2", 18.0), ("rsh", 9.0))]  # fmt: skip
+        source = self.report(self.write(rows)).read_text(encoding="utf-8")
+        self.assert_holds(source, "The speed-ups are over the fastest cuSPARSE of the same precision.")
+        self.assert_holds(source, "<b>2.00×</b> <span>rsh over best cuSPARSE, geometric mean of 1</span>")
+        self.assertIn("× best cuSPARSE", Page(source).tables[0][0])
+        self.assertFalse("no speed-up over" in source, "figures that could not be drawn say so")
 
     def test_a_run_without_a_gpu_has_speed_ups_over_eigen(self):
         nothing = {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None}

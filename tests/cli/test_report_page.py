@@ -176,6 +176,15 @@ class PageTest(ReportCase):
         page.point("h1")
         self.assertTrue(page.run(f"{tip}.hidden"))
 
+    def test_the_details_of_a_row_compare_kernels_of_its_case_alone(self):
+        rows = [row("m", "rsh", 8.0), row("m", "esmm", 9.0), row("m", "gather_mma", 7.0, c_type="fp16")]
+        page = self.open(self.write(rows))
+        page.run("document.querySelector('#row-table .open').click()")
+        text = page.run("document.querySelector('dialog').textContent")
+        self.assertIn("Speed of each kernel of this case (fp16, C in fp32), hot", text)
+        names = page.run("[...document.querySelectorAll('dialog .bars span')].map(s => s.textContent)")
+        self.assertEqual(names[::2], ["rsh -> fp32", "esmm -> fp32"])
+
     def test_two_runs_are_compared_case_by_case(self):
         before, after = many_rows(), many_rows()
         after[3] = row("m0", "rsh_spmm?window=16", 12.0, 64, 0.01, reorder="rsh")
