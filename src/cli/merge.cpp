@@ -9,6 +9,7 @@
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "io/output.hpp"
+#include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
 #include "report/comparison.hpp"
 #include "report/journal.hpp"
@@ -111,6 +112,10 @@ class Merge {
     for (const auto field : {&D::name, &D::uuid, &D::driver_version, &D::runtime_version,
                              &D::cusparse_version, &D::cublas_version})
       join_distinct(joined_.device.*field, own.device.*field);
+    joined_.protocol.insert(own.protocol.begin(), own.protocol.end());
+    if (own.calls != joined_.calls)
+      say("spmmbench: {} counts preparation for {} calls, {} for {}: the latter are taken\n", path,
+          own.calls, in_.in.front(), joined_.calls);
     for (const auto& [key, value] : own.tags)
       if (const auto [it, added] = joined_.tags.emplace(key, value); !added)
         join_distinct(it->second, value);
@@ -123,8 +128,13 @@ class Merge {
     for (const auto& [key, document] : document_of_) {
       const std::string source = key.substr(0, key.find('\n'));
       const std::size_t first = first_of.emplace(source, document).first->second;
-      const std::vector<Difference> other =
+      std::vector<Difference> other =
           differences_of_machine_and_build(contexts_[first], contexts_[document]);
+      for (const auto& [name, hash] : contexts_[first].protocol)
+        if (const auto it = contexts_[document].protocol.find(name);
+            name.starts_with(kPluginInProtocol) && it != contexts_[document].protocol.end() &&
+            it->second != hash)
+          other.push_back({name, hash, it->second});
       if (other.empty()) continue;
       const std::string message =
           fmt::format("{} and {}: both have rows of {}, whose speed-ups would be between them: {}",

@@ -94,6 +94,7 @@ void require_rows(const RunOptions& options) {
 ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
   options.table = resolve(in.table);
+  options.calls_given = in.table.calls.has_value();
   options.tags = parse_tags(in.tags);
   options.baselines = !in.no_baselines;
   options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;

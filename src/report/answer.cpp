@@ -103,7 +103,8 @@ std::vector<Answer> Answers::all() const {
   std::vector<Answer> out;
   for (const Group& group : groups_) {
     if (!counts(group)) continue;
-    if (group.baselines_alone && with_kernels.contains(problem(group.answer))) continue;
+    const bool fp32 = group.answer.precision == "fp32" && group.answer.c_type == "fp32";
+    if (fp32 && group.baselines_alone && with_kernels.contains(problem(group.answer))) continue;
     std::vector<Cost> costs;
     for (const AnswerStep& row : group.answer.steps) costs.push_back({row.prepare_ms, row.us});
     Answer answer = group.answer;

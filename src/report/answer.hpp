@@ -59,9 +59,9 @@ struct Answer {
 class Answers {
  public:
   void add(const ResultRow& row);  // ignores rows that take no part
-  // In the order in which the groups were first seen. A group with baselines alone is left out
-  // where another group of the same matrix, N and layout has other kernels: its rows are only there
-  // to divide by. So are rows of the CPU where there are rows of a GPU.
+  // In the order in which the groups were first seen. A group in fp32 with baselines alone
+  // is left out where another group of the same matrix, N and layout has other kernels: its rows
+  // are only there to divide by. So are rows of the CPU where there are rows of a GPU.
   std::vector<Answer> all() const;
 
  private:

@@ -105,8 +105,9 @@ void require_same_run(const RunContext& old, const RunContext& now, const std::s
 }
 
 // Of a run that goes on with an earlier one: start, command and rates are those of the earlier
-// rows, which the bounds and the floor in them belong to.
+// rows, which the bounds and the floor in them belong to. The plug-ins are those of both.
 RunContext continued(RunContext earlier, const RunContext& now) {
+  earlier.protocol.insert(now.protocol.begin(), now.protocol.end());
   earlier.tags = now.tags;
   earlier.calls = now.calls;
   if (!earlier.gather_gb_per_s) earlier.gather_gb_per_s = now.gather_gb_per_s;
@@ -202,9 +203,13 @@ Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier)
   require_no_unfinished(earlier);
   const bool journal = has_content(path_);
   const bool document = !journal && has_document() && has_content(paths_.json);
-  if (document && earlier == Earlier::take_over)
-    require_same_run(scan_document(paths_.json, [](const ResultRow&) {}).context, context_,
-                     paths_.json);
+  if (journal && earlier == Earlier::take_over && !look_into(path_).complete)
+    earlier_ending_ = Ending::interrupted;
+  if (document && earlier == Earlier::take_over) {
+    const ResultDocument found = scan_document(paths_.json, [](const ResultRow&) {});
+    require_same_run(found.context, context_, paths_.json);
+    if (!found.complete) earlier_ending_ = Ending::partly_read;
+  }
   if (earlier == Earlier::take_over)
     if (std::optional<RunContext> found = earlier_context(paths_))
       context_ = continued(*std::move(found), context_);
@@ -329,6 +334,23 @@ std::optional<Recorded> Journal::find(const std::string& key) const {
 bool Journal::any(const std::function<bool(Status)>& is) const {
   return std::any_of(cases_.begin(), cases_.end(),
                      [&](const auto& entry) { return is(entry.second.recorded.status); });
+}
+
+std::vector<ResultRow> Journal::rows_of(const std::string& source) const {
+  const std::string prefix = source + '\n';
+  std::ifstream file(path_, std::ios::binary);
+  std::vector<ResultRow> rows;
+  std::string line;
+  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
+       ++it) {
+    file.seekg(static_cast<std::streamoff>(it->second.offset));
+    if (!std::getline(file, line)) break;
+    visit_line(line, it->second.offset,
+               {[](const RunContext&) {},
+                [&](std::uint64_t, ResultRow row) { rows.push_back(std::move(row)); }, [] {},
+                [](const std::string&) {}});
+  }
+  return rows;
 }
 
 std::map<std::string, Recorded> Journal::cases_of(const std::string& source) const {

@@ -87,6 +87,10 @@ class Journal {
   bool any(const std::function<bool(Status)>& is) const;
   // The rows of an input, by case_key.
   std::map<std::string, Recorded> cases_of(const std::string& source) const;
+  // The last row of each of its cases, as far as they can be read back.
+  std::vector<ResultRow> rows_of(const std::string& source) const;
+  // How the run ended whose rows were taken over; complete where there is none.
+  Ending earlier_ending() const { return earlier_ending_; }
 
   // Those among the rows so far that count.
   const Baselines& baselines();
@@ -126,6 +130,7 @@ class Journal {
   std::string path_, given_up_;
   std::optional<LineFile> file_;
   bool durable_ = true;
+  Ending earlier_ending_ = Ending::complete;
   std::uint64_t size_ = 0;
   std::map<std::string, Entry> cases_;
   Baselines baselines_;

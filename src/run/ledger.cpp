@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "io/output.hpp"
 #include "report/baselines.hpp"
@@ -95,11 +96,24 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
     Baselines own(options_.table.calls);
     for (const ResultRow& row : rows) own.add(row);
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
+    TableStyle style = options_.table;
+    if (journal_ && options_.resume != Resume::none) add_earlier(rows, style);
     for (ResultRow& row : rows) baselines.fill(row);
-    show(format_table(rows, options_.table));
-    summary_.add(rows, options_.table);
+    show(format_table(rows, style));
+    summary_.add(rows, style);
   }
   rows.clear();
+}
+
+// Stars and answers are those of all rows of the matrix; only the new ones are shown.
+void Ledger::add_earlier(std::vector<ResultRow>& rows, TableStyle& style) const {
+  std::set<std::string> fresh;
+  for (const ResultRow& row : rows) fresh.insert(case_key(row));
+  for (ResultRow& row : journal_->rows_of(rows.front().matrix.source))
+    if (!fresh.contains(case_key(row))) rows.push_back(std::move(row));
+  style.shows = [fresh = std::move(fresh)](const ResultRow& row) {
+    return fresh.contains(case_key(row));
+  };
 }
 
 void Ledger::input_failed(const std::string& message, ExitCode code) {
@@ -122,9 +136,15 @@ void Ledger::show(const std::string& text) try {
 void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
   if (const std::string kept = journal_->leave_outputs(); !kept.empty())
     return say("spmmbench: {}: left as it was, as this run has no row\n", kept);
-  const Ending ending = interrupted || incomplete_ ? Ending::interrupted
-                        : unreadable_              ? Ending::partly_read
-                                                   : Ending::complete;
+  Ending ending = interrupted || incomplete_ ? Ending::interrupted
+                  : unreadable_              ? Ending::partly_read
+                                             : Ending::complete;
+  // Who repeats what failed measures nothing that an earlier run has left out.
+  if (options_.resume == Resume::failed && journal_->earlier_ending() > ending) {
+    ending = journal_->earlier_ending();
+    say("spmmbench: {}: is not complete: --resume measures the rest\n",
+        to_printable(options_.json.empty() ? options_.csv : options_.json));
+  }
   const std::size_t named = journal_->damaged().size();
   const bool complete = journal_->finish(clocks_after, ending);
   incomplete_ |= complete != (ending == Ending::complete);

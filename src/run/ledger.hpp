@@ -48,6 +48,7 @@ class Ledger {
  private:
   std::optional<Recorded> find(const std::string& key) const;
   void show(const std::string& text);  // on stdout
+  void add_earlier(std::vector<ResultRow>& rows, TableStyle& style) const;
   void write_outputs(const ClockState& clocks_after, bool interrupted);
 
   const RunOptions& options_;

@@ -50,7 +50,8 @@ struct RunOptions {
   bool quiet = false;         // no status, no tables: files only
   bool tables = true;         // on stdout
   TableStyle table;
-  bool jsonl = false;  // every row as a line of JSON on stdout when its case ends; no tables
+  bool calls_given = false;  // --calls; if not, those of the run that this one goes on with
+  bool jsonl = false;        // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
   bool overwrite = false;                 // replace the output of an unfinished run
   std::map<std::string, Recorded> known;  // cases that already have rows elsewhere, by case_key

@@ -271,7 +271,7 @@ RunOptions with_earlier(RunOptions options) {
   const std::optional<RunContext> earlier = earlier_context({options.json, options.csv});
   if (!earlier) return options;
   options.tags.insert(earlier->tags.begin(), earlier->tags.end());
-  if (options.table.calls == 0) options.table.calls = earlier->calls;
+  if (!options.calls_given) options.table.calls = earlier->calls;
   options.rates = {.copy_bytes_per_second = earlier->copy_gb_per_s * 1e9,
                    .gather_bytes_per_second = earlier->gather_gb_per_s.value_or(0) * 1e9,
                    .dense_flops_per_second = earlier->dense_tflops.value_or(0) * 1e12};

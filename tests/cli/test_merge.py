@@ -210,6 +210,28 @@ class MergeTest(CliCase):
         document, _ = self.merge(*shards)
         self.assertEqual(document["context"]["tags"], {"night": "1, 11", "driver": "580", "note": "warm"})
 
+    def test_other_calls_are_named_and_builds_of_a_plug_in_refused(self):
+        one = self.shard("one.json", INPUTS[0], "--calls", 5)
+        other = self.shard("other.json", INPUTS[1], "--calls", 6)
+        document, result = self.merge(one, other)
+        self.assertEqual(document["context"]["calls"], 5)
+        self.assertIn("counts preparation for 6 calls", result.stderr)
+
+        def plugin(document):
+            document["context"]["protocol"]["plugin mine"] = "a" * 64
+
+        def rebuilt(document):
+            document["context"]["protocol"]["plugin mine"] = "b" * 64
+            for row in document["rows"]:
+                row["n"] = 16
+
+        first = self.edited(one, "first.json", plugin)
+        self.assertIn("plugin mine", self.merge(other, first)[0]["context"]["protocol"])
+        second = self.edited(one, "second.json", rebuilt)
+        result = self.spmmbench("merge", self.out, first, second)
+        self.assertEqual(result.returncode, 5, result.stderr)
+        self.assertIn("plugin mine differs", result.stderr)
+
     def test_other_devices_are_refused_unless_forced(self):
         first = self.shard("a.json", INPUTS[0])
         other = self.edited(first, "b.json", lambda d: d["context"]["device"].update(name="another"))

@@ -216,7 +216,47 @@ class ResumeTest(SweepTest):
         result = self.run_to_end(*args, "-n", "8,16", "--retry-failed", program=FAULTS)
         self.assertEqual(len(statuses(self.json)), 3)
         self.assertIn("planted_wrong", result.out)
-        self.assertNotIn("cpu_csr", result.out)
+        self.assertNotRegex(result.out, r"\n[* ] cpu_csr ")
+
+    def test_retry_failed_leaves_an_incomplete_run_incomplete(self):
+        bad = self.folder / "bad.mtx"
+        bad.write_text("no matrix")
+        args = ["gen:uniform?rows=60", bad, "-k", "cpu_csr", "-n", 8, "--json", self.json]
+        self.assertEqual(self.run_to_end(*args).returncode, 1)
+        self.run_to_end(*args, "--retry-failed")
+        self.assertFalse(json.loads(self.json.read_text())["complete"])
+
+        # A kill leaves the journal without its last line.
+        self.json.unlink()
+        journal = pathlib.Path(f"{self.json}.journal")
+        csv = self.folder / "out.csv"
+        self.run_to_end("gen:uniform?rows=60", "-k", "cpu_csr", "-n", 8, "--csv", csv)
+        lines = pathlib.Path(f"{csv}.journal").read_text().splitlines(keepends=True)
+        journal.write_text("".join(lines[:-1]))
+        result = self.run_to_end(*args[:1], *args[2:], "--retry-failed")
+        self.assertIn("is not complete: --resume measures the rest", result.err)
+        self.assertFalse(json.loads(self.json.read_text())["complete"])
+        self.assertTrue(journal.exists())
+        self.assertEqual(self.run_to_end(*args[:1], *args[2:], "--resume").returncode, 0)
+        self.assertTrue(json.loads(self.json.read_text())["complete"])
+
+    def test_the_table_of_a_resumed_run_compares_with_earlier_rows_and_shows_the_new(self):
+        args = ["gen:uniform?rows=60", "-n", 8, "--precision", "fp32", "--json", self.json]
+        self.run_to_end(*args, "-k", "cpu_csr")
+        before = json.loads(self.json.read_text())
+        before["rows"][0]["hot"]["median_us"] = 1e-3
+        self.json.write_text(json.dumps(before))
+        out = self.run_to_end(*args, "-k", "cpu_csr", "--reorder", "none,rcm", "--resume").out
+        self.assertRegex(out, r"\n  cpu_csr \[rcm\] ")
+        self.assertNotIn("\n* ", out)
+        self.assertRegex(out, "answer: 1 call cpu_csr .* in all")
+
+    def test_calls_of_a_resumed_run_may_be_taken_back(self):
+        args = ["gen:uniform?rows=60", "-k", "cpu_csr", "-n", 8, "--json", self.json]
+        self.run_to_end(*args, "--calls", 50)
+        for given, expected in (([], 50), (["--calls", 0], 0)):
+            self.run_to_end(*args, *given, "--resume")
+            self.assertEqual(json.loads(self.json.read_text())["context"]["calls"], expected)
 
     def test_another_protocol_or_seed_is_not_mixed_in(self):
         args = ["gen:uniform?rows=60", "-k", "cpu_csr", "-n", 8, "--json", self.json]

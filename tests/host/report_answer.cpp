@@ -162,6 +162,15 @@ TEST(Answer, OfBaselinesAloneIsGivenWhereThereIsNothingElse) {
   EXPECT_EQ(answers.all().size(), 3U) << "another N or layout has none";
 }
 
+TEST(Answer, OfBaselinesAloneIsLeftOutInFp32WhichWasOnlyThereToDivideBy) {
+  Answers answers;
+  answers.add(row_of("cusparse_csr_default", "fp32", 10, true));
+  answers.add(row_of("cusparse_csr_alg2", "bf16", 10, true));
+  answers.add(row_of("rsh", "fp16", 20));
+  ASSERT_EQ(answers.all().size(), 2U);
+  EXPECT_EQ(answers.all()[0].precision, "bf16");
+}
+
 TEST(Answer, NamesTheRowOrderOfItsSteps) {
   ResultRow ordered = prepared(row_of("rsh", "fp16", 20), 31);
   ordered.reorder = "rabbit";
