@@ -251,6 +251,7 @@ class AutoPrepared final : public Prepared {
     try {
       plan = measured(best, trials, cache_key(shape, stages), shape, stages, spent, params);
     } catch (const OutOfMemory&) {  // no trial had the memory for its B and C as well
+      keep_only(trials[0].name);
       plan = bind_one(best[0], shape, stages);
     }
     stages.add("tune", spent.total_ms());
