@@ -317,7 +317,8 @@ class AutoPrepared final : public Prepared {
     return trials;
   }
 
-  // As a run measures it when it is hot, but for a shorter time.
+  // As a run measures it when it is hot, but for a shorter time: a millisecond, then five samples
+  // (docs/kernels/auto.md).
   double time_us(Plan& plan, const Shape& shape) {
     constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
     constexpr SamplerOptions kSampler = {.warmup_us = 1000, .sample_us = 200, .max_batch = 256};

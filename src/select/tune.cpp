@@ -67,7 +67,7 @@ bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64
 }
 
 bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls) {
-  constexpr double kSomewhatLonger = 1.1;
+  constexpr double kSomewhatLonger = 1.1;  // docs/log/selection.md
   return std::any_of(trials.begin() + 1, trials.end(), [&](const Trial& other) {
     return worth_trying(other, kSomewhatLonger * trials[0].us, measure_ms(trials[0]), calls);
   });
