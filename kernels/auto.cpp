@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -36,6 +35,9 @@ struct Choice {
   const Kernel* kernel = nullptr;
   Spec spec;
   Prediction prediction;
+  std::size_t device_bytes = 0;  // predicted
+
+  Trial trial() const { return {spec.to_string(), prediction.rank_us, prediction.prepare_ms}; }
 };
 
 bool takes_layout(const Candidate& candidate, Layout layout) {
@@ -82,24 +84,26 @@ double row_overlap_of(const CsrMatrix& a) {
   return std::min(row_overlap(a), kAllAlike);
 }
 
-// The first `most` candidates that support the problem. `refusal` is the reason of the last one
-// that does not.
+// The first candidate that supports the problem and, up to `most` in all, those that are worth
+// measuring beside it. `refusal` is the reason of the last one that does not support it.
 std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOperand& a,
                               const Shape& shape, const DeviceInfo& device, std::size_t most,
-                              std::string& refusal) {
+                              std::int64_t calls, std::string& refusal) {
   std::vector<Choice> out;
   for (const auto& [name, prediction] : all) {
-    Choice choice{nullptr, Spec::parse(name), prediction};
+    if (out.size() == most) break;
+    Choice choice{nullptr, Spec::parse(name), prediction, 0};
     choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
     if (choice.kernel == nullptr) continue;
+    if (!out.empty() && !worth_tuning(out[0].trial(), choice.trial(), calls)) continue;
     const Support support =
         check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
     if (!support.ok) {
       refusal = fmt::format("{}: {}", choice.spec.name, support.reason);
       continue;
     }
+    choice.device_bytes = support.device_bytes;
     out.push_back(std::move(choice));
-    if (out.size() == most) break;
   }
   return out;
 }
@@ -163,8 +167,10 @@ class AutoPlan final : public Plan {
 const auto kCalls =
     integer_option<std::int64_t>("calls", 0, 0, 1'000'000'000'000,
                                  "count preparation as spread over this many calls; 0: ignore it");
-const auto kTune = integer_option(
-    "tune", 0, 0, 8, "measure so many of the best predictions on the device; 0 and 1: none");
+const auto kTune =
+    integer_option("tune", 5, 0, 8,
+                   "measure up to so many of the best predictions on the device, where they are "
+                   "close; 0 and 1: none");
 const auto kBudgetMs =
     integer_option("budget_ms", 1000, 0, 1'000'000'000,
                    "of tune: begin no trial that is expected to end later; the first always runs");
@@ -197,7 +203,7 @@ class AutoPrepared final : public Prepared {
     {
       const auto timed = stages.scope("choose");
       best = supported(why.ranked, a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
-                       why.refusal);
+                       calls_, why.refusal);
       if (best.empty()) throw Error(fmt::format("auto: {}", why.refusal));
     }
     std::map<std::string, std::string> params;
@@ -243,9 +249,10 @@ class AutoPrepared final : public Prepared {
   // The plan of the best prediction, or of the fastest trial.
   std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
-    const std::vector<Trial> trials = trials_of(best);
+    std::vector<Trial> trials;
+    for (const Choice& choice : best) trials.push_back(choice.trial());
     params["picked"] = trials[0].name;
-    if (tune_ < 2 || !worth_tuning(trials, calls_)) return bind_one(best[0], shape, stages);
+    if (trials.size() == 1) return bind_one(best[0], shape, stages);
     StageTimer spent;
     std::unique_ptr<Plan> plan;
     try {
@@ -307,14 +314,6 @@ class AutoPrepared final : public Prepared {
                                         trials[i].name, us, calls_ > 0 ? " with preparation" : "");
     if (tuned.remembered) params["measured"] += " (remembered)";
     return fastest;
-  }
-
-  static std::vector<Trial> trials_of(const std::vector<Choice>& best) {
-    std::vector<Trial> trials;
-    trials.reserve(best.size());
-    for (const auto& [kernel, spec, prediction] : best)
-      trials.push_back({spec.to_string(), prediction.us, prediction.prepare_ms});
-    return trials;
   }
 
   // As a run measures it when it is hot, but for a shorter time: a millisecond, then five samples
@@ -380,7 +379,6 @@ class Auto final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const std::int64_t calls = kCalls(problem.options);
-    const auto most = static_cast<std::size_t>(std::max(1, kTune(problem.options)));
     std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
     const DeviceModel model = device_model(device, known_rates(device));
     MatrixFeatures features = features_of(*problem.a);
@@ -389,18 +387,9 @@ class Auto final : public Kernel {
       features.row_overlap = row_overlap_of(*problem.a);
       all = ranked(features, problem, problem.precision, model, calls);
     }
-    const auto best = supported(all, problem, problem, device, most, refusal);
-    if (best.empty()) return Support::no(refusal);
-    std::vector<std::size_t> bytes;
-    bytes.reserve(best.size());
-    for (const Choice& choice : best)
-      bytes.push_back(
-          check_support(*choice.kernel,
-                        Problem{problem.operand(), problem.shape(), choice.spec.options}, device)
-              .device_bytes);
-    // Of trials the fastest so far is kept, beside the one that is measured.
-    std::ranges::sort(bytes, std::greater());
-    return Support::yes(bytes[0] + (bytes.size() > 1 ? bytes[1] : 0));
+    // A trial for which memory lacks is left out.
+    const auto best = supported(all, problem, problem, device, 1, calls, refusal);
+    return best.empty() ? Support::no(refusal) : Support::yes(best[0].device_bytes);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

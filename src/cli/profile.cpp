@@ -34,17 +34,24 @@ bool is_on_path(const std::string& program) {
   return false;
 }
 
+// The row with the kernel that it launched, where it names several that it measured: to measure
+// them under a profiler could pick another.
+ResultRow as_launched(ResultRow row) {
+  if (row.params.contains("measured")) row.kernel = row.params.at("picked");
+  return row;
+}
+
 // For a person to copy: ncu around `spmmbench profile` of the case of one row.
 std::string ncu_command(const RunOptions& options, const ResultRow& row) {
   std::string text = "ncu";
   for (const std::string& argument : ncu_arguments()) text += ' ' + shell_word(argument);
   return fmt::format("{} {} profile {} --device {}", text, shell_word(process_arguments().front()),
-                     case_arguments(options, row), options.device);
+                     case_arguments(options, as_launched(row)), options.device);
 }
 
 // One launch of the case of one row.
 RunOptions launch_work(const RunOptions& options, const ResultRow& row) {
-  RunOptions work = case_work(options, row);
+  RunOptions work = case_work(options, as_launched(row));
   work.one_launch = true;
   work.jsonl = false;
   return work;

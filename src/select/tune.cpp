@@ -66,11 +66,11 @@ bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64
   return calls == 0 || cost_us(trial.us, spent_ms, calls) < best_us;
 }
 
-bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls) {
-  constexpr double kSomewhatLonger = 1.1;  // docs/log/selection.md
-  return std::any_of(trials.begin() + 1, trials.end(), [&](const Trial& other) {
-    return worth_trying(other, kSomewhatLonger * trials[0].us, measure_ms(trials[0]), calls);
-  });
+bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
+  constexpr double kLittleLonger = 1.4;  // both: docs/log/selection.md
+  constexpr double kSomewhatLonger = 1.1;
+  if (calls == 0) return other.us < kLittleLonger * best.us;
+  return worth_trying(other, kSomewhatLonger * best.us, measure_ms(best), calls);
 }
 
 Tuned tune(const std::vector<Trial>& trials,

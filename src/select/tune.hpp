@@ -14,7 +14,7 @@ namespace spmmbench {
 
 struct Trial {
   std::string name;
-  double us = 0, prepare_ms = 0;  // predicted
+  double us = 0, prepare_ms = 0;  // predicted; `us` is Prediction::rank_us
 };
 
 // The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
@@ -29,9 +29,10 @@ double measure_ms(const Trial& trial);
 // calls they always are.
 bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64_t calls);
 
-// Whether one of the others may be worth trying once the first is measured: where it would be if
-// the first took somewhat longer than predicted.
-bool worth_tuning(const std::vector<Trial>& trials, std::int64_t calls);
+// Whether `other` may turn out to be better than `best`, the best prediction, so that both are
+// worth measuring: without calls where it is predicted to take little longer, with calls where it
+// would be worth trying if `best` took somewhat longer than predicted.
+bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls);
 
 struct Tuned {
   std::size_t picked = 0;

@@ -240,18 +240,25 @@ TEST_F(AutoKernel, ARememberedWinnerThatNoLongerFitsIsMeasuredAgain) {
   EXPECT_NE(params(*plan).at("picked"), winner);
 }
 
-TEST_F(AutoKernel, AsksForTheMemoryOfTwoTrials) {
-  for (const auto& [options, kernels] : {std::pair("", 1), {"tune=3", 2}}) {
-    const Spec spec = Spec::parse(std::string("auto?") + options);
-    const Problem problem{operand_, Shape{.n = 128}, spec.options};
-    EXPECT_EQ(check_support(kernel_, problem, device_.info()).device_bytes, kernels * kKernelBytes);
-  }
+TEST_F(AutoKernel, AsksForTheMemoryOfTheBestPredictionAlone) {
+  const Options options = Spec::parse("auto?tune=3").options;
+  const Problem problem{operand_, Shape{.n = 128}, options};
+  EXPECT_EQ(check_support(kernel_, problem, device_.info()).device_bytes, kKernelBytes);
+}
+
+TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
+  const auto measured = [&](const std::string& options) {
+    return params(*prepare(options)->bind({.n = 128}, stages_)).contains("measured");
+  };
+  EXPECT_TRUE(measured("calls=0"));
+  EXPECT_FALSE(measured("tune=1"));
+  EXPECT_FALSE(measured("calls=100")) << "no trial pays";
 }
 
 TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
-  const auto together = prepare("calls=0");
+  const auto together = prepare("tune=1");
   for (const std::int64_t n : {1, 8, 16, 32, 64, 128, 256, 512}) {
-    const auto alone = prepare("calls=0");
+    const auto alone = prepare("tune=1");
     EXPECT_EQ(params(*together->bind({.n = n}, stages_)).at("picked"),
               params(*alone->bind({.n = n}, stages_)).at("picked"))
         << n;

@@ -172,12 +172,16 @@ TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
   EXPECT_TRUE(worth_trying(quick, 10, 0, 10'000));
   EXPECT_FALSE(worth_trying(quick, 10, 10, 10'000)) << "that needs 10 ms more";
   const Trial best{"best", 7.9, 1};
-  EXPECT_TRUE(worth_tuning({best, quick}, 0));
-  EXPECT_FALSE(worth_tuning({best, quick}, 1'000));
-  EXPECT_TRUE(worth_tuning({best, quick}, 100'000)) << "`best` may take 8.7 us";
-  EXPECT_FALSE(worth_tuning({best}, 0)) << "there is nothing to compare";
+  EXPECT_FALSE(worth_tuning(best, quick, 1'000));
+  EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
   const Trial lengthy{"lengthy", 10'000, 0};
   EXPECT_FALSE(worth_trying(lengthy, 10'500, 0, 100)) << "eight launches take 80 ms, for 50";
+}
+
+TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
+  const Trial best{"best", 10, 1};
+  EXPECT_TRUE(worth_tuning(best, {"close", 13, 1000}, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_tuning(best, {"far", 15, 0}, 0));
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
