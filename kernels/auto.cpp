@@ -168,7 +168,7 @@ const auto kCalls =
     integer_option<std::int64_t>("calls", 0, 0, 1'000'000'000'000,
                                  "count preparation as spread over this many calls; 0: ignore it");
 const auto kTune =
-    integer_option("tune", 5, 0, 8,
+    integer_option("tune", 8, 0, 8,
                    "measure up to so many of the best predictions on the device, where they are "
                    "close; 0 and 1: none");
 const auto kBudgetMs =
