@@ -37,7 +37,7 @@ struct Choice {
   Prediction prediction;
   std::size_t device_bytes = 0;  // predicted
 
-  Trial trial() const { return {spec.to_string(), prediction.rank_us, prediction.prepare_ms}; }
+  Trial trial() const { return {spec.to_string(), prediction.us, prediction.prepare_ms}; }
 };
 
 bool takes_layout(const Candidate& candidate, Layout layout) {

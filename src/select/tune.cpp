@@ -67,7 +67,7 @@ bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64
 }
 
 bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
-  constexpr double kLittleLonger = 1.6;  // both: docs/log/selection.md
+  constexpr double kLittleLonger = 1.5;  // both: docs/log/selection.md
   constexpr double kSomewhatLonger = 1.1;
   if (calls == 0) return other.us < kLittleLonger * best.us;
   return worth_trying(other, kSomewhatLonger * best.us, measure_ms(best), calls);

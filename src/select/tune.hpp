@@ -14,7 +14,7 @@ namespace spmmbench {
 
 struct Trial {
   std::string name;
-  double us = 0, prepare_ms = 0;  // predicted; `us` is Prediction::rank_us
+  double us = 0, prepare_ms = 0;  // predicted
 };
 
 // The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many

@@ -180,8 +180,8 @@ TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
   const Trial best{"best", 10, 1};
-  EXPECT_TRUE(worth_tuning(best, {"close", 15, 1000}, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_tuning(best, {"far", 17, 0}, 0));
+  EXPECT_TRUE(worth_tuning(best, {"close", 14, 1000}, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_tuning(best, {"far", 16, 0}, 0));
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
