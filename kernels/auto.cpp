@@ -1,7 +1,7 @@
 // auto: predicts the time of every kernel in the table of coefficients, ours and the vendors'
-// alike, and runs the best. src/select has the features of a matrix, the terms made of them and the
-// coefficients. The params of the result have what was picked and what was predicted for the next
-// best.
+// alike, measures those that are close to the best prediction, and runs the fastest. src/select has
+// the features of a matrix, the terms made of them and the coefficients. The params of the result
+// have what was picked, predicted and measured.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -400,7 +400,7 @@ class Auto final : public Kernel {
  private:
   KernelInfo info_ = {
       .name = "auto",
-      .summary = "the kernel that is predicted to be fastest, vendor libraries included",
+      .summary = "the fastest of the kernels that are predicted to be, vendor libraries included",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
