@@ -22,6 +22,7 @@
 #include "format/bcsr_groups.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "select/features.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
@@ -322,20 +323,17 @@ class AsyncBcsr final : public Kernel {
     if (problem.layout == Layout::col_major && problem.n == 1 && column_bytes % kCopyBytes != 0)
       return Support::no(fmt::format("writes {} bytes at a time, and a column of C has {}",
                                      kCopyBytes, column_bytes));
-    const BcsrPattern pattern = BcsrPattern::build(*problem.a, block.rows, block.cols);
-    const double fill = pattern.blocks() == 0 ? 1
-                                              : static_cast<double>(pattern.nnz) /
-                                                    static_cast<double>(pattern.stored());
-    if (pattern.stored() > kSmallStored && fill < bcsr::kMinFill(o))
+    const Filled filled = filled_of(problem, block);
+    if (filled.stored > kSmallStored && filled.share < bcsr::kMinFill(o))
       return Support::no(fmt::format("{}x{} blocks would be {:.2g} % full (min_fill)", block.rows,
-                                     block.cols, 100 * fill));
-    if (pattern.blocks() * block.rows > INT32_MAX)
+                                     block.cols, 100 * filled.share));
+    if (filled.stored / block.cols > INT32_MAX)
       return Support::no("more than 2^31 rows of stacked blocks");
     const std::int64_t type_bytes = bytes_of(storage_type(problem.precision));
-    const std::int64_t steps = pattern.stored() / (bcsr::kUnitRows * unit_k);
+    const std::int64_t steps = filled.stored / (bcsr::kUnitRows * unit_k);
     const std::int64_t work = (problem.m() / bcsr::kUnitRows + 1) * (problem.n / 64 + 1);
     // 16 bytes a step, both ways.
-    std::int64_t bytes = pattern.stored() * type_bytes + 32 * steps + 32 * work;
+    std::int64_t bytes = filled.stored * type_bytes + 32 * steps + 32 * work;
     if (bcsr::kernel_layout(problem) != problem.layout) {
       constexpr std::int64_t kMost = kMaxGridY * kTransposeTile;
       if (problem.n > kMost) return Support::no(fmt::format("row-major with N above {}", kMost));
@@ -350,6 +348,22 @@ class AsyncBcsr final : public Kernel {
   }
 
  private:
+  struct Filled {
+    std::int64_t stored = 0;  // entries of all blocks
+    double share = 1;         // of nonzeros in them
+  };
+
+  // As the caller has estimated it, or else counted, which takes up to a fifth of the preparation.
+  static Filled filled_of(const Problem& problem, const bcsr::Block& block) {
+    const double nonzeros = static_cast<double>(problem.nnz());
+    if (problem.features != nullptr && problem.features->block_fill > 0) {
+      const double share = problem.features->block_fill;
+      return {static_cast<std::int64_t>(nonzeros / share), share};
+    }
+    const std::int64_t stored = BcsrPattern::build(*problem.a, block.rows, block.cols).stored();
+    return {stored, stored == 0 ? 1 : nonzeros / static_cast<double>(stored)};
+  }
+
   KernelInfo info_;
 };
 
