@@ -91,7 +91,7 @@ class OutOfMemory : public DeviceError {
 
 class Device;
 
-// Owned device memory, 256-byte aligned. Movable, freed with its device.
+// Owned device memory, 256-byte aligned. Movable. Its destructor frees it; the device outlives it.
 class Buffer {
  public:
   Buffer() = default;
@@ -127,7 +127,7 @@ std::size_t sum_of_bytes(const Buffers&... buffers) {
   return (std::size_t{0} + ... + buffers.bytes());
 }
 
-// Every call throws DeviceError on failure.
+// Every call throws DeviceError on failure. upload and download wait; fill_bytes only enqueues.
 class Device {
  public:
   virtual ~Device() = default;

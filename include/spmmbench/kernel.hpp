@@ -40,7 +40,7 @@ struct KernelInfo {
   bool baseline = false;    // vendor library
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
   bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
-  bool asks_for_rates = false;  // predicts with the device's: a run measures all at its start
+  bool asks_for_rates = false;  // predicts with the device's rates, measured as a run starts
   std::vector<OptionSpec> options = {};
 };
 
@@ -87,7 +87,7 @@ class Prepared {
   // Chooses what depends on the shape: variant, division of the work, workspace, tensor maps.
   // `stages` receives the time of all that this shape needs beyond `prepare`. A format that depends
   // on N is built by the first bind that needs it; its time is added again for each later bind that
-  // shares it. Throws Error or DeviceError.
+  // shares it. Throws what Kernel::prepare does.
   virtual std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) = 0;
 };
 
@@ -101,7 +101,7 @@ class Kernel {
   virtual Support supports(const Problem& problem, const DeviceInfo& device) const = 0;
 
   // Builds, uploads and tunes what does not depend on the shape, each in its stage. Called only for
-  // problems that `supports` accepted. Throws Error or DeviceError.
+  // problems that `supports` accepted. Unsupported skips the case; any other exception fails it.
   virtual std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options,
                                             Device& device, StageTimer& stages) const = 0;
 };

@@ -127,8 +127,10 @@ typedef struct spmmbench_csr {
  * pitch_alignment, also where there is one line; only a single column in column-major layout may
  * have any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart. Where
  * ld exceeds the line, the gap behind every line, the last one included, may be read in B and
- * overwritten in C. Behind a single column of B, elements up to the next multiple of 16 bytes may
- * be read. */
+ * overwritten in C. The callee cannot see where memory ends, so the caller makes sure that the gap
+ * behind the last line is memory of the array. libspmmbench.so reads lines of B in pieces of at
+ * most 128 bytes, and nothing behind the piece in which a line ends. Behind a single column of B,
+ * elements up to the next multiple of 16 bytes may be read. */
 typedef struct spmmbench_dense {
   size_t size;
   void* data;         /* in the memory of the kernel's device; B is only read */
@@ -159,7 +161,7 @@ typedef struct spmmbench_stages {
   void* context;
   /* Adds `milliseconds` to a stage: "reorder", "build", "upload", "tune", or a name of your own
    * (snake_case). The time of a call that it adds to no stage is counted as "build". Device work
-   * counts in the stage that waits for it. */
+   * counts in the stage that waits for it. Callers of libspmmbench.so may call it from here. */
   void (*add)(void* context, const char* stage, double milliseconds);
 } spmmbench_stages;
 
@@ -237,8 +239,9 @@ struct spmmbench_kernel {
 
   /* SPMMBENCH_OK where the kernel can do this, else SPMMBENCH_UNSUPPORTED. May be NULL: then all
    * that the fields above allow is supported. *device_bytes: memory that the plan will hold, 0
-   * where unknown. A is on the host here, whatever a_memory says. A caller may leave this call out:
-   * prepare and bind refuse the same problems. */
+   * where unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
+   * the host here, whatever a_memory says. A caller may leave this call out: prepare and bind
+   * refuse the same problems. */
   spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                                const spmmbench_shape* shape, uint64_t* device_bytes);
   /* Builds, uploads and tunes what does not depend on the shape. Returns when A may be reused. */
@@ -272,8 +275,13 @@ typedef struct spmmbench_library {
   const char* (*last_error)(void); /* of the calling thread; never NULL; until its next call */
 } spmmbench_library;
 
-/* The one symbol of a library. NULL when it does not speak `abi_version`. In libspmmbench.so the
- * kernel called "auto" predicts which of the others is fastest and runs that. */
+/* The one symbol of a library. NULL when it does not speak `abi_version`.
+ *
+ * In libspmmbench.so the kernel called "auto" predicts which of the others is fastest and runs
+ * that. With its option tune=1 that is all. Without it, `bind` measures those whose predictions are
+ * close to the best: it launches them on a stream of the library, with a B and a C of its own. That
+ * takes memory for both, and up to about `budget_ms` (an option, 1000 by default) of time. Another
+ * `bind` may then pick another kernel. */
 SPMMBENCH_EXPORT const spmmbench_library* spmmbench_kernels(uint32_t abi_version);
 
 #ifdef __cplusplus

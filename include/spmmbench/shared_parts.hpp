@@ -15,7 +15,7 @@ class SharedParts {
  public:
   struct Entry {
     Part part;
-    StageTimer cost;  // the time of making it, which each shape that uses it counts again
+    StageTimer cost;  // the time of making it, which each caller of get() adds to its stages
   };
 
   // make(cost) -> Part runs for the first caller of a key. References to the entry stay valid.

@@ -60,6 +60,8 @@ def _writable(yes, what):
         raise InvalidArgument("C is read-only")
 
 
+# Each class below has view(x, what), and end(x): the address behind the memory of which x is a part,
+# None where x does not tell.
 class TorchArrays:
     """PyTorch tensors, on the CPU or on a GPU."""
 
@@ -98,6 +100,11 @@ class TorchArrays:
         )
 
     @staticmethod
+    def end(x):
+        storage = x.untyped_storage()
+        return storage.data_ptr() + storage.nbytes()
+
+    @staticmethod
     def stream(view):
         return loaded("torch").cuda.current_stream(view.device).cuda_stream
 
@@ -117,6 +124,13 @@ class NumpyArrays:
         kind = _numpy_type(x.dtype, what)
         shape = _matrix(x.shape, what)
         return View(x.ctypes.data, shape, _steps(x.strides, x.dtype, what), kind, "cpu", None, x)
+
+    @staticmethod
+    def end(x):
+        while isinstance(x.base, np.ndarray):
+            x = x.base
+        last = sum((size - 1) * max(step, 0) for size, step in zip(x.shape, x.strides))
+        return x.ctypes.data + last + x.itemsize
 
     @staticmethod
     def empty(lines, ld, kind, like):
@@ -146,6 +160,10 @@ class CudaInterfaceArrays:
         strides = _steps(steps, dtype, what)
         device = x.device.id if is_cupy(x) else None
         return View(data, shape, strides, kind, device, told.get("stream"), x)
+
+    @staticmethod
+    def end(x):
+        return x.data.mem.ptr + x.data.mem.size if is_cupy(x) else None
 
     @staticmethod
     def stream(view):
@@ -204,6 +222,10 @@ class DlpackArrays:
             raise InvalidArgument(f"{what} lies neither on the CPU nor on a CUDA device")
         data = (tensor.data or 0) + tensor.byte_offset
         return View(data, shape, strides, kind, device, None, (x, capsule))
+
+    @staticmethod
+    def end(_x):
+        return None
 
     @staticmethod
     def stream(_view):

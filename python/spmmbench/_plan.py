@@ -197,6 +197,7 @@ class Plan(_Held):
         self._handle = handle.value
         self._checked = {}  # shape, strides, type and device of the last B and the last C
         self._extents = {}  # bytes from the first to the last element of each
+        self._gaps = {}  # bytes behind that which a kernel may touch
         self._b = self._dense(prepared.shape[1], self.b_type)
         self._c = self._dense(prepared.shape[0], self.c_type)
         self._b_at, self._c_at = ctypes.addressof(self._b), ctypes.addressof(self._c)
@@ -215,13 +216,13 @@ class Plan(_Held):
         """
         arrays = _dense.arrays_of(b)
         view = arrays.view(b, "B")
-        self._place(self._b, view, self.b_type, "B")
+        self._place(self._b, arrays, view, self.b_type, "B")
         if out is None:
-            out = self._empty_c(arrays, view)
-            target = arrays.view(out, "C")
+            out, arrays_c = self._empty_c(arrays, view), arrays
         else:
-            target = _dense.arrays_of(out, "C").view(out, "C")
-        self._place(self._c, target, self.c_type, "C")
+            arrays_c = _dense.arrays_of(out, "C")
+        target = arrays_c.view(out, "C")
+        self._place(self._c, arrays_c, target, self.c_type, "C")
         apart = target.data - view.data
         if -self._extents["C"] < apart < self._extents["B"] and self._overlap(apart):
             raise InvalidArgument("C overlaps B; memory of its own is wanted")
@@ -337,7 +338,7 @@ class Plan(_Held):
                 f"the plan is for GPU {self.device}, and GPU {_cuda.current_device()} is current"
             )
 
-    def _place(self, dense, view, kind, name):
+    def _place(self, dense, arrays, view, kind, name):
         """Fills in where an array lies, after checking that it may lie so."""
         if view.data % self.data_alignment != 0:
             raise InvalidArgument(
@@ -348,7 +349,31 @@ class Plan(_Held):
         if form != self._checked.get(name):
             dense.ld = self._pitch_of(dense, view, kind, name)
             self._extents[name] = self._extent(dense)
+            self._gaps[name] = self._gap(*self._lines(dense)[1:]) if self._extents[name] else 0
             self._checked[name] = form
+        if self._gaps[name]:
+            self._check_end(arrays, view, name)
+
+    def _gap(self, length, pitch):
+        """Bytes behind a line that a kernel may read in B and overwrite in C, as plugin.h says."""
+        if not self._library.own:
+            return pitch - length
+        if self.pitch_alignment == 1:  # on the CPU, and of a single column
+            return 0
+        return min(pitch, -(-length // _LINE_BYTES) * _LINE_BYTES) - length
+
+    def _check_end(self, arrays, view, name):
+        """Refuses an array where what a kernel may touch behind the last line is not its memory."""
+        gap, last = self._gaps[name], view.data + self._extents[name]
+        end = arrays.end(view.keep)
+        if end is None:
+            end = last + -self._extents[name] % self.pitch_alignment
+        if last + gap > end:
+            raise InvalidArgument(
+                f"{gap} bytes behind the last line of {name} may be "
+                f"{'read' if name == 'B' else 'overwritten'}, and its memory ends before: "
+                f"it must reach so far, as in empty_{name.lower()}()"
+            )
 
     def _lines(self, dense):
         """How many, and the bytes of one and from one to the next."""
@@ -407,7 +432,8 @@ class Plan(_Held):
                 f"(layout '{self.layout}')"
             )
         pitch = ld * size
-        if name == "C" and self.pitch_alignment > 1 and ld > self._pitch(length, kind):
+        gaps_written = self.pitch_alignment > 1 or not self._library.own
+        if name == "C" and gaps_written and ld > self._pitch(length, kind):
             raise InvalidArgument(
                 f"lines of C start {pitch} bytes apart, and what lies between them would be "
                 "overwritten: C is an array of its own, as in empty_c()"

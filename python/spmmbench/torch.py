@@ -12,7 +12,7 @@ import weakref
 
 import torch
 
-from . import _sparse
+from . import _dense, _sparse
 from ._plan import Prepared
 from .errors import InvalidArgument
 
@@ -47,7 +47,8 @@ class SparseMatrix(torch.nn.Module):
 
     X is K x n, of the precision's type (fp32 for tf32), on A's device; the result is M x n of the
     same type. Rows of X must be contiguous, apart, and start at multiples of 16 bytes: an X whose
-    rows are not is copied, such as the gradient of a sum. Raises what spmmbench.prepare and plans raise.
+    rows are not is copied, such as the gradient of a sum, and so is one whose memory ends where a
+    kernel may still read. Raises what spmmbench.prepare and plans raise.
     """
 
     def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
@@ -116,6 +117,13 @@ class SparseMatrix(torch.nn.Module):
         pitch = x.stride(0) * x.element_size()
         overlap = x.shape[0] > 1 and x.stride(0) < x.shape[1]  # such as one row expanded
         misplaced = pitch % plan.pitch_alignment or x.data_ptr() % plan.data_alignment
-        if x.stride(1) != 1 or overlap or misplaced:
+        if x.stride(1) != 1 or overlap or misplaced or _ends_early(x, plan):
             x = plan.empty_b(x).copy_(x)
         return plan(x)
+
+
+def _ends_early(x, plan):
+    """Whether x's memory ends where a kernel may still read."""
+    pitch, length = (count * x.element_size() for count in (x.stride(0), x.shape[1]))
+    read = (x.shape[0] - 1) * pitch + length + plan._gap(length, pitch)
+    return x.data_ptr() + read > _dense.TorchArrays.end(x)

@@ -6,6 +6,7 @@
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
+#include "io/output.hpp"
 #include "plugin/plugin.hpp"
 #include "run/runner.hpp"
 #include "run/work.hpp"
@@ -25,6 +26,7 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
       fmt::print("{}\n", kLoaded);
       return;
     }
+    claim_standard_output();
     std::ifstream file(*path);
     std::ostringstream text;
     if (!file || !(text << file.rdbuf()))

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 constexpr mode_t kNewFileMode = 0666;  // less the umask
 
+std::FILE* standard_output = stdout;
+
 std::string part_of(const std::string& path) { return path + ".part"; }
 
 [[noreturn]] void fail_writing(std::string_view path, int error) {
@@ -188,12 +190,18 @@ void reserve_standard_descriptors() {
   if (fd >= 0) ::close(fd);
 }
 
+void claim_standard_output() {
+  const int fd = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  standard_output = fd < 0 ? nullptr : ::fdopen(fd, "w");
+  if (standard_output == nullptr || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail_output(errno);
+}
+
 void write_output(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output(errno);
+  if (std::fwrite(text.data(), 1, text.size(), standard_output) != text.size()) fail_output(errno);
 }
 
 void flush_output() {
-  if (std::fflush(stdout) != 0) fail_output(errno);
+  if (std::fflush(standard_output) != 0) fail_output(errno);
 }
 
 void write_status(std::string_view text) { write_all(STDERR_FILENO, text); }

@@ -19,6 +19,10 @@ namespace spmmbench {
 // signal.
 void reserve_standard_descriptors();
 
+// After this call write_output alone reaches what standard output was. What others print on it,
+// such as a plug-in, goes to standard error.
+void claim_standard_output();
+
 // To standard output; throws Error when a write fails. Buffered until flush_output.
 void write_output(std::string_view text);
 void flush_output();

@@ -90,6 +90,7 @@ SharedDevice& shared_device(DeviceKind kind) {
   return shared;
 }
 
+// The receiver may call the library, so that no lock is held here.
 void pass_on(const StageTimer& measured, const spmmbench_stages* stages) {
   if (stages == nullptr) return;
   const spmmbench_stages& receiver = checked(stages, "spmmbench_stages");
@@ -127,9 +128,12 @@ struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
-  bool inspected = false;        // inspect_b was called
-  spmmbench::PlanReport report;  // the last report() returned pointers into it
-  std::vector<const char*> params;
+  bool inspected = false;  // inspect_b was called
+  struct Told {
+    spmmbench::PlanReport report;
+    std::vector<const char*> params;
+  };
+  std::deque<Told> told;  // what report() has returned pointers into
 };
 
 namespace spmmbench {
@@ -187,7 +191,7 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   return guarded([&] {
     required(prepared, "prepared");
     std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem);
-    const std::scoped_lock lock(out->shared->mutex);
+    std::unique_lock lock(out->shared->mutex);
     Device& device = *out->shared->device;
     const Support support =
         check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
@@ -195,6 +199,7 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
     StageTimer measured;
     out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
     device.synchronize();
+    lock.unlock();
     pass_on(measured, stages);
     *prepared = out.release();
   });
@@ -205,7 +210,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
   return guarded([&] {
     required(plan, "plan");
     const Shape shape = read_shape(given);
-    const std::scoped_lock lock(required(prepared, "prepared").shared->mutex);
+    std::unique_lock lock(required(prepared, "prepared").shared->mutex);
     (void)require_support(*prepared, shape);
     StageTimer measured;
     auto out = std::make_unique<spmmbench_plan>();
@@ -215,6 +220,7 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     out->c = {nullptr, a.rows, shape.n, 0, shape.layout, shape.c_type};
     out->plan = prepared->prepared->bind(shape, measured);
     prepared->shared->device->synchronize();
+    lock.unlock();
     pass_on(measured, stages);
     *plan = out.release();
   });
@@ -224,11 +230,12 @@ spmmbench_status inspect_b(spmmbench_plan* plan, const spmmbench_dense* b,
                            const spmmbench_stages* stages) noexcept {
   return guarded([&] {
     SharedDevice& shared = *required(plan, "plan").prepared->shared;
-    const std::scoped_lock lock(shared.mutex);
+    std::unique_lock lock(shared.mutex);
     StageTimer measured;
     plan->plan->inspect_b(read_dense(b, plan->b, "B", shared.device->info().kind), measured);
     shared.device->synchronize();
     plan->inspected = true;
+    lock.unlock();
     pass_on(measured, stages);
   });
 }
@@ -248,18 +255,19 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
   return guarded([&] {
     (void)checked(out, "spmmbench_report");
-    plan->report = required(plan, "plan").plan->report();
-    plan->params.clear();
-    for (const auto& [key, value] : plan->report.params) {
-      plan->params.push_back(key.c_str());
-      plan->params.push_back(value.c_str());
+    const PlanReport& report =
+        required(plan, "plan").told.emplace_back(plan->plan->report()).report;
+    std::vector<const char*>& params = plan->told.back().params;
+    for (const auto& [key, value] : report.params) {
+      params.push_back(key.c_str());
+      params.push_back(value.c_str());
     }
-    plan->params.push_back(nullptr);
-    out->device_bytes = plan->report.device_bytes;
-    out->issued_flops = plan->report.issued_flops.value_or(0);
-    out->params = plan->params.data();
-    if (!plan->report.format) return;
-    const FormatStats& format = *plan->report.format;
+    params.push_back(nullptr);
+    out->device_bytes = report.device_bytes;
+    out->issued_flops = report.issued_flops.value_or(0);
+    out->params = params.data();
+    if (!report.format) return;
+    const FormatStats& format = *report.format;
     out->format = format.name.c_str();
     out->format_bytes = format.bytes;
     out->format_index_bytes = format.index_bytes;

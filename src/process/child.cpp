@@ -80,6 +80,7 @@ Child::Child(const std::string& program, const std::vector<std::string>& argumen
   if (pid_ == 0)
     become(program.c_str(), argv.data(), parent, in.get(), out.write.get(), err.write.get());
   if (pid_ < 0) throw Error(fmt::format("fork: {}", strerror(errno)));
+  setpgid(pid_, pid_);  // as the child does, whichever comes first
   out_.fd = std::move(out.read);
   err_.fd = std::move(err.read);
   fcntl(out_.fd.get(), F_SETFL, O_NONBLOCK);
@@ -128,7 +129,7 @@ void Child::interrupt() {
 
 void Child::kill() {
   if (!running_) return;
-  ::kill(pid_, SIGKILL);
+  ::kill(-pid_, SIGKILL);
   while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
   }
   running_ = false;

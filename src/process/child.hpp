@@ -27,7 +27,7 @@ class Child {
   bool pump(const std::function<void(const std::string&)>& on_line);
 
   void interrupt();  // asks the child to end (SIGINT)
-  void kill();       // ends the child and waits until it has ended
+  void kill();       // ends the child and all that it has started, and waits until it has ended
 
   // After its end:
   bool exited() const;             // by itself, not by a signal

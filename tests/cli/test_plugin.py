@@ -147,7 +147,8 @@ class Faults(Plugins):
         rows = self.rows(f"cpu_csr,{flags()}", "-x", "flags:hang", expected=2)
         for name, status, words in (
                 ("good", "ok", ""), ("adds", "ok", ""), ("binary", "ok", ""), ("few_n", "ok", ""),
-                ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("inspects", "ok", ""),
+                ("either_memory", "ok", ""), ("half_sums", "ok", ""), ("prints", "ok", ""), ("prints_no_line", "ok", ""),
+                ("inspects", "ok", ""),
                 ("square", "skipped", "needs a square A"),
                 ("multiples", "skipped", "needs N to be a multiple of 16"),
                 ("is_silent", "skipped", "prepare: gave no reason"),

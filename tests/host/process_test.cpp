@@ -1,7 +1,12 @@
 // Children: what they are told, and how they are read.
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
+#include <array>
+
+#include "io/output.hpp"
 #include "process/child.hpp"
 #include "run/command.hpp"
 #include "run/protocol.hpp"
@@ -147,6 +152,23 @@ TEST(Child, ThatPrintsWithoutEndIsLeftAloneInBetween) {
     child.kill();
     while (child.pump([](const std::string&) {})) pause_briefly();
   }
+}
+
+TEST(Child, IsKilledWithTheProcessesThatItHasStarted) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const Descriptor held(ends[0]);  // at an end when no process has the other one
+  Child child("sh", {"-c", "sleep 60 & echo started; wait"});
+  close(ends[1]);
+  bool started = false;
+  while (!started) {
+    ASSERT_TRUE(child.pump([&](const std::string& line) { started |= line == "started"; }));
+    pause_briefly();
+  }
+  child.kill();
+  pollfd ended{held.get(), POLLIN, 0};
+  constexpr int kPatienceMs = 10'000;
+  EXPECT_EQ(poll(&ended, 1, kPatienceMs), 1);
 }
 
 TEST(Child, ThatDoesNotExistEndsWith127AndTheReason) {

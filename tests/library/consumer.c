@@ -38,6 +38,21 @@ static void add_stage(void* context, const char* stage, double milliseconds) {
   if (strcmp(stage, "build") == 0 && milliseconds >= 0) ++*(int*)context;
 }
 
+/* A stage that asks the library in its turn. */
+typedef struct nested_call {
+  const spmmbench_kernel* kernel;
+  const spmmbench_problem* problem;
+  spmmbench_status status;
+} nested_call;
+
+static void prepare_again(void* context, const char* stage, double milliseconds) {
+  nested_call* call = context;
+  spmmbench_prepared* prepared = NULL;
+  (void)stage, (void)milliseconds;
+  call->status = call->kernel->prepare(call->kernel, call->problem, NULL, &prepared);
+  call->kernel->destroy_prepared(prepared);
+}
+
 int main(void) {
   /* Row 1 is empty; the columns of row 2 do not ascend. */
   const int64_t row_ptr[ROWS + 1] = {0, 3, 3, 6};
@@ -48,7 +63,7 @@ int main(void) {
   float b[COLS * N], c[ROWS * N];
   int i, j, k, stages_seen = 0;
   const spmmbench_kernel* kernel;
-  spmmbench_prepared* prepared = NULL;
+  spmmbench_prepared *prepared = NULL, *other = NULL;
   spmmbench_plan *plan = NULL, *column_plan = NULL;
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           row_ptr,       col_idx,
                      values,   NULL, SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32};
@@ -58,6 +73,8 @@ int main(void) {
   spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_stages stages = {sizeof stages, NULL, add_stage};
   spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0};
+  spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0};
+  nested_call nested = {NULL, &problem, SPMMBENCH_FAILED};
   uint64_t bytes = 0;
   stages.context = &stages_seen;
 
@@ -74,6 +91,12 @@ int main(void) {
          "supported, and says how many bytes");
   expect(kernel->prepare(kernel, &problem, &stages, &prepared) == SPMMBENCH_OK, "prepared");
   expect(stages_seen > 0, "the stage build was reported");
+  nested.kernel = kernel;
+  stages.context = &nested;
+  stages.add = prepare_again;
+  expect(kernel->prepare(kernel, &problem, &stages, &other) == SPMMBENCH_OK &&
+             nested.status == SPMMBENCH_OK,
+         "a stage may call the library");
   expect(kernel->bind(prepared, &shape, NULL, &plan) == SPMMBENCH_OK, "bound");
   shape.layout = SPMMBENCH_COL_MAJOR;
   expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
@@ -88,6 +111,9 @@ int main(void) {
   expect(kernel->report(plan, &report) == SPMMBENCH_OK && report.device_bytes > 0 &&
              report.params != NULL && strcmp(report.params[0], "threads") == 0,
          "the plan reports bytes and threads");
+  expect(kernel->report(plan, &again) == SPMMBENCH_OK && again.params != report.params &&
+             strcmp(report.params[0], "threads") == 0,
+         "an earlier report lives on");
 
   /* What a caller may get wrong. */
   b_view.cols = N - 1;
@@ -136,5 +162,6 @@ int main(void) {
   kernel->destroy_plan(column_plan);
   kernel->destroy_plan(NULL);
   kernel->destroy_prepared(prepared);
+  kernel->destroy_prepared(other);
   return faults;
 }

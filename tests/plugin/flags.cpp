@@ -83,6 +83,7 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
   if (is(kernel, "prepares_late") && !std::exchange(plan->launched, true)) usleep(200'000);
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
+  if (is(kernel, "prints_no_line")) std::fputs("launching ... ", stdout);
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
   const auto* first = static_cast<const float*>(a.values);
   const bool exact = a.nnz > 0 && *first * 8 == std::round(*first * 8);
@@ -214,7 +215,7 @@ std::vector<spmmbench_kernel> describe() {
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
   for (const char* name : {"is_silent", "gives_no_plan", "negative_size", "refuses_exact",
-                           "no_memory_for_exact", "prepares_late"})
+                           "no_memory_for_exact", "prepares_late", "prints_no_line"})
     add(name);
   for (const char* name : {"nan_stage", "negative_stage", "unnamed_stage", "nan_fill",
                            "infinite_flops", "huge_bytes", "lone_param"})

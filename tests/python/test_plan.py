@@ -312,6 +312,35 @@ class Refusals(unittest.TestCase):
         wide = np.zeros((50, 32), np.float32)
         self.refused("would be overwritten", lambda: plan(b, out=wide[:, :8]))
 
+    def test_memory_that_ends_where_a_kernel_for_gpus_may_still_read(self):
+        a, wide = matrix(), dense(50, 64)
+        end = wide[:, 40:]
+        np.testing.assert_allclose(cpu_plan(a, 24) @ end, a @ end, 1e-4, 1e-5)  # the CPU's do not
+        plan = cpu_plan(a, 24)
+        plan.pitch_alignment = 16
+        for first in (0, 16, 32):  # 32 bytes up to the next 128
+            b = wide[:, first : first + 24]
+            np.testing.assert_allclose(plan @ b, a @ b, 1e-4, 1e-5)
+        words = "32 bytes behind the last line of B may be read.* as in empty_b"
+        for first in (36, 40):
+            self.refused(words, lambda first=first: plan @ wide[:, first : first + 24])
+        bytes_of_wide = np.frombuffer(wide.tobytes(), np.float32).reshape(50, 64)
+        for view in (bytes_of_wide, wide[::-1][::-1]):
+            plan @ view[:, 16:40]
+            self.refused(words, lambda view=view: plan @ view[:, 40:])
+        whole = cpu_plan(a, 32)
+        whole.pitch_alignment = 16
+        whole @ wide[:, 32:]
+
+    def test_of_arrays_that_do_not_tell_their_memory_only_the_padding_is_taken_for_theirs(self):
+        plan = cpu_plan(matrix(), 7)
+        plan.pitch_alignment = 16
+        b, out = plan.empty_b(dense(50, 7)), plan.empty_c(dense(50, 7))
+        b[:] = 1
+        plan(Dlpack(b), out=Dlpack(out))
+        np.testing.assert_array_equal(out, plan @ b)
+        self.refused("may be read", lambda: plan(Dlpack(dense(50, 64)[:, :7]), out=out))
+
     def test_one_row_of_c_has_the_room_that_kernels_write(self):
         a = sp.csr_matrix(np.ones((1, 50), np.float32))
         plan = cpu_plan(a, 5)

@@ -167,6 +167,23 @@ class Plugins(unittest.TestCase):
             with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Unsupported, words):
                 self.plan(kernel, n)
 
+    def test_what_lies_behind_lines_is_not_the_users(self):
+        """plugin.h lets it be read in B and overwritten in C, behind the last line too."""
+        a, plan = self.plan("half_sums")
+        b, wide_b, wide_c = (np.ones(shape, np.float32) for shape in ((40, 8), (40, 11), (50, 11)))
+        np.testing.assert_allclose(plan @ wide_b[:, :8], a @ b, 1e-4)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "12 bytes behind the last line of B may be read"):
+            plan @ wide_b[:, 3:]
+        for out in (wide_c[:, :8], wide_c[:, 3:]):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "would be overwritten"):
+                plan(b, out=out)
+        a, plan = self.plan("half_sums", 5)
+        plan.pitch_alignment = 16
+        b, c = np.ones((40, 8), np.float32)[:, :5], np.zeros((50, 8), np.float32)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "behind the last line of C may be overwritten"):
+            plan(b, out=c[:, 3:])
+        np.testing.assert_allclose(plan(b, out=c[:, :5]), a @ b, 1e-4)
+
     def test_its_errors_are_exceptions_with_its_message(self):
         for kernel, kind, words in (
             ("no_memory", spmmbench.OutOfMemory, "all is gone"),

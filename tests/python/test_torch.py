@@ -156,6 +156,21 @@ class OnEveryDevice(Close):
             (sparse(x).sum(0) * weight).sum().backward()  # a gradient with strides (0, 1)
             self.assertClose(x.grad, dense.sum(0).reshape(-1, 1) * weight.cpu(), 1e-4)
 
+    def test_rows_at_the_end_of_memory_are_copied_where_a_kernel_may_read_behind_them(self):
+        dense = torch.as_tensor(matrix().toarray())
+        for device in DEVICES:
+            sparse = SparseMatrix(matrix(), device=device)
+            wide = torch.randn(200, 64, device=device)
+            plan = sparse.plan(24)
+            plan.pitch_alignment = 16  # of kernels for GPUs; the CPU's read nothing there
+            for first in (32, 40):
+                with self.subTest(f"{device} {first}"):
+                    x = wide[:, first : first + 24]
+                    self.assertClose(sparse(x), dense @ x.cpu(), 1e-4)
+            plan @ wide[:, 32:56]
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "may be read"):
+                plan @ wide[:, 40:]
+
     def test_second_derivatives_are_those_of_the_dense_product(self):
         sparse = SparseMatrix(matrix(), device="cpu")
         dense = torch.as_tensor(matrix().toarray())
