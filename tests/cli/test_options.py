@@ -166,6 +166,22 @@ class OptionsTest(CliCase):
             self.assert_one_line(self.spmmbench(*args), 1, f"{expected}: expected a value, got an empty one")
         self.assertFalse(out.exists())
 
+    def test_an_empty_value_behind_an_equals_sign_does_not_take_the_next_word(self):
+        matrix, other = self.folder / "a.mtx", self.folder / "b.mtx"
+        for path in (matrix, other):
+            path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        before = matrix.read_bytes()
+        for *args, option in (("run", "--json=", matrix, other, "--json"), ("run", "--csv=", matrix, other, "--csv"),
+                              ("run", "--b=", matrix, other, "--b"), ("run", "--prune=", matrix, "--prune"),
+                              ("run", "--config=", matrix, other, "--config"), ("--config=", "run", matrix, "--config"),
+                              ("run", matrix, "--tag", "a=", "--tag=", other, "--tag"),
+                              ("merge", "--csv=", matrix, other, other, "--csv")):
+            with self.subTest(args):
+                self.assert_one_line(self.spmmbench(*args), 1, f"{option}: expected a value, got an empty one")
+                self.assertEqual(matrix.read_bytes(), before)
+        self.assertEqual(self.run_cpu(matrix, "-q", "--tag", "--json=").returncode, 0)
+        self.assert_one_line(self.spmmbench("run", "-q", "--", matrix, "--json="), 1, "--json=: no such file")
+
     def test_noise_may_be_zero_however_it_is_written(self):
         for zero in ("0", "0.0", "0e3", ".0"):
             self.assertEqual(self.run_cpu(SMALL, "-q", "--noise", zero).returncode, 0)
