@@ -110,6 +110,37 @@ class OptionsTest(CliCase):
         self.assertIn(" n=16 fp16 cpu_csr", result.stdout)
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
 
+    def test_only_a_flag_stands_in_a_file_without_a_value(self):
+        config = self.folder / "a.toml"
+        for text, line, expected in (
+            ("[run]\njson\n", 2, "json: expected a value"), ("[run]\nquiet\nn\n", 3, "n: expected a value"),
+            ("[show]\n[ run ]\ncsv # mine\n", 3, "csv: expected a value"), ("run.json\n", 1, "run.json: expected a value"),
+            ("[run]\njson = true\n", 2, 'json: expected a value, got true ("true" is a text)'),
+            ("[run]\nkernel=false\n", 2, "kernel: expected a value, got false"),
+        ):
+            with self.subTest(text):
+                config.write_text(text)
+                result = self.spmmbench("run", SMALL, "--config", config, cwd=self.folder)
+                self.assert_one_line(result, 1, f"{config}:{line}: {expected}")
+        config.write_text("[run]\nquiet\nno-baselines\njson = 'true'\n")
+        self.assertEqual(self.run_cpu(SMALL, "--config", config, cwd=self.folder).stdout, "")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.toml", "true"])
+
+    def test_a_flag_that_is_false_in_a_file_is_not_given(self):
+        config, out = self.folder / "a.toml", self.folder / "out.json"
+        for no in ("false", "off", "no", "0", '"false"'):
+            config.write_text(f"[run]\nresume = {no}\nquiet = {no}\n[profile]\nrun = {no}\n")
+            result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("cpu_csr", result.stdout)
+            result = self.spmmbench("profile", SMALL, "-k", "cpu_csr", "--config", config, "--json", out)
+            self.assert_one_line(result, 1, "--json requires --run")
+        config.write_text("[run]\nresume = true\n")
+        result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
+        self.assert_one_line(result, 1, "--resume excludes --overwrite")
+        config.write_text("[run]\nresume = perhaps\n")
+        self.assertEqual(self.run_cpu(SMALL, "--config", config, "--json", out).returncode, 1)
+
     def test_every_command_takes_options_from_a_file(self):
         config, out = self.folder / "options.toml", self.folder / "out.json"
         self.run_cpu(SMALL, "-n", "8,16", "--json", out, "-q")
