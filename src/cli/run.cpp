@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -16,6 +15,7 @@
 #include "core/contains.hpp"
 #include "core/parse_number.hpp"
 #include "gpu/backend.hpp"
+#include "io/file.hpp"
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
 
@@ -81,11 +81,6 @@ void warn_of_unquoted_ampersand() {
 
 // --retry-failed needs the rows of an earlier run: a document, or the journal of one or of a CSV.
 void require_rows(const RunOptions& options) {
-  const auto has_content = [](const std::string& path) {
-    std::error_code error;
-    const auto bytes = std::filesystem::file_size(path, error);
-    return !error && bytes > 0;
-  };
   if (!has_content(journal_of({options.json, options.csv})) && !has_content(options.json))
     throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run",
                             options.json.empty() ? options.csv : options.json));

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/parse_json.hpp"
+#include "io/file.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
@@ -113,12 +114,6 @@ RunContext continued(RunContext earlier, const RunContext& now) {
   if (!earlier.gather_gb_per_s) earlier.gather_gb_per_s = now.gather_gb_per_s;
   if (!earlier.dense_tflops) earlier.dense_tflops = now.dense_tflops;
   return earlier;
-}
-
-bool has_content(const std::string& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  return !error && size > 0;
 }
 
 std::string journal_name(const std::string& output) { return output + std::string(kJournalEnding); }
