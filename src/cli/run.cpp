@@ -157,7 +157,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--devices", in->devices,
                    "Spread the matrices over these CUDA devices: all, or 0,2")
       ->excludes("--device");
-  add_sampling_options(*command, o);
+  add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }
 

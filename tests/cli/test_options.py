@@ -213,6 +213,15 @@ class OptionsTest(CliCase):
         self.assertEqual(self.run_cpu(matrix, "-q", "--tag", "--json=").returncode, 0)
         self.assert_one_line(self.spmmbench("run", "-q", "--", matrix, "--json="), 1, "--json=: no such file")
 
+    def test_a_pruning_that_is_none_is_refused_before_anything_is_written(self):
+        out, dense = self.folder / "new/out.json", self.folder / "a.npy"
+        self.spmmbench("generate", SMALL, dense)
+        for prune in ("2:5", "magnitude:1.5", "block:0x2:0.5", "x"):
+            for command in (("run", dense, dense, "--json", out), ("run", dense, "--dry-run"),
+                            ("profile", dense, "-k", "cpu_csr"), ("convert", dense, self.folder / "new/b.npy")):
+                self.assert_one_line(self.spmmbench(*command, "--prune", prune), 1, f"--prune '{prune}': expected magnitude:S")
+        self.assertFalse(out.parent.exists())
+
     def test_noise_may_be_zero_however_it_is_written(self):
         for zero in ("0", "0.0", "0e3", ".0"):
             self.assertEqual(self.run_cpu(SMALL, "-q", "--noise", zero).returncode, 0)
@@ -239,8 +248,11 @@ class OptionsTest(CliCase):
             ("run", "gen:uniform?rows=5&rows=6", "rows is given twice"),
             ("run", "gen:esmm?size=64", "-n", 5, "-n 5: expected 64, the columns of B that gen:esmm?size=64 makes"),
             ("run", SMALL, "--tag", "a=1", "--tag", "a=2", "--tag a=2: a is given twice"),
+            ("run", SMALL, "@", "@: expected the name of a list behind it"),
             ("run", SMALL, "--device", -2, "--device -2: expected a CUDA device, or -1"),
             ("run", SMALL, "--sort", ":desc", "no column ''"),
+            ("run", SMALL, "--min-samples", 5, "--max-samples", 3, "--min-samples 5: expected at most --max-samples, which is 3"),
+            ("run", SMALL, "--min-samples", 10, "--max-samples", 5, "--min-samples 10: expected at most --max-samples, which is 5"),
             ("run", SMALL, "--bin-type", "fp16", "--bin-type: expected a headerless .bin among the inputs"),
             ("inspect", SMALL, "--bin-type", "bf16", "--bin-type: expected a headerless .bin among the inputs"),
             ("convert", SMALL, self.folder / "o.mtx", "--bin-type", "fp16", "--bin-type: expected a headerless .bin, got gen:"),
@@ -248,6 +260,11 @@ class OptionsTest(CliCase):
             ("run", SMALL, "--b", raw_b, "--dims", 51, 40, 6, "--device", -1, "-q", "A is 50 x 40 and B is 40 x 6: expected --dims 51 40 6"),
         ):
             self.assert_one_line(self.spmmbench(*args), 1, expected)
+        for option, samples in (("--max-samples", 3), ("--min-samples", 700)):  # the other has a default on the other side
+            out = self.folder / "samples.json"
+            result = self.spmmbench("run", SMALL, "-k", "cpu_csr", *QUICK[:2], "--max-seconds", 60, "-q", "--no-baselines", "--json", out, option, samples)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(len(read(out)["rows"][0]["hot"]["samples_us"]), samples)
         for args in ((SMALL, "--b", b, "-n", 12), ("gen:esmm?size=16", SMALL, "-n", 8), (SMALL, "--b", raw_b, "--dims", 50, 40, 6)):
             result = self.run_cpu(*args, "-q")
             self.assertEqual(result.returncode, 0, result.stderr)
