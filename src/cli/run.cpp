@@ -121,7 +121,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "KEY=VALUE, kept in the document's context; may be given again")
       ->allow_extra_args(false);
   add_table_options(*command, in->table);
-  command->add_flag("--jsonl", o.jsonl, "Print each row as a line of JSON when its case ends");
+  command->add_flag(
+      "--jsonl", o.jsonl,
+      "Print each row as a line of JSON when its case ends, without speed-ups and break-even");
   command->add_flag("-q,--quiet", o.quiet, "No status line, no table and no warnings of times");
   command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
   command->add_flag("--repeat-check", o.repeat_check,
