@@ -78,12 +78,13 @@ void require_use_of_n(const CaseOptions& in, const RunOptions& out) {
                           *columns_of_own_b(first), first));
 }
 
+bool is_given(const CLI::Option* option) { return option != nullptr && option->count() > 0; }
+
 // Where only one of the two limits is given, it moves the default of the other.
-void check_samples(SampleLimits& limits) {
-  const SampleLimits defaults;
+void check_samples(const CaseOptions& in, SampleLimits& limits) {
   if (limits.min_samples <= limits.max_samples) return;
-  if (limits.min_samples == defaults.min_samples) limits.min_samples = limits.max_samples;
-  else if (limits.max_samples == defaults.max_samples) limits.max_samples = limits.min_samples;
+  if (!is_given(in.min_samples)) limits.min_samples = limits.max_samples;
+  else if (!is_given(in.max_samples)) limits.max_samples = limits.min_samples;
   else
     throw Error(fmt::format("--min-samples {}: expected at most --max-samples, which is {}",
                             limits.min_samples, limits.max_samples));
@@ -95,7 +96,8 @@ RunOptions resolve(CaseOptions in) {
   if (!in.dims.empty()) give_back_paths(in);
   RunOptions out = in.options;
   set_dims(in, out);
-  check_samples(out.limits);
+  check_samples(in, out.limits);
+  if (!out.load.prune.empty()) check_prune(out.load.prune);
   out.load.bin_type = parse_element_type(in.bin_type);
   std::vector<std::string> paths = in.paths;
   if (!in.a_file.empty()) paths.push_back(in.a_file);
@@ -118,7 +120,7 @@ RunOptions resolve(CaseOptions in) {
     throw Error(fmt::format("--device {}: expected a CUDA device, or -1", out.device));
   out.ns = parse_range_list(in.ns, "-n");
   drop_repeats(out.ns);
-  if (in.n_option->count() > 0 && !out.inputs.empty())
+  if (is_given(in.n_option) && !out.inputs.empty())
     in.b_file.empty() ? require_use_of_n(in, out) : require_columns_of_b(in, out);
   if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
   out.kernels = in.kernels;
@@ -170,20 +172,20 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       ->capture_default_str();
 }
 
-void add_sampling_options(CLI::App& command, RunOptions& options) {
+void add_sampling_options(CLI::App& command, CaseOptions& in) {
+  SampleLimits& limits = in.options.limits;
   command
-      .add_option("--noise", options.limits.noise,
-                  "Stop sampling below this relative noise of the median")
+      .add_option("--noise", limits.noise, "Stop sampling below this relative noise of the median")
       ->capture_default_str()
       ->check(require_not_negative);
-  command.add_option("--min-samples", options.limits.min_samples, "Samples at least")
-      ->capture_default_str()
-      ->check(require_positive);
-  command.add_option("--max-samples", options.limits.max_samples, "Samples at most")
-      ->capture_default_str()
-      ->check(require_positive);
+  in.min_samples = command.add_option("--min-samples", limits.min_samples, "Samples at least")
+                       ->capture_default_str()
+                       ->check(require_positive);
+  in.max_samples = command.add_option("--max-samples", limits.max_samples, "Samples at most")
+                       ->capture_default_str()
+                       ->check(require_positive);
   command
-      .add_option("--max-seconds", options.limits.max_seconds,
+      .add_option("--max-seconds", limits.max_seconds,
                   "Seconds of sampling at most, hot and cold each")
       ->capture_default_str()
       ->check(require_positive);

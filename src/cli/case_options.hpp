@@ -15,12 +15,12 @@ struct CaseOptions {
   std::string ns = "128", precisions = "fp16", c_type = "fp32", layout = "row", reorder = "none";
   std::string bin_type = "fp32";
   std::string a_file, b_file, shard;
-  CLI::Option* n_option = nullptr;
+  CLI::Option *n_option = nullptr, *min_samples = nullptr, *max_samples = nullptr;
   RunOptions options;  // with what needs no translation filled in
 };
 
 void add_case_options(CLI::App& command, CaseOptions& in);
-void add_sampling_options(CLI::App& command, RunOptions& options);
+void add_sampling_options(CLI::App& command, CaseOptions& in);
 RunOptions resolve(CaseOptions in);  // throws Error
 
 // The file that --config names; empty without one.

@@ -14,7 +14,7 @@ class ConfigFile final : public CLI::ConfigBase {
   }
 
   // Throws Error with file and line for a section without its bracket, a key without a value, and a
-  // quote or a list without its end.
+  // quote or a list without its end. Leaves out flags that are false.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
  private:

@@ -22,6 +22,7 @@ struct ConvertArguments {
 
 void convert(ConvertArguments& arguments) {
   require_not_an_input(arguments.out, {file_of(arguments.in)});
+  if (!arguments.load.prune.empty()) check_prune(arguments.load.prune);
   require_output(arguments.out);
   remove_parts_at_signals();
   arguments.load.bin_type = parse_element_type(arguments.bin_type);

@@ -15,16 +15,29 @@
 namespace spmmbench {
 namespace {
 
+const CLI::Option* option_named(const CLI::App& app, const CLI::App& command,
+                                const std::string& name) {
+  const CLI::Option* own = command.get_option_no_throw(name);
+  return own != nullptr ? own : app.get_option_no_throw(name);
+}
+
 // The words behind the program's name, last first, as CLI11 takes them. It would read a PATH
 // `[a,b]` as a list of two names, so that such a word gets "./" before it unless it is an option's
-// value.
+// value. For `--NAME=` it would take the word that follows: such an option is refused here.
 std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> words;
   const CLI::App* command = &app;
+  bool only_paths = false;  // behind --
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const CLI::Option* before = i > 1 ? command->get_option_no_throw(argv[i - 1]) : nullptr;
+    const CLI::Option* before =
+        i > 1 && !only_paths ? option_named(app, *command, argv[i - 1]) : nullptr;
     const bool is_value = before != nullptr && before->get_items_expected_min() > 0;
+    only_paths |= !is_value && word == "--";
+    if (!is_value && !only_paths && word.starts_with("--") && word.ends_with('='))
+      if (const std::string name = word.substr(0, word.size() - 1);
+          option_named(app, *command, name) != nullptr)
+        throw Error(fmt::format("{}: expected a value, got an empty one", name));
     const bool is_list = !is_value && word.starts_with('[') && word.ends_with(']');
     words.insert(words.begin(), is_list ? "./" + word : word);
     for (const CLI::App* one : app.get_subcommands(nullptr))

@@ -15,6 +15,7 @@
 #include "report/journal.hpp"
 #include "report/json.hpp"
 #include "report/machine_and_build.hpp"
+#include "report/recorded.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -49,6 +50,7 @@ class Merge {
     const std::size_t index = contexts_.size();
     const ResultDocument document = scan_document(path, [&](const ResultRow& row) {
       poll_interrupt();
+      require_names(path, row);
       require_same_matrix(path, row);
       add(row, index);
     });

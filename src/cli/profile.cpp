@@ -1,17 +1,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "cli/lists.hpp"
 #include "cli/measure.hpp"
 #include "io/output.hpp"
+#include "report/answer.hpp"
+#include "report/terminal.hpp"
 #include "run/command.hpp"
 #include "run/counters.hpp"
 #include "run/runner.hpp"
@@ -69,7 +74,7 @@ ExitCode launch_once(RunOptions options) {
   options.quiet = true;
   bool any_on_gpu = false;
   options.after_case = [&](ResultRow& row) {
-    print("{} n={} {} {}: {}\n", row.matrix.name, row.n, row.kernel, row.precision,
+    print("{} n={} {} {}: {}\n", row.matrix.name, row.n, label_of(row), types_of(row),
           row.status == Status::ok ? "one launch, verified" : row.reason);
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     any_on_gpu = true;
@@ -82,13 +87,36 @@ ExitCode launch_once(RunOptions options) {
   return code;
 }
 
-std::string counters_line(const ResultRow& row) {
+// What was counted of a row, in words.
+struct Counted {
+  std::string matrix, n, label, types, figures;
+};
+
+Counted counted(const ResultRow& row) {
   const auto metric = [&](const char* name) { return row.metrics.at(name); };
-  return fmt::format(
-      "{:<24.24} {:>5} {:<28.28} {:<4} {:>5.1f} {:>6.1f} {:>8.1f} {:>8.1f} {:>5.1f}\n",
-      row.matrix.name, row.n, row.kernel, row.precision, metric("profile_sm_throughput_pct"),
-      metric("profile_tensor_pipe_pct"), metric("profile_dram_bytes") / 1e6,
-      metric("profile_l2_bytes") / 1e6, metric("profile_l2_hit_pct"));
+  return {row.matrix.name, std::to_string(row.n), label_of(row), types_of(row),
+          fmt::format("{:>5.1f} {:>6.1f} {:>8.1f} {:>8.1f} {:>5.1f}",
+                      metric("profile_sm_throughput_pct"), metric("profile_tensor_pipe_pct"),
+                      metric("profile_dram_bytes") / 1e6, metric("profile_l2_bytes") / 1e6,
+                      metric("profile_l2_hit_pct"))};
+}
+
+// A line for each row below the names of the columns.
+std::string counters_table(std::vector<Counted> rows) {
+  rows.insert(rows.begin(), {"one launch, L2 flushed", "n", "kernel", "in",
+                             fmt::format("{:>5} {:>6} {:>8} {:>8} {:>5}", "SM %", "tens %",
+                                         "DRAM MB", "L2 MB", "hit %")});
+  constexpr std::size_t kName = 24;  // a longer one is cut; what tells rows apart is not
+  std::size_t label = 0, types = 0;
+  for (const Counted& row : rows) {
+    label = std::max(label, display_width(row.label));
+    types = std::max(types, display_width(row.types));
+  }
+  std::string text;
+  for (const Counted& row : rows)
+    text += fmt::format("{} {:>5} {} {} {}\n", pad_right(clip(row.matrix, kName), kName), row.n,
+                        pad_right(row.label, label), pad_right(row.types, types), row.figures);
+  return text;
 }
 
 // Every case measured as by `run`, then launched once under ncu.
@@ -97,23 +125,21 @@ ExitCode count(RunOptions options, const std::string& config) {
     throw Error(
         "--run: ncu is not on the PATH (it comes with the CUDA toolkit, as Nsight Compute); "
         "without --run its command is printed");
-  std::string table;
+  std::vector<Counted> table;
   bool failed = false;
   options.after_case = [&](ResultRow& row) {
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     try {
       row.metrics.merge(count_launch(launch_work(options, row)));
-      table += counters_line(row);
+      table.push_back(counted(row));
     } catch (const Error& error) {
       failed = true;
-      say("spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, row.kernel, error.what());
+      say("spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, label_of(row), error.what());
     }
   };
   const bool tables = options.json != kStandardOutput && options.csv != kStandardOutput;
   const ExitCode code = measure(std::move(options), config);
-  if (!table.empty() && tables)
-    print("\n{:<24} {:>5} {:<28} {:<4} {:>5} {:>6} {:>8} {:>8} {:>5}\n{}", "one launch, L2 flushed",
-          "n", "kernel", "in", "SM %", "tens %", "DRAM MB", "L2 MB", "hit %", table);
+  if (!table.empty() && tables) print("\n{}", counters_table(std::move(table)));
   return code == ExitCode::ok && failed ? ExitCode::some_failed : code;
 }
 
@@ -135,9 +161,13 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       ->needs(run);
   add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output")
       ->needs(run);
+  command
+      ->add_flag("--overwrite", o.overwrite,
+                 "Give up what a run that did not end has left in the output file's journal")
+      ->needs(run);
   command->callback([in, command, &exit_code] {
     RunOptions options = resolve(in->cases);
-    options.baselines = false;
+    options.baselines = options.can_resume = false;
     exit_code = in->run ? count(std::move(options), config_file(*command))
                         : launch_once(std::move(options));
   });

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -16,6 +15,7 @@
 #include "core/contains.hpp"
 #include "core/parse_number.hpp"
 #include "gpu/backend.hpp"
+#include "io/file.hpp"
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
 
@@ -81,11 +81,6 @@ void warn_of_unquoted_ampersand() {
 
 // --retry-failed needs the rows of an earlier run: a document, or the journal of one or of a CSV.
 void require_rows(const RunOptions& options) {
-  const auto has_content = [](const std::string& path) {
-    std::error_code error;
-    const auto bytes = std::filesystem::file_size(path, error);
-    return !error && bytes > 0;
-  };
   if (!has_content(journal_of({options.json, options.csv})) && !has_content(options.json))
     throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run",
                             options.json.empty() ? options.csv : options.json));
@@ -126,7 +121,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "KEY=VALUE, kept in the document's context; may be given again")
       ->allow_extra_args(false);
   add_table_options(*command, in->table);
-  command->add_flag("--jsonl", o.jsonl, "Print each row as a line of JSON when its case ends");
+  command->add_flag(
+      "--jsonl", o.jsonl,
+      "Print each row as a line of JSON when its case ends, without speed-ups and break-even");
   command->add_flag("-q,--quiet", o.quiet, "No status line, no table and no warnings of times");
   command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
   command->add_flag("--repeat-check", o.repeat_check,
@@ -162,7 +159,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->add_option("--devices", in->devices,
                    "Spread the matrices over these CUDA devices: all, or 0,2")
       ->excludes("--device");
-  add_sampling_options(*command, o);
+  add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }
 

@@ -138,6 +138,11 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<char*>(data_), size_);
 }
 
+bool has_content(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+}
+
 void release_pages(std::string_view part) {
   const auto begin = reinterpret_cast<std::uintptr_t>(part.data());
   const std::uintptr_t first = (begin + page_bytes - 1) / page_bytes * page_bytes;

@@ -34,6 +34,8 @@ class MappedFile {
 // grows while a file is read, reading it is an error.
 std::size_t missing_pages();
 
+bool has_content(const std::string& path);  // a plain file that is not empty
+
 // A file, or all that comes through a pipe; a pipe that sends nothing for some time is an error.
 // Throws Error for anything else.
 std::unique_ptr<std::istream> open_text(const std::string& path);

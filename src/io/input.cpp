@@ -137,6 +137,8 @@ void expand(const std::string& argument, int depth, Expanded& out) {
   if (argument.starts_with(kGeneratorPrefix)) {
     check_generator(argument);
     out.inputs.push_back(argument);
+  } else if (argument == "@") {
+    throw Error("@: expected the name of a list behind it");
   } else if (argument.starts_with('@')) {
     expand_list(argument.substr(1), depth, out);
   } else {

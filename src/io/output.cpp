@@ -239,7 +239,7 @@ void OutputFile::open_part() {
   if (name.empty() || name == "." || name == ".." || fs::is_directory(target_, error))
     throw Error(fmt::format("{}: is a directory, expected a file to write", path_));
   if (const fs::path folder = fs::path(target_).parent_path(); !folder.empty())
-    fs::create_directories(folder, error);  // if this fails, opening the file fails too
+    folders_ = MadeFolders(folder, error);  // if this fails, opening the file fails too
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
   if (replaces && ::access(target_.c_str(), W_OK) != 0) fail(errno);
@@ -253,7 +253,8 @@ void OutputFile::open_part() {
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::move(other.path_)),
+    : folders_(std::move(other.folders_)),
+      path_(std::move(other.path_)),
       target_(std::move(other.target_)),
       part_(std::exchange(other.part_, {})),
       buffer_(std::move(other.buffer_)),
@@ -291,6 +292,7 @@ void OutputFile::commit() {
     if (error == 0 && ::rename(part_.c_str(), target_.c_str()) != 0) error = errno;
     if (error != 0) fail(error);
     part_.clear();
+    folders_.keep();
     forget_part();
     set_unfinished(file_.get(), false);
     if ((error = sync_folder_of(target_)) != 0) fail(error);

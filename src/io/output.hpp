@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/made_folders.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -68,7 +69,7 @@ class Descriptor {
 // process may be writing, is renamed to PATH by commit. Where there is a PATH.part that no killed
 // process has left, it is kept and an Error says so. Missing folders are made. Links are
 // followed, and the file that they lead to is replaced; it keeps its mode and owner. A stream is
-// written directly. Without commit, PATH stays as it was.
+// written directly. Without commit, PATH stays as it was, and folders that were made are removed.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -85,6 +86,7 @@ class OutputFile {
   void flush();
   [[noreturn]] void fail(int error) const;
 
+  MadeFolders folders_;        // of target_
   std::string path_, target_;  // target: where links lead
   std::string part_;           // empty: a stream, or committed
   std::string buffer_;

@@ -42,7 +42,7 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
-std::optional<PruneSpec> parse(std::string_view text) {
+std::optional<PruneSpec> parse_if_any(std::string_view text) {
   if (text == "2:4") return PruneSpec{Unit::two_of_four};
   PruneSpec spec;
   if (take(text, "random-block:")) spec = {Unit::block, true};
@@ -57,6 +57,13 @@ std::optional<PruneSpec> parse(std::string_view text) {
       !(spec.zero_fraction >= 0 && spec.zero_fraction <= 1))
     return {};
   return spec;
+}
+
+PruneSpec parse(std::string_view text) {
+  if (const std::optional<PruneSpec> spec = parse_if_any(text)) return *spec;
+  throw Error(
+      fmt::format("--prune {}: expected {}, S the fraction of zeros in [0, 1], as in magnitude:0.6",
+                  quote(text), kPruneForms));
 }
 
 std::int64_t count_of(double fraction, std::size_t all) {
@@ -144,17 +151,15 @@ void prune_blocks(DenseMatrix& m, const PruneSpec& spec, std::uint64_t seed) {
 }  // namespace
 
 void prune(DenseMatrix& m, std::string_view text, std::uint64_t seed) {
-  const std::optional<PruneSpec> spec = parse(text);
-  if (!spec)
-    throw Error(
-        fmt::format("prune {}: expected {}, S the fraction of zeros in [0, 1], as in magnitude:0.6",
-                    quote(text), kPruneForms));
+  const PruneSpec spec = parse(text);
   if (m.values.empty()) return;
-  switch (spec->unit) {
-    case Unit::value: return prune_values(m, *spec, seed);
+  switch (spec.unit) {
+    case Unit::value: return prune_values(m, spec, seed);
     case Unit::two_of_four: return prune_two_of_four(m);
-    case Unit::block: return prune_blocks(m, *spec, seed);
+    case Unit::block: return prune_blocks(m, spec, seed);
   }
 }
+
+void check_prune(std::string_view text) { (void)parse(text); }
 
 }  // namespace spmmbench

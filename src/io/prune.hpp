@@ -19,7 +19,11 @@ inline constexpr std::string_view kPruneForms =
 //   block:RxC:S         the R x C blocks with the smallest Frobenius norm
 //   random-block:RxC:S  R x C blocks drawn by `seed`
 // Blocks at the edges may be smaller, and so may the last group of a row, of which two values stay.
-// Deterministic; ties go by position. NaN counts as the largest. Throws Error on a malformed spec.
+// Deterministic; ties go by position. NaN counts as the largest. Throws Error where check_prune
+// does.
 void prune(DenseMatrix& matrix, std::string_view spec, std::uint64_t seed);
+
+// Throws Error naming --prune where the spec is none of these forms.
+void check_prune(std::string_view spec);
 
 }  // namespace spmmbench

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "core/parse_json.hpp"
+#include "io/file.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/json.hpp"
@@ -115,12 +116,6 @@ RunContext continued(RunContext earlier, const RunContext& now) {
   return earlier;
 }
 
-bool has_content(const std::string& path) {
-  std::error_code error;
-  const auto size = fs::file_size(path, error);
-  return !error && size > 0;
-}
-
 std::string journal_name(const std::string& output) { return output + std::string(kJournalEnding); }
 
 }  // namespace
@@ -193,8 +188,11 @@ std::optional<RunContext> earlier_context(const RunOutputs& paths) {
   return scan_document(paths.json, [](const ResultRow&) {}).context;
 }
 
-Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier)
-    : paths_(std::move(paths)), context_(std::move(context)), baselines_(context_.calls) {
+Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier, bool can_resume)
+    : paths_(std::move(paths)),
+      context_(std::move(context)),
+      can_resume_(can_resume),
+      baselines_(context_.calls) {
   open_outputs();
   if (path_.empty()) {
     folder_ = std::make_unique<TemporaryFolder>();
@@ -253,7 +251,7 @@ void Journal::require_no_unfinished(Earlier earlier) const {
   if (earlier == Earlier::take_over) require_same_run(*found.context, context_, path_);
   else if (found.rows > 0 && !found.complete)
     throw Error(fmt::format("{}: has {} cases of a run that did not end: {}--overwrite gives it up",
-                            path_, found.rows, durable_ ? "--resume goes on with it, " : ""));
+                            path_, found.rows, can_resume_ ? "--resume goes on with it, " : ""));
 }
 
 void Journal::take_over(const std::string& path, bool is_journal) {

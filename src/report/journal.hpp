@@ -70,8 +70,8 @@ class Journal {
  public:
   // Opens the outputs and the journal, which are locked, before anything is measured. Throws Error
   // where that fails, and Error(not_comparable) where rows to take over are of another build,
-  // machine, seed or protocol.
-  Journal(RunOutputs paths, RunContext context, Earlier earlier);
+  // machine, seed or protocol. `can_resume`: the command has --resume, which a message may name.
+  Journal(RunOutputs paths, RunContext context, Earlier earlier, bool can_resume = true);
 
   // For rows that can be made again at once: they need not be on the disk one by one, nothing goes
   // on with them, and their journal has no name. `give_up`: another run's journal is removed at the
@@ -129,7 +129,7 @@ class Journal {
   std::optional<OutputFile> json_, csv_;
   std::string path_, given_up_;
   std::optional<LineFile> file_;
-  bool durable_ = true;
+  bool durable_ = true, can_resume_ = false;
   Ending earlier_ending_ = Ending::complete;
   std::uint64_t size_ = 0;
   std::map<std::string, Entry> cases_;

@@ -1,5 +1,7 @@
 #include "report/recorded.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -8,6 +10,7 @@
 #include "report/journal.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/spec.hpp"
 
 namespace spmmbench {
 namespace {
@@ -34,6 +37,13 @@ ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t
   if (calls) document.context.calls = *calls;
   compare_rows(document);
   return document;
+}
+
+void require_names(const std::string& path, const ResultRow& row) try {
+  Spec::parse(row.kernel);
+  Spec::parse(row.reorder);
+} catch (const Error& error) {
+  throw Error(fmt::format("{}: {}", path, error.what()), error.code());
 }
 
 void compare_rows(ResultDocument& document) {

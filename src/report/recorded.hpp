@@ -20,4 +20,7 @@ ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t
 // Speed-ups and break-even among the rows of the document.
 void compare_rows(ResultDocument& document);
 
+// Throws Error naming the file at `path` where kernel or row order is no spec, of which no run is.
+void require_names(const std::string& path, const ResultRow& row);
+
 }  // namespace spmmbench

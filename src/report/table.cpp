@@ -46,6 +46,7 @@ std::set<const ResultRow*> winners(const Rows& rows) {
   return all;
 }
 
+// Those that have a row to show.
 std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
   std::map<std::tuple<std::int64_t, std::string>, Group> groups;
   for (const ResultRow& row : rows) {
@@ -55,7 +56,8 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& 
   }
   std::vector<Group> ordered;
   ordered.reserve(groups.size());
-  for (auto& [key, group] : groups) ordered.push_back(std::move(group));
+  for (auto& [key, group] : groups)
+    if (!group.shown.empty()) ordered.push_back(std::move(group));
   return ordered;
 }
 

@@ -1,8 +1,7 @@
 #include "run/dry_run.hpp"
 
-#include <filesystem>
-
 #include "gpu/backend.hpp"
+#include "io/file.hpp"
 #include "io/output.hpp"
 #include "io/safetensors.hpp"
 #include "io/tensor_path.hpp"
@@ -18,7 +17,7 @@ namespace {
 std::map<std::string, Status> recorded_cases(const RunOptions& options) {
   std::map<std::string, Status> cases;
   for (const std::string& path : {journal_of({options.json, options.csv}), options.json}) {
-    if (path.empty() || !std::filesystem::exists(path)) continue;
+    if (!has_content(path)) continue;
     for (const ResultRow& row : read_recorded(path).rows) cases[case_key(row)] = row.status;
     break;
   }

@@ -80,12 +80,13 @@ std::string folder_name(const ResultRow& row) {
 
 }  // namespace
 
-void require_failing_folder(const std::string& folder) {
+MadeFolders require_failing_folder(const std::string& folder) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  MadeFolders made(folder, error);
   if (!error && access(folder.c_str(), W_OK | X_OK) != 0) error = {errno, std::generic_category()};
   if (error)
     throw Error(fmt::format("--save-failing {}: cannot be written: {}", folder, error.message()));
+  return made;
 }
 
 std::string save_failing(const std::string& folder, const ResultRow& row, const Problem& problem,

@@ -4,13 +4,14 @@
 
 #include <string>
 
+#include "io/made_folders.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
 
 // Makes `folder` where it is missing. Throws Error where nothing can be written into it.
-void require_failing_folder(const std::string& folder);
+MadeFolders require_failing_folder(const std::string& folder);
 
 // Writes a.mtx, b.npy, got.npy and want.npy into a folder of the case below `folder`, and returns
 // the path. A and B are rounded as for the kernel, and A has its own row order. want.npy is the

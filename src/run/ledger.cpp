@@ -33,7 +33,8 @@ Ledger::Ledger(const RunOptions& options, RunContext context)
   journal_.emplace(RunOutputs{options.json, options.csv}, std::move(context),
                    options.resume != Resume::none ? Earlier::take_over
                    : options.overwrite            ? Earlier::give_up
-                                                  : Earlier::keep);
+                                                  : Earlier::keep,
+                   options.can_resume);
   for (const std::string& line : journal_->damaged()) say("spmmbench: {}\n", line);
 }
 
@@ -168,7 +169,8 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   }
   if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) {
-    const bool resumable = !journal_of({options_.json, options_.csv}).empty();
+    const bool resumable =
+        options_.can_resume && !journal_of({options_.json, options_.csv}).empty();
     if (journal_)
       say("spmmbench: interrupted: what was measured is kept{}\n",
           resumable ? ", and --resume goes on" : "");

@@ -54,6 +54,7 @@ struct RunOptions {
   bool jsonl = false;        // every row as a line of JSON on stdout when its case ends; no tables
   Resume resume = Resume::none;
   bool overwrite = false;                 // replace the output of an unfinished run
+  bool can_resume = true;                 // the command has --resume
   std::map<std::string, Recorded> known;  // cases that already have rows elsewhere, by case_key
   bool isolate = false;
   double timeout_s = 300;     // of one isolated case

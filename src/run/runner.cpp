@@ -288,8 +288,10 @@ ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>
   install_interrupt_handler(!options.quiet);
   set_cache_folder(options.cache);
   const RunOptions whole = with_earlier(options);
-  if (!whole.save_failing.empty()) require_failing_folder(whole.save_failing);
+  MadeFolders saved;
+  if (!whole.save_failing.empty()) saved = require_failing_folder(whole.save_failing);
   Run run(whole, argv);
+  saved.keep();
   return run.execute();
 }
 

@@ -48,13 +48,13 @@ Enum read_enum(const Json& json, Enum last) {
 std::string describe_work(const RunOptions& options) {
   // All members are bound by name: with a new one this does not compile until it is named here, and
   // then written below and read in read_work unless a child has no use for it. These have none:
-  // csv, tags, dry_run, tables, table, calls_given, overwrite, devices and after_case, since a
-  // child writes one document or lines of JSON and measures on one device.
+  // csv, tags, dry_run, tables, table, calls_given, overwrite, can_resume, devices and after_case,
+  // since a child writes one document or lines of JSON and measures on one device.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
-               quiet, tables, table, calls_given, jsonl, resume, overwrite, known, isolate,
-               timeout_s, plugins_here, limits, rates, device, devices, one_launch, after_case] =
-      options;
+               quiet, tables, table, calls_given, jsonl, resume, overwrite, can_resume, known,
+               isolate, timeout_s, plugins_here, limits, rates, device, devices, one_launch,
+               after_case] = options;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;

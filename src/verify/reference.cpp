@@ -1,5 +1,8 @@
 #include "verify/reference.hpp"
 
+#include <omp.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -39,6 +42,7 @@ class HostReference final : public ReferenceChecker {
   struct Sums {
     double sum = 0, magnitude = 0;  // Cref, and the sum of |A||B| over the finite products
   };
+  static constexpr std::int64_t kColumns = 4096;  // that are computed at a time
 
   // Of equal errors the first in C, so that the report does not depend on the number of threads nor
   // on the order of rows.
@@ -55,31 +59,37 @@ class HostReference final : public ReferenceChecker {
     const bool few = a_.rows * n <= kMostKept;
     const bool keep = known_ || (few && a_.rows * n * sizeof(Sums) < available_memory_bytes());
     if (keep) kept_.resize(a_.rows * n);
+    // What is not kept needs no more than this for a thread, however wide C is.
+    const std::int64_t most = std::min(n, kColumns);
+    std::vector<Sums> passing(keep ? 0 : omp_get_max_threads() * most);
     Verdict verdict;
     std::int64_t incomparable = 0;
     double typical = 0;
     double error_squares = 0, reference_squares = 0;
 #pragma omp parallel
     {
-      std::vector<Sums> own(n);
+      Sums* const own = passing.data() + (keep ? 0 : omp_get_thread_num() * most);
       Verdict worst;
 #pragma omp for schedule(dynamic, 64) reduction(+ : error_squares, reference_squares, \
                                                     incomparable) reduction(max : typical)
       for (std::int64_t row = 0; row < a_.rows; ++row) {
-        Sums* const sums = keep ? kept_.data() + row * n : own.data();
-        if (!known_) compute_row(row, n, sums);
         const std::int64_t c_row = row_ids_.empty() ? row : row_ids_[row];
         const auto k = static_cast<double>(a_.row_length(row));
-        for (std::int64_t j = 0; j < n; ++j) {
-          const ElementVerdict element =
-              judge_element(element_at(c, c_row, j), sums[j].sum, sums[j].magnitude, k);
-          error_squares += element.error * element.error;
-          if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
-          typical = std::max(typical, element.over_typical);
-          incomparable += element.comparable ? 0 : 1;
-          const Verdict here = {
-              .error_over_bound = element.over_bound, .worst_row = c_row, .worst_col = j};
-          if (is_worse(here, worst)) worst = here;
+        for (std::int64_t first = 0; first < n; first += kColumns) {
+          const std::int64_t count = std::min(n - first, kColumns);
+          Sums* const sums = keep ? kept_.data() + row * n + first : own;
+          if (!known_) compute_row(row, first, count, sums);
+          for (std::int64_t j = 0; j < count; ++j) {
+            const ElementVerdict element =
+                judge_element(element_at(c, c_row, first + j), sums[j].sum, sums[j].magnitude, k);
+            error_squares += element.error * element.error;
+            if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
+            typical = std::max(typical, element.over_typical);
+            incomparable += element.comparable ? 0 : 1;
+            const Verdict here = {
+                .error_over_bound = element.over_bound, .worst_row = c_row, .worst_col = first + j};
+            if (is_worse(here, worst)) worst = here;
+          }
         }
       }
 #pragma omp critical
@@ -96,12 +106,13 @@ class HostReference final : public ReferenceChecker {
     return verdict;
   }
 
-  void compute_row(std::int64_t row, std::int64_t n, Sums* sums) const {
-    std::fill(sums, sums + n, Sums{});
+  // Of `count` columns from `first` on.
+  void compute_row(std::int64_t row, std::int64_t first, std::int64_t count, Sums* sums) const {
+    std::fill(sums, sums + count, Sums{});
     for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
       const double value = a_.values[e];
-      for (std::int64_t j = 0; j < n; ++j) {
-        const double product = value * element_at(b_, a_.col_idx[e], j);
+      for (std::int64_t j = 0; j < count; ++j) {
+        const double product = value * element_at(b_, a_.col_idx[e], first + j);
         sums[j].sum += product;
         if (std::isfinite(product)) sums[j].magnitude += std::abs(product);
       }

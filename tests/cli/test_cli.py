@@ -151,6 +151,10 @@ class RunTest(CliCase):
         self.run_cpu(SMALL, "-n", "8", "--csv", csv)
         result = self.run_cpu(SMALL, "-n", "8,16", "--csv", csv, "--dry-run", "--resume")
         self.assertEqual(result.stdout, missing)
+        for name in ("empty.json", "empty.json.journal"):
+            (self.folder / name).touch()
+            result = self.run_cpu(SMALL, "-n", "16", "--json", self.folder / "empty.json", "--dry-run", "--resume")
+            self.assertEqual(result.stdout, missing, result.stderr)
 
     def test_a_dry_run_names_what_the_run_measures_where_b_is_given(self):
         b, out = self.folder / "b.npy", self.folder / "out.json"

@@ -250,6 +250,11 @@ class MergeTest(CliCase):
                                (first.read_text()[:1500], "bad.json")):
             bad.write_text(text)
             self.assert_one_line(self.spmmbench("merge", self.out, first, bad), 1, expected)
+        for field, text in (("kernel", "?a"), ("kernel", "a?b=c&b=d"), ("reorder", "?a")):
+            document = read(first)
+            document["rows"][0][field] = text
+            write(bad, document)
+            self.assert_one_line(self.spmmbench("merge", self.out, first, bad), 1, f"{bad}: ")
         self.assertFalse(self.out.exists())
         self.assert_one_line(self.spmmbench("merge", first / "y", first), 1, "cannot be written: Not a dir")
 

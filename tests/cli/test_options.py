@@ -110,6 +110,37 @@ class OptionsTest(CliCase):
         self.assertIn(" n=16 fp16 cpu_csr", result.stdout)
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
 
+    def test_only_a_flag_stands_in_a_file_without_a_value(self):
+        config = self.folder / "a.toml"
+        for text, line, expected in (
+            ("[run]\njson\n", 2, "json: expected a value"), ("[run]\nquiet\nn\n", 3, "n: expected a value"),
+            ("[show]\n[ run ]\ncsv # mine\n", 3, "csv: expected a value"), ("run.json\n", 1, "run.json: expected a value"),
+            ("[run]\njson = true\n", 2, 'json: expected a value, got true ("true" is a text)'),
+            ("[run]\nkernel=false\n", 2, "kernel: expected a value, got false"),
+        ):
+            with self.subTest(text):
+                config.write_text(text)
+                result = self.spmmbench("run", SMALL, "--config", config, cwd=self.folder)
+                self.assert_one_line(result, 1, f"{config}:{line}: {expected}")
+        config.write_text("[run]\nquiet\nno-baselines\njson = 'true'\n")
+        self.assertEqual(self.run_cpu(SMALL, "--config", config, cwd=self.folder).stdout, "")
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.toml", "true"])
+
+    def test_a_flag_that_is_false_in_a_file_is_not_given(self):
+        config, out = self.folder / "a.toml", self.folder / "out.json"
+        for no in ("false", "off", "no", "0", '"false"'):
+            config.write_text(f"[run]\nresume = {no}\nquiet = {no}\n[profile]\nrun = {no}\n")
+            result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("cpu_csr", result.stdout)
+            result = self.spmmbench("profile", SMALL, "-k", "cpu_csr", "--config", config, "--json", out)
+            self.assert_one_line(result, 1, "--json requires --run")
+        config.write_text("[run]\nresume = true\n")
+        result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
+        self.assert_one_line(result, 1, "--resume excludes --overwrite")
+        config.write_text("[run]\nresume = perhaps\n")
+        self.assertEqual(self.run_cpu(SMALL, "--config", config, "--json", out).returncode, 1)
+
     def test_every_command_takes_options_from_a_file(self):
         config, out = self.folder / "options.toml", self.folder / "out.json"
         self.run_cpu(SMALL, "-n", "8,16", "--json", out, "-q")
@@ -166,6 +197,31 @@ class OptionsTest(CliCase):
             self.assert_one_line(self.spmmbench(*args), 1, f"{expected}: expected a value, got an empty one")
         self.assertFalse(out.exists())
 
+    def test_an_empty_value_behind_an_equals_sign_does_not_take_the_next_word(self):
+        matrix, other = self.folder / "a.mtx", self.folder / "b.mtx"
+        for path in (matrix, other):
+            path.write_text("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        before = matrix.read_bytes()
+        for *args, option in (("run", "--json=", matrix, other, "--json"), ("run", "--csv=", matrix, other, "--csv"),
+                              ("run", "--b=", matrix, other, "--b"), ("run", "--prune=", matrix, "--prune"),
+                              ("run", "--config=", matrix, other, "--config"), ("--config=", "run", matrix, "--config"),
+                              ("run", matrix, "--tag", "a=", "--tag=", other, "--tag"),
+                              ("merge", "--csv=", matrix, other, other, "--csv")):
+            with self.subTest(args):
+                self.assert_one_line(self.spmmbench(*args), 1, f"{option}: expected a value, got an empty one")
+                self.assertEqual(matrix.read_bytes(), before)
+        self.assertEqual(self.run_cpu(matrix, "-q", "--tag", "--json=").returncode, 0)
+        self.assert_one_line(self.spmmbench("run", "-q", "--", matrix, "--json="), 1, "--json=: no such file")
+
+    def test_a_pruning_that_is_none_is_refused_before_anything_is_written(self):
+        out, dense = self.folder / "new/out.json", self.folder / "a.npy"
+        self.spmmbench("generate", SMALL, dense)
+        for prune in ("2:5", "magnitude:1.5", "block:0x2:0.5", "x"):
+            for command in (("run", dense, dense, "--json", out), ("run", dense, "--dry-run"),
+                            ("profile", dense, "-k", "cpu_csr"), ("convert", dense, self.folder / "new/b.npy")):
+                self.assert_one_line(self.spmmbench(*command, "--prune", prune), 1, f"--prune '{prune}': expected magnitude:S")
+        self.assertFalse(out.parent.exists())
+
     def test_noise_may_be_zero_however_it_is_written(self):
         for zero in ("0", "0.0", "0e3", ".0"):
             self.assertEqual(self.run_cpu(SMALL, "-q", "--noise", zero).returncode, 0)
@@ -192,8 +248,11 @@ class OptionsTest(CliCase):
             ("run", "gen:uniform?rows=5&rows=6", "rows is given twice"),
             ("run", "gen:esmm?size=64", "-n", 5, "-n 5: expected 64, the columns of B that gen:esmm?size=64 makes"),
             ("run", SMALL, "--tag", "a=1", "--tag", "a=2", "--tag a=2: a is given twice"),
+            ("run", SMALL, "@", "@: expected the name of a list behind it"),
             ("run", SMALL, "--device", -2, "--device -2: expected a CUDA device, or -1"),
             ("run", SMALL, "--sort", ":desc", "no column ''"),
+            ("run", SMALL, "--min-samples", 5, "--max-samples", 3, "--min-samples 5: expected at most --max-samples, which is 3"),
+            ("run", SMALL, "--min-samples", 10, "--max-samples", 5, "--min-samples 10: expected at most --max-samples, which is 5"),
             ("run", SMALL, "--bin-type", "fp16", "--bin-type: expected a headerless .bin among the inputs"),
             ("inspect", SMALL, "--bin-type", "bf16", "--bin-type: expected a headerless .bin among the inputs"),
             ("convert", SMALL, self.folder / "o.mtx", "--bin-type", "fp16", "--bin-type: expected a headerless .bin, got gen:"),
@@ -201,6 +260,11 @@ class OptionsTest(CliCase):
             ("run", SMALL, "--b", raw_b, "--dims", 51, 40, 6, "--device", -1, "-q", "A is 50 x 40 and B is 40 x 6: expected --dims 51 40 6"),
         ):
             self.assert_one_line(self.spmmbench(*args), 1, expected)
+        for option, samples in (("--max-samples", 3), ("--min-samples", 700)):  # the other has a default on the other side
+            out = self.folder / "samples.json"
+            result = self.spmmbench("run", SMALL, "-k", "cpu_csr", *QUICK[:2], "--max-seconds", 60, "-q", "--no-baselines", "--json", out, option, samples)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(len(read(out)["rows"][0]["hot"]["samples_us"]), samples)
         for args in ((SMALL, "--b", b, "-n", 12), ("gen:esmm?size=16", SMALL, "-n", 8), (SMALL, "--b", raw_b, "--dims", 50, 40, 6)):
             result = self.run_cpu(*args, "-q")
             self.assertEqual(result.returncode, 0, result.stderr)

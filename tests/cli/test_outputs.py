@@ -50,6 +50,21 @@ class OutputTest(CliCase):
             self.assert_one_line(result, 1, "cannot be written: File too large")
             self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_a_run_that_cannot_begin_leaves_no_folder_behind(self):
+        matrix, folders = self.folder / "a.mtx", ("new/a/out.json", "new/../out.json", "kept/new/out.json")
+        matrix.write_text("%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\n")
+        (self.folder / "kept").mkdir()
+        there = sorted(self.folder.rglob("*"))
+        for args in (*((*RUN, "-q", "--json", name, "--csv", "/proc/zz") for name in folders),
+                     (*RUN, "-q", "--save-failing", "new/saved", "--json", "/proc/zz"),
+                     ("merge", "new/out.json", "none.json"), ("convert", matrix, "new/a.npy", "--prune", "2:4")):
+            with self.subTest(args):
+                self.assertEqual(self.spmmbench(*args, cwd=self.folder).returncode, 1)
+                self.assertEqual(sorted(self.folder.rglob("*")), there)
+        for name in folders:
+            self.assertEqual(self.spmmbench(*RUN, "-q", "--json", name, cwd=self.folder).returncode, 0)
+            self.assert_whole(self.folder / name)
+
     def test_two_outputs_are_two_files(self):
         self.spmmbench(*RUN, "--json", self.out, "-q")
         both = self.folder / "both"

@@ -57,6 +57,7 @@ class ShowTest(CliCase):
 
     def test_a_name_that_no_row_has_is_mistyped(self):
         for args, message in ((("-m", "web-NotreDam"), "--matrix web-NotreDam: no matrix of these runs matches (did you mean 'web-NotreDame'?)"),
+                              (("-m", "[rsh]"), "--matrix [rsh]: no matrix of these runs matches"),
                               (("-k", "rsch"), "--kernel rsch: no kernel of these runs matches (did you mean 'rsh'?)"),
                               (("-k", "rsh?alpha=7"), "--kernel rsh?alpha=7: no kernel of these runs matches")):  # fmt: skip
             self.assert_one_line(self.spmmbench("show", RECORDED, *args), 1, message)

@@ -1,5 +1,6 @@
 // The table of a matrix, as a terminal shows it.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -91,6 +92,19 @@ TEST(Table, PrintsTheRowsAskedForAndRanksThemAmongAll) {
   const std::string means = summary.format({});
   EXPECT_NE(means.find("fp16 auto             2     0"), std::string::npos) << means;
   EXPECT_EQ(means.find("rsh"), std::string::npos) << means;
+}
+
+TEST(Table, LeavesOutAProductOfWhichNoRowIsAskedFor) {
+  std::vector<ResultRow> rows = {row_of("rsh", "fp16", 10), row_of("rsh", "fp16", 20)};
+  rows[1].n = rows[0].n * 2;
+  const std::vector<ResultRow> all = filled(rows);
+  const TableStyle style = {.shows = [&](const ResultRow& row) { return row.n == all[1].n; }};
+  const std::string other = fmt::format("N = {}", all[0].n),
+                    asked = fmt::format("N = {}", all[1].n);
+  for (const std::string& text : {format_table(all, style), format_markdown(all, style)}) {
+    EXPECT_EQ(text.find(other), std::string::npos) << text;
+    EXPECT_NE(text.find(asked), std::string::npos) << text;
+  }
 }
 
 TEST(Table, RoundsFieldsOfTheCsvAsItsOwnColumns) {

@@ -82,6 +82,11 @@ TEST_F(Verify, AResultThatIsTooLargeToKeepIsComputedAgain) {
   std::fill_n(static_cast<float*>(c_.data), 17 * kWide, 1.0F);
   const auto checker = make_reference(a_, {}, b_, device_);
   for (int pass = 0; pass < 2; ++pass) EXPECT_TRUE(checker->check(c_, {.unit = 0x1p-24}).ok);
+  c(3, 5000) = 2;
+  const Verdict verdict = checker->check(c_, {.unit = 0x1p-24});
+  EXPECT_EQ(verdict.worst_row, 3);
+  EXPECT_EQ(verdict.worst_col, 5000);
+  EXPECT_NEAR(verdict.relative_frobenius, 1 / std::sqrt(17.0 * kWide), 1e-9);
 }
 
 TEST_F(Verify, TheBoundOfProductsThatCancelIsThatOfTheirMagnitudes) {

@@ -1,9 +1,10 @@
-// Where memory runs out, orderings and formats throw std::bad_alloc, also from inside their
-// threads.
+// Where memory runs out, orderings, formats and the verification throw std::bad_alloc, also from
+// inside their threads.
 
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <memory>
 #include <new>
 #include <string>
 
@@ -12,9 +13,11 @@
 #include "format/column_reuse.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
+#include "gpu/backend.hpp"
 #include "heap.hpp"
 #include "io/input.hpp"
 #include "spmmbench/registry.hpp"
+#include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
@@ -77,6 +80,22 @@ TEST_F(Exhaustion, OfWhatKernelsMakeOfFormats) {
   const Permutation natural;
   expect_bad_alloc_or_a_result("reuse",
                                [&] { (void)new_column_shares(matrix_, {&natural}, matrix_.cols); });
+}
+
+TEST_F(Exhaustion, OfTheVerificationOfAWideProduct) {
+  constexpr std::int64_t kRows = 17, kWide = std::int64_t{1} << 20;  // more than is kept
+  const CsrMatrix column = load_input("gen:uniform?rows=17&cols=1&nnz_per_row=1", {}).a.csr;
+  const std::unique_ptr<Device> host = open_host_device();
+  DenseView b = make_dense_view(1, kWide, Layout::row_major, ElementType::f32);
+  DenseView c = make_dense_view(kRows, kWide, Layout::row_major, ElementType::f32);
+  const Buffer b_memory = host->allocate(b.bytes()), c_memory = host->allocate(c.bytes());
+  b.data = b_memory.data();
+  c.data = c_memory.data();
+  host->fill_bytes(b.data, 0, b.bytes());
+  host->fill_bytes(c.data, 0, c.bytes());
+  const auto check = [&] { return make_reference(column, {}, b, *host)->check(c, {}).ok; };
+  expect_bad_alloc_or_a_result("verification", check);
+  EXPECT_LT(testing::peak_bytes_of(check), kWide);
 }
 
 }  // namespace

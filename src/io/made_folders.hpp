@@ -1,0 +1,25 @@
+#pragma once
+// Folders that are made for an output, and removed again where nothing comes of it.
+
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace spmmbench {
+
+class MadeFolders {
+ public:
+  MadeFolders() = default;
+  // Makes `folder` and those above it that are missing.
+  MadeFolders(const std::filesystem::path& folder, std::error_code& error);
+  MadeFolders(MadeFolders&&) = default;
+  MadeFolders& operator=(MadeFolders&&) = default;
+  ~MadeFolders();  // removes those that it has made and that are empty, unless they are kept
+
+  void keep() { made_.clear(); }
+
+ private:
+  std::vector<std::filesystem::path> made_;  // the innermost first
+};
+
+}  // namespace spmmbench
