@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -28,9 +30,39 @@ struct Rows {
   Side base, fresh;
 };
 
-// How many runs of each side hold a case, at most.
 struct RunCounts {
   std::size_t base = 0, fresh = 0;
+};
+
+// What runs are asked for besides kernels and orders: a matrix, N and precision.
+using Asked = std::tuple<std::string, std::string, std::int64_t, std::string>;
+
+Asked asked_of(const ResultRow& row) {
+  return {row.matrix.name, row.matrix.sha256, row.n, row.precision};
+}
+
+// How many runs of each side should hold a case: those with any row of the same matrix, N and
+// precision. A run without one was of something else, unless it ended early.
+class ExpectedRuns {
+ public:
+  void add(const ResultDocument& document, std::size_t RunCounts::*side) {
+    if (!document.complete) {
+      ++(incomplete_.*side);
+      return;
+    }
+    std::set<Asked> measured;
+    for (const ResultRow& row : document.rows) measured.insert(asked_of(row));
+    for (const Asked& one : measured) ++(complete_[one].*side);
+  }
+  RunCounts of(const ResultRow& row) const {
+    const auto it = complete_.find(asked_of(row));
+    const RunCounts complete = it == complete_.end() ? RunCounts{} : it->second;
+    return {complete.base + incomplete_.base, complete.fresh + incomplete_.fresh};
+  }
+
+ private:
+  std::map<Asked, RunCounts> complete_;
+  RunCounts incomplete_;
 };
 
 const Timing* timing(const ResultRow& row, bool cold) {
@@ -120,12 +152,13 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
 }
 
 // Why NEW passed the exact test in a smaller share of its runs than BASE. Empty where it has not.
-std::string untested_reason(const Rows& with_times, const RunCounts& usual) {
+std::string untested_reason(const Rows& with_times, const RunCounts& expected) {
   const auto passed = [](const Side& side) {
     return static_cast<std::size_t>(
         std::count_if(side.rows.begin(), side.rows.end(), exactly_right));
   };
-  if (passed(with_times.fresh) * usual.base >= passed(with_times.base) * usual.fresh) return {};
+  if (passed(with_times.fresh) * expected.base >= passed(with_times.base) * expected.fresh)
+    return {};
   const ResultRow* row = first_of(with_times.fresh, not_exactly_right);
   const bool says_why = row != nullptr && row->exact && !row->exact->not_made.empty();
   return "no exact test in NEW" + (says_why ? ": " + row->exact->not_made : "");
@@ -133,13 +166,13 @@ std::string untested_reason(const Rows& with_times, const RunCounts& usual) {
 
 // Why NEW has times, or a passed exact test, in a smaller share of its runs than BASE. Empty where
 // it has not.
-std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& usual) {
+std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& expected) {
   if (all.fresh.rows.empty()) return "no row in NEW";
-  if (with_times.fresh.size() * usual.base >= with_times.base.size() * usual.fresh)
-    return untested_reason(with_times, usual);
+  if (with_times.fresh.size() * expected.base >= with_times.base.size() * expected.fresh)
+    return untested_reason(with_times, expected);
   if (const ResultRow* row = first_of(all.fresh, skipped)) return status_and_reason(*row);
   if (with_times.fresh.size() < all.fresh.size()) return "no times in NEW";
-  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), usual.fresh);
+  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), expected.fresh);
 }
 
 // What kept runs of a side out of a comparison: "6 of 7 runs of BASE: timeout: killed".
@@ -153,7 +186,8 @@ std::string left_out(const Side& all, const Side& with_times, const char* name) 
 
 // The verdict before times are compared. A case with times in some runs of both sides is compared
 // by these: one run of BASE that failed must not hide what the others show.
-void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const RunCounts& usual) {
+void classify(ComparedCase& out, const Rows& all, const Rows& with_times,
+              const RunCounts& expected) {
   const bool in_base = !with_times.base.rows.empty(), in_new = !with_times.fresh.rows.empty();
   if (const ResultRow* bad = first_of(all.fresh, broken)) {
     const bool is_new = more_often_in_new(all, broken) || more_often_in_new(all, wrong);
@@ -161,7 +195,7 @@ void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const 
     out.verdict = is_new ? CaseVerdict::newly_wrong : CaseVerdict::not_ok;
     out.reason = status_and_reason(worst == nullptr ? *bad : *worst);
   } else if (in_base) {
-    out.reason = missing_reason(all, with_times, usual);
+    out.reason = missing_reason(all, with_times, expected);
     out.verdict = out.reason.empty() ? CaseVerdict::unclear : CaseVerdict::missing;
     if (!out.reason.empty()) return;
     out.reason = left_out(all.base, with_times.base, "BASE");
@@ -175,7 +209,7 @@ void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const 
   }
 }
 
-ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCounts& usual,
+ComparedCase compare_case(const std::string& key, const Rows& rows, const ExpectedRuns& expected,
                           const ComparisonOptions& options, bool on_cpu) {
   ComparedCase out;
   out.row = rows.fresh.rows.empty() ? rows.base.rows.front() : rows.fresh.rows.front();
@@ -185,7 +219,7 @@ ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCou
   out.new_runs = static_cast<int>(rows.fresh.size());
   const Rows with_times = {timed_runs(rows.base, options.cold),
                            timed_runs(rows.fresh, options.cold)};
-  classify(out, rows, with_times, usual);
+  classify(out, rows, with_times, expected.of(out.row));
   const bool lets_pass = options.allow_missing && (out.verdict == CaseVerdict::missing ||
                                                    out.verdict == CaseVerdict::not_ok);
   const bool on_both = !with_times.base.rows.empty() && !with_times.fresh.rows.empty();
@@ -310,23 +344,23 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
     comparison.notes.push_back(std::move(other));
 
   std::map<std::string, Rows> cases;
-  RunCounts usual;
-  const auto collect = [&cases](std::vector<InputDocument>& side, Side Rows::*to,
-                                std::size_t& most) {
+  ExpectedRuns expected;
+  const auto collect = [&](std::vector<InputDocument>& side, Side Rows::*to,
+                           std::size_t RunCounts::*runs_of_side) {
     for (std::size_t run = 0; run < side.size(); ++run) {
+      expected.add(side[run].document, runs_of_side);
       ComparisonKeys keys;
       for (ResultRow& row : side[run].document.rows) {
         Side& runs = cases[keys.next(row)].*to;
         runs.rows.push_back(std::move(row));
         runs.runs.push_back(run);
-        most = std::max(most, runs.size());
       }
     }
   };
-  collect(base, &Rows::base, usual.base);
-  collect(fresh, &Rows::fresh, usual.fresh);
+  collect(base, &Rows::base, &RunCounts::base);
+  collect(fresh, &Rows::fresh, &RunCounts::fresh);
   for (const auto& [key, rows] : cases)
-    comparison.cases.push_back(compare_case(key, rows, usual, options, on_cpu));
+    comparison.cases.push_back(compare_case(key, rows, expected, options, on_cpu));
   const bool any_common =
       std::any_of(comparison.cases.begin(), comparison.cases.end(),
                   [](const ComparedCase& one) { return one.base_runs > 0 && one.new_runs > 0; });

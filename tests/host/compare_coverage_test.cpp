@@ -190,6 +190,33 @@ TEST(Coverage, OnlyCasesOfTheSameRunsAreAveragedRunByRun) {
   EXPECT_EQ(comparison.groups.at(0).cases, 2) << "b and c";
 }
 
+// So many runs that measured only the first matrix, then so many that measured only the second.
+Runs runs_of_two_parts(std::size_t first, std::size_t second) {
+  Runs runs;
+  for (std::size_t run = 0; run < first + second; ++run) {
+    runs.push_back(document_of({row_of("k", 10 + 0.001 * static_cast<double>(run % 3))}));
+    if (run >= first) runs.back().document.rows[0].matrix.name = "second";
+  }
+  return runs;
+}
+
+TEST(Coverage, OnlyRunsThatMeasuredAMatrixCountForItsCases) {
+  const Runs base = runs_of_two_parts(8, 8);
+  for (const auto& [first, second] : {std::pair(16, 8), std::pair(8, 5), std::pair(5, 12)}) {
+    const Comparison comparison = compare_documents(base, runs_of_two_parts(first, second), {});
+    EXPECT_EQ(comparison.count(CaseVerdict::same), 2) << first << " and " << second;
+  }
+}
+
+TEST(Coverage, ARunThatEndedBeforeAMatrixLostItsCases) {
+  Runs fresh = eight_runs(10);
+  fresh[2].document.rows.clear();
+  fresh[2].document.complete = false;
+  const Comparison comparison = compare_documents(eight_runs(10), fresh, {});
+  EXPECT_EQ(the_case(comparison).verdict, CaseVerdict::missing);
+  EXPECT_EQ(the_case(comparison).reason, "in 7 of 8 runs of NEW");
+}
+
 TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {
   const ResultDocument one = document_of({row_of("k", 10), row_of("l", 10)}).document;
   ResultDocument part = one, later = one, elsewhere = one, other_times = one, no_times = one;
