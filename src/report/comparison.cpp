@@ -148,6 +148,7 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   const bool single_runs = out.shift.freedom == 0;
   if (single_runs && !on_cpu)  // other work on the machine changes times on a CPU by any amount
     out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
+  out.shift.on_cpu = on_cpu;
   return out;
 }
 

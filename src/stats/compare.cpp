@@ -78,8 +78,10 @@ double resolution_of(const Shift& shift, double p) {
   return seen_with(shift, shift.margin, t_upper_quantile(p, shift.freedom));
 }
 
-// A larger change than any seen between runs of one build.
-double level_margin(const Shift& shift) { return combined(shift.margin, kUnseenCaseChange); }
+// A larger change than any seen between runs of one build. On a CPU there is none.
+double level_margin(const Shift& shift) {
+  return shift.on_cpu ? kInfinity : combined(shift.margin, kUnseenCaseChange);
+}
 
 bool has_runs(const Shift& shift) { return !shift.levels.base.empty(); }
 
@@ -143,7 +145,7 @@ Chances chances_of(const std::vector<const Shift*>& unchanged) {
 }
 
 // The resolution of a case. A change must also stand out: among the other ways to divide runs, or
-// by its size.
+// on a GPU by its size.
 double case_resolution(const Shift& shift, double p, double alpha, const Chance& chance) {
   const double tested = resolution_of(shift, p);
   if (!has_runs(shift) || !std::isfinite(tested)) return tested;

@@ -31,6 +31,8 @@ struct Shift {
   // Whether the rank test over runs agrees: its exact p is below 0.01, or as small as so few runs
   // allow. The test needs no assumption about the distribution of runs.
   bool runs_slower = true, runs_faster = true;
+  // Other work on the machine may change a run by any amount, so no change stands out by its size.
+  bool on_cpu = false;
   // It was made from these. Empty with a calibration, or with one run of each side.
   RunLevels levels;
 
@@ -64,8 +66,8 @@ struct Decision {
 
 // How the hypotheses of a family share alpha (multiple.hpp): geometric means by Holm's procedure,
 // cases by that of Benjamini and Hochberg. Cases must also stand out among relabelled runs
-// (relabel.hpp): chance may explain at most the share alpha of the cases that are called slower. A
-// change larger than any seen between runs of one build need not stand out.
+// (relabel.hpp): chance may explain at most the share alpha of the cases that are called slower. On
+// a GPU a change larger than any seen between runs of one build need not stand out.
 enum class Family { geometric_means, cases };
 
 // Slower or faster: the family's procedure finds the change, and the ranks of the runs agree. Not
