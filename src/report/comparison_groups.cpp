@@ -1,8 +1,12 @@
 // Cases pooled by kernel, by family of kernels, and all together.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "report/comparison.hpp"
 
@@ -21,23 +25,27 @@ std::string family_of(const std::string& kernel) {
   return kernel.substr(0, kernel.find_first_of("_?"));
 }
 
+// Cases on a GPU and cases on a CPU are never pooled: other assumptions hold.
 std::vector<Pool> pools_of(const std::vector<ComparedCase>& cases) {
-  Pool all{"all", "all cases", {}};
-  std::map<std::string, Pool> families, kernels;
+  const auto on_cpu = [](const ComparedCase& one) { return one.times && one.times->shift.on_cpu; };
+  const auto on_gpu = [](const ComparedCase& one) { return one.times && !one.times->shift.on_cpu; };
+  const bool both = std::any_of(cases.begin(), cases.end(), on_cpu) &&
+                    std::any_of(cases.begin(), cases.end(), on_gpu);
+  std::map<std::pair<bool, std::string>, Pool> all, families, kernels;
   for (const ComparedCase& one : cases) {
     if (!one.times) continue;
-    const std::string family = family_of(one.row.kernel);
-    const std::string kernel = one.row.precision + " " + one.row.kernel;
-    all.members.push_back(&*one.times);
-    families.try_emplace(family, Pool{"family", family, {}})
-        .first->second.members.push_back(&*one.times);
-    kernels.try_emplace(kernel, Pool{"kernel", kernel, {}})
-        .first->second.members.push_back(&*one.times);
+    const bool cpu = one.times->shift.on_cpu;
+    const auto add = [&](auto& pools, const char* kind, const std::string& name) {
+      pools.try_emplace({cpu, name}, Pool{kind, name, {}})
+          .first->second.members.push_back(&*one.times);
+    };
+    add(all, "all", both ? fmt::format("all cases on the {}", cpu ? "CPU" : "GPU") : "all cases");
+    add(families, "family", family_of(one.row.kernel));
+    add(kernels, "kernel", one.row.precision + " " + one.row.kernel);
   }
   std::vector<Pool> smallest_first;
-  for (auto* pools : {&kernels, &families})
+  for (auto* pools : {&kernels, &families, &all})
     for (auto& [name, pool] : *pools) smallest_first.push_back(std::move(pool));
-  smallest_first.push_back(std::move(all));
 
   std::vector<Pool> kept;
   std::set<Members> seen;
@@ -74,13 +82,12 @@ std::vector<double> mean_levels(const Members& members, std::vector<double> RunL
   return mean;
 }
 
-Shift shift_of(const Members& members, double min_effect, bool on_cpu) {
+Shift shift_of(const Members& members, double min_effect) {
   const RunLevels levels = {mean_levels(members, &RunLevels::base),
                             mean_levels(members, &RunLevels::fresh),
                             mean_levels(members, &RunLevels::repeats)};
-  Shift shift = shift_of_runs(levels, min_effect);
-  const bool single_runs = shift.freedom == 0;
-  if (!single_runs || on_cpu) return shift;
+  if (levels.show_spread() || members.front()->shift.on_cpu)
+    return shift_of_runs(levels, min_effect);
   std::vector<double> log_ratios;
   for (const CaseTimes* one : members) log_ratios.push_back(one->shift.log_ratio);
   return mean_shift_of_single_runs(log_ratios, min_effect);
@@ -91,12 +98,12 @@ Shift shift_of(const Members& members, double min_effect, bool on_cpu) {
 double alpha_share(const ComparisonOptions& options) { return options.alpha / 2; }
 
 std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases,
-                                          const ComparisonOptions& options, bool on_cpu) {
+                                          const ComparisonOptions& options) {
   std::vector<ComparedGroup> groups;
   std::vector<Shift> shifts;
   for (const Pool& pool : pools_of(cases)) {
     const Members members = with_most_common_runs(pool.members);
-    shifts.push_back(shift_of(members, options.min_effect, on_cpu));
+    shifts.push_back(shift_of(members, options.min_effect));
     groups.push_back(
         {pool.kind, pool.name, static_cast<int>(members.size()), shifts.back(), Decision{}});
   }

@@ -194,6 +194,10 @@ RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fr
   return levels;
 }
 
+bool RunLevels::show_spread() const {
+  return std::max({base.size(), fresh.size(), repeats.size()}) > 1;
+}
+
 double Shift::ratio() const { return std::exp(log_ratio); }
 
 double Shift::t_slower() const { return (log_ratio - std::log1p(margin)) / standard_error; }

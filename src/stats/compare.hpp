@@ -18,6 +18,8 @@ using RunTimes = std::vector<double>;
 struct RunLevels {
   std::vector<double> base, fresh;  // at least one each
   std::vector<double> repeats;      // of one build, from a calibration: only their spread counts
+
+  bool show_spread() const;  // whether any of the three has two runs
 };
 RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fresh);
 

@@ -141,7 +141,7 @@ bool any_false_slower(const Noise& noise, double change, std::vector<ComparedCas
   }
   for (const Decision& one : decide(shifts, alpha_share(options), options.resolve, Family::cases))
     if (one.change == Change::slower) return true;
-  for (const ComparedGroup& group : compare_groups(cases, options, false))
+  for (const ComparedGroup& group : compare_groups(cases, options))
     if (group.decision.change == Change::slower) return true;
   return false;
 }

@@ -38,6 +38,7 @@ class CompareTest(CliCase):
             level *= math.exp(self.random.gauss(0, run_noise))
             samples = [level * math.exp(self.random.gauss(0, sample_noise)) for _ in range(count)]
             row["hot"].update(samples_us=samples, median_us=sorted(samples)[count // 2], n=count)
+            row["device_index"] = 0 if kind == "cuda" else None
         write(self.folder / name, document)
         return self.folder / name
 

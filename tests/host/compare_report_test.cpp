@@ -54,30 +54,6 @@ TEST(Comparison, EveryCaseGetsItsVerdict) {
   EXPECT_EQ(comparison.cases.front().verdict, CaseVerdict::newly_wrong) << "regressions come first";
 }
 
-std::vector<InputDocument> runs_on_cpu(double us, std::size_t count) {
-  std::vector<InputDocument> runs = five_runs({row_of("k", us), row_of("l", us)});
-  runs.resize(count);
-  for (InputDocument& run : runs) run.document.context.device.kind = DeviceKind::host;
-  return runs;
-}
-
-TEST(Comparison, OneRunPerSideSaysNothingOnACpu) {
-  const Comparison single = compare_documents(runs_on_cpu(10, 1), runs_on_cpu(50, 1), {});
-  EXPECT_EQ(single.cases.at(0).verdict, CaseVerdict::not_able_to_tell);
-  EXPECT_EQ(single.groups.at(0).decision.change, Change::not_able_to_tell);
-  EXPECT_EQ(single.exit_code(), ExitCode::not_able_to_tell);
-  const Comparison several = compare_documents(runs_on_cpu(10, 5), runs_on_cpu(12, 5), {});
-  EXPECT_EQ(several.cases.at(0).verdict, CaseVerdict::slower);
-}
-
-TEST(Comparison, TwoOrThreeRunsPerSideCallNoCaseSlowerOnACpu) {
-  for (const std::size_t count : {2, 3})
-    EXPECT_EQ(compare_documents(runs_on_cpu(10, count), runs_on_cpu(50, count), {})
-                  .count(CaseVerdict::not_able_to_tell),
-              2)
-        << count;
-}
-
 TEST(Comparison, OneRunPerSideOfAGpuTellsLargeChangesOnly) {
   const auto verdict = [](double us) {
     return compare_single_runs({row_of("k", 10)}, {row_of("k", us)}).cases.at(0).verdict;
