@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string>
@@ -60,37 +61,52 @@ std::vector<Pool> pools_of(const std::vector<ComparedCase>& cases) {
   return kept;
 }
 
-// Only cases that are of the same runs can be averaged run by run: those of the most common runs.
-Members with_most_common_runs(const Members& members) {
-  std::map<decltype(CaseTimes::runs), Members> by_runs;
-  for (const CaseTimes* one : members) by_runs[one->runs].push_back(one);
-  const auto most = std::max_element(by_runs.begin(), by_runs.end(), [](auto& a, auto& b) {
-    return a.second.size() < b.second.size();
-  });
-  return most->second;
+// Cases can be averaged run by run where they are of the same runs, and have as many repeated runs
+// in a calibration.
+using Runs = std::pair<decltype(CaseTimes::runs), std::size_t>;
+
+Runs runs_of(const CaseTimes& one) {
+  // Ratios of single runs are averaged as such, whichever runs they are of.
+  if (!one.levels.show_spread() && !one.shift.on_cpu) return {};
+  return {one.runs, one.levels.repeats.size()};
 }
 
-// Run by run; empty when the cases do not have the same number of values.
 std::vector<double> mean_levels(const Members& members, std::vector<double> RunLevels::*side) {
   std::vector<double> mean((members.front()->levels.*side).size(), 0);
-  for (const CaseTimes* one : members) {
-    const std::vector<double>& own = one->levels.*side;
-    if (own.size() != mean.size()) return {};
-    for (std::size_t run = 0; run < own.size(); ++run)
-      mean[run] += own[run] / static_cast<double>(members.size());
-  }
+  for (const CaseTimes* one : members)
+    for (std::size_t run = 0; run < mean.size(); ++run)
+      mean[run] += (one->levels.*side)[run] / static_cast<double>(members.size());
   return mean;
 }
 
-Shift shift_of(const Members& members, double min_effect) {
-  const RunLevels levels = {mean_levels(members, &RunLevels::base),
-                            mean_levels(members, &RunLevels::fresh),
-                            mean_levels(members, &RunLevels::repeats)};
-  if (levels.show_spread() || members.front()->shift.on_cpu)
-    return shift_of_runs(levels, min_effect);
+// Of cases with the same Runs.
+Shift mean_shift(const Members& members, double min_effect) {
+  const CaseTimes& first = *members.front();
+  if (members.size() == 1) return first.shift;
+  if (runs_of(first) != Runs{})
+    return shift_of_runs(
+        {mean_levels(members, &RunLevels::base), mean_levels(members, &RunLevels::fresh),
+         mean_levels(members, &RunLevels::repeats)},
+        min_effect);
   std::vector<double> log_ratios;
   for (const CaseTimes* one : members) log_ratios.push_back(one->shift.log_ratio);
   return mean_shift_of_single_runs(log_ratios, min_effect);
+}
+
+// The cases of which nothing is known are left out where others are known. They are NOT ABLE TO
+// TELL themselves.
+ComparedGroup compare_pool(const Pool& pool, double min_effect) {
+  std::map<Runs, Members> by_runs;
+  for (const CaseTimes* one : pool.members) by_runs[runs_of(*one)].push_back(one);
+  std::vector<WeightedShift> known, all;
+  for (const auto& [runs, members] : by_runs) {
+    all.push_back({mean_shift(members, min_effect), static_cast<double>(members.size())});
+    if (std::isfinite(all.back().shift.standard_error)) known.push_back(all.back());
+  }
+  const std::vector<WeightedShift>& parts = known.empty() ? all : known;
+  double cases = 0;
+  for (const WeightedShift& part : parts) cases += part.weight;
+  return {pool.kind, pool.name, static_cast<int>(cases), mean_of_shifts(parts), Decision{}};
 }
 
 }  // namespace
@@ -102,10 +118,8 @@ std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases
   std::vector<ComparedGroup> groups;
   std::vector<Shift> shifts;
   for (const Pool& pool : pools_of(cases)) {
-    const Members members = with_most_common_runs(pool.members);
-    shifts.push_back(shift_of(members, options.min_effect));
-    groups.push_back(
-        {pool.kind, pool.name, static_cast<int>(members.size()), shifts.back(), Decision{}});
+    groups.push_back(compare_pool(pool, options.min_effect));
+    shifts.push_back(groups.back().shift);
   }
   const std::vector<Decision> decisions =
       decide(shifts, alpha_share(options), options.resolve, Family::geometric_means);

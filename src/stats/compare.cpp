@@ -261,6 +261,29 @@ Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_e
   return shift;
 }
 
+// Student's t with the mean of the errors, and the least of their degrees of freedom, rejects no
+// more often than each of them alone: the tail of the normal distribution is convex.
+Shift mean_of_shifts(std::span<const WeightedShift> shifts) {
+  double sum = 0;
+  for (const auto& [shift, weight] : shifts) sum += weight;
+  Shift mean;
+  mean.freedom = kInfinity;
+  mean.runs_slower = mean.runs_faster = false;
+  double log_margin = 0;
+  for (const auto& [shift, weight] : shifts) {
+    const double share = weight / sum;
+    mean.log_ratio += share * shift.log_ratio;
+    mean.standard_error += share * shift.standard_error;
+    mean.run_deviation += share * shift.run_deviation;
+    log_margin += share * std::log1p(shift.margin);
+    mean.freedom = std::min(mean.freedom, shift.freedom);
+    mean.runs_slower |= shift.runs_slower;
+    mean.runs_faster |= shift.runs_faster;
+  }
+  mean.margin = std::expm1(log_margin);
+  return mean;
+}
+
 Shift unknown_shift(double log_ratio) {
   Shift shift;
   shift.log_ratio = log_ratio;

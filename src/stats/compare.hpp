@@ -54,6 +54,13 @@ Shift shift_of_runs(const RunLevels& levels, double min_effect);
 Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect);
 // The same for many cases together: their log ratios.
 Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect);
+// The mean of several, which may depend on one another in any way: its error is as large as if they
+// moved together.
+struct WeightedShift {
+  Shift shift;
+  double weight = 1;
+};
+Shift mean_of_shifts(std::span<const WeightedShift> shifts);
 // When nothing can be said, as with one run of each side on a CPU.
 Shift unknown_shift(double log_ratio);
 
