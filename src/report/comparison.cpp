@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <string_view>
 #include <tuple>
 
@@ -26,11 +28,51 @@ struct Side {
 
 struct Rows {
   Side base, fresh;
+  bool on_cpu = false;  // in any run
 };
 
-// How many runs of each side hold a case, at most.
+// Whether rows without a GPU are of a CPU. Documents older than `device_index` name no GPU in any
+// row. A newer one in which no case ran on a GPU is known by a metric of cases on a CPU.
+bool names_devices(const ResultDocument& document) {
+  return document.context.device.kind == DeviceKind::host ||
+         std::any_of(document.rows.begin(), document.rows.end(), [](const ResultRow& row) {
+           return row.device_index || row.metrics.contains("preemptions_per_s");
+         });
+}
+
 struct RunCounts {
   std::size_t base = 0, fresh = 0;
+};
+
+// What runs are asked for besides kernels and orders: a matrix, N and precision.
+using Asked = std::tuple<std::string, std::string, std::int64_t, std::string>;
+
+Asked asked_of(const ResultRow& row) {
+  return {row.matrix.name, row.matrix.sha256, row.n, row.precision};
+}
+
+// How many runs of each side should hold a case: those with any row of the same matrix, N and
+// precision. A run without one was of something else, unless it ended early.
+class ExpectedRuns {
+ public:
+  void add(const ResultDocument& document, std::size_t RunCounts::*side) {
+    if (!document.complete) {
+      ++(incomplete_.*side);
+      return;
+    }
+    std::set<Asked> measured;
+    for (const ResultRow& row : document.rows) measured.insert(asked_of(row));
+    for (const Asked& one : measured) ++(complete_[one].*side);
+  }
+  RunCounts of(const ResultRow& row) const {
+    const auto it = complete_.find(asked_of(row));
+    const RunCounts complete = it == complete_.end() ? RunCounts{} : it->second;
+    return {complete.base + incomplete_.base, complete.fresh + incomplete_.fresh};
+  }
+
+ private:
+  std::map<Asked, RunCounts> complete_;
+  RunCounts incomplete_;
 };
 
 const Timing* timing(const ResultRow& row, bool cold) {
@@ -100,8 +142,8 @@ double geometric_mean_us(const std::vector<double>& logarithms) {
 }
 
 // `rows` are those that are timed.
-CaseTimes compare_times(const std::string& key, const Rows& rows, const ComparisonOptions& options,
-                        bool on_cpu) {
+CaseTimes compare_times(const std::string& key, const Rows& rows,
+                        const ComparisonOptions& options) {
   const std::vector<RunTimes> base = times_of(rows.base, options.cold);
   const std::vector<RunTimes> fresh = times_of(rows.fresh, options.cold);
   CaseTimes out;
@@ -113,19 +155,20 @@ CaseTimes compare_times(const std::string& key, const Rows& rows, const Comparis
   out.base_us = geometric_mean_us(out.levels.base);
   out.new_us = geometric_mean_us(out.levels.fresh);
   out.shift = shift_of_runs(out.levels, options.min_effect);
-  const bool single_runs = out.shift.freedom == 0;
-  if (single_runs && !on_cpu)  // other work on the machine changes times on a CPU by any amount
+  if (!out.levels.show_spread() && !rows.on_cpu)
     out.shift = shift_of_single_runs(base.front(), fresh.front(), options.min_effect);
+  out.shift.on_cpu = rows.on_cpu;
   return out;
 }
 
 // Why NEW passed the exact test in a smaller share of its runs than BASE. Empty where it has not.
-std::string untested_reason(const Rows& with_times, const RunCounts& usual) {
+std::string untested_reason(const Rows& with_times, const RunCounts& expected) {
   const auto passed = [](const Side& side) {
     return static_cast<std::size_t>(
         std::count_if(side.rows.begin(), side.rows.end(), exactly_right));
   };
-  if (passed(with_times.fresh) * usual.base >= passed(with_times.base) * usual.fresh) return {};
+  if (passed(with_times.fresh) * expected.base >= passed(with_times.base) * expected.fresh)
+    return {};
   const ResultRow* row = first_of(with_times.fresh, not_exactly_right);
   const bool says_why = row != nullptr && row->exact && !row->exact->not_made.empty();
   return "no exact test in NEW" + (says_why ? ": " + row->exact->not_made : "");
@@ -133,13 +176,13 @@ std::string untested_reason(const Rows& with_times, const RunCounts& usual) {
 
 // Why NEW has times, or a passed exact test, in a smaller share of its runs than BASE. Empty where
 // it has not.
-std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& usual) {
+std::string missing_reason(const Rows& all, const Rows& with_times, const RunCounts& expected) {
   if (all.fresh.rows.empty()) return "no row in NEW";
-  if (with_times.fresh.size() * usual.base >= with_times.base.size() * usual.fresh)
-    return untested_reason(with_times, usual);
+  if (with_times.fresh.size() * expected.base >= with_times.base.size() * expected.fresh)
+    return untested_reason(with_times, expected);
   if (const ResultRow* row = first_of(all.fresh, skipped)) return status_and_reason(*row);
   if (with_times.fresh.size() < all.fresh.size()) return "no times in NEW";
-  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), usual.fresh);
+  return fmt::format("in {} of {} runs of NEW", with_times.fresh.size(), expected.fresh);
 }
 
 // What kept runs of a side out of a comparison: "6 of 7 runs of BASE: timeout: killed".
@@ -153,7 +196,8 @@ std::string left_out(const Side& all, const Side& with_times, const char* name) 
 
 // The verdict before times are compared. A case with times in some runs of both sides is compared
 // by these: one run of BASE that failed must not hide what the others show.
-void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const RunCounts& usual) {
+void classify(ComparedCase& out, const Rows& all, const Rows& with_times,
+              const RunCounts& expected) {
   const bool in_base = !with_times.base.rows.empty(), in_new = !with_times.fresh.rows.empty();
   if (const ResultRow* bad = first_of(all.fresh, broken)) {
     const bool is_new = more_often_in_new(all, broken) || more_often_in_new(all, wrong);
@@ -161,7 +205,7 @@ void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const 
     out.verdict = is_new ? CaseVerdict::newly_wrong : CaseVerdict::not_ok;
     out.reason = status_and_reason(worst == nullptr ? *bad : *worst);
   } else if (in_base) {
-    out.reason = missing_reason(all, with_times, usual);
+    out.reason = missing_reason(all, with_times, expected);
     out.verdict = out.reason.empty() ? CaseVerdict::unclear : CaseVerdict::missing;
     if (!out.reason.empty()) return;
     out.reason = left_out(all.base, with_times.base, "BASE");
@@ -175,8 +219,8 @@ void classify(ComparedCase& out, const Rows& all, const Rows& with_times, const 
   }
 }
 
-ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCounts& usual,
-                          const ComparisonOptions& options, bool on_cpu) {
+ComparedCase compare_case(const std::string& key, const Rows& rows, const ExpectedRuns& expected,
+                          const ComparisonOptions& options) {
   ComparedCase out;
   out.row = rows.fresh.rows.empty() ? rows.base.rows.front() : rows.fresh.rows.front();
   for (std::optional<Timing>* times : {&out.row.hot, &out.row.cold})
@@ -184,13 +228,13 @@ ComparedCase compare_case(const std::string& key, const Rows& rows, const RunCou
   out.base_runs = static_cast<int>(rows.base.size());
   out.new_runs = static_cast<int>(rows.fresh.size());
   const Rows with_times = {timed_runs(rows.base, options.cold),
-                           timed_runs(rows.fresh, options.cold)};
-  classify(out, rows, with_times, usual);
+                           timed_runs(rows.fresh, options.cold), rows.on_cpu};
+  classify(out, rows, with_times, expected.of(out.row));
   const bool lets_pass = options.allow_missing && (out.verdict == CaseVerdict::missing ||
                                                    out.verdict == CaseVerdict::not_ok);
   const bool on_both = !with_times.base.rows.empty() && !with_times.fresh.rows.empty();
   if (out.verdict == CaseVerdict::unclear || (lets_pass && on_both))
-    out.times = compare_times(key, with_times, options, on_cpu);
+    out.times = compare_times(key, with_times, options);
   return out;
 }
 
@@ -205,7 +249,7 @@ CaseVerdict verdict_of(Change change) {
   return CaseVerdict::unclear;
 }
 
-void judge_times(Comparison& comparison, bool on_cpu) {
+void judge_times(Comparison& comparison) {
   std::vector<Shift> shifts;
   for (const ComparedCase& one : comparison.cases)
     if (one.times) shifts.push_back(one.times->shift);
@@ -217,7 +261,20 @@ void judge_times(Comparison& comparison, bool on_cpu) {
       one.times->decision = *decision++;
       one.verdict = verdict_of(one.times->decision.change);
     }
-  comparison.groups = compare_groups(comparison.cases, comparison.options, on_cpu);
+  comparison.groups = compare_groups(comparison.cases, comparison.options);
+}
+
+void note_single_runs(const std::vector<ComparedCase>& cases, std::vector<std::string>& notes) {
+  for (const bool on_cpu : {true, false}) {
+    const auto count = std::count_if(cases.begin(), cases.end(), [&](const ComparedCase& one) {
+      return one.times && !one.times->levels.show_spread() && one.times->shift.on_cpu == on_cpu;
+    });
+    if (count > 0)
+      notes.push_back(fmt::format(
+          "{} cases on the {} have one run of each side, which {}: give several, or a "
+          "--calibration that has them",
+          count, on_cpu ? "CPU" : "GPU", on_cpu ? "says nothing" : "shows only large changes"));
+  }
 }
 
 void describe_side(const std::vector<InputDocument>& side, std::vector<std::string>& files,
@@ -300,33 +357,30 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   comparison.options = options;
   describe_side(base, comparison.base_files, comparison.base_revision, comparison.notes);
   describe_side(fresh, comparison.new_files, comparison.new_revision, comparison.notes);
-  const bool on_cpu = base.front().document.context.device.kind == DeviceKind::host;
-  if (std::max(base.size(), fresh.size()) == 1 && !options.calibration)
-    comparison.notes.push_back(
-        fmt::format("one run of each side {}: give several, or a --calibration",
-                    on_cpu ? "says nothing on a CPU" : "shows only large changes"));
-
   if (std::string other = other_conditions(base, fresh); !other.empty())
     comparison.notes.push_back(std::move(other));
 
   std::map<std::string, Rows> cases;
-  RunCounts usual;
-  const auto collect = [&cases](std::vector<InputDocument>& side, Side Rows::*to,
-                                std::size_t& most) {
+  ExpectedRuns expected;
+  const auto collect = [&](std::vector<InputDocument>& side, Side Rows::*to,
+                           std::size_t RunCounts::*runs_of_side) {
     for (std::size_t run = 0; run < side.size(); ++run) {
+      expected.add(side[run].document, runs_of_side);
+      const bool without_gpu_is_cpu = names_devices(side[run].document);
       ComparisonKeys keys;
       for (ResultRow& row : side[run].document.rows) {
-        Side& runs = cases[keys.next(row)].*to;
+        Rows& of_case = cases[keys.next(row)];
+        of_case.on_cpu |= row.status == Status::ok && !row.device_index && without_gpu_is_cpu;
+        Side& runs = of_case.*to;
         runs.rows.push_back(std::move(row));
         runs.runs.push_back(run);
-        most = std::max(most, runs.size());
       }
     }
   };
-  collect(base, &Rows::base, usual.base);
-  collect(fresh, &Rows::fresh, usual.fresh);
+  collect(base, &Rows::base, &RunCounts::base);
+  collect(fresh, &Rows::fresh, &RunCounts::fresh);
   for (const auto& [key, rows] : cases)
-    comparison.cases.push_back(compare_case(key, rows, usual, options, on_cpu));
+    comparison.cases.push_back(compare_case(key, rows, expected, options));
   const bool any_common =
       std::any_of(comparison.cases.begin(), comparison.cases.end(),
                   [](const ComparedCase& one) { return one.base_runs > 0 && one.new_runs > 0; });
@@ -335,6 +389,7 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
                             comparison.new_files.front()),
                 ExitCode::not_comparable);
 
+  note_single_runs(comparison.cases, comparison.notes);
   const auto left_out = std::count_if(
       comparison.cases.begin(), comparison.cases.end(),
       [](const ComparedCase& one) { return one.times.has_value() && !one.reason.empty(); });
@@ -342,7 +397,7 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
     comparison.notes.push_back(
         fmt::format("{} cases are compared without some of their runs: --all says why", left_out));
 
-  judge_times(comparison, on_cpu);
+  judge_times(comparison);
   std::stable_sort(comparison.cases.begin(), comparison.cases.end(),
                    [](const ComparedCase& a, const ComparedCase& b) {
                      const auto key = [](const ComparedCase& one) {

@@ -51,9 +51,9 @@ struct ComparedCase {
   std::optional<CaseTimes> times;  // when compared, by the runs of both sides that are timed
 };
 
-// The geometric mean over all cases, over the cases of a family of kernels ("cusparse"), or over
-// those of one kernel at one precision ("fp16 rsh"). Groups of one case are left out. Of groups
-// with the same cases, the one of the smaller kind is kept.
+// The geometric mean over all cases of a device, over those of a family of kernels ("cusparse"), or
+// over those of one kernel at one precision ("fp16 rsh"). Groups of one case are left out. Of
+// groups with the same cases, the one of the smaller kind is kept.
 struct ComparedGroup {
   std::string kind, name;  // "all", "family", "kernel"
   int cases = 0;
@@ -127,7 +127,7 @@ bool share_a_measurement(const ResultDocument& a, const ResultDocument& b);
 double alpha_share(const ComparisonOptions& options);
 // The groups of the cases that have times, judged.
 std::vector<ComparedGroup> compare_groups(const std::vector<ComparedCase>& cases,
-                                          const ComparisonOptions& options, bool on_cpu);
+                                          const ComparisonOptions& options);
 
 // At most 100 columns; cases that are SAME or skipped only with `all`.
 std::string format_comparison(const Comparison& comparison, bool all);

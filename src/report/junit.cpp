@@ -111,6 +111,9 @@ std::string format_junit(const Comparison& comparison) {
               one.times ? one.times->new_us * 1e-6 : 0, outcome_of(comparison, one.verdict),
               to_string(one.verdict), message_of(one));
   }
+  if (comparison.exit_code() == ExitCode::not_able_to_tell && comparison.compared() == 0)
+    suite.add("comparison", "times", 0, Outcome::error, to_string(Change::not_able_to_tell),
+              "no case was timed on both sides");
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"spmmbench compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "

@@ -78,8 +78,10 @@ double resolution_of(const Shift& shift, double p) {
   return seen_with(shift, shift.margin, t_upper_quantile(p, shift.freedom));
 }
 
-// A larger change than any seen between runs of one build.
-double level_margin(const Shift& shift) { return combined(shift.margin, kUnseenCaseChange); }
+// A larger change than any seen between runs of one build. On a CPU there is none.
+double level_margin(const Shift& shift) {
+  return shift.on_cpu ? kInfinity : combined(shift.margin, kUnseenCaseChange);
+}
 
 bool has_runs(const Shift& shift) { return !shift.levels.base.empty(); }
 
@@ -143,7 +145,7 @@ Chances chances_of(const std::vector<const Shift*>& unchanged) {
 }
 
 // The resolution of a case. A change must also stand out: among the other ways to divide runs, or
-// by its size.
+// on a GPU by its size.
 double case_resolution(const Shift& shift, double p, double alpha, const Chance& chance) {
   const double tested = resolution_of(shift, p);
   if (!has_runs(shift) || !std::isfinite(tested)) return tested;
@@ -190,6 +192,10 @@ RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fr
   for (const RunTimes& run : base) levels.base.push_back(std::log(quantile(run, 0.5)));
   for (const RunTimes& run : fresh) levels.fresh.push_back(std::log(quantile(run, 0.5)));
   return levels;
+}
+
+bool RunLevels::show_spread() const {
+  return std::max({base.size(), fresh.size(), repeats.size()}) > 1;
 }
 
 double Shift::ratio() const { return std::exp(log_ratio); }
@@ -253,6 +259,29 @@ Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_e
   shift.standard_error =
       std::max(deviation, kLeastDeviation) / std::sqrt(static_cast<double>(log_ratios.size()));
   return shift;
+}
+
+// Student's t with the mean of the errors, and the least of their degrees of freedom, rejects no
+// more often than each of them alone: the tail of the normal distribution is convex.
+Shift mean_of_shifts(std::span<const WeightedShift> shifts) {
+  double sum = 0;
+  for (const auto& [shift, weight] : shifts) sum += weight;
+  Shift mean;
+  mean.freedom = kInfinity;
+  mean.runs_slower = mean.runs_faster = false;
+  double log_margin = 0;
+  for (const auto& [shift, weight] : shifts) {
+    const double share = weight / sum;
+    mean.log_ratio += share * shift.log_ratio;
+    mean.standard_error += share * shift.standard_error;
+    mean.run_deviation += share * shift.run_deviation;
+    log_margin += share * std::log1p(shift.margin);
+    mean.freedom = std::min(mean.freedom, shift.freedom);
+    mean.runs_slower |= shift.runs_slower;
+    mean.runs_faster |= shift.runs_faster;
+  }
+  mean.margin = std::expm1(log_margin);
+  return mean;
 }
 
 Shift unknown_shift(double log_ratio) {

@@ -18,6 +18,8 @@ using RunTimes = std::vector<double>;
 struct RunLevels {
   std::vector<double> base, fresh;  // at least one each
   std::vector<double> repeats;      // of one build, from a calibration: only their spread counts
+
+  bool show_spread() const;  // whether any of the three has two runs
 };
 RunLevels levels_of(std::span<const RunTimes> base, std::span<const RunTimes> fresh);
 
@@ -31,6 +33,8 @@ struct Shift {
   // Whether the rank test over runs agrees: its exact p is below 0.01, or as small as so few runs
   // allow. The test needs no assumption about the distribution of runs.
   bool runs_slower = true, runs_faster = true;
+  // Other work on the machine may change a run by any amount, so no change stands out by its size.
+  bool on_cpu = false;
   // It was made from these. Empty with a calibration, or with one run of each side.
   RunLevels levels;
 
@@ -50,6 +54,13 @@ Shift shift_of_runs(const RunLevels& levels, double min_effect);
 Shift shift_of_single_runs(const RunTimes& base, const RunTimes& fresh, double min_effect);
 // The same for many cases together: their log ratios.
 Shift mean_shift_of_single_runs(std::span<const double> log_ratios, double min_effect);
+// The mean of several, which may depend on one another in any way: its error is as large as if they
+// moved together.
+struct WeightedShift {
+  Shift shift;
+  double weight = 1;
+};
+Shift mean_of_shifts(std::span<const WeightedShift> shifts);
 // When nothing can be said, as with one run of each side on a CPU.
 Shift unknown_shift(double log_ratio);
 
@@ -64,8 +75,8 @@ struct Decision {
 
 // How the hypotheses of a family share alpha (multiple.hpp): geometric means by Holm's procedure,
 // cases by that of Benjamini and Hochberg. Cases must also stand out among relabelled runs
-// (relabel.hpp): chance may explain at most the share alpha of the cases that are called slower. A
-// change larger than any seen between runs of one build need not stand out.
+// (relabel.hpp): chance may explain at most the share alpha of the cases that are called slower. On
+// a GPU a change larger than any seen between runs of one build need not stand out.
 enum class Family { geometric_means, cases };
 
 // Slower or faster: the family's procedure finds the change, and the ranks of the runs agree. Not

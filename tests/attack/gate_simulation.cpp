@@ -23,9 +23,12 @@ using Deviation = std::function<double(std::size_t case_number, bool state, std:
 
 struct Noise {
   const char* what;
-  int runs;       // of each side
-  double common;  // standard deviation of what all cases of a run share
+  std::size_t runs;  // of each side
+  double common;     // standard deviation of what all cases of a run share
   Deviation own;
+  bool on_cpu = false;
+  std::size_t parts = 1;   // of the sweep, each with runs of its own
+  bool loses_one = false;  // every case has no times in one run of BASE, many cases in each
 };
 
 double normal(std::mt19937& random, double deviation) {
@@ -37,6 +40,11 @@ Deviation two_levels(double step) {
   return [step](std::size_t i, bool, std::mt19937& random) {
     return normal(random, 0.002) + (i % 10 == 0 && random() % 2 == 0 ? step : 0);
   };
+}
+
+// Other work on the machine takes hold of three runs of a case in ten.
+double disturbed(std::size_t, bool, std::mt19937& random) {
+  return normal(random, 0.002) + (random() % 10 < 3 ? std::log(1.4) : 0);
 }
 
 const Noise kNoises[] = {
@@ -64,23 +72,34 @@ const Noise kNoises[] = {
     {"three runs that scatter by 1 %", 3, 0.002,
      [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.01); }},
     {"one run: two levels 7 % apart, 0.3 % otherwise", 1, 0.003, two_levels(0.07)},
+    {"runs drift by 0.5 %, 7 runs of each half of the cases", 7, 0.005,
+     [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.003); }, false, 2},
+    {"runs drift by 0.5 %, each case has lost one of 7 of BASE", 7, 0.005,
+     [](std::size_t, bool, std::mt19937& random) { return normal(random, 0.003); }, false, 1, true},
+    {"two levels 4 % apart, each case has lost one of 7 of BASE", 7, 0.002, two_levels(0.04), false,
+     1, true},
+    {"on a CPU three runs in ten take 1.4 x the time, 2 runs", 2, 0.002, disturbed, true},
+    {"on a CPU three runs in ten take 1.4 x the time, 3 runs", 3, 0.002, disturbed, true},
+    {"on a CPU three runs in ten take 1.4 x the time, 7 runs", 7, 0.002, disturbed, true},
 };
 
 // As many kernels as in a recorded sweep, in families of one, two and more.
+const char* const kKernels[] = {"auto",
+                                "async_wcsr",
+                                "async_bcsr",
+                                "rsh",
+                                "csr_row_split",
+                                "cusparse_csr_default",
+                                "cusparse_csr_alg1",
+                                "cusparse_csr_alg2",
+                                "cusparse_csr_alg3",
+                                "cublas_dense"};
+constexpr std::size_t kKernelCount = std::size(kKernels);
+
 std::vector<ComparedCase> cases_of(std::size_t count) {
-  const char* kernels[] = {"auto",
-                           "async_wcsr",
-                           "async_bcsr",
-                           "rsh",
-                           "csr_row_split",
-                           "cusparse_csr_default",
-                           "cusparse_csr_alg1",
-                           "cusparse_csr_alg2",
-                           "cusparse_csr_alg3",
-                           "cublas_dense"};
   std::vector<ComparedCase> cases(count);
   for (std::size_t i = 0; i < count; ++i) {
-    cases[i].row.kernel = kernels[i % std::size(kernels)];
+    cases[i].row.kernel = kKernels[i % kKernelCount];
     cases[i].row.precision = "fp16";
   }
   return cases;
@@ -94,7 +113,7 @@ struct Run {
 
 std::vector<Run> draw_runs(const Noise& noise, std::mt19937& random) {
   std::vector<Run> runs;
-  for (int run = 0; run < noise.runs; ++run)
+  for (std::size_t run = 0; run < noise.runs * noise.parts; ++run)
     runs.push_back({normal(random, noise.common), random() % 2 == 0});
   return runs;
 }
@@ -119,19 +138,29 @@ bool any_false_slower(const Noise& noise, double change, std::vector<ComparedCas
   std::vector<Shift> shifts;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     CaseTimes times;
-    for (const Run& run : base)
-      times.levels.base.push_back(run.level + noise.own(i, run.state, random));
-    for (const Run& run : fresh)
-      times.levels.fresh.push_back(run.level + change + noise.own(i, run.state, random));
+    const std::size_t number = i / kKernelCount;  // among those of its kernel
+    const std::size_t first = number % noise.parts * noise.runs;
+    const std::size_t lost = noise.loses_one ? number % noise.runs : base.size();
+    for (std::size_t run = first; run < first + noise.runs; ++run) {
+      const auto level = [&](const Run& one) {
+        return one.level + noise.own(i, one.state, random);
+      };
+      times.levels.fresh.push_back(change + level(fresh[run]));
+      times.runs.second.push_back(run);
+      if (run == lost) continue;
+      times.levels.base.push_back(level(base[run]));
+      times.runs.first.push_back(run);
+    }
     if (noise.runs == 1)
       times = single_runs(times.levels.base[0], times.levels.fresh[0], options.min_effect, random);
     else times.shift = shift_of_runs(times.levels, options.min_effect);
+    times.shift.on_cpu = noise.on_cpu;
     shifts.push_back(times.shift);
     cases[i].times = std::move(times);
   }
   for (const Decision& one : decide(shifts, alpha_share(options), options.resolve, Family::cases))
     if (one.change == Change::slower) return true;
-  for (const ComparedGroup& group : compare_groups(cases, options, false))
+  for (const ComparedGroup& group : compare_groups(cases, options))
     if (group.decision.change == Change::slower) return true;
   return false;
 }

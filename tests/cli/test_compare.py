@@ -29,15 +29,16 @@ class CompareTest(CliCase):
         super().setUp()
         self.random = random.Random(1)
 
-    def measured(self, name, slow=(), run_noise=0.002, sample_noise=0.004, count=15):
+    def measured(self, name, slow=(), run_noise=0.002, sample_noise=0.004, count=15, kind="cuda"):
         """A run of the same cases; those of `slow` (N to factor) take longer."""
         document = copy.deepcopy(self.real)
-        document["context"]["device"]["kind"] = "cuda"
+        document["context"]["device"]["kind"] = kind
         for row in document["rows"]:
             level = 20 * row["n"] * dict(slow).get(row["n"], 1)
             level *= math.exp(self.random.gauss(0, run_noise))
             samples = [level * math.exp(self.random.gauss(0, sample_noise)) for _ in range(count)]
             row["hot"].update(samples_us=samples, median_us=sorted(samples)[count // 2], n=count)
+            row["device_index"] = 0 if kind == "cuda" else None
         write(self.folder / name, document)
         return self.folder / name
 
@@ -81,6 +82,17 @@ class CompareTest(CliCase):
     def test_one_run_of_each_side_tells_a_factor_of_five(self):
         base, new = self.measured("base.json"), self.measured("new.json", {4: 5})
         self.assertIn("REGRESSION: 1 SLOWER cases", self.compare(base, new, code=3).stdout)
+
+    def test_a_few_runs_that_take_levels_are_never_slower_on_a_cpu(self):
+        for count in (2, 3):
+            for _ in range(10):
+                sides = []
+                for side in ("base", "new"):
+                    levels = [{n: self.random.choice((1, 1, 1.4)) for n in range(1, 13)} for _ in range(count)]
+                    sides.append(",".join(str(self.measured(f"{side}-{i}.json", levels[i], kind="host"))
+                                          for i in range(count)))  # fmt: skip
+                result = self.compare(*sides, "--resolve", 5, code=6)
+                self.assertRegex(result.stdout, r"\nNOT ABLE TO TELL: in \d geometric means and 12 cases a ")
 
     def test_what_could_go_unseen_says_how_many_runs_would_do(self):
         result = self.compare(self.side("base", count=3), self.side("new", count=3), "--resolve", 0.025, code=6)

@@ -64,12 +64,12 @@ class PerfGateTest(CliCase):
     def test_a_program_is_not_slower_than_itself(self):
         keep = self.folder / "runs"
         program = self.timed("program", "100")
-        result = self.gate("--binaries", program, program, "-N", 3, "--keep", keep, "--compare=--resolve=0.5")
+        result = self.gate("--binaries", program, program, "-N", 4, "--keep", keep, "--compare=--resolve=0.5")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertRegex(result.stdout, r"BASE: 3 runs of .+; NEW: 3 runs of ")
+        self.assertRegex(result.stdout, r"BASE: 4 runs of .+; NEW: 4 runs of ")
         self.assertNotIn("SLOWER", result.stdout)
         documents = sorted(path.name for path in keep.iterdir())
-        self.assertEqual(documents, [f"{side}-{i}.json" for side in ("base", "new") for i in (1, 2, 3)])
+        self.assertEqual(documents, [f"{side}-{i}.json" for side in ("base", "new") for i in (1, 2, 3, 4)])
         started = {path.stem: read(path)["context"]["started_utc"] for path in keep.iterdir()}
         self.assertLessEqual(started["base-1"], started["new-1"])
         self.assertLessEqual(started["new-2"], started["base-2"])

@@ -1,8 +1,10 @@
 // Cases that some runs have no times of: what is compared nevertheless, what is newly wrong, and of
 // what a comparison says nothing.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -70,7 +72,7 @@ TEST(Coverage, OneBadRunOfBaseHidesNoSlowdown) {
 
 TEST(Coverage, TooFewGoodRunsOfBaseAreNotAbleToTell) {
   const Runs base = broken_in({0, 1, 2, 3, 4, 5, 6}, Status::timeout);
-  const Comparison comparison = compare_documents(base, eight_runs(10.5), {});
+  const Comparison comparison = compare_documents(base, eight_runs(10.3), {});
   EXPECT_EQ(the_case(comparison).verdict, CaseVerdict::not_able_to_tell);
   EXPECT_EQ(comparison.exit_code(), ExitCode::not_able_to_tell);
 }
@@ -177,17 +179,99 @@ TEST(Coverage, TheConclusionCountsWhatWasNotCompared) {
   EXPECT_EQ(to_json(lost).at("compared"), 1);
 }
 
-TEST(Coverage, OnlyCasesOfTheSameRunsAreAveragedRunByRun) {
-  Runs base;
-  for (int run = 0; run < 8; ++run)
-    base.push_back(document_of({row_of("a", 10), row_of("b", 10), row_of("c", 10)}));
-  const Runs fresh = base;
-  base[2].document.rows[0] = broken_row("a", Status::timeout, "killed");
-  base[5].document.rows[1] = broken_row("b", Status::timeout, "killed");
-  base[5].document.rows[2] = broken_row("c", Status::timeout, "killed");
-  const Comparison comparison = compare_documents(base, fresh, {});
-  EXPECT_EQ(comparison.compared(), 3);
-  EXPECT_EQ(comparison.groups.at(0).cases, 2) << "b and c";
+// A run of so many cases of one kernel, whose matrices are called after the part.
+InputDocument part_of_sweep(const std::string& part, int cases, double us) {
+  std::vector<ResultRow> rows(cases, row_of("k", us));
+  for (int i = 0; i < cases; ++i) rows[i].matrix.name = fmt::format("{}{}", part, i);
+  return document_of(std::move(rows));
+}
+
+TEST(Coverage, AKernelSlowerInOnePartOfASweepIsSlower) {
+  const auto sides = [](int runs, double us) {
+    Runs all;
+    for (int run = 0; run < runs; ++run) {
+      const double level = 1 + 0.001 * (run % 3);
+      all.push_back(part_of_sweep("first", 60, 10 * level));
+      all.push_back(part_of_sweep("second", 59, us * level));
+    }
+    return all;
+  };
+  for (const int runs : {1, 7}) {
+    const Comparison same =
+        compare_documents(sides(runs, 10), sides(runs, 10), {.resolve_case = 0.35});
+    EXPECT_EQ(same.groups.at(0).cases, 119);
+    EXPECT_EQ(same.exit_code(), ExitCode::ok) << runs;
+    const Comparison slower =
+        compare_documents(sides(runs, 10), sides(runs, 11.5), {.resolve_case = 0.35});
+    EXPECT_EQ(slower.groups.at(0).decision.change, Change::slower) << runs;
+    EXPECT_NEAR(slower.groups.at(0).shift.log_ratio, std::log(1.15) * 59 / 119, 1e-9);
+  }
+}
+
+TEST(Coverage, AMeanHasEveryCaseThoughEachLostAnotherRun) {
+  const auto runs = [](double us) {
+    Runs all;
+    for (int run = 0; run < 8; ++run) {
+      all.push_back(part_of_sweep("m", 8, us));
+      for (int i = 0; i < 8; ++i)  // cases that scatter too much to tell 6 % alone
+        for (double& sample : all.back().document.rows[i].hot->samples_us)
+          sample *= 1 + 0.02 * ((3 * run + 5 * i) % 8 - 3.5) / 3.5;
+    }
+    return all;
+  };
+  Runs base = runs(10);
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::vector<ResultRow>& rows = base[i].document.rows;
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const Comparison same = compare_documents(base, runs(10), {.resolve_case = 0.5});
+  EXPECT_EQ(same.groups.at(0).cases, 8);
+  const Comparison slower = compare_documents(base, runs(11), {.resolve_case = 0.5});
+  EXPECT_EQ(slower.groups.at(0).decision.change, Change::slower);
+}
+
+TEST(Coverage, AMeanLeavesOutOnlyCasesOfWhichNothingIsKnown) {
+  Runs base, fresh;
+  for (Runs* side : {&base, &fresh})
+    for (int run = 0; run < 5; ++run) {
+      side->push_back(part_of_sweep("m", run == 0 ? 3 : 2, 10 + 0.001 * run));
+      side->back().document.context.device.kind = DeviceKind::host;
+    }
+  const Comparison comparison =
+      compare_documents(base, fresh, {.resolve_case = 0.5, .allow_missing = true});
+  EXPECT_EQ(comparison.groups.at(0).cases, 2);
+  EXPECT_EQ(comparison.groups.at(0).decision.change, Change::same);
+  EXPECT_EQ(comparison.count(CaseVerdict::not_able_to_tell), 1) << "the one that was left out";
+  EXPECT_EQ(comparison.notes,
+            (std::vector<std::string>{"1 cases on the CPU have one run of each side, which says "
+                                      "nothing: give several, or a --calibration that has them"}));
+}
+
+// So many runs that measured only the first matrix, then so many that measured only the second.
+Runs runs_of_two_parts(std::size_t first, std::size_t second) {
+  Runs runs;
+  for (std::size_t run = 0; run < first + second; ++run) {
+    runs.push_back(document_of({row_of("k", 10 + 0.001 * static_cast<double>(run % 3))}));
+    if (run >= first) runs.back().document.rows[0].matrix.name = "second";
+  }
+  return runs;
+}
+
+TEST(Coverage, OnlyRunsThatMeasuredAMatrixCountForItsCases) {
+  const Runs base = runs_of_two_parts(8, 8);
+  for (const auto& [first, second] : {std::pair(16, 8), std::pair(8, 5), std::pair(5, 12)}) {
+    const Comparison comparison = compare_documents(base, runs_of_two_parts(first, second), {});
+    EXPECT_EQ(comparison.count(CaseVerdict::same), 2) << first << " and " << second;
+  }
+}
+
+TEST(Coverage, ARunThatEndedBeforeAMatrixLostItsCases) {
+  Runs fresh = eight_runs(10);
+  fresh[2].document.rows.clear();
+  fresh[2].document.complete = false;
+  const Comparison comparison = compare_documents(eight_runs(10), fresh, {});
+  EXPECT_EQ(the_case(comparison).verdict, CaseVerdict::missing);
+  EXPECT_EQ(the_case(comparison).reason, "in 7 of 8 runs of NEW");
 }
 
 TEST(SameRun, IsToldByWhenAndWhereItBeganAndBySamples) {

@@ -120,15 +120,39 @@ TEST(Compare, TheChancesOfManyCasesAddUp) {
     EXPECT_NE(one.change, Change::slower) << "each of them is one comparison in 64 by chance";
 }
 
+// Decides on one case whose runs of NEW take so many times as long as those of BASE.
+Decision of_few_runs(double slowdown, int runs, bool on_cpu) {
+  RunLevels levels;
+  for (int run = 0; run < runs; ++run) {
+    levels.base.push_back(0.001 * (run % 3));
+    levels.fresh.push_back(levels.base.back() + std::log(slowdown));
+  }
+  Shift shift = shift_of_runs(levels, 0.02);
+  shift.on_cpu = on_cpu;
+  return decide(std::vector{shift}, 0.005, 0.05, Family::cases)[0];
+}
+
 TEST(Compare, OfThreeRunsOnlyWhatIsLargerThanAnyLevelIsSlower) {
-  const auto change = [](double slowdown) {
-    const RunLevels levels = {{0, 0.001, 0.002}, {}, {}};
-    RunLevels slower = levels;
-    for (const double level : levels.base) slower.fresh.push_back(level + std::log(slowdown));
-    return decide(std::vector{shift_of_runs(slower, 0.02)}, 0.005, 0.05, Family::cases)[0].change;
-  };
-  EXPECT_EQ(change(1.1), Change::not_able_to_tell) << "one comparison in 64 by chance";
-  EXPECT_EQ(change(1.5), Change::slower);
+  EXPECT_EQ(of_few_runs(1.1, 3, false).change, Change::not_able_to_tell)
+      << "one comparison in 64 by chance";
+  EXPECT_EQ(of_few_runs(1.5, 3, false).change, Change::slower);
+}
+
+TEST(Compare, OnACpuNoChangeIsLargerThanAnyLevel) {
+  for (const int runs : {2, 3})
+    for (const double slowdown : {1.5, 20.0, 0.05}) {
+      const Decision decision = of_few_runs(slowdown, runs, true);
+      EXPECT_EQ(decision.change, Change::not_able_to_tell) << runs << " runs, x " << slowdown;
+      EXPECT_TRUE(std::isinf(decision.resolution));
+    }
+  EXPECT_EQ(of_few_runs(1.1, 7, true).change, Change::slower) << "one level per side is rare";
+}
+
+TEST(Compare, OnACpuAsManyRunsAreNeededAsMakeOneLevelPerSideRare) {
+  Shift shift = shift_of_runs({{0, 0.001}, {0, 0.001}, {}}, 0.02);
+  EXPECT_EQ(runs_needed(shift, 0.005, 1, 0.5, Family::cases), 2);
+  shift.on_cpu = true;
+  EXPECT_EQ(runs_needed(shift, 0.005, 1, 0.5, Family::cases), 4) << "2^-8 is below 0.005";
 }
 
 TEST(Relabel, FindsTheOneDivisionThatPutsEachLevelOnOneSide) {

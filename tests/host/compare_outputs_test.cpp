@@ -132,6 +132,21 @@ TEST(Junit, WhatCannotBeToldIsAnErrorAndGeometricMeansAreTests) {
   EXPECT_NE(xml.find("<error type=\"NOT ABLE TO TELL\""), std::string::npos);
 }
 
+TEST(Junit, AComparisonOfNothingIsAnError) {
+  const ResultRow failed = broken_row("k", Status::failed, "cannot build"), well = row_of("k", 10);
+  const Comparison healed = compare({failed}, {well});
+  EXPECT_EQ(healed.exit_code(), ExitCode::not_able_to_tell);
+  const std::string xml = format_junit(healed);
+  EXPECT_NE(xml.find("tests=\"2\" failures=\"0\" errors=\"1\" skipped=\"0\""), std::string::npos)
+      << xml;
+  EXPECT_NE(
+      xml.find("<error type=\"NOT ABLE TO TELL\" message=\"no case was timed on both sides\"/>"),
+      std::string::npos)
+      << xml;
+  EXPECT_EQ(format_junit(compare({well}, {failed})).find("<error"), std::string::npos)
+      << "that is a regression";
+}
+
 class CalibrationTest : public ::testing::Test {
  protected:
   CalibrationTest() {

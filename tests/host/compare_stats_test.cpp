@@ -352,6 +352,22 @@ TEST(Compare, TheRatioOfSingleRunsIsThatOfTheirMedians) {
   EXPECT_DOUBLE_EQ(shift_of_single_runs(base, fresh, 0.02).ratio(), 2);
 }
 
+TEST(Compare, ShiftsAreAveragedAsIfTheyMovedTogether) {
+  const Shift one = shift_of_runs({{0, 0.01, 0.02}, {0.3, 0.31, 0.32}, {}}, 0.02);
+  const Shift other = shift_of_runs({{0, 0.04}, {0, 0.04}, {}}, 0.1);
+  const Shift mean = mean_of_shifts(std::vector<WeightedShift>{{one, 3}, {other, 1}});
+  EXPECT_NEAR(mean.log_ratio, 0.75 * 0.3, 1e-12);
+  EXPECT_NEAR(mean.standard_error, 0.75 * one.standard_error + 0.25 * other.standard_error, 1e-12);
+  EXPECT_NEAR(mean.run_deviation, 0.75 * one.run_deviation + 0.25 * other.run_deviation, 1e-12);
+  EXPECT_NEAR(std::log1p(mean.margin), 0.75 * std::log(1.02) + 0.25 * std::log(1.1), 1e-12);
+  EXPECT_EQ(mean.freedom, 2);
+  EXPECT_TRUE(mean.runs_slower) << "the runs of one of them show it";
+  EXPECT_FALSE(mean.runs_faster);
+  const Shift alone = mean_of_shifts(std::vector<WeightedShift>{{one, 2}});
+  EXPECT_EQ(alone.t_slower(), one.t_slower());
+  EXPECT_EQ(mean_of_shifts(std::vector<WeightedShift>{{unknown_shift(0.1), 2}}).p_slower(), 1);
+}
+
 TEST(Compare, OneSlowRunDoesNotOutweighTheOthers) {
   Measured measured(7);
   const Noise noise{.run = 0.002, .sample = 0.003};
