@@ -387,7 +387,7 @@ class Auto final : public Kernel {
       features.row_overlap = row_overlap_of(*problem.a);
       all = ranked(features, problem, problem.precision, model, calls);
     }
-    // A trial for which memory lacks is left out.
+    // The memory of the best prediction alone: a trial for which memory lacks is left out.
     const auto best = supported(all, problem, problem, device, 1, calls, refusal);
     return best.empty() ? Support::no(refusal) : Support::yes(best[0].device_bytes);
   }
@@ -400,7 +400,8 @@ class Auto final : public Kernel {
  private:
   KernelInfo info_ = {
       .name = "auto",
-      .summary = "the fastest of the kernels that are predicted to be, vendor libraries included",
+      .summary =
+          "measures the kernels with the best predictions, vendors' included; runs the fastest",
       .source = "spmmbench",
       .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
