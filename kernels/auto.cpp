@@ -250,6 +250,7 @@ class AutoPrepared final : public Prepared {
   std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
                                 StageTimer& stages, std::map<std::string, std::string>& params) {
     std::vector<Trial> trials;
+    trials.reserve(best.size());
     for (const Choice& choice : best) trials.push_back(choice.trial());
     params["picked"] = trials[0].name;
     if (trials.size() == 1) return bind_one(best[0], shape, stages);

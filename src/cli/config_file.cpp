@@ -86,8 +86,7 @@ class Form {
       const bool alone = equals == std::string_view::npos;
       if (!alone) value = trimmed(line.substr(equals + 1));
       const CLI::Option* option = option_of(app_, section_, key);
-      const std::string fault =
-          fault_of_entry(option, key, alone ? std::nullopt : std::optional(value));
+      std::string fault = fault_of_entry(option, key, alone ? std::nullopt : std::optional(value));
       if (alone || !fault.empty()) return fault;
     }
     const bool part_of_list = in_list_ || value.front() == '[';

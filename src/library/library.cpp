@@ -255,9 +255,8 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
   return guarded([&] {
     (void)checked(out, "spmmbench_report");
-    const PlanReport& report =
-        required(plan, "plan").told.emplace_back(plan->plan->report()).report;
-    std::vector<const char*>& params = plan->told.back().params;
+    required(plan, "plan").told.push_back({.report = plan->plan->report(), .params = {}});
+    auto& [report, params] = plan->told.back();
     for (const auto& [key, value] : report.params) {
       params.push_back(key.c_str());
       params.push_back(value.c_str());

@@ -19,7 +19,6 @@
 namespace spmmbench {
 namespace {
 
-namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 // The context is written on so many lines, so that damage to one line loses no rows.
