@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 
 #include "core/row_lengths.hpp"
@@ -69,11 +70,20 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
 }
 
 // A column of a window of 32 rows has 1 / gathered_32 nonzeros on average, so blocks, which also
-// have columns without any, are no fuller than 1 / (32 gathered_32). Both are estimates, hence the
-// margin.
+// have columns without any, are no fuller than 1 / (32 gathered_32). Blocks that turn out to be
+// worth multiplying are about half as full.
 bool may_fill_blocks(const MatrixFeatures& f) {
-  constexpr double kMargin = 0.9;
-  return 1 / (32 * f.gathered_32) >= kMargin * kLeastBlockFill;
+  constexpr double kLeastOfColumns = 0.072;  // docs/log/selection.md
+  return 1 / (32 * f.gathered_32) >= kLeastOfColumns;
+}
+
+// As if every block had nonzeros.
+void take_all_blocks(MatrixFeatures& f) {
+  const double blocks = std::ceil(f.cols / kBlockColumns);
+  const double fill = f.mean_row / (blocks * kBlockColumns);
+  if (fill < kLeastBlockFill) return;
+  f.band_blocks = blocks;
+  f.block_fill = fill;
 }
 
 // Stored zeros do not count, as in core/two_of_four.hpp. Reads no more rows once it knows that the
@@ -163,6 +173,7 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
       std::tuple_cat(windows.gathered_share);
   std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
   if (may_fill_blocks(out)) estimate_blocks(matrix, sampled, out);
+  else take_all_blocks(out);
   out.most_of_four = most_of_four(matrix, sampled);
   return out;
 }

@@ -12,9 +12,9 @@
 namespace spmmbench {
 
 inline constexpr int kMostOfTwoFour = 2;
-// Blocks that are emptier than this were never the fastest on 142 matrices (1.22 x the least time
-// at best): the tensor cores multiply too many zeros.
-inline constexpr double kLeastBlockFill = 0.08;
+// Blocks that are emptier than this were never the fastest: the tensor cores multiply too many
+// zeros (docs/log/selection.md).
+inline constexpr double kLeastBlockFill = 0.02;
 // Nonzeros per row from which jagged_slices with order=search looks for an order in products with a
 // vector. Those of shorter rows gain less than they lose where C is written (docs/log/narrow.md).
 inline constexpr int kLeastOrderedRow = 12;
@@ -30,7 +30,8 @@ struct MatrixFeatures {
   double gathered_8 = 0, gathered_16 = 0, gathered_32 = 0;
   double stored_8 = 0, stored_16 = 0, stored_32 = 0;
   // Blocks of 64 columns with a nonzero in a band of 128 rows, mean, and nonzeros over the entries
-  // of those blocks. Both 0 where gathered_32 says that no blocks are kLeastBlockFill full.
+  // of those blocks. Where gathered_32 says that blocks are nearly empty they are not counted: the
+  // matrix has all blocks if that leaves them kLeastBlockFill full, and else both are 0.
   double band_blocks = 0;
   double block_fill = 0;
   // The most nonzeros in four neighbouring columns 4 g to 4 g + 3 of a sampled row: at most

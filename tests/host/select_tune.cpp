@@ -296,6 +296,15 @@ TEST(Features, BlocksAreNotCountedWhereWindowsShareTooFewColumnsToFillThem) {
   static_assert(kLeastBlockFill < 1.0 / 8);
 }
 
+// Each row has every 40th of 4,090 columns, and 31 others share none of them: 2.5 % of the entries.
+TEST(Features, AllBlocksCountInAMatrixThatIsDenseEnough) {
+  const CsrMatrix a = stripes(1024, 4090, 4050, 40, [](auto row) { return row % 40; });
+  const MatrixFeatures features = features_of(a);
+  EXPECT_EQ(features.band_blocks, 64);
+  EXPECT_DOUBLE_EQ(features.block_fill, features.mean_row / 4096);
+  static_assert(kLeastBlockFill < 0.024);
+}
+
 TEST(Features, AreTakenFromASample) {
   // 8 million nonzeros, which take about 10 ms to read once; choosing takes 0.2 ms. Five tries,
   // since the machine may be busy.
