@@ -58,6 +58,7 @@ SEARCHED = SIZES | {"search", "search_nonzeros", "search_rows"}
 PREPARE_FAMILIES = {  # the same of its preparation; SIZES where it is not named
     "cublas_dense": SIZES | {"entries"},
     "dense_cluster": SIZES | {"entries"},
+    "async_bcsr": SIZES | {"stored"},
     "rsh": SEARCHED,
     "async_wcsr?order=search": SEARCHED,
     "jagged_slices?order=search": SEARCHED,

@@ -230,6 +230,7 @@ constexpr Term<PrepareTerms> kPrepareTerms[] = {
     {"nonzeros", &PrepareTerms::nonzeros},
     {"rows", &PrepareTerms::rows},
     {"entries", &PrepareTerms::entries},
+    {"stored", &PrepareTerms::stored},
     {"search", &PrepareTerms::search},
     {"search_nonzeros", &PrepareTerms::search_nonzeros},
     {"search_rows", &PrepareTerms::search_rows},
@@ -387,14 +388,15 @@ void ordered_terms(const Product& p, const WindowCost& windows, Terms& t) {
 
 }  // namespace
 
-// two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Where
-// rows overlap less than this, no order of them gains, except for windows of rows that differ in
-// length (docs/log/selection.md).
+// two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Sliced
+// ELLPACK stores every row as long as the longest of 32. Where rows overlap less than this, no
+// order of them gains, except for windows of rows that differ in length (docs/log/selection.md).
 bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
   constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
   constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
   if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
   if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
+  if (kernel == "cusparse_spmv_sell") return f.cv_row <= kAlikeRows;
   const bool overlap =  // random rows share mean_row / cols of their columns
       f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
   if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
@@ -422,6 +424,7 @@ PrepareTerms prepare_terms_of(const MatrixFeatures& f, std::int64_t n, Precision
   t.nonzeros = f.nnz * 1e-6;
   t.rows = f.rows * 1e-6;
   t.entries = f.rows * f.cols * 1e-6;
+  if (f.block_fill > 0) t.stored = t.nonzeros / f.block_fill;
   if (searches_order(f, n, precision)) {
     t.search = 1;
     t.search_nonzeros = t.nonzeros;

@@ -78,6 +78,7 @@ struct PrepareTerms {
   double nonzeros = 0;  // millions
   double rows = 0;      // millions
   double entries = 0;   // millions of entries of A, zeros included
+  double stored = 0;    // millions of entries of 128 x 64 blocks
   // The first three again where a kernel that can search for a row order would do so, else 0.
   double search = 0, search_nonzeros = 0, search_rows = 0;
 };
