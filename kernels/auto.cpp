@@ -45,12 +45,13 @@ bool takes_layout(const Candidate& candidate, Layout layout) {
   return kernel != nullptr && contains(kernel->info().layouts, layout);
 }
 
-// Best first. Some may name kernels that this program was built without, or that do not take the
-// layout.
+// Best first, then those that are trials only. Some may name kernels that this program was built
+// without, or that do not take the layout.
 std::vector<Candidate> ranked(const MatrixFeatures& features, const Shape& shape,
                               Precision precision, const DeviceModel& model, std::int64_t calls) {
   const auto cost = [calls](const Candidate& candidate) {
-    return cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls);
+    return std::pair(candidate.standing == Standing::trial,
+                     cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls));
   };
   std::vector<Candidate> out = predict(features, shape.n, shape.layout, precision, model);
   std::ranges::stable_sort(out, {}, cost);
@@ -90,7 +91,7 @@ std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOpe
                               const Shape& shape, const DeviceInfo& device, std::size_t most,
                               std::int64_t calls, std::string& refusal) {
   std::vector<Choice> out;
-  for (const auto& [name, prediction] : all) {
+  for (const auto& [name, prediction, standing] : all) {
     if (out.size() == most) break;
     Choice choice{nullptr, Spec::parse(name), prediction, 0};
     choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
@@ -120,7 +121,7 @@ struct Why {
   std::string text() const {
     constexpr std::size_t kNamed = 4;
     std::vector<std::string> expected;
-    for (const auto& [name, p] : ranked) {
+    for (const auto& [name, p, standing] : ranked) {
       const Spec spec = Spec::parse(name);
       if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
       expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), p.us));

@@ -389,20 +389,27 @@ void ordered_terms(const Product& p, const WindowCost& windows, Terms& t) {
 }  // namespace
 
 // two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Sliced
-// ELLPACK stores every row as long as the longest of 32. Where rows overlap less than this, no
-// order of them gains, except for windows of rows that differ in length (docs/log/selection.md).
-bool considered(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
+// ELLPACK stores every row as long as the longest of 32. Where rows overlap less than this, an
+// order of them rarely gains, except for windows of rows that differ in length
+// (docs/log/selection.md).
+Standing standing_of(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
   constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
   constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough
-  if (kernel == "two_four") return f.most_of_four <= kMostOfTwoFour;
-  if (kernel == "async_bcsr") return f.block_fill >= kLeastBlockFill;
-  if (kernel == "cusparse_spmv_sell") return f.cv_row <= kAlikeRows;
+  const auto full_if = [](bool holds, Standing otherwise = Standing::left_out) {
+    return holds ? Standing::full : otherwise;
+  };
+  if (kernel == "two_four") return full_if(f.most_of_four <= kMostOfTwoFour);
+  if (kernel == "async_bcsr") return full_if(f.block_fill >= kLeastBlockFill);
+  if (kernel == "cusparse_spmv_sell") return full_if(f.cv_row <= kAlikeRows);
   const bool overlap =  // random rows share mean_row / cols of their columns
       f.row_overlap >= kLeastRowOverlap + kOfRandomRows * f.mean_row / f.cols;
-  if (kernel == kWindowsSearch) return f.cv_row > kAlikeRows || overlap;
-  if (kernel == kSlicesSearch)
-    return overlap && f.gathered_32 >= kLeastScattered && (n > 1 || f.mean_row >= kLeastOrderedRow);
-  return true;
+  if (kernel == kWindowsSearch) return full_if(f.cv_row > kAlikeRows || overlap, Standing::trial);
+  if (kernel == kSlicesSearch) {
+    const bool reorders =
+        f.gathered_32 >= kLeastScattered && (n > 1 || f.mean_row >= kLeastOrderedRow);
+    return reorders ? full_if(overlap, Standing::trial) : Standing::left_out;
+  }
+  return Standing::full;
 }
 
 Terms terms_of(const MatrixFeatures& f, std::int64_t n, Layout layout, Precision precision,
@@ -447,12 +454,13 @@ std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, L
   std::vector<Candidate> out;
   for (const Coefficients& row : kCoefficients) {
     if (row.precision != fitted_precision(precision) || n < row.least_n || n > row.most_n) continue;
-    if (!considered(row.candidate, features, n)) continue;
+    const Standing standing = standing_of(row.candidate, features, n);
+    if (standing == Standing::left_out) continue;
     Prediction one;
     one.us = weighted_sum(us_terms, kTerms, row.us);
     one.prepare_ms = weighted_sum(prepare_terms, kPrepareTerms, row.prepare_ms);
     one.rank_us = one.us * row.margin;
-    out.push_back({row.candidate, one});
+    out.push_back({row.candidate, one, standing});
   }
   return out;
 }

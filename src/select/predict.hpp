@@ -97,21 +97,27 @@ struct Prediction {
   double rank_us = 0;
 };
 
+enum class Standing {
+  left_out,  // the kernel cannot gain on such a matrix, or not be prepared in reasonable time
+  trial,  // it is not expected to gain over its natural order: to be run only where it is measured
+  full,
+};
+
 struct Candidate {
   std::string_view name;  // a kernel's Spec, as in the table of coefficients
   Prediction prediction;
+  Standing standing = Standing::full;
 };
 
-// Candidates that are left out where rows hardly overlap (`row_overlap`): no order of them gains
-// there.
+// Candidates that are trials where rows hardly overlap (`row_overlap`).
 inline constexpr std::string_view kWindowsSearch = "async_wcsr?order=search";
 inline constexpr std::string_view kSlicesSearch = "jagged_slices?order=search";
 
-// Whether a kernel, a Spec as in the table, is worth a prediction for N = `n`.
-bool considered(std::string_view kernel, const MatrixFeatures& features, std::int64_t n);
+// The standing of a kernel, a Spec as in the table, for N = `n`.
+Standing standing_of(std::string_view kernel, const MatrixFeatures& features, std::int64_t n);
 
 // Every kernel that the table has coefficients for at this precision and N, without those that are
-// not worth a prediction on such a matrix.
+// left out.
 std::vector<Candidate> predict(const MatrixFeatures& features, std::int64_t n, Layout layout,
                                Precision precision, const DeviceModel& device);
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -253,6 +254,26 @@ TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
   EXPECT_TRUE(measured("calls=0"));
   EXPECT_FALSE(measured("tune=1"));
   EXPECT_FALSE(measured("calls=100")) << "no trial pays";
+}
+
+// Rows of 12 columns at random, which hardly overlap.
+TEST_F(AutoKernel, AnOrderThatIsNotExpectedToGainIsMeasuredButNotTakenUnmeasured) {
+  std::mt19937 engine(1);
+  std::vector<std::vector<std::int32_t>> rows(20'000);
+  for (auto& row : rows) {
+    std::set<std::int32_t> columns;
+    while (columns.size() < 12) columns.insert(static_cast<std::int32_t>(engine() % rows.size()));
+    row.assign(columns.begin(), columns.end());
+  }
+  matrix_ = testing::from_rows(static_cast<std::int64_t>(rows.size()), rows);
+  const std::string search = "async_wcsr?order=search";
+  script.us = {{search, 1}};
+  const auto measured = prepare("tune=8")->bind({.n = 64}, stages_);
+  ASSERT_LT(measured->report().metrics.at("feature_row_overlap"), 0.02) << "it was not asked";
+  EXPECT_NE(tried(*measured).front(), search);
+  EXPECT_EQ(params(*measured).at("picked"), search);
+  const auto unmeasured = prepare("tune=1")->bind({.n = 64}, stages_);
+  EXPECT_NE(params(*unmeasured).at("picked"), search);
 }
 
 TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {

@@ -47,8 +47,11 @@ const RecordedCases& recorded() {
   return all;
 }
 
+// Without trials, which are not picked by their predictions.
 std::vector<Candidate> predicted(const RecordedCase& one) {
-  return predict(one.features, one.n, one.layout, one.precision, one.device);
+  auto all = predict(one.features, one.n, one.layout, one.precision, one.device);
+  std::erase_if(all, [](const Candidate& c) { return c.standing == Standing::trial; });
+  return all;
 }
 
 // Geometric mean over the cases of what the picked kernel took over the least that one took, for
@@ -77,7 +80,7 @@ double mean_regret(std::int64_t calls, const Pick& pick) {
 std::string pick_by_prediction(const RecordedCase& one, std::int64_t calls) {
   std::string best;
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& [kernel, prediction] : predicted(one)) {
+  for (const auto& [kernel, prediction, standing] : predicted(one)) {
     const double cost =
         calls == 0 ? prediction.rank_us
                    : prediction.prepare_ms * 1e3 + static_cast<double>(calls) * prediction.rank_us;
@@ -105,7 +108,7 @@ TEST(Selection, PredictsWhatTheFitPredicted) {
   constexpr double kRounding = 1e-3;  // of the coefficients as written, five digits
   for (const RecordedCase& one : recorded().cases) {
     std::size_t ran = 0;
-    for (const auto& [name, prediction] : predicted(one)) {
+    for (const auto& [name, prediction, standing] : predicted(one)) {
       const std::string kernel(name);
       if (!one.times_us.contains(kernel)) continue;
       ++ran;

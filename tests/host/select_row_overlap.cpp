@@ -67,6 +67,11 @@ TEST(RowOverlap, IsAShareOnAnyMatrix) {
   }
 }
 
+Standing standing_in(const std::vector<Candidate>& all, std::string_view name) {
+  const auto found = std::ranges::find(all, name, &Candidate::name);
+  return found == all.end() ? Standing::left_out : found->standing;
+}
+
 TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
   MatrixFeatures features;
   features.rows = features.cols = 20000;
@@ -76,18 +81,20 @@ TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
   const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
   const auto reorders = [&](std::int64_t n, double overlap) {
     features.row_overlap = overlap;
-    const auto all = predict(features, n, Layout::row_major, Precision::fp16, h200);
-    return std::ranges::find(all, kSlicesSearch, &Candidate::name) != all.end();
+    return standing_in(predict(features, n, Layout::row_major, Precision::fp16, h200),
+                       kSlicesSearch);
   };
-  EXPECT_TRUE(reorders(8, 0.3));
-  EXPECT_FALSE(reorders(8, 0.01));
-  EXPECT_TRUE(reorders(1, 0.3));
-  EXPECT_FALSE(reorders(64, 0.3)) << "the kernel has no tiles for so many columns";
+  EXPECT_EQ(reorders(8, 0.3), Standing::full);
+  EXPECT_EQ(reorders(8, 0.01), Standing::trial);
+  EXPECT_EQ(reorders(1, 0.3), Standing::full);
+  EXPECT_EQ(reorders(64, 0.3), Standing::left_out) << "the kernel has no tiles for so many columns";
   features.mean_row = 8;
-  EXPECT_TRUE(reorders(8, 0.3));
-  EXPECT_FALSE(reorders(1, 0.3)) << "short rows keep their order in products with a vector";
+  EXPECT_EQ(reorders(8, 0.3), Standing::full);
+  EXPECT_EQ(reorders(1, 0.3), Standing::left_out)
+      << "short rows keep their order in products with a vector";
   features.gathered_32 = 0.2;
-  EXPECT_FALSE(reorders(8, 0.3)) << "neighbours share rows of B in the natural order";
+  EXPECT_EQ(reorders(8, 0.3), Standing::left_out)
+      << "neighbours share rows of B in the natural order";
 }
 
 TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
@@ -97,16 +104,16 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
   const auto reorders = [&](double overlap) {
     features.row_overlap = overlap;
-    const auto all = predict(features, 64, Layout::row_major, Precision::fp16, h200);
-    return std::ranges::find(all, kWindowsSearch, &Candidate::name) != all.end();
+    return standing_in(predict(features, 64, Layout::row_major, Precision::fp16, h200),
+                       kWindowsSearch);
   };
-  EXPECT_TRUE(reorders(1));
-  EXPECT_TRUE(reorders(0.3));
-  EXPECT_FALSE(reorders(0.01));
+  EXPECT_EQ(reorders(1), Standing::full);
+  EXPECT_EQ(reorders(0.3), Standing::full);
+  EXPECT_EQ(reorders(0.01), Standing::trial);
   features.mean_row = 2000;  // random rows share a tenth of their columns
-  EXPECT_FALSE(reorders(0.15));
+  EXPECT_EQ(reorders(0.15), Standing::trial);
   features.cv_row = 1;
-  EXPECT_TRUE(reorders(0.01));
+  EXPECT_EQ(reorders(0.01), Standing::full);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ json terms_of_case(const json& document, const json& entry) {
   const RecordedProduct one = recorded_product(document, entry);
   json worth = json::array();
   for (const json& kernel : entry.at("kernels"))
-    if (considered(kernel.get<std::string>(), one.features, one.n)) worth.push_back(kernel);
+    if (standing_of(kernel.get<std::string>(), one.features, one.n) == Standing::full)
+      worth.push_back(kernel);
   return {
       {"considered", std::move(worth)},
       {"terms", values_of(terms_of(one.features, one.n, one.layout, one.precision, one.device))},
