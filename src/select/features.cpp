@@ -174,7 +174,8 @@ MatrixFeatures features_of(const CsrMatrix& matrix) {
   std::tie(out.stored_8, out.stored_16, out.stored_32) = std::tuple_cat(windows.stored_share);
   if (may_fill_blocks(out)) estimate_blocks(matrix, sampled, out);
   else take_all_blocks(out);
-  out.most_of_four = most_of_four(matrix, sampled);
+  const bool may_be_two_four = out.mean_row >= kLeastOfTwoFour * out.cols;
+  out.most_of_four = may_be_two_four ? most_of_four(matrix, sampled) : 4;
   return out;
 }
 

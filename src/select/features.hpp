@@ -12,6 +12,9 @@
 namespace spmmbench {
 
 inline constexpr int kMostOfTwoFour = 2;
+// Sparser matrices are not asked whether they are in 2:4: two_four stores half of all entries, at
+// 1.1 bytes for each entry of A where CSR has 6 bytes for each nonzero (fp16).
+inline constexpr double kLeastOfTwoFour = 0.05;
 // Blocks that are emptier than this were never the fastest: the tensor cores multiply too many
 // zeros (docs/log/selection.md).
 inline constexpr double kLeastBlockFill = 0.02;
@@ -36,7 +39,7 @@ struct MatrixFeatures {
   double block_fill = 0;
   // The most nonzeros in four neighbouring columns 4 g to 4 g + 3 of a sampled row: at most
   // kMostOfTwoFour where the matrix is in 2:4 structured sparsity. Rows after one that has more are
-  // not read.
+  // not read. 4, without reading, where fewer than kLeastOfTwoFour of the entries are nonzeros.
   double most_of_four = 0;
   // What select/row_overlap.hpp returns. It takes longer than the others, and features_of leaves it
   // at 1: not known, and the most that rows can overlap.

@@ -321,14 +321,15 @@ TEST(Features, AreTakenFromASample) {
 
 TEST(Features, GroupsOfFourColumnsAreCountedWhereTheyAreAligned) {
   const auto most = [](const std::vector<std::int32_t>& columns) {
-    return features_of(testing::from_rows(64, std::vector(256, columns))).most_of_four;
+    return features_of(testing::from_rows(32, std::vector(256, columns))).most_of_four;
   };
   EXPECT_EQ(most({0, 3, 5, 6, 8, 12, 13}), 2);
   EXPECT_EQ(most({2, 3, 4, 5}), 2);
   EXPECT_EQ(most({0, 3, 5, 6, 7, 12, 13}), 3);
   std::vector<std::vector<std::int32_t>> rows(256, {0, 1});
   std::fill(rows.begin() + 128, rows.end(), std::vector<std::int32_t>{0, 1, 2});
-  EXPECT_EQ(features_of(testing::from_rows(64, rows)).most_of_four, 3) << "in any sampled row";
+  EXPECT_EQ(features_of(testing::from_rows(32, rows)).most_of_four, 3) << "in any sampled row";
+  EXPECT_EQ(features_of(testing::from_rows(128, rows)).most_of_four, 4) << "too sparse to ask";
 }
 
 }  // namespace
