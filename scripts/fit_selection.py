@@ -11,9 +11,9 @@ Features of matrices come from rows of `auto`, or from `spmmbench inspect MATRIX
 PROGRAM, a part of the tests (build with -DSPMMBENCH_TESTS=ON), computes the terms of src/select/predict.hpp. Build it again before a fit
 when they have changed. For every kernel, precision and range of N the terms get the non-negative coefficients of least squared relative
 error; then each kernel gets a margin, so that ranking by margin x prediction loses least. Printed is what ranking loses on matrices that
-were left out, the chosen kernel's time over the fastest's, and the same of preparation + calls x time: in six parts by matrix, and with
-one half of the matrices fitted and the other reported, both ways. --write writes the table and results/selection/cases.json, which a host
-test replays.
+were left out, the chosen kernel's time over the fastest's, the same of the fastest trial, and of preparation + calls x time: in six parts
+by matrix, and with one half of the matrices fitted and the other reported, both ways. --write writes the table and
+results/selection/cases.json, which a host test replays.
 """
 
 import argparse
@@ -99,6 +99,8 @@ NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.04 those from 0.004 to 0.006 lose least on
 # random halves of the matrices (docs/log/selection.md).
 RIDGE = 0.005
+# The trials of auto: so many (`tune` in kernels/auto.cpp), predicted to take less than so many times the best (src/select/tune.cpp).
+MOST_TRIALS, LITTLE_LONGER = 8, 1.5
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -208,7 +210,7 @@ def product_of(c):
 
 
 def model_of(cases, program):
-    """The Terms of a call and of preparation, and for each case the kernels that are worth a prediction."""
+    """The Terms of a call and of preparation, and for each case the kernels that are worth a prediction and those that are trials alone."""
     document = json.dumps(operands_of(cases) | {"cases": [product_of(c) | {"kernels": list(c.times)} for c in cases]})
     try:
         run = subprocess.run([program], input=document, capture_output=True, text=True, check=False)
@@ -221,7 +223,7 @@ def model_of(cases, program):
     unknown = ROWS.union(*FAMILIES.values()) - set(terms.names) | SEARCHED.union(*PREPARE_FAMILIES.values()) - set(prepare_terms.names)
     if unknown:
         sys.exit(f"fit_selection: {program} knows no term {', '.join(sorted(unknown))}")
-    return terms, prepare_terms, [case["considered"] for case in answer["cases"]]
+    return terms, prepare_terms, *([case[kind] for case in answer["cases"]] for kind in ("considered", "trials"))
 
 
 def bands_of(precision, kernel=None):
@@ -254,13 +256,14 @@ def relative_fit(matrix, wanted, least, weight, ridge=0.0):
 class Recorded:
     """Cases with what model_of says of them, and what a table of coefficients makes of them."""
 
-    def __init__(self, cases, terms, prepare_terms, considered):
-        self.cases, self.terms, self.prepare_terms, self.considered = cases, terms, prepare_terms, considered
+    def __init__(self, cases, terms, prepare_terms, considered, trials):
+        self.cases, self.terms, self.prepare_terms, self.considered, self.trials = cases, terms, prepare_terms, considered, trials
 
     def part(self, chosen):
         members = [index for index, case in enumerate(self.cases) if chosen(case)]
         terms, prepare_terms = (Terms(all_of.names, all_of.values[members]) for all_of in (self.terms, self.prepare_terms))
-        return Recorded([self.cases[index] for index in members], terms, prepare_terms, [self.considered[index] for index in members])
+        cases, considered, trials = ([all_of[index] for index in members] for all_of in (self.cases, self.considered, self.trials))
+        return Recorded(cases, terms, prepare_terms, considered, trials)
 
     def fit(self):
         """(kernel, precision, band) -> coefficients of the terms of a call and of preparation, and a margin."""
@@ -306,9 +309,9 @@ class Recorded:
         without = case.prepare_ms.get(STANDS_IN.get(kernel))
         return kernel in self.considered[index] and (without is None or case.prepare_ms[kernel] > SEARCH_TIMES * without)
 
-    def predictions(self, index, table):
+    def predictions(self, index, table, kernels=None):
         case = self.cases[index]
-        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in self.considered[index]}
+        keys = {kernel: (kernel, case.precision, band_of(case, kernel)) for kernel in kernels or self.considered[index]}
         return {kernel: float(table[key]["us"] @ self.terms.values[index]) for kernel, key in keys.items() if key in table}
 
     def predicted_prepare_ms(self, index, table):
@@ -355,7 +358,7 @@ class Recorded:
                 table[key]["margin"] = round(math.exp(margin), 3)
 
     def choices(self, table):
-        """For each case: what the choice loses, and what it loses of the total of so many calls."""
+        """For each case: what the choice loses unmeasured and measured, and what it loses of the total of so many calls."""
         out = []
         for index, case in enumerate(self.cases):
             found = self.predictions(index, table)
@@ -364,17 +367,22 @@ class Recorded:
             rows = {kernel: table[kernel, case.precision, band_of(case, kernel)] for kernel in found}
             ranks = {kernel: us * rows[kernel]["margin"] for kernel, us in found.items()}
             pick = min(ranks, key=ranks.get)
+            also = self.predictions(index, table, self.trials[index]) if self.trials[index] else {}
+            order = sorted(ranks, key=ranks.get) + sorted(also, key=also.get)
+            tried = [k for k in order if k == pick or (found | also)[k] < LITTLE_LONGER * found[pick]]
+            fastest = min(case.times[k] for k in tried[:MOST_TRIALS])
             prepare_ms = self.predicted_prepare_ms(index, table)
             totals = {}
             for calls in CALLS:
                 expected = {k: us * calls + 1e3 * prepare_ms[k] for k, us in ranks.items()}
                 cost = {k: us * calls + 1e3 * case.prepare_ms[k] for k, us in case.times.items()}
                 totals[calls] = cost[min(expected, key=expected.get)] / min(cost.values())
-            out.append(Choice(case.times[pick] / min(case.times.values()), case, pick, totals))
+            least = min(case.times.values())
+            out.append(Choice(case.times[pick] / least, fastest / least, case, pick, totals))
         return out
 
 
-Choice = collections.namedtuple("Choice", "loss case pick totals")
+Choice = collections.namedtuple("Choice", "loss measured case pick totals")
 
 
 def left_out(recorded, parts):
@@ -386,15 +394,20 @@ def left_out(recorded, parts):
     return out
 
 
+def measured_text(choices):
+    losses = [choice.measured for choice in choices]
+    return f"{geometric_mean(losses):.4f}  {sum(loss > 1.1 for loss in losses)}  {max(losses):.2f}"
+
+
 def report(title, choices):
-    print(f"{title}, chosen over fastest, geometric mean, cases above 1.25 and worst:")
+    print(f"{title}, chosen over fastest: geometric mean, cases above 1.25 and worst; fastest trial: mean, cases above 1.1 and worst:")
     groups = collections.defaultdict(list)
     for choice in choices:
         groups[choice.case.precision, band_of(choice.case)].append(choice)
     for (precision, band), group in sorted(groups.items()):
         worst = max(group, key=lambda choice: choice.loss)
         print(f"  {precision} N {band[0]:>3} to {min(band[1], 999):<3}  {geometric_mean([c.loss for c in group]):.3f}  "
-              f"{sum(c.loss > 1.25 for c in group)} of {len(group)}  {worst.loss:.2f} ({worst.case.matrix}, N = {worst.case.n}: {worst.pick})")  # fmt: skip
+              f"{sum(c.loss > 1.25 for c in group)} of {len(group)}  {worst.loss:.2f} ({worst.case.matrix}, N = {worst.case.n}: {worst.pick}); {measured_text(group)}")  # fmt: skip
     for device in sorted({choice.case.device_name for choice in choices}):
         losses = [c.loss for c in choices if c.case.device_name == device]
         print(f"  {device:<22}  {geometric_mean(losses):.3f}  {sum(loss > 1.25 for loss in losses)} of {len(losses)}")

@@ -2,8 +2,8 @@
 // coefficients to. `spmmbench_selection_terms < CASES` reads a document like
 // results/selection/cases.json, of which it needs the devices, the features of the matrices, and
 // device, matrix, n, precision, layout and the names of the kernels of each case. It writes, as
-// JSON, the names of the terms, and for each case their values in the same order and the kernels
-// that are worth a prediction.
+// JSON, the names of the terms, and for each case their values in the same order, the kernels that
+// are worth a prediction, and those that are only worth a trial.
 
 #include <fmt/format.h>
 
@@ -37,12 +37,15 @@ json values_of(const T& terms) {
 
 json terms_of_case(const json& document, const json& entry) {
   const RecordedProduct one = recorded_product(document, entry);
-  json worth = json::array();
-  for (const json& kernel : entry.at("kernels"))
-    if (standing_of(kernel.get<std::string>(), one.features, one.n) == Standing::full)
-      worth.push_back(kernel);
+  json worth = json::array(), trials = json::array();
+  for (const json& kernel : entry.at("kernels")) {
+    const Standing standing = standing_of(kernel.get<std::string>(), one.features, one.n);
+    if (standing == Standing::full) worth.push_back(kernel);
+    if (standing == Standing::trial) trials.push_back(kernel);
+  }
   return {
       {"considered", std::move(worth)},
+      {"trials", std::move(trials)},
       {"terms", values_of(terms_of(one.features, one.n, one.layout, one.precision, one.device))},
       {"prepare_terms", values_of(prepare_terms_of(one.features, one.n, one.precision))}};
 }
