@@ -1,6 +1,7 @@
 // async_wcsr: irregular SpMM on tensor cores, after AsyncSparse (arXiv 2604.17834): windows of rows
 // whose distinct columns are packed (src/format/wcsr.hpp), rows of B gathered asynchronously ahead
-// of the products. window/multiply.cuh is the device code; this file chooses, builds and launches.
+// of the products. window/multiply.cuh is the device code, async_wcsr/multiply_vector.cuh that of
+// N = 1; this file chooses, builds and launches.
 //
 // Where it differs from the paper's kernel, which async_wcsr_paper keeps: windows of 8 to 32 rows
 // rather than 64 and mma rather than wgmma (irregular matrices share few columns over 64 rows, and
@@ -20,6 +21,7 @@
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
 #include "async_wcsr/empty_rows.cuh"
+#include "async_wcsr/multiply_vector.cuh"
 #include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
@@ -50,6 +52,16 @@ __global__ void __launch_bounds__(window::kMaxThreads,
                                                                                         shared);
 }
 
+// The same for N = 1.
+template <class Input, class C, int kWindowRows, bool kClears>
+__global__ void __launch_bounds__(window::kMaxThreads, kWindowRows == 32 ? 7 : 8)
+    wcsr_vector_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
+                       const wcsr::EmptyRows empty) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  if (kClears && blockIdx.x >= empty.first_cta) wcsr::clear_rows<C>(in, empty);
+  else wcsr::multiply_vector<Input, C, kWindowRows>(in, boxes, shared);
+}
+
 using Variant = window::Variant<window::Arguments, const void*, wcsr::EmptyRows>;
 
 // Empty rows are left out of the lowest windows only, where they cost most, and only the kernels of
@@ -58,10 +70,26 @@ constexpr int kClearsHeight = 0;  // into kWcsrHeights
 
 struct MakeVariant {
   static constexpr bool kNarrow = true;
-  bool clears;
+  bool is_vector, clears;
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
   Variant operator()() const {
+    return is_vector ? of_vector<Input, C, kWindowRows>()
+                     : of_tile<Input, C, kWindowRows, kRowBytes>();
+  }
+
+ private:
+  template <class Input, class C, int kWindowRows>
+  Variant of_vector() const {
+    constexpr int kSumVectors = wcsr::VectorSums<Input, kWindowRows>::kVectors;
+    auto kernel = wcsr_vector_kernel<Input, C, kWindowRows, false>;
+    if constexpr (kWindowRows == kWcsrHeights[kClearsHeight])
+      if (clears) kernel = wcsr_vector_kernel<Input, C, kWindowRows, true>;
+    return {kernel, window::kInputBytes<Input>, 1, kSumVectors * 512, kSumVectors};
+  }
+
+  template <class Input, class C, int kWindowRows, int kRowBytes>
+  Variant of_tile() const {
     using Boxes = wcsr::DenseBoxes<Input, kWindowRows>;
     using Shape = window::Shape<Boxes, kRowBytes, kStages<kWindowRows, kRowBytes>>;
     auto kernel = wcsr_kernel<Boxes, C, kRowBytes, false>;
@@ -92,7 +120,7 @@ class AsyncWcsrPlan final : public Plan {
     {
       const auto timed = stages.scope("build");
       bound_.emplace(view(), a, options, shape, device.info(),
-                     MakeVariant{windows_.empty_rows.bytes() > 0});
+                     MakeVariant{shape.n == 1, windows_.empty_rows.bytes() > 0});
       const auto empty =
           static_cast<std::int32_t>(windows_.empty_rows.bytes() / sizeof(std::int32_t));
       const std::int64_t c_row_bytes = shape.n * static_cast<std::int64_t>(bytes_of(shape.c_type));
@@ -140,8 +168,9 @@ class AsyncWcsrPlan final : public Plan {
     report_.params["order"] = windows_.choice.order;
     bound_->describe(empty_ctas_, report_);
     const int mma_rows = std::max(16, windows_.shape.window_rows);
+    const auto features = std::max<std::int64_t>(16, bound_->features());  // of an mma
     report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * window::kTileColumns *
-                           mma_rows * static_cast<double>(bound_->features());
+                           mma_rows * static_cast<double>(features);
   }
 
   Windows& windows_;
@@ -184,7 +213,7 @@ class AsyncWcsrPrepared final : public Prepared {
     constexpr double kLeastShare = 0.2;        // of the nonzeros
     constexpr std::int64_t kMostBytes = 8192;  // of the rows of B that should stay in that cache
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a_.precision)));
-    if (value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
+    if (n == 1 || value_bytes != 2 || n * value_bytes > window::kNarrowRow) return false;
     if (window::fits_l1(make_b_view(a_.k(), n, Layout::row_major, storage_type(a_.precision))))
       return true;
     const HubColumns& hubs = hubs_.get(stages, [this](StageTimer& cost) {
@@ -234,6 +263,10 @@ class AsyncWcsr final : public Kernel {
     if (problem.nnz() + problem.m() >= std::numeric_limits<std::int32_t>::max())
       return Support::no("nonzeros and rows together above 2^31 - 2");
     if (!window::writes(problem.c_type, problem.precision)) return Support::no(window::kWrites);
+    if (problem.n == 1 && window::kFeatureTile(problem.options))
+      return Support::no("feature_tile is of no use at N = 1");
+    if (problem.n != 1 && problem.layout == Layout::col_major)
+      return Support::no("needs row-major B and C");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
     const int given = window::kFeatureTile(problem.options).value_or(window::kShortRow);
     const int tile = value_bytes == 2 ? std::min(given, window::kShortRow) : window::kShortRow;
@@ -259,6 +292,7 @@ class AsyncWcsr final : public Kernel {
       .source = "AsyncSparse, arXiv 2604.17834",
       .precisions = {Precision::tf32, Precision::fp16, Precision::bf16},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
       .options = window::options_with(kOrder, window::kFeatureTile, {kBuild}),

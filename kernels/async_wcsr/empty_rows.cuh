@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gpu/element.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "window/launch.hpp"
 #include "window/stage.cuh"
@@ -36,7 +37,8 @@ inline unsigned ctas_of(const EmptyRows& empty, const window::LaunchShape& launc
   return static_cast<unsigned>((empty.count + rows - 1) / rows);
 }
 
-// Whole rows with the padding to 16 bytes, in streaming stores: C is not read again.
+// Whole rows with the padding to 16 bytes, in streaming stores: C is not read again. A vector has
+// no padding between its values.
 template <class C>
 __device__ void clear_rows(const window::Arguments& in, const EmptyRows& empty) {
   ptx::griddepcontrol_wait();
@@ -47,6 +49,10 @@ __device__ void clear_rows(const window::Arguments& in, const EmptyRows& empty) 
   const std::int64_t first = warp * empty.per_warp;
   const int rows = static_cast<int>(min(empty.count - first, std::int64_t{empty.per_warp}));
   const std::int32_t own = lane < rows ? __ldg(empty.rows + first + lane) : 0;
+  if (in.n == 1) {
+    if (lane < rows) static_cast<C*>(in.c)[own * in.ldc] = from_float<C>(0);
+    return;
+  }
 
   // As many lanes as a short row has vectors, rounded up to a power of two, take a row.
   const auto vectors = static_cast<int>((in.n * sizeof(C) + sizeof(uint4) - 1) / sizeof(uint4));

@@ -92,9 +92,10 @@ class Bound {
     if (all == 0) return;
     Arguments in = arguments_;
     in.b = b.data;
-    in.b_row_bytes = static_cast<std::uint32_t>(b.ld * static_cast<std::int64_t>(bytes_of(b.type)));
+    in.b_row_bytes =
+        static_cast<std::uint32_t>(b.row_stride() * static_cast<std::int64_t>(bytes_of(b.type)));
     in.c = c.data;
-    in.ldc = c.ld;
+    in.ldc = c.row_stride();
     launch_dependent(variant_.kernel, dim3(all, launch_.feature_tile_groups), launch_.cta(),
                      launch_.shared_bytes, stream, overlap_, in,
                      std::forward<Operands>(operands)...);
@@ -107,7 +108,7 @@ class Bound {
       report.params[key] = fmt::format("{}", value);
     };
     set("window", a_.window_rows);
-    set("feature_tile", variant_.row_bytes);
+    if (variant_.features > 1) set("feature_tile", variant_.row_bytes);
     set("warps", launch_.warps);
     set("cta_tiles", launch_.cta_feature_tiles);
     set("span", launch_.cut.span_tiles);

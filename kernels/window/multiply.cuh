@@ -60,6 +60,80 @@ __device__ bool add_parts(const Arguments& in, int split_index, const TileSplit&
   return arrive_and_sum<128>(partial, lane, totals.all());
 }
 
+// Tiles of a span, and whether they are of one window that a team shares.
+__device__ inline int tiles_of(const TileSpan& span) { return span.tiles & ~TileSpan::kShared; }
+__device__ inline bool is_shared(const TileSpan& span) {
+  return (span.tiles & TileSpan::kShared) != 0;
+}
+
+// Where the windows of a warp's span end, and the rows of C of the one that the warp is in.
+template <int kWindowRows>
+class SpanWindows {
+ public:
+  __device__ SpanWindows(const Arguments& in, const TileSpan& span, unsigned lane)
+      : in_(in), lane_(lane), window_(span.first_window), row_of_c_(row_of_place()) {
+    // A window has a tile at least, so 32 windows cover a span.
+    const int tiles = tiles_of(span);
+    const std::int32_t end = in.window_ptr[min(window_ + lane + 1, in.windows)] - span.first_tile;
+    const bool ends = !is_shared(span) && end > 0 && end <= tiles;
+    ends_ = __reduce_or_sync(kFullWarp, ends ? 1U << (end - 1) : 0U);
+  }
+
+  // Whether tile i of the span is its window's last.
+  __device__ bool end_with(int i) const { return (ends_ >> i & 1U) != 0; }
+  // The row of C of place `lane` of the window, -1 for none. Known when the window begins, so that
+  // its store does not wait for it.
+  __device__ std::int32_t row_of_c() const { return row_of_c_; }
+  __device__ void next() {
+    ++window_;
+    row_of_c_ = row_of_place();
+  }
+
+ private:
+  __device__ std::int32_t row_of_place() const {
+    const unsigned place = static_cast<unsigned>(window_) * kWindowRows + lane_;
+    if (lane_ >= kWindowRows || place >= static_cast<unsigned>(in_.places)) return -1;
+    return in_.row_ids == nullptr ? static_cast<std::int32_t>(place) : in_.row_ids[place];
+  }
+
+  const Arguments& in_;
+  unsigned lane_;
+  std::int32_t window_;
+  std::int32_t row_of_c_;
+  unsigned ends_;
+};
+
+// The sums of a window that a team shares: those of the other members are added to those of the
+// first, through their places in shared memory, part_of(member), and to those of the other CTAs.
+// All warps of the CTA call it. True in the warp that then holds the window's sums.
+template <int kSumVectors, class PartOf, class Totals>
+__device__ bool sums_of_shared(const Arguments& in, const TileSpan& span, int feature_tile,
+                               int feature_tiles, PartOf part_of, Totals& sums) {
+  const unsigned lane = threadIdx.x;
+  const int member = threadIdx.z;
+  const TileSplit split = span.split < 0 ? TileSplit{} : in.splits[span.split];
+  __syncthreads();
+  if (member > 0)
+    sums.for_each_four([&](int i, const float(&x)[4]) {
+      reinterpret_cast<float4*>(part_of(member))[i * 32 + lane] =
+          make_float4(x[0], x[1], x[2], x[3]);
+    });
+  __syncthreads();
+  if (member > 0) return false;
+  for (int m = 1; m < static_cast<int>(blockDim.z); ++m) {
+    const auto* theirs = reinterpret_cast<const float4*>(part_of(m));
+    sums.for_each_four([&](int i, float(&x)[4]) {
+      const float4 sum = theirs[i * 32 + lane];
+      x[0] += sum.x;
+      x[1] += sum.y;
+      x[2] += sum.z;
+      x[3] += sum.w;
+    });
+  }
+  return span.split < 0 ||
+         add_parts<kSumVectors>(in, span.split, split, feature_tile, feature_tiles, lane, sums);
+}
+
 // CTAs per SM that the registers must allow: as many as the rings leave room for, up to the point
 // where values would be spilled.
 template <int kWindowRows, int kRowBytes>
@@ -84,23 +158,10 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
   const int feature = feature_tile * S::kFeatures;
 
   const TileSpan span = in.spans[static_cast<std::int64_t>(blockIdx.x) * blockDim.z + member];
-  const bool is_shared = (span.tiles & TileSpan::kShared) != 0;
-  const int tiles = span.tiles & ~TileSpan::kShared;
+  const int tiles = tiles_of(span);
   RowLoader<typename S::Input, kRowBytes> rows(in, span.first_tile, tiles, feature, lane);
   Operand operand(a, span, tiles, lane);
-  // Bit i: tile i is its window's last. A window has a tile at least, so 32 windows cover a span.
-  std::int32_t window = span.first_window;
-  // The row of C of place `lane` of a window, -1 for none. Known when the window begins, so that
-  // its store does not wait for it.
-  const auto row_of_place = [&]() -> std::int32_t {
-    const unsigned place = static_cast<unsigned>(window) * kWindowRows + lane;
-    if (lane >= kWindowRows || place >= static_cast<unsigned>(in.places)) return -1;
-    return in.row_ids == nullptr ? static_cast<std::int32_t>(place) : in.row_ids[place];
-  };
-  std::int32_t row_of_c = row_of_place();
-  const std::int32_t end = in.window_ptr[min(window + lane + 1, in.windows)] - span.first_tile;
-  const unsigned ends =
-      __reduce_or_sync(kFullWarp, !is_shared && end > 0 && end <= tiles ? 1U << (end - 1) : 0U);
+  SpanWindows<kWindowRows> windows(in, span, lane);
 
   const auto ring_of = [&](int m) {
     return shared + (m * blockDim.y + threadIdx.y) * S::kRingBytes;
@@ -135,7 +196,8 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
       bool exists;
     };
     const auto row_of = [&](int r, int odd) -> Row {
-      const std::int32_t row = __shfl_sync(kFullWarp, row_of_c, r * 8 + lane % 4 * 2 + odd);
+      const std::int32_t row =
+          __shfl_sync(kFullWarp, windows.row_of_c(), r * 8 + lane % 4 * 2 + odd);
       // Both factors fit 32 bits, which takes fewer registers: rows are less than 4 GiB apart.
       const std::uint64_t first =
           std::uint64_t{static_cast<std::uint32_t>(row)} * static_cast<std::uint32_t>(in.ldc);
@@ -172,40 +234,16 @@ __device__ void multiply_spans(const Arguments& in, const typename Operand::Sour
     }
     full = advance(full);
     free = advance(free);
-    if ((ends >> i & 1U) != 0) {
+    if (windows.end_with(i)) {
       store();
       sums.clear();
-      ++window;
-      row_of_c = row_of_place();
+      windows.next();
     }
   }
   ptx::griddepcontrol_launch_dependents();
-  if (!is_shared) return;
-
-  // One window for the whole team: the first member adds the others' sums to its own.
-  const TileSplit split = span.split < 0 ? TileSplit{} : in.splits[span.split];
+  if (!is_shared(span)) return;
   ptx::cp_async_wait_group<0>();
-  __syncthreads();
-  if (member > 0)
-    sums.for_each_four([&](int i, const float(&x)[4]) {
-      reinterpret_cast<float4*>(ring_of(member))[i * 32 + lane] =
-          make_float4(x[0], x[1], x[2], x[3]);
-    });
-  __syncthreads();
-  if (member > 0) return;
-  for (int m = 1; m < static_cast<int>(blockDim.z); ++m) {
-    const auto* theirs = reinterpret_cast<const float4*>(ring_of(m));
-    sums.for_each_four([&](int i, float(&x)[4]) {
-      const float4 sum = theirs[i * 32 + lane];
-      x[0] += sum.x;
-      x[1] += sum.y;
-      x[2] += sum.z;
-      x[3] += sum.w;
-    });
-  }
-  if (span.split < 0 ||
-      add_parts<S::kSumVectors>(in, span.split, split, feature_tile, feature_tiles, lane, sums))
-    store();
+  if (sums_of_shared<S::kSumVectors>(in, span, feature_tile, feature_tiles, ring_of, sums)) store();
 }
 
 }  // namespace spmmbench::window

@@ -59,7 +59,12 @@ const char* const kVariants[] = {
 
 // With every layout and type of C: they store C in another way than what is chosen for small
 // matrices.
-const char* const kVariantsOfC[] = {"dense_cluster?tile_m=128&tile_n=64&cluster=1"};
+const char* const kVariantsOfC[] = {
+    "async_wcsr?window=8&order=degree&whole=1&part=1&warps=4",
+    "async_wcsr?window=16&span=32",
+    "async_wcsr?window=32&whole=1&part=1",
+    "dense_cluster?tile_m=128&tile_n=64&cluster=1",
+};
 
 void add_cases(std::vector<Case>& cases, const Kernel& kernel, const Options& options,
                std::span<const Layout> layouts, std::span<const ElementType> c_types) {
