@@ -87,12 +87,13 @@ bool is_identity(const std::vector<std::int32_t>& rows) {
 // holds more registers.
 window::FormatCost cost_of(int value_bytes) {
   constexpr double kColumns = RsImage::kTileColumns;
-  constexpr std::array<double, 3> kPenalty = {1.0, 1.35, 2.1};
+  constexpr window::GatherCost kGathers = {.penalty = {1.0, 1.35, 2.1}};
   return {.bytes_per_column = {RsRecord<8>::kValues / kColumns, RsRecord<16>::kValues / kColumns,
                                RsRecord<32>::kValues / kColumns},
           .bytes_per_nonzero = static_cast<double>(value_bytes),
-          .height_penalty = kPenalty,
-          .narrow_penalty = kPenalty};
+          .wide = kGathers,
+          .narrow = kGathers,
+          .vector = kGathers};
 }
 
 // Decoding makes a tile slower than a dense box, so warps share windows sooner than in async_wcsr.

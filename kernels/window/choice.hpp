@@ -285,16 +285,21 @@ class WindowChooser {
 
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long
-// ones, and whole windows, when there are many.
+// ones, and whole windows, when there are many. Where a warp multiplies several tiles at once, a
+// longer span costs less than another round of warps (docs/log/narrow.md).
 inline TileCut choose_cut(const WindowWork& work) {
   const double per_warp = work.tiles * work.feature_tiles / work.warps;
   const double of_mean = work.mean_window();
   TileCut cut;
   cut.team = work.team;
   const bool many_short = per_warp > 40 && of_mean > 5 && of_mean < 16;
-  cut.span_tiles = per_warp < 6 ? 2 : per_warp < 16 ? 4 : many_short ? 16 : 8;
+  const auto span = [&](double few, double some) {
+    return many_short ? 16 : per_warp < few ? 2 : per_warp < some ? 4 : 8;
+  };
+  const int one_by_one = span(6, 16);
+  cut.span_tiles = work.many_at_once ? span(2, 4) : one_by_one;
   // A window that the team shares costs a barrier.
-  const int whole = std::max(cut.span_tiles, 4);
+  const int whole = std::max(one_by_one, 4);
   cut.whole_tiles = whole_tiles(
       work, work.team == 1 ? std::min(4 * whole, TileCut::kMaxSpanTiles) : whole * 3 / 2);
   const PartTiles of_warp = part_tiles(work);

@@ -134,6 +134,7 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
                         .team = team,
                         .sms = static_cast<double>(device.sm_count),
                         .warps = static_cast<double>(device.sm_count) * ctas_per_sm * out.warps,
+                        .many_at_once = variant.features == 1,
                         .limits = a.limits});
   out.cut.span_tiles = kSpan(options).value_or(out.cut.span_tiles);
   out.cut.whole_tiles = kWhole(options).value_or(out.cut.whole_tiles);

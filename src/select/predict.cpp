@@ -107,7 +107,7 @@ WindowCost best_windows(const MatrixFeatures& f, std::int64_t n, int value_bytes
   const double stored_tiles = std::max(windows.stored_share[h] * f.nnz / 16, count);
   const double fetched = std::max(row_bytes, kSectorBytes);
   return {windows.gathered_share[h] * f.nnz * fetched / device.gather_bytes_per_us,
-          per_sm(stored_tiles * feature_tiles, device) * format.penalty(h, row_bytes),
+          per_sm(stored_tiles * feature_tiles, device) * format.gathers(n, value_bytes).penalty[h],
           cut_of_window(stored_tiles, count, resident_warps(h, value_bytes, row_bytes),
                         feature_tiles, device)};
 }

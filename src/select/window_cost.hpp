@@ -21,27 +21,36 @@ constexpr double kL2BytesPerUs = 8.4e6, kMemoryBytesPerUs = 3.4e6;
 // values.
 constexpr int kShortestRow = 32, kNarrowRow = 64;
 
+// What rows of B of a certain width cost where windows gather them.
+struct GatherCost {
+  // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
+  std::array<double, 3> penalty;
+  double line_bytes = 128;  // gathered at a time: part of them takes as long as all
+  double busy_windows =
+      0.5;  // on each multiprocessor, or the lines of B of so many; fewer are slow
+};
+
 // The cost of a window of each height in a kernel's format.
 struct FormatCost {
   std::array<double, 3> bytes_per_column;  // of A, per packed column and without its index
   double bytes_per_nonzero;                // of A
-  // Taller windows hold more registers, so fewer of them hide the latency of the gathers. The
-  // difference is smaller where rows of B have at most kShortestRow bytes (docs/log/narrow.md).
-  std::array<double, 3> height_penalty, narrow_penalty;
+  GatherCost wide, narrow, vector;         // narrow: rows of B of kShortestRow bytes or less
 
-  double penalty(std::size_t height_index, double row_bytes) const {
-    return (row_bytes <= kShortestRow ? narrow_penalty : height_penalty)[height_index];
+  const GatherCost& gathers(std::int64_t n, int value_bytes) const {
+    return n == 1 ? vector : n * value_bytes <= kShortestRow ? narrow : wide;
   }
 };
 
-// For async_wcsr, whose tiles are dense boxes.
-// Windows of 32 rows were measured in 16 bits and in tf32.
+// For async_wcsr, whose tiles are dense boxes. Windows of 32 rows were measured in 16 bits and in
+// tf32, narrow rows and vectors in docs/log/narrow.md.
 inline FormatCost dense_box_cost(int value_bytes) {
   const double bytes = value_bytes;
+  const bool half = value_bytes == 2;
   return {.bytes_per_column = {8 * bytes, 16 * bytes, 32 * bytes},
           .bytes_per_nonzero = 0,
-          .height_penalty = {1.0, 1.25, value_bytes == 2 ? 1.7 : 1.9},
-          .narrow_penalty = {1.0, value_bytes == 2 ? 1.0 : 1.25, value_bytes == 2 ? 1.3 : 1.9}};
+          .wide = {.penalty = {1.0, 1.25, half ? 1.7 : 1.9}},
+          .narrow = {.penalty = {1.0, half ? 1.0 : 1.25, half ? 1.3 : 1.9}},
+          .vector = {.penalty = {1.0, 1.15, 1.8}, .line_bytes = 32, .busy_windows = 4}};
 }
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, `row_bytes` of each, and A once
@@ -62,24 +71,22 @@ struct Height {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-// The height that costs least. Rows of B are gathered in lines of the L2 cache, and part of a line
-// takes as long as a whole one. A piece of work is a window times one line of B. Tall windows make
-// few pieces. Where these are fewer than half of the multiprocessors, the cost is multiplied by the
-// square root of half of the multiprocessors over the pieces.
+// The height that costs least. A piece of work is a window times one line of B. Tall windows make
+// few pieces. Where these are fewer than keep the multiprocessors busy, the cost is multiplied by
+// the square root of what is missing.
 // `only`: the index of the one height that may be chosen.
 inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
                           int value_bytes, const FormatCost& format, double sms,
                           std::optional<int> only = {}) {
-  constexpr double kLineBytes = 128, kBusyShare = 0.5;
-  const auto row_bytes = static_cast<double>(n * value_bytes);
-  const double lines = std::ceil(row_bytes / kLineBytes);
+  const GatherCost& gathers = format.gathers(n, value_bytes);
+  const double lines = std::ceil(static_cast<double>(n * value_bytes) / gathers.line_bytes);
   Height best;
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
     if (only && static_cast<int>(h) != *only) continue;
     const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
-    const double cost = gather_bytes(estimate, h, lines * kLineBytes, format) *
-                        format.penalty(h, row_bytes) *
-                        std::sqrt(std::max(1.0, kBusyShare * sms / pieces));
+    const double cost = gather_bytes(estimate, h, lines * gathers.line_bytes, format) *
+                        gathers.penalty[h] *
+                        std::sqrt(std::max(1.0, gathers.busy_windows * sms / pieces));
     if (cost < best.cost) best = {static_cast<int>(h), cost};
   }
   return best;
@@ -95,8 +102,8 @@ inline bool worth_order(const WcsrEstimate& natural, double rows, double cols, d
   const double row_bytes = columns * value_bytes;
   double gathers = std::numeric_limits<double>::infinity();
   for (std::size_t h = 0; h < kWcsrHeights.size(); ++h)
-    gathers = std::min(gathers,
-                       gather_bytes(natural, h, row_bytes, format) * format.penalty(h, row_bytes));
+    gathers = std::min(gathers, gather_bytes(natural, h, row_bytes, format) *
+                                    format.gathers(n, value_bytes).penalty[h]);
   const double memory_bytes = nnz * (4 + value_bytes) + cols * row_bytes + rows * columns * 4;
   return nnz * gathers / kL2BytesPerUs > kWorth * memory_bytes / kMemoryBytesPerUs;
 }

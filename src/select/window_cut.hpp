@@ -33,6 +33,7 @@ struct WindowWork {
   double ctas_of_window = 1;  // side by side, for different feature tiles
   int team = 1;
   double sms = 1, warps = 1;  // of the device
+  bool many_at_once = false;  // a warp multiplies several tiles at once
   MeanLimits limits = kDenseBoxLimits;
 
   double mean_window() const { return tiles / std::max(windows, 1.0); }

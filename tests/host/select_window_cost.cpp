@@ -35,7 +35,18 @@ TEST(WindowCost, AGivenHeightIsTakenWithItsOwnCost) {
 TEST(WindowCost, PartOfALineOfBTakesAsLongAsAllOfIt) {
   EXPECT_EQ(height(128), 32);
   EXPECT_EQ(height(100), height(128));
-  for (const std::int64_t n : {1, 8, 32}) EXPECT_EQ(height(n), height(64)) << n;
+  for (const std::int64_t n : {8, 32}) EXPECT_EQ(height(n), height(64)) << n;
+}
+
+TEST(WindowCost, AVectorTakesTallWindowsOnlyWhereTheyHoldLess) {
+  constexpr WcsrEstimate kDense = {.gathered_share = {1. / 8, 1. / 16, 1. / 32},
+                                   .stored_share = {1. / 8, 1. / 16, 1. / 32}};
+  EXPECT_EQ(height(8, kManyRows, kDense), 32);
+  EXPECT_EQ(height(1, kManyRows, kDense), 16);
+  constexpr WcsrEstimate kSome = {.gathered_share = {0.45, 0.40, 0.38},
+                                  .stored_share = {0.45, 0.40, 0.38}};
+  EXPECT_EQ(height(1, kManyRows, kSome), 8);
+  EXPECT_EQ(height(1, 4000, kDense), 8);  // 500 windows of 8 rows, 250 of 16
 }
 
 TEST(WindowCost, NarrowRowsOfBTakeTallerWindows) {
