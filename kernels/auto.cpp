@@ -36,9 +36,12 @@ struct Choice {
   Spec spec;
   Prediction prediction;
   std::size_t device_bytes = 0;  // predicted
-
-  Trial trial() const { return {spec.to_string(), prediction.us, prediction.prepare_ms}; }
 };
+
+Trial trial_of(const Candidate& candidate) {
+  return {Spec::parse(candidate.name).to_string(), candidate.prediction.us,
+          candidate.prediction.prepare_ms};
+}
 
 bool takes_layout(const Candidate& candidate, Layout layout) {
   const Kernel* kernel = Registry<Kernel>::instance().find(Spec::parse(candidate.name).name);
@@ -85,28 +88,34 @@ double row_overlap_of(const CsrMatrix& a) {
   return std::min(row_overlap(a), kAllAlike);
 }
 
-// The first candidate that supports the problem and, up to `most` in all, those that are worth
-// measuring beside it. `refusal` is the reason of the last one that does not support it.
-std::vector<Choice> supported(const std::vector<Candidate>& all, const SparseOperand& a,
-                              const Shape& shape, const DeviceInfo& device, std::size_t most,
-                              std::int64_t calls, std::string& refusal) {
-  std::vector<Choice> out;
-  for (const auto& [name, prediction, standing] : all) {
-    if (out.size() == most) break;
-    Choice choice{nullptr, Spec::parse(name), prediction, 0};
-    choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
-    if (choice.kernel == nullptr) continue;
-    if (!out.empty() && !worth_tuning(out[0].trial(), choice.trial(), calls)) continue;
-    const Support support =
-        check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
-    if (!support.ok) {
-      refusal = fmt::format("{}: {}", choice.spec.name, support.reason);
-      continue;
-    }
-    choice.device_bytes = support.device_bytes;
-    out.push_back(std::move(choice));
+// Nothing where this program was built without the kernel, or where it does not support the
+// problem: `refusal` then says why.
+std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,
+                                const Shape& shape, const DeviceInfo& device,
+                                std::string& refusal) {
+  Choice choice{nullptr, Spec::parse(candidate.name), candidate.prediction, 0};
+  choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
+  if (choice.kernel == nullptr) return std::nullopt;
+  const Support support =
+      check_support(*choice.kernel, Problem{a, shape, choice.spec.options}, device);
+  if (!support.ok) {
+    refusal = fmt::format("{}: {}", choice.spec.name, support.reason);
+    return std::nullopt;
   }
-  return out;
+  choice.device_bytes = support.device_bytes;
+  return choice;
+}
+
+// The best candidate that supports the problem, with its place among `all`. `refusal` is the reason
+// of the last one that does not.
+std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidate>& all,
+                                                      const SparseOperand& a, const Shape& shape,
+                                                      const DeviceInfo& device,
+                                                      std::string& refusal) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (auto choice = supported(all[i], a, shape, device, refusal))
+      return std::pair(*std::move(choice), i);
+  return std::nullopt;
 }
 
 // What was chosen from, for the report: choosing itself has to be fast.
@@ -200,15 +209,8 @@ class AutoPrepared final : public Prepared {
       const auto timed = stages.scope("choose");
       why.ranked = ranked(why.features, shape, a_.precision, model_, calls_);
     }
-    std::vector<Choice> best;
-    {
-      const auto timed = stages.scope("choose");
-      best = supported(why.ranked, a_, shape, device_.info(), std::max<std::size_t>(tune_, 1),
-                       calls_, why.refusal);
-      if (best.empty()) throw Error(fmt::format("auto: {}", why.refusal));
-    }
     std::map<std::string, std::string> params;
-    std::unique_ptr<Plan> plan = fastest(best, shape, stages, params);
+    std::unique_ptr<Plan> plan = fastest(why, shape, stages, params);
     picked_.insert(params.at("picked"));
     keep_only(params.at("picked"));
     return std::make_unique<AutoPlan>(std::move(plan), std::move(params), std::move(why));
@@ -248,20 +250,29 @@ class AutoPrepared final : public Prepared {
   }
 
   // The plan of the best prediction, or of the fastest trial.
-  std::unique_ptr<Plan> fastest(const std::vector<Choice>& best, const Shape& shape,
-                                StageTimer& stages, std::map<std::string, std::string>& params) {
-    std::vector<Trial> trials;
-    trials.reserve(best.size());
-    for (const Choice& choice : best) trials.push_back(choice.trial());
-    params["picked"] = trials[0].name;
-    if (trials.size() == 1) return bind_one(best[0], shape, stages);
+  std::unique_ptr<Plan> fastest(Why& why, const Shape& shape, StageTimer& stages,
+                                std::map<std::string, std::string>& params) {
+    std::vector<Candidate> candidates;  // the best, and what may be measured beside it
+    std::optional<Choice> best;
+    {
+      const auto timed = stages.scope("choose");
+      auto found = best_of(why.ranked, a_, shape, device_.info(), why.refusal);
+      if (!found) throw Error(fmt::format("auto: {}", why.refusal));
+      best = std::move(found->first);
+      for (std::size_t i = found->second; i < why.ranked.size(); ++i)
+        if (candidates.empty() || calls_ == 0 ||
+            worth_tuning(trial_of(candidates[0]), trial_of(why.ranked[i]), calls_))
+          candidates.push_back(why.ranked[i]);
+    }
+    params["picked"] = best->spec.to_string();
+    if (tune_ < 2 || candidates.size() == 1) return bind_one(*best, shape, stages);
     StageTimer spent;
     std::unique_ptr<Plan> plan;
     try {
-      plan = measured(best, trials, cache_key(shape, stages), shape, stages, spent, params);
+      plan = measured(candidates, cache_key(shape, stages), shape, stages, spent, params);
     } catch (const OutOfMemory&) {  // no trial had the memory for its B and C as well
-      keep_only(trials[0].name);
-      plan = bind_one(best[0], shape, stages);
+      keep_only(params["picked"]);
+      plan = bind_one(*best, shape, stages);
     }
     stages.add("tune", spent.total_ms());
     return plan;
@@ -276,19 +287,28 @@ class AutoPrepared final : public Prepared {
     StageTimer& all;
   };
 
-  // Measures the trials on the device, with a B and a C of their own, and adds to `spent` what they
-  // take, as if nothing had been prepared before. A winner that is remembered is only prepared.
-  std::unique_ptr<Plan> measured(const std::vector<Choice>& best, const std::vector<Trial>& trials,
-                                 const CacheEntry& key, const Shape& shape, StageTimer& stages,
-                                 StageTimer& spent, std::map<std::string, std::string>& params) {
+  // Measures candidates on the device, the best prediction first, with a B and a C of their own,
+  // and adds to `spent` what they take, as if nothing had been prepared before. A winner that is
+  // remembered is only prepared.
+  std::unique_ptr<Plan> measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
+                                 const Shape& shape, StageTimer& stages, StageTimer& spent,
+                                 std::map<std::string, std::string>& params) {
+    std::vector<Trial> trials;
+    trials.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) trials.push_back(trial_of(candidate));
     std::unique_ptr<Plan> fastest;
-    std::string leader;
+    std::string leader, refusal;
+    std::int64_t tried = 0;
     double leader_us = 0, least = std::numeric_limits<double>::infinity();
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (fastest && !worth_trying(trials[i], leader_us, 0, calls_)) return std::nullopt;
-      keep_only(leader);
+      if (tried == tune_ || (fastest && !worth_trying(trials[0], trials[i], leader_us, calls_)))
+        return std::nullopt;
       TrialTimer within(spent);
-      std::unique_ptr<Plan> plan = bind_one(best[i], shape, within);
+      const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);
+      if (!choice) return std::nullopt;
+      ++tried;
+      keep_only(leader);
+      std::unique_ptr<Plan> plan = bind_one(*choice, shape, within);
       const double prepare_ms = within.total_ms();
       const auto timed = within.scope("measure");
       const double us = time_us(*plan, shape);
@@ -304,11 +324,12 @@ class AutoPrepared final : public Prepared {
     const Tuned tuned = tune(trials, measure, static_cast<double>(budget_ms_), key);
     device_.synchronize();
     if (tuned.remembered) {
+      const auto choice = supported(candidates[tuned.picked], a_, shape, device_.info(), refusal);
       try {
-        fastest = bind_one(best[tuned.picked], shape, stages);
+        if (choice) fastest = bind_one(*choice, shape, stages);
       } catch (const OutOfMemory&) {  // there was enough when it was measured
-        return measured(best, trials, {}, shape, stages, spent, params);
       }
+      if (!fastest) return measured(candidates, {}, shape, stages, spent, params);
     }
     params["picked"] = trials[tuned.picked].name;
     for (const auto& [i, us] : tuned.measured_us)
@@ -353,6 +374,7 @@ class AutoPrepared final : public Prepared {
             {"layout", shape.layout == Layout::row_major ? "row" : "col"},
             {"c_type", std::string(to_string(shape.c_type))},
             {"calls", fmt::format("{}", calls_)},
+            {"tune", fmt::format("{}", tune_)},
             {"budget_ms", fmt::format("{}", budget_ms_)},
             {"device", device.name},
             {"driver", device.driver_version},
@@ -390,8 +412,8 @@ class Auto final : public Kernel {
       all = ranked(features, problem, problem.precision, model, calls);
     }
     // The memory of the best prediction alone: a trial for which memory lacks is left out.
-    const auto best = supported(all, problem, problem, device, 1, calls, refusal);
-    return best.empty() ? Support::no(refusal) : Support::yes(best[0].device_bytes);
+    const auto best = best_of(all, problem, problem, device, refusal);
+    return best ? Support::yes(best->first.device_bytes) : Support::no(refusal);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,

@@ -77,12 +77,10 @@ WITH_OPTIONS = {"async_wcsr?order=search", "jagged_slices?order=search"}
 NO_MORE = {"scatter_mma"}  # in recorded runs, but no longer in the program
 ROW_MAJOR = {"rsh", "csr_row_split"}  # auto takes a vector as column-major, so they cannot run
 # Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
-# a wider range are fitted with it. In fp16, where all are recorded, ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the
-# kernel and 1.013 by their own.
+# a wider range are fitted with it. In fp16 ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the kernel, 1.013 by their own.
 WIDENED = {"async_wcsr?order=search", "two_four"}
 # Where the first was not run (pruned layers), the time of the second stands for it in the fit: it is the same kernel in the natural order,
-# which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, also where it is not
-# considered.
+# which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, considered or not.
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr", "jagged_slices?order=search": "jagged_slices"}
 SEARCH_TIMES = 2  # the preparation of a kernel that has looked for an order over that of the same without
 PARTS = 6
@@ -90,17 +88,16 @@ FEWEST_CASES = 6
 # Factors of a prediction that are tried.
 MARGINS = (*(0.85 + step / 40 for step in range(14)), 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
-# From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS, which multiplies
-# the matrix with its zeros: DENSE_WEIGHT times the logarithm of what lies beyond. With a weight of 2 cases below 0.95 x cuBLAS fall from
-# 22 to 12 and nothing is lost elsewhere. With 10 bitmap_dense is not picked in cases where it is faster (docs/log/selection.md).
+# From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS: DENSE_WEIGHT times
+# the logarithm of what lies beyond. With a weight of 2 cases below 0.95 x cuBLAS fall from 22 to 12 and nothing is lost elsewhere. With 10
+# bitmap_dense is not picked in cases where it is faster (docs/log/selection.md).
 DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
-# The factor of a penalty, without which few cases give one term what several share. Of 0 to 0.04 those from 0.004 to 0.006 lose least on
-# random halves of the matrices (docs/log/selection.md).
+# The factor of a penalty, without which few cases give one term what several share (docs/log/selection.md).
 RIDGE = 0.005
-# The trials of auto: so many (`tune` in kernels/auto.cpp), predicted to take less than so many times the best (src/select/tune.cpp).
-MOST_TRIALS, LITTLE_LONGER = 8, 1.5
+# The trials of auto: so many, predicted to take less than so many times the best prediction or the fastest (src/select/tune.cpp).
+MOST_TRIALS, LITTLE_LONGER, SOMEWHAT_LONGER = 8, 1.5, 1.1
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -253,6 +250,15 @@ def relative_fit(matrix, wanted, least, weight, ridge=0.0):
     return coefficients
 
 
+def fastest_trial(order, predicted, times):
+    """The least of the times that auto measures. The first of `order` is the best prediction."""
+    fastest, left = math.inf, MOST_TRIALS
+    for kernel in order:
+        if left > 0 and predicted[kernel] < max(LITTLE_LONGER * predicted[order[0]], SOMEWHAT_LONGER * fastest):
+            fastest, left = min(fastest, times[kernel]), left - 1
+    return fastest
+
+
 class Recorded:
     """Cases with what model_of says of them, and what a table of coefficients makes of them."""
 
@@ -369,8 +375,7 @@ class Recorded:
             pick = min(ranks, key=ranks.get)
             also = self.predictions(index, table, self.trials[index]) if self.trials[index] else {}
             order = sorted(ranks, key=ranks.get) + sorted(also, key=also.get)
-            tried = [k for k in order if k == pick or (found | also)[k] < LITTLE_LONGER * found[pick]]
-            fastest = min(case.times[k] for k in tried[:MOST_TRIALS])
+            fastest = fastest_trial(order, found | also, case.times)
             prepare_ms = self.predicted_prepare_ms(index, table)
             totals = {}
             for calls in CALLS:

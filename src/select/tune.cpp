@@ -49,28 +49,30 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
   return std::nullopt;
 }
 
-}  // namespace
+constexpr double kSomewhatLonger = 1.1;  // docs/log/selection.md
 
-double cost_us(double us, double prepare_ms, std::int64_t calls) {
-  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
-}
-
+// What measuring a trial is expected to take beside its preparation.
 double measure_ms(const Trial& trial) {
   constexpr double kLeastMs = 4;  // docs/log/selection.md
   constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
   return kLeastMs + kLaunches * trial.us / 1e3;
 }
 
-bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64_t calls) {
-  const double spent_ms = trial.prepare_ms + measure_ms(trial) + also_ms;
-  return calls == 0 || cost_us(trial.us, spent_ms, calls) < best_us;
+}  // namespace
+
+double cost_us(double us, double prepare_ms, std::int64_t calls) {
+  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
 bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
-  constexpr double kLittleLonger = 1.5;  // both: docs/log/selection.md
-  constexpr double kSomewhatLonger = 1.1;
-  if (calls == 0) return other.us < kLittleLonger * best.us;
-  return worth_trying(other, kSomewhatLonger * best.us, measure_ms(best), calls);
+  const double spent_ms = other.prepare_ms + measure_ms(other) + measure_ms(best);
+  return cost_us(other.us, spent_ms, calls) < kSomewhatLonger * best.us;
+}
+
+bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls) {
+  constexpr double kLittleLonger = 1.5;  // docs/log/selection.md
+  if (calls > 0) return cost_us(trial.us, trial.prepare_ms + measure_ms(trial), calls) < least_us;
+  return trial.us < kLittleLonger * best.us || trial.us < kSomewhatLonger * least_us;
 }
 
 Tuned tune(const std::vector<Trial>& trials,

@@ -21,18 +21,16 @@ struct Trial {
 // calls.
 double cost_us(double us, double prepare_ms, std::int64_t calls);
 
-// What measuring a trial is expected to take beside its preparation.
-double measure_ms(const Trial& trial);
-
-// Whether preparing and measuring `trial`, and `also_ms` that it needs besides, are expected to
-// cost less than `trial` saves in `calls` calls where the best so far takes `best_us`. Without
-// calls they always are.
-bool worth_trying(const Trial& trial, double best_us, double also_ms, std::int64_t calls);
-
-// Whether `other` may turn out to be better than `best`, the best prediction, so that both are
-// worth measuring: without calls where it is predicted to take little longer, with calls where it
-// would be worth trying if `best` took somewhat longer than predicted.
+// With calls: whether measuring is worth it where `best` is the best prediction. It is where
+// preparing and measuring `other` as well is expected to cost less than `other` would save if
+// `best` took somewhat longer than predicted.
 bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls);
+
+// Whether to prepare and measure `trial` where the fastest so far takes `least_us`. Without calls:
+// where it is predicted to take little longer than `best`, the best prediction, or not much longer
+// than the fastest, which may take far longer than predicted. With calls: where that is expected to
+// cost less than it saves.
+bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls);
 
 struct Tuned {
   std::size_t picked = 0;

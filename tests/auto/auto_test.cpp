@@ -34,7 +34,8 @@ constexpr std::size_t kKernelBytes = std::size_t{1} << 20;
 
 // What the planted kernels do, by their label.
 struct Script {
-  std::map<std::string, double> us;  // of a launch; 10 where it is not named
+  std::map<std::string, double> us;  // of a launch
+  double us_of_others = 10;
   std::set<std::string> out_of_memory;
   bool asks_for_order = false;
   double us_now = 10;  // of the launch that is being timed
@@ -77,7 +78,7 @@ class PlantedPrepared : public Prepared {
     void launch(const DenseView&, const DenseView&, Stream) override {
       EXPECT_TRUE(script.prepared.contains(owner)) << label << " was freed";
       const auto found = script.us.find(label);
-      script.us_now = found == script.us.end() ? 10 : found->second;
+      script.us_now = found == script.us.end() ? script.us_of_others : found->second;
     }
     PlanReport report() const override { return {}; }
     const void* owner;
@@ -254,6 +255,16 @@ TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
   EXPECT_TRUE(measured("calls=0"));
   EXPECT_FALSE(measured("tune=1"));
   EXPECT_FALSE(measured("calls=100")) << "no trial pays";
+}
+
+TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
+  const std::string best = params(*prepare("tune=1")->bind({.n = 128}, stages_)).at("picked");
+  script.us = {{best, 1e-3}};
+  const std::size_t close = tried(*prepare("tune=8")->bind({.n = 128}, stages_)).size();
+  script.us = {};
+  script.us_of_others = 1e6;
+  EXPECT_GT(tried(*prepare("tune=8")->bind({.n = 128}, stages_)).size(), close);
+  EXPECT_EQ(tried(*prepare("tune=2")->bind({.n = 128}, stages_)).size(), 2U);
 }
 
 // Rows of 12 columns at random, which hardly overlap.

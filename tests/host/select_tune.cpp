@@ -166,22 +166,26 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
 }
 
 TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
-  const Trial quick{"quick", 8, 6};  // 10 ms with its measurement
-  EXPECT_TRUE(worth_trying(quick, 10, 0, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_trying(quick, 10, 0, 1'000)) << "2 us in 1,000 calls are 2 ms";
-  EXPECT_TRUE(worth_trying(quick, 10, 0, 10'000));
-  EXPECT_FALSE(worth_trying(quick, 10, 10, 10'000)) << "that needs 10 ms more";
-  const Trial best{"best", 7.9, 1};
+  const Trial best{"best", 7.9, 1}, quick{"quick", 8, 6};  // 10 ms with its measurement
+  EXPECT_FALSE(worth_trying(best, quick, 10, 1'000)) << "2 us in 1,000 calls are 2 ms";
+  EXPECT_TRUE(worth_trying(best, quick, 10, 10'000));
   EXPECT_FALSE(worth_tuning(best, quick, 1'000));
+  EXPECT_FALSE(worth_tuning(best, quick, 10'000)) << "`best` would have to be measured as well";
   EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
   const Trial lengthy{"lengthy", 10'000, 0};
-  EXPECT_FALSE(worth_trying(lengthy, 10'500, 0, 100)) << "eight launches take 80 ms, for 50";
+  EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100)) << "eight launches take 80 ms, for 50";
 }
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
   const Trial best{"best", 10, 1};
-  EXPECT_TRUE(worth_tuning(best, {"close", 14, 1000}, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_tuning(best, {"far", 16, 0}, 0));
+  EXPECT_TRUE(worth_trying(best, {"close", 14, 1000}, 10, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_trying(best, {"far", 16, 0}, 10, 0));
+}
+
+TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
+  const Trial best{"best", 10, 1}, far{"far", 20, 1};
+  EXPECT_FALSE(worth_trying(best, far, 18, 0));
+  EXPECT_TRUE(worth_trying(best, far, 19, 0)) << "20 us are predicted, perhaps 19 it takes";
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
