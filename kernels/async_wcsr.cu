@@ -52,9 +52,12 @@ __global__ void __launch_bounds__(window::kMaxThreads,
                                                                                         shared);
 }
 
-// The same for N = 1.
+// The same for N = 1. With more CTAs on an SM fewer tiles of A would be in flight, or values would
+// be spilled (docs/log/narrow.md).
+template <int kWindowRows>
+constexpr int kVectorCtasPerSm = kWindowRows == 32 ? 7 : 8;
 template <class Input, class C, int kWindowRows, bool kClears>
-__global__ void __launch_bounds__(window::kMaxThreads, kWindowRows == 32 ? 7 : 8)
+__global__ void __launch_bounds__(window::kMaxThreads, kVectorCtasPerSm<kWindowRows>)
     wcsr_vector_kernel(const __grid_constant__ window::Arguments in, const void* boxes,
                        const wcsr::EmptyRows empty) {
   extern __shared__ __align__(128) unsigned char shared[];
@@ -85,7 +88,8 @@ struct MakeVariant {
     auto kernel = wcsr_vector_kernel<Input, C, kWindowRows, false>;
     if constexpr (kWindowRows == kWcsrHeights[kClearsHeight])
       if (clears) kernel = wcsr_vector_kernel<Input, C, kWindowRows, true>;
-    return {kernel, window::kInputBytes<Input>, 1, kSumVectors * 512, kSumVectors};
+    constexpr int kSumBytes = kSumVectors * 32 * static_cast<int>(sizeof(float4));  // of a warp
+    return {kernel, window::kInputBytes<Input>, 1, kSumBytes, kSumVectors};
   }
 
   template <class Input, class C, int kWindowRows, int kRowBytes>
@@ -168,7 +172,8 @@ class AsyncWcsrPlan final : public Plan {
     report_.params["order"] = windows_.choice.order;
     bound_->describe(empty_ctas_, report_);
     const int mma_rows = std::max(16, windows_.shape.window_rows);
-    const auto features = std::max<std::int64_t>(16, bound_->features());  // of an mma
+    constexpr std::int64_t kMmaFeatures = 16;
+    const auto features = std::max(kMmaFeatures, bound_->features());
     report_.issued_flops = 2.0 * static_cast<double>(matrix.tiles()) * window::kTileColumns *
                            mma_rows * static_cast<double>(features);
   }

@@ -132,7 +132,8 @@ class BoxReader {
   window::Fragment<Input, kWindowRows> boxes_[kAhead];
 };
 
-// The values of B for four columns. Negative columns fill up a tile; zeros are theirs.
+// The values of B for four columns. Negative columns fill up a tile; zeros are theirs. Not by
+// __ldg: the launch before may write B while this kernel runs already.
 template <class Input>
 __device__ FourValues<Input> gather(const int4& columns, const void* b, std::uint32_t row_bytes) {
   const auto value = [&](std::int32_t column) -> std::uint32_t {
@@ -140,8 +141,8 @@ __device__ FourValues<Input> gather(const int4& columns, const void* b, std::uin
     const char* from =
         static_cast<const char*>(b) + std::uint64_t{static_cast<std::uint32_t>(column)} * row_bytes;
     if constexpr (window::kInputBytes<Input> == 4)
-      return __ldg(reinterpret_cast<const std::uint32_t*>(from));
-    else return __ldg(reinterpret_cast<const std::uint16_t*>(from));
+      return __ldca(reinterpret_cast<const std::uint32_t*>(from));
+    else return __ldca(reinterpret_cast<const std::uint16_t*>(from));
   };
   const std::uint32_t x = value(columns.x), y = value(columns.y), z = value(columns.z),
                       w = value(columns.w);

@@ -10,7 +10,8 @@
 namespace spmmbench {
 namespace {
 
-Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n) {
+Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n, Layout layout = Layout::row_major,
+            const char* options = "async_wcsr") {
   const Kernel& kernel = Registry<Kernel>::instance().at("async_wcsr");
   CsrMatrix a;
   a.rows = rows;
@@ -19,6 +20,8 @@ Support ask(std::int64_t rows, std::int64_t nnz, std::int64_t n) {
   Problem problem;
   problem.a = &a;
   problem.n = n;
+  problem.layout = layout;
+  problem.options = Spec::parse(options).options;
   problem.precision = Precision::fp16;
   DeviceInfo device;
   device.kind = DeviceKind::cuda;
@@ -46,6 +49,16 @@ TEST(AsyncWcsrLimits, RefusesMoreFeatureTilesThanAGridHolds) {
     GTEST_SKIP() << "built without CUDA";
   EXPECT_TRUE(ask(10, 10, 65535 * 64).ok);
   EXPECT_FALSE(ask(10, 10, 65535 * 64 + 1).ok);
+}
+
+TEST(AsyncWcsrLimits, TakesAVectorInAnyLayoutAndNoFeatureTileForIt) {
+  if (Registry<Kernel>::instance().find("async_wcsr") == nullptr)
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_TRUE(ask(10, 10, 1, Layout::col_major).ok);
+  EXPECT_TRUE(ask(10, 10, 1, Layout::row_major).ok);
+  EXPECT_FALSE(ask(10, 10, 2, Layout::col_major).ok);
+  EXPECT_FALSE(ask(10, 10, 1, Layout::col_major, "async_wcsr?feature_tile=32").ok);
+  EXPECT_TRUE(ask(10, 10, 2, Layout::row_major, "async_wcsr?feature_tile=32").ok);
 }
 
 }  // namespace
