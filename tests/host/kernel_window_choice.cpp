@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <tuple>
 
 #include "../../kernels/window/choice.hpp"
 #include "matrices.hpp"
@@ -151,6 +152,23 @@ TEST(FeatureTiles, OfACtaAreFewerWhereGathersAreMany) {
   a.precision = Precision::fp16;  // B and C have 6 bytes for each row and column
   EXPECT_EQ(window::cta_row_bytes(7 * matrix.rows, a), window::kMostCtaRow);
   EXPECT_EQ(window::cta_row_bytes(8 * matrix.rows, a), window::kSmallCtaRow);
+}
+
+TEST(Spans, GrowWithTheTilesOfAWarpAndSoonerWhereItMultipliesSeveralAtOnce) {
+  const auto span = [](double per_warp, bool many_at_once) {
+    return window::choose_cut({.tiles = per_warp * 1000,
+                               .windows = 500,
+                               .feature_tiles = 1,
+                               .sms = 132,
+                               .warps = 1000,
+                               .many_at_once = many_at_once})
+        .span_tiles;
+  };
+  for (const auto& [per_warp, one, several] :
+       {std::tuple{1, 2, 2}, {3, 2, 4}, {5, 2, 8}, {7, 4, 8}, {17, 8, 8}}) {
+    EXPECT_EQ(span(per_warp, false), one) << per_warp;
+    EXPECT_EQ(span(per_warp, true), several) << per_warp;
+  }
 }
 
 }  // namespace
