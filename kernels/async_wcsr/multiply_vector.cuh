@@ -1,7 +1,7 @@
 #pragma once
-// A vector times windows whose tiles are dense boxes (N = 1). One value of B per column is too
-// little for a feature tile, so nothing goes through shared memory here: eight tiles of a span are
-// multiplied at once. Lane 4g + t gathers the values of B for columns 4t .. 4t + 3 of tile g, so
+// Windows whose tiles are dense boxes, times a vector (N = 1). One value of B per column is too
+// little to be copied ahead through shared memory, so a warp multiplies eight tiles of its span at
+// once, from registers. Lane 4g + t gathers the values of B for columns 4t .. 4t + 3 of tile g, so
 // that every value is gathered once, and all of them in four loads. The product is C^T = B^T * A^T
 // as in window/multiply.cuh. For tile j, row j of mma's first operand is the values of that tile,
 // and the other rows are zeros:
@@ -98,8 +98,8 @@ class BoxReader {
   static constexpr int kBoxBytes = kWindowRows * window::kTileColumns * window::kInputBytes<Input>;
 
  public:
-  // Tiles that are read at once: so many that they take 16 registers.
-  static constexpr int kAhead = 16 * 4 * 32 / kBoxBytes;
+  static constexpr int kRegisters = 16;  // of a lane, 4 bytes each (docs/log/narrow.md)
+  static constexpr int kAhead = kRegisters * 4 * 32 / kBoxBytes;  // tiles that are read at once
   static_assert(kTilesAtOnce % kAhead == 0);
 
   __device__ BoxReader(const void* boxes, const TileSpan& span, int tiles, unsigned lane)

@@ -108,7 +108,7 @@ class Bound {
       report.params[key] = fmt::format("{}", value);
     };
     set("window", a_.window_rows);
-    if (variant_.features > 1) set("feature_tile", variant_.row_bytes);
+    if (!variant_.for_vectors()) set("feature_tile", variant_.row_bytes);
     set("warps", launch_.warps);
     set("cta_tiles", launch_.cta_feature_tiles);
     set("span", launch_.cut.span_tiles);

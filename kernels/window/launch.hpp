@@ -36,6 +36,8 @@ struct Variant {
   int features = 0;   // of a feature tile
   int ring_bytes = 0;
   int sum_vectors = 0;  // float4 of sums per lane
+
+  bool for_vectors() const { return features == 1; }  // N = 1 alone
 };
 
 constexpr const char* kWrites = "writes C in fp32, or in 16 bits as B is";
@@ -134,7 +136,7 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
                         .team = team,
                         .sms = static_cast<double>(device.sm_count),
                         .warps = static_cast<double>(device.sm_count) * ctas_per_sm * out.warps,
-                        .many_at_once = variant.features == 1,
+                        .many_at_once = variant.for_vectors(),
                         .limits = a.limits});
   out.cut.span_tiles = kSpan(options).value_or(out.cut.span_tiles);
   out.cut.whole_tiles = kWhole(options).value_or(out.cut.whole_tiles);

@@ -25,9 +25,8 @@ constexpr int kShortestRow = 32, kNarrowRow = 64;
 struct GatherCost {
   // Taller windows hold more registers, so fewer of them hide the latency of the gathers.
   std::array<double, 3> penalty;
-  double line_bytes = 128;  // gathered at a time: part of them takes as long as all
-  double busy_windows =
-      0.5;  // on each multiprocessor, or the lines of B of so many; fewer are slow
+  double line_bytes = 128;   // gathered at a time: part of them takes as long as all
+  double busy_pieces = 0.5;  // pieces of work that keep a multiprocessor busy
 };
 
 // The cost of a window of each height in a kernel's format.
@@ -50,7 +49,7 @@ inline FormatCost dense_box_cost(int value_bytes) {
           .bytes_per_nonzero = 0,
           .wide = {.penalty = {1.0, 1.25, half ? 1.7 : 1.9}},
           .narrow = {.penalty = {1.0, half ? 1.0 : 1.25, half ? 1.3 : 1.9}},
-          .vector = {.penalty = {1.0, 1.15, 1.8}, .line_bytes = 32, .busy_windows = 4}};
+          .vector = {.penalty = {1.0, 1.15, 1.8}, .line_bytes = 32, .busy_pieces = 4}};
 }
 
 // Bytes through the L2 cache per nonzero: the gathered rows of B, `row_bytes` of each, and A once
@@ -72,8 +71,8 @@ struct Height {
 };
 
 // The height that costs least. A piece of work is a window times one line of B. Tall windows make
-// few pieces. Where these are fewer than keep the multiprocessors busy, the cost is multiplied by
-// the square root of what is missing.
+// few pieces. Where there are too few to keep all multiprocessors busy, the cost is multiplied by
+// the square root of the pieces that would do so over those that there are.
 // `only`: the index of the one height that may be chosen.
 inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_t n,
                           int value_bytes, const FormatCost& format, double sms,
@@ -86,7 +85,7 @@ inline Height best_height(const WcsrEstimate& estimate, double rows, std::int64_
     const double pieces = std::max(1.0, rows / kWcsrHeights[h]) * lines;
     const double cost = gather_bytes(estimate, h, lines * gathers.line_bytes, format) *
                         gathers.penalty[h] *
-                        std::sqrt(std::max(1.0, gathers.busy_windows * sms / pieces));
+                        std::sqrt(std::max(1.0, gathers.busy_pieces * sms / pieces));
     if (cost < best.cost) best = {static_cast<int>(h), cost};
   }
   return best;
