@@ -58,6 +58,13 @@ struct Dense {
   int columns;
 };
 
+// Whether a CTA lets the next launch start with its own start; otherwise it does so once the launch
+// before has ended. The next launch's CTAs read their slices meanwhile. Where two later launches
+// wait, their CTAs gather on the multiprocessors that have room first, which then need longest: that
+// costs more than it hides unless a launch is as short as with a vector (docs/log/narrow.md).
+template <int kColumns>
+constexpr bool kReleasesAtOnce = kColumns == 1;
+
 // kColumns elements of a row of B as one load.
 template <int kBytes>
 using Raw = std::conditional_t<
@@ -151,7 +158,7 @@ class Walk {
       a.read(takes ? taken_ + __popc(lanes & lanes_below_) / kLanesPerRow : 0, col[i], value[i]);
       taken_ += __popc(lanes) / kLanesPerRow;
     }
-    if (step == 0) ptx::griddepcontrol_wait();  // so far only what the plan prepared was read
+    if (step == 0) begin_b();
     Piece piece[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
@@ -160,6 +167,12 @@ class Walk {
 #pragma unroll
     for (int i = 0; i < kSteps; ++i)
       if (step + i < length_) multiply_add<TB, kColumns>(sums, value[i], piece[i]);
+  }
+
+  // Before it only what the plan prepared was read.
+  static __device__ void begin_b() {
+    ptx::griddepcontrol_wait();
+    if constexpr (!kReleasesAtOnce<kColumns>) ptx::griddepcontrol_launch_dependents();
   }
 
   int length_;
@@ -283,8 +296,7 @@ template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int k
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
     multiply(const __grid_constant__ Arguments in, const __grid_constant__ Dense dense) {
   const std::uint32_t index = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
-  // At once, so that the next launch's warps have read their slices when this one ends.
-  ptx::griddepcontrol_launch_dependents();
+  if constexpr (kReleasesAtOnce<kColumns>) ptx::griddepcontrol_launch_dependents();
   if (index >= in.slice_count) return;
   const Slice slice = in.slices[index];
   const int log2_places = static_cast<int>(slice.log2_places);

@@ -53,7 +53,7 @@ constexpr double kSomewhatLonger = 1.1;  // docs/log/selection.md
 
 // What measuring a trial is expected to take beside its preparation.
 double measure_ms(const Trial& trial) {
-  constexpr double kLeastMs = 4;  // docs/log/selection.md
+  constexpr double kLeastMs = 6;  // docs/log/selection.md
   constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
   return kLeastMs + kLaunches * trial.us / 1e3;
 }
