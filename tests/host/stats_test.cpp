@@ -97,6 +97,13 @@ TEST_F(Sampler, ASlowFirstLaunchDoesNotSizeTheBatch) {
   EXPECT_EQ(timing.launches_per_sample, 5);
 }
 
+TEST_F(Sampler, AHostThatIsHeldUpDoesNotShortenSamples) {
+  device_.launch_us = {5000, 400, 4000, 10};
+  const Timing timing = sample_hot(
+      device_, [] {}, rule_, {}, [] {}, clock_);
+  EXPECT_EQ(timing.launches_per_sample, 50) << "not one, of (4000 + 7 x 10) / 8 us";
+}
+
 TEST_F(Sampler, TheFirstBatchIsNotSampled) {
   device_.launch_us = {5000, 5000, 300, 10};
   const Timing timing = sample_hot(

@@ -320,7 +320,7 @@ class Rules(unittest.TestCase):
 
             def record(self, launch, count):
                 self.log.append("record")
-                return lambda: self.log.append("replay") or 1.0
+                return lambda: self.log.append("replay") or 1e4
 
             def flush(self):
                 self.log.append("flush")
@@ -334,6 +334,22 @@ class Rules(unittest.TestCase):
         bench.log.clear()
         _protocol.sample_cold(bench, None, limits, poison)
         self.assertEqual(bench.log, ["poison"] + ["flush", "warm"] * 2)
+
+    def test_a_batch_that_lasts_much_shorter_than_a_sample_is_made_longer(self):
+        class HeldUp:
+            counts = []
+
+            def time_us(self, launch, count):
+                return 400.0 if count == 1 else 4000.0
+
+            def record(self, launch, count):
+                self.counts.append(count)
+                return lambda: 10.0 * count
+
+        limits = _protocol.Limits(min_samples=2, max_samples=2)
+        timing = _protocol.sample_hot(HeldUp(), None, limits)
+        self.assertEqual(HeldUp.counts, [1, 50])
+        self.assertEqual(timing["launches_per_sample"], 50)
 
     def test_the_flush_lies_between_cold_calls_and_outside_the_clock(self):
         class Recorder:
