@@ -64,7 +64,7 @@ PREPARE_FAMILIES = {  # the same of its preparation; SIZES where it is not named
     "jagged_slices?order=search": SEARCHED,
 }
 MOST = 2**31 - 1
-WIDE_BANDS = [(1, 32), (33, 128), (129, MOST)]
+WIDE_BANDS = [(1, 1), (2, 32), (33, 128), (129, MOST)]
 BANDS = {"fp16": [(1, 1), (2, 32), (33, 64), (65, 128), (129, MOST)], "tf32": WIDE_BANDS, "fp32": WIDE_BANDS}
 # Kernels that gather narrow rows of B in another way at N = 8, 16 and 32: parts of a range, each with coefficients of its own.
 NARROW_PARTS = {"fp16": {(2, 32): [(2, 8), (9, 16), (17, 32)]}}
