@@ -24,14 +24,6 @@ int batch_for(double each_us, const SamplerOptions& options) {
                                      static_cast<double>(options.max_batch)));
 }
 
-// A function that launches a batch and returns its time.
-std::function<double()> recorded(Device& device, const std::function<void()>& launch, int batch,
-                                 const SamplerOptions& options) {
-  if (options.by_host_clock)
-    return [&device, launch, batch, options] { return time_us(device, launch, batch, options); };
-  return device.record(launch, batch);
-}
-
 }  // namespace
 
 Timing sample_hot(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
@@ -47,20 +39,23 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sam
   const double each_us =
       last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
   int batch = batch_for(each_us, options);
-  std::function<double()> replay = recorded(device, launch, batch, options);
-  // Where the host was held up, the launches of the small one looked longer than they are.
-  for (double us = replay(); us < options.sample_us / 2 && batch < options.max_batch;
-       us = replay()) {
-    batch = batch_for(us / batch, options);
-    replay = recorded(device, launch, batch, options);
+  for (;;) {
+    const std::function<double()> replay =
+        options.by_host_clock ? [&] { return time_us(device, launch, batch, options); }
+                              : device.record(launch, batch);
+    replay();
+    std::vector<double> samples;
+    const double start = clock();
+    while (!limits.enough(samples, clock() - start)) {
+      poll();
+      samples.push_back(replay() / batch);
+    }
+    Timing timing = summarise(std::move(samples), batch);
+    // Where the host was held up, the launches of the small batch looked longer than they are.
+    if (timing.median_us * batch >= options.sample_us / 2 || batch == options.max_batch)
+      return timing;
+    batch = batch_for(timing.median_us, options);
   }
-  std::vector<double> samples;
-  const double start = clock();
-  while (!limits.enough(samples, clock() - start)) {
-    poll();
-    samples.push_back(replay() / batch);
-  }
-  return summarise(std::move(samples), batch);
 }
 
 Timing sample_cold(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
