@@ -196,6 +196,12 @@ TEST_F(AutoKernel, KeepsTheFastestTrialAloneAndCountsAll) {
   plan->launch({}, {}, {});
 }
 
+TEST_F(AutoKernel, EachTrialBeginsWithAFlushedCache) {
+  const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
+  EXPECT_EQ(tried(*plan).size(), 3U);
+  EXPECT_EQ(device_.flushes, 3U);
+}
+
 TEST_F(AutoKernel, WhatOneShapeRunsStaysWhileAnotherIsTuned) {
   const auto prepared = prepare("tune=3&calls=100000");
   std::vector<std::unique_ptr<Plan>> plans;
