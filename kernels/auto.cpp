@@ -339,8 +339,8 @@ class AutoPrepared final : public Prepared {
     return fastest;
   }
 
-  // As a run measures it when it is hot, but with fewer samples (docs/kernels/auto.md). Right after
-  // it was copied to the device, A is in a part of the cache from which some kernels read it faster.
+  // As a run measures it when it is hot, but with fewer samples. The cache is flushed because some
+  // kernels read A faster right after it was copied to the device (docs/kernels/auto.md).
   double time_us(Plan& plan, const Shape& shape) {
     constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
     constexpr SamplerOptions kSampler = {.warmup_us = 1000};

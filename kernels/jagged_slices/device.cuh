@@ -58,10 +58,10 @@ struct Dense {
   int columns;
 };
 
-// Whether a CTA lets the next launch start with its own start; otherwise it does so once the launch
-// before has ended. The next launch's CTAs read their slices meanwhile. Where two later launches
-// wait, their CTAs gather on the multiprocessors that have room first, which then need longest: that
-// costs more than it hides unless a launch is as short as with a vector (docs/log/narrow.md).
+// Whether a CTA lets the next launch start when it starts itself; otherwise it does so once the
+// launch before has ended. CTAs of the next launch then read their slices. Where those of two later
+// launches wait, they gather on the multiprocessors that have room first, and these need longest.
+// That costs more than it hides unless a launch is as short as with a vector (docs/log/narrow.md).
 template <int kColumns>
 constexpr bool kReleasesAtOnce = kColumns == 1;
 
