@@ -59,9 +59,10 @@ struct Dense {
 };
 
 // Whether a CTA lets the next launch start when it starts itself; otherwise it does so once the
-// launch before has ended. CTAs of the next launch then read their slices. At the start, CTAs of two
-// later launches wait. That costs more than it hides unless a launch is as short as with a vector,
-// presumably because they gather on the multiprocessors that have room first (docs/log/narrow.md).
+// launch before has ended. CTAs of the next launch then read their slices. At the start, CTAs of
+// two later launches wait. That costs more than it hides unless a launch is as short as with a
+// vector, presumably because they gather on the multiprocessors that have room first
+// (docs/log/narrow.md).
 template <int kColumns>
 constexpr bool kReleasesAtOnce = kColumns == 1;
 
