@@ -76,9 +76,6 @@ FP16_ONLY = {f"cusparse_coo_alg{i}" for i in (1, 2, 3, 4)}
 WITH_OPTIONS = {"async_wcsr?order=search", "jagged_slices?order=search"}
 NO_MORE = {"scatter_mma"}  # in recorded runs, but no longer in the program
 ROW_MAJOR = {"rsh", "csr_row_split"}  # auto takes a vector as column-major, so they cannot run
-# Not recorded in every range (tf32 at N = 128 only): the coefficients of a range serve wider products too, and fewer than FEWEST_CASES of
-# a wider range are fitted with it. In fp16 ranges above 128 lose 1.018 by those of 65 to 128, 1.086 without the kernel, 1.013 by their own.
-WIDENED = {"async_wcsr?order=search", "two_four"}
 # Where the first was not run (pruned layers), the time of the second stands for it in the fit: it is the same kernel in the natural order,
 # which the first leaves only where another is expected to gain. Where it was run it is fitted to its own times, considered or not.
 STANDS_IN = {"async_wcsr?order=search": "async_wcsr", "jagged_slices?order=search": "jagged_slices"}
@@ -278,10 +275,6 @@ class Recorded:
             for kernel in case.times:
                 if kernel in self.considered[index] or kernel in STANDS_IN:
                     groups[kernel, case.precision, band_of(case, kernel)].append(index)
-        for kernel, precision, band in sorted(groups, reverse=True):
-            narrower = [b for b in bands_of(precision, kernel) if b < band]
-            if kernel in WIDENED and narrower and len(groups[kernel, precision, band]) < FEWEST_CASES:
-                groups[kernel, precision, narrower[-1]] += groups.pop((kernel, precision, band))
         for key, members in groups.items():
             if len(members) < FEWEST_CASES:
                 continue
@@ -303,10 +296,6 @@ class Recorded:
                                    np.zeros(len(allowed)), np.ones(len(members)))  # fmt: skip
             table[key] = {"us": us, "prepare_ms": prepare, "margin": 1.0}
         self.set_margins(table)
-        for kernel, precision, band in sorted(table, reverse=True):
-            for wider in bands_of(precision, kernel):
-                if kernel in WIDENED and wider > band:
-                    table.setdefault((kernel, precision, wider), table[kernel, precision, band])
         return table
 
     def searched(self, index, kernel):
