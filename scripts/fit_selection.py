@@ -93,8 +93,8 @@ DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 NEAR, FAR_WEIGHT = 2, 0.3
 # The factor of a penalty, without which few cases give one term what several share (docs/log/selection.md).
 RIDGE = 0.005
-# The trials of auto: so many, predicted to take less than so many times the best prediction or the fastest (src/select/tune.cpp).
-MOST_TRIALS, LITTLE_LONGER, SOMEWHAT_LONGER = 8, 1.5, 1.1
+# The trials of auto: so many, predicted to take less than so many times the best prediction or the fastest trial (src/select/tune.cpp).
+MOST_TRIALS, LONGER = 8, 1.4
 NOT_ASKED = ("feature_row_overlap", 1)  # what a row of auto has where it did not need to know
 DIGITS = 6  # significant ones that are kept of what was recorded
 
@@ -251,7 +251,7 @@ def fastest_trial(order, predicted, times):
     """The least of the times that auto measures. The first of `order` is the best prediction."""
     fastest, left = math.inf, MOST_TRIALS
     for kernel in order:
-        if left > 0 and predicted[kernel] < max(LITTLE_LONGER * predicted[order[0]], SOMEWHAT_LONGER * fastest):
+        if left > 0 and predicted[kernel] < LONGER * max(predicted[order[0]], fastest):
             fastest, left = min(fastest, times[kernel]), left - 1
     return fastest
 

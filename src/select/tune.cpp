@@ -49,8 +49,6 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
   return std::nullopt;
 }
 
-constexpr double kSomewhatLonger = 1.1;  // docs/log/selection.md
-
 // What measuring a trial is expected to take beside its preparation.
 double measure_ms(const Trial& trial) {
   constexpr double kLeastMs = 6;  // docs/log/selection.md
@@ -65,14 +63,15 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
+  constexpr double kMayTake = 1.1;  // times the prediction; docs/log/selection.md
   const double spent_ms = other.prepare_ms + measure_ms(other) + measure_ms(best);
-  return cost_us(other.us, spent_ms, calls) < kSomewhatLonger * best.us;
+  return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
 }
 
 bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls) {
-  constexpr double kLittleLonger = 1.5;  // docs/log/selection.md
+  constexpr double kLonger = 1.4;  // docs/log/selection.md
   if (calls > 0) return cost_us(trial.us, trial.prepare_ms + measure_ms(trial), calls) < least_us;
-  return trial.us < kLittleLonger * best.us || trial.us < kSomewhatLonger * least_us;
+  return trial.us < kLonger * std::max(best.us, least_us);
 }
 
 Tuned tune(const std::vector<Trial>& trials,

@@ -27,9 +27,9 @@ double cost_us(double us, double prepare_ms, std::int64_t calls);
 bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls);
 
 // Whether to prepare and measure `trial` where the fastest so far takes `least_us`. Without calls:
-// where it is predicted to take little longer than `best`, the best prediction, or not much longer
-// than the fastest, which may take far longer than predicted. With calls: where that is expected to
-// cost less than it saves.
+// where it is predicted to take little longer than `best`, the best prediction, or than the
+// fastest, which may take far longer than predicted. With calls: where that is expected to cost
+// less than it saves.
 bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls);
 
 struct Tuned {

@@ -178,14 +178,16 @@ TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
   const Trial best{"best", 10, 1};
-  EXPECT_TRUE(worth_trying(best, {"close", 14, 1000}, 10, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_trying(best, {"far", 16, 0}, 10, 0));
+  EXPECT_TRUE(worth_trying(best, {"close", 13, 1000}, 10, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 10, 0));
+  EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 5, 0));
+  EXPECT_TRUE(worth_trying(best, {"close", 13, 0}, 5, 0)) << "others may be so much faster too";
 }
 
 TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
   const Trial best{"best", 10, 1}, far{"far", 20, 1};
-  EXPECT_FALSE(worth_trying(best, far, 18, 0));
-  EXPECT_TRUE(worth_trying(best, far, 19, 0)) << "20 us are predicted, perhaps 19 it takes";
+  EXPECT_FALSE(worth_trying(best, far, 14, 0));
+  EXPECT_TRUE(worth_trying(best, far, 15, 0)) << "20 us are predicted, perhaps it takes 14";
 }
 
 TEST_F(Remembering, WhatWasSpentIsSpent) {
