@@ -69,7 +69,7 @@ bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
 }
 
 bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls) {
-  constexpr double kLonger = 1.4;  // docs/log/selection.md
+  constexpr double kLonger = 1.4;  // times either; docs/log/selection.md
   if (calls > 0) return cost_us(trial.us, trial.prepare_ms + measure_ms(trial), calls) < least_us;
   return trial.us < kLonger * std::max(best.us, least_us);
 }

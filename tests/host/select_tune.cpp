@@ -181,7 +181,8 @@ TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
   EXPECT_TRUE(worth_trying(best, {"close", 13, 1000}, 10, 0)) << "preparation is not counted";
   EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 10, 0));
   EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 5, 0));
-  EXPECT_TRUE(worth_trying(best, {"close", 13, 0}, 5, 0)) << "others may be so much faster too";
+  EXPECT_TRUE(worth_trying(best, {"close", 13, 0}, 5, 0))
+      << "where the best is faster than predicted, no fewer are tried";
 }
 
 TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
