@@ -261,7 +261,7 @@ class AutoPrepared final : public Prepared {
       best = std::move(found->first);
       for (std::size_t i = found->second; i < why.ranked.size(); ++i)
         if (candidates.empty() || calls_ == 0 ||
-            worth_tuning(trial_of(candidates[0]), trial_of(why.ranked[i]), calls_))
+            worth_tuning(candidates[0].prediction, why.ranked[i].prediction, calls_))
           candidates.push_back(why.ranked[i]);
     }
     params["picked"] = best->spec.to_string();
@@ -301,7 +301,8 @@ class AutoPrepared final : public Prepared {
     std::int64_t tried = 0;
     double leader_us = 0, least = std::numeric_limits<double>::infinity();
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (tried == tune_ || (fastest && !worth_trying(trials[0], trials[i], leader_us, calls_)))
+      if (tried == tune_ || (fastest && !worth_trying(candidates[0].prediction,
+                                                      candidates[i].prediction, leader_us, calls_)))
         return std::nullopt;
       TrialTimer within(spent);
       const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);

@@ -49,11 +49,12 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
   return std::nullopt;
 }
 
-// What measuring a trial is expected to take beside its preparation.
-double measure_ms(const Trial& trial) {
+// What measuring a kernel that is predicted to take `us` is expected to take beside its
+// preparation.
+double measure_ms(double us) {
   constexpr double kLeastMs = 6;  // docs/log/selection.md
   constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
-  return kLeastMs + kLaunches * trial.us / 1e3;
+  return kLeastMs + kLaunches * us / 1e3;
 }
 
 }  // namespace
@@ -62,16 +63,18 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
   return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
 }
 
-bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls) {
+bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls) {
   constexpr double kMayTake = 1.1;  // times the prediction; docs/log/selection.md
-  const double spent_ms = other.prepare_ms + measure_ms(other) + measure_ms(best);
+  const double spent_ms = other.prepare_ms + measure_ms(other.us) + measure_ms(best.us);
   return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
 }
 
-bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls) {
+bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
+                  std::int64_t calls) {
   constexpr double kLonger = 1.4;  // times either; docs/log/selection.md
-  if (calls > 0) return cost_us(trial.us, trial.prepare_ms + measure_ms(trial), calls) < least_us;
-  return trial.us < kLonger * std::max(best.us, least_us);
+  if (calls > 0)
+    return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
+  return other.us < kLonger * std::max(best.us, least_us);
 }
 
 Tuned tune(const std::vector<Trial>& trials,
@@ -88,7 +91,7 @@ Tuned tune(const std::vector<Trial>& trials,
   bool lacked_memory = false;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const double spent_ms = (steady_seconds() - start) * 1e3;
-    const double expected_ms = spent_ms + trials[i].prepare_ms + measure_ms(trials[i]);
+    const double expected_ms = spent_ms + trials[i].prepare_ms + measure_ms(trials[i].us);
     if (i > 0 && expected_ms > budget_ms && !out.measured_us.empty()) continue;
     try {
       const std::optional<double> us = cost_us(i);

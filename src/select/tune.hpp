@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "select/cache.hpp"
+#include "select/predict.hpp"
 
 namespace spmmbench {
 
@@ -24,13 +25,14 @@ double cost_us(double us, double prepare_ms, std::int64_t calls);
 // With calls: whether measuring is worth it where `best` is the best prediction. It is where
 // preparing and measuring `other` as well is expected to cost less than `other` would save if
 // `best` took somewhat longer than predicted.
-bool worth_tuning(const Trial& best, const Trial& other, std::int64_t calls);
+bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls);
 
-// Whether to prepare and measure `trial` where the fastest so far takes `least_us`. Without calls:
+// Whether to prepare and measure `other` where the fastest so far takes `least_us`. Without calls:
 // where it is predicted to take little longer than `best`, the best prediction, or than the
 // fastest, which may take far longer than predicted. With calls: where that is expected to cost
 // less than it saves.
-bool worth_trying(const Trial& best, const Trial& trial, double least_us, std::int64_t calls);
+bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
+                  std::int64_t calls);
 
 struct Tuned {
   std::size_t picked = 0;

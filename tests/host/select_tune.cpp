@@ -166,27 +166,27 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
 }
 
 TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
-  const Trial best{"best", 7.9, 1}, quick{"quick", 8, 6};  // 10 ms with its measurement
+  const Prediction best{7.9, 1}, quick{8, 6};  // 10 ms with its measurement
   EXPECT_FALSE(worth_trying(best, quick, 10, 1'000)) << "2 us in 1,000 calls are 2 ms";
   EXPECT_TRUE(worth_trying(best, quick, 10, 10'000));
   EXPECT_FALSE(worth_tuning(best, quick, 1'000));
   EXPECT_FALSE(worth_tuning(best, quick, 10'000)) << "`best` would have to be measured as well";
   EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
-  const Trial lengthy{"lengthy", 10'000, 0};
+  const Prediction lengthy{10'000, 0};
   EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100)) << "eight launches take 80 ms, for 50";
 }
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
-  const Trial best{"best", 10, 1};
-  EXPECT_TRUE(worth_trying(best, {"close", 13, 1000}, 10, 0)) << "preparation is not counted";
-  EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 10, 0));
-  EXPECT_FALSE(worth_trying(best, {"far", 15, 0}, 5, 0));
-  EXPECT_TRUE(worth_trying(best, {"close", 13, 0}, 5, 0))
+  const Prediction best{10, 1};
+  EXPECT_TRUE(worth_trying(best, {13, 1000}, 10, 0)) << "preparation is not counted";
+  EXPECT_FALSE(worth_trying(best, {15, 0}, 10, 0));
+  EXPECT_FALSE(worth_trying(best, {15, 0}, 5, 0));
+  EXPECT_TRUE(worth_trying(best, {13, 0}, 5, 0))
       << "where the best is faster than predicted, no fewer are tried";
 }
 
 TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
-  const Trial best{"best", 10, 1}, far{"far", 20, 1};
+  const Prediction best{10, 1}, far{20, 1};
   EXPECT_FALSE(worth_trying(best, far, 14, 0));
   EXPECT_TRUE(worth_trying(best, far, 15, 0)) << "20 us are predicted, perhaps it takes 14";
 }
