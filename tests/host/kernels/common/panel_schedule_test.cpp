@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../../kernels/common/panel_schedule.hpp"
+#include "common/panel_schedule.hpp"
 
 namespace spmmbench {
 namespace {

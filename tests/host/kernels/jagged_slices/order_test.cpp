@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "../../kernels/jagged_slices/order.hpp"
+#include "jagged_slices/order.hpp"
 #include "matrices.hpp"
 
 namespace spmmbench {

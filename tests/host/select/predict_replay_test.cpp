@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../selection/recorded_product.hpp"
+#include "../../selection/recorded_product.hpp"
 #include "select/coefficients.hpp"
 #include "select/predict.hpp"
 

@@ -7,8 +7,8 @@
 #include <random>
 #include <tuple>
 
-#include "../../kernels/window/choice.hpp"
 #include "matrices.hpp"
+#include "window/choice.hpp"
 
 namespace spmmbench {
 namespace {
