@@ -232,7 +232,7 @@ std::int64_t segments_of(std::int64_t length, std::int64_t split) {
 }
 
 // Whether rows of two to four segments are joined in a CTA: where these are more than a tenth of
-// all segments, that takes 0.53 to 1.06 of the time (docs/log/baselines.md).
+// all segments, that takes 0.53 to 1.06 of the time (docs/decisions/csr-row-split.md).
 bool worth_joining(const CsrMatrix& a, std::int64_t split) {
   constexpr double kLeastShare = 0.1;
   std::int64_t joined = 0, all = 0;

@@ -66,12 +66,12 @@ const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
 // A row of so many nonzeros is cut into smaller parts in products with a vector, which end when the
-// longest row does. Shorter rows lose by that. Measured (docs/log/narrow.md).
+// longest row does. Shorter rows lose by that. Measured (docs/decisions/jagged-slices.md).
 constexpr std::int64_t kLongRow = 4096;
 
 // With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
 // exchanged, which pays once the device is full and rows are long enough. Measured
-// (docs/log/narrow.md).
+// (docs/decisions/jagged-slices.md).
 JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
                          const Options& options) {
   const std::int64_t row = a.nnz() / std::max<std::int64_t>(a.m(), 1);

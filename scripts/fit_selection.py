@@ -87,11 +87,11 @@ MARGINS = (*(0.85 + step / 40 for step in range(14)), 1.2, 1.3, 1.4)
 CALLS = (1, 100, 1000, 100000)
 # From DENSE_FROM columns on the margins count it again where a choice takes over 1 / DENSE_SHARE of the time of cuBLAS: DENSE_WEIGHT times
 # the logarithm of what lies beyond. With a weight of 2 cases below 0.95 x cuBLAS fall from 22 to 12 and nothing is lost elsewhere. With 10
-# bitmap_dense is not picked in cases where it is faster (docs/log/selection.md).
+# bitmap_dense is not picked in cases where it is faster (docs/decisions/selection-model.md).
 DENSE_FROM, DENSE_SHARE, DENSE_WEIGHT = 64, 0.97, 2
 # Of a case in which the kernel takes over NEAR times the least time: what it takes there decides nothing.
 NEAR, FAR_WEIGHT = 2, 0.3
-# The factor of a penalty, without which few cases give one term what several share (docs/log/selection.md).
+# The factor of a penalty, without which few cases give one term what several share (docs/decisions/selection-model.md).
 RIDGE = 0.005
 # The trials of auto: so many, predicted to take less than so many times the best prediction or the fastest trial (src/select/tune.cpp).
 MOST_TRIALS, LONGER = 8, 1.4

@@ -43,7 +43,7 @@ DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, E
 // The same for B, whose rows are gathered. Lines longer than a sector of the L2 cache (32 bytes)
 // start at one. Where they start in its middle, sparse products take up to 1.4 times as long. Lines
 // that end one sector before a cache line (128 bytes) get that sector too, so that they start at
-// cache lines; else products take up to 1.3 times as long (docs/log/narrow.md).
+// cache lines; else products take up to 1.3 times as long (docs/decisions/locality.md).
 DenseView make_b_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
 
 // Device work is ordered on one stream. `handle` is the cudaStream_t; null on the host.

@@ -30,10 +30,11 @@ inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
 inline constexpr int kLineBytes = 128;
 inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
 // A piece begins with loads that wait for each other and ends with a sum that goes to memory: about
-// as long as a unit of 256 columns takes (2 to 4 % on 18944 x 3584, docs/log/bitmap-dense.md).
+// as long as a unit of 256 columns takes (2 to 4 % on 18944 x 3584,
+// docs/decisions/bitmap-dense.md).
 inline constexpr int kPieceUnits = 1;
 // What a part of a panel's sums costs to join, with tiles of 256 columns: 6 us, where a unit takes
-// 2.8 us (docs/log/bitmap-dense.md).
+// 2.8 us (docs/decisions/bitmap-dense.md).
 inline constexpr int kPartUnits = 2;
 inline constexpr int kProducerRegisters = 24;
 // What a multiprocessor of compute capability 9.0 has, all for one CTA (CUDA C Programming Guide).

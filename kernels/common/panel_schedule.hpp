@@ -58,7 +58,7 @@ struct PanelSchedule {
 // The size of bundles with which the last warp is done soonest.
 inline std::int32_t choose_bundle(std::int32_t parts) {
   // A level's store, fence and count, in parts that are added: on an H200 12 parts of 64 x 8 sums
-  // take 1.5 us more in two levels (docs/log/bitmap-dense.md).
+  // take 1.5 us more in two levels (docs/decisions/bitmap-dense.md).
   constexpr int kArrivalCost = 8;
   std::int32_t best = parts;
   int least = parts + kArrivalCost;

@@ -308,7 +308,8 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
 }
 
 // With kSplits the CTAs of a cluster share K; without, each CTA walks all of it. There are two
-// kernels because one with the code of both takes up to 10 % longer (docs/log/dense-cluster.md).
+// kernels because one with the code of both takes up to 10 % longer
+// (docs/decisions/dense-cluster.md).
 template <class S, bool kSplits>
 __global__ void __launch_bounds__(S::kThreads)
     multiply_tiles(const __grid_constant__ Arguments args,
@@ -332,7 +333,7 @@ __global__ void __launch_bounds__(S::kThreads)
     ptx::prefetch_tensormap(map_b);
   }
   // One thread prepares the barriers. Where the lanes of a warp share that and all execute the
-  // fence, a launch takes 2 % longer (docs/log/dense-cluster.md).
+  // fence, a launch takes 2 % longer (docs/decisions/dense-cluster.md).
   if (threadIdx.x == 0) {
     mbarrier::init(full, empty, args.stages, 1, S::kMultiplyingThreads / 32);
     mbarrier::init(received, 1, 1);

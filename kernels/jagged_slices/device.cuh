@@ -62,7 +62,7 @@ struct Dense {
 // launch before has ended. CTAs of the next launch then read their slices. At the start, CTAs of
 // two later launches wait. That costs more than it hides unless a launch is as short as with a
 // vector, presumably because they gather on the multiprocessors that have room first
-// (docs/log/narrow.md).
+// (docs/decisions/jagged-slices.md).
 template <int kColumns>
 constexpr bool kReleasesAtOnce = kColumns == 1;
 

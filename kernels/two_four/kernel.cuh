@@ -23,7 +23,7 @@ namespace spmmbench::two_four {
 inline constexpr int kWarpgroup = 128;
 inline constexpr int kMmaK = 32;  // columns of A in one wgmma.sp
 // What a part of a panel's sums costs to join, in units of 128 columns of A: 3 to 4 us, where a
-// unit takes 1 us (docs/log/two-four.md).
+// unit takes 1 us (docs/decisions/two-four.md).
 inline constexpr int kPartUnits = 4;
 inline constexpr int kProducerRegisters = 40;
 inline constexpr int kConsumerRegisters = 232;

@@ -1,6 +1,6 @@
 #pragma once
 // Chooses the windows of a matrix and the division of the work. The constants are measured on an
-// H200 (docs/log/irregular-windows.md).
+// H200 (docs/decisions/windows.md).
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,7 +44,7 @@ constexpr int kShortRow = 128, kLongRow = 256;
 
 // Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
 // where windows are low and short, and where there is work for all warps: so many tiles, times the
-// rows of a window (measured at N = 128, 256 and 512, docs/log/irregular-windows.md).
+// rows of a window (measured at N = 128, 256 and 512, docs/decisions/windows.md).
 inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                              int window_rows) {
   constexpr std::int64_t kEnoughNarrow = 1'000'000;                  // rows of B below kWideRow
@@ -60,7 +60,7 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
 
 // As wide as a row of B, if that is short: it takes fewer registers and less shared memory, so more
 // warps hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
-// docs/log/narrow.md).
+// docs/decisions/narrow-windows.md).
 inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
   if (row_bytes <= kShortestRow) return kShortestRow;
@@ -69,7 +69,7 @@ inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::in
 }
 
 // Whether the L1 cache keeps a B whose rows have at most kNarrowRow bytes. With wider rows more of
-// that cache serves as shared memory. Measured on an H100 (docs/log/narrow.md).
+// that cache serves as shared memory. Measured on an H100 (docs/decisions/narrow-windows.md).
 inline bool fits_l1(const DenseView& b) {
   constexpr std::int64_t kHalfTile = kShortestRow / 2;  // N up to 8
   constexpr std::size_t kMostHalfTiles = 160 << 10, kMostShortest = 128 << 10,
@@ -84,7 +84,7 @@ inline bool fits_l1(const DenseView& b) {
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
 // rows, and of smaller parts more rows stay in the L2 cache. In exchange A is read again for every
 // part. That pays where the gathered rows have many times the bytes of B and C
-// (docs/log/irregular-windows.md).
+// (docs/decisions/windows.md).
 constexpr int kMostCtaRow = 1024, kSmallCtaRow = 512;
 inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   constexpr double kManyGathers = 2.4;
@@ -219,7 +219,7 @@ class WindowChooser {
 
   // Whether rows by length are expected to cost little more than rows in natural order. Only then
   // are they read and compared, which takes longer than all else in a choice
-  // (docs/log/selection.md).
+  // (docs/decisions/row-orders.md).
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kSlack = 1.03;
     const auto timed = stages.scope("compare");
@@ -239,7 +239,7 @@ class WindowChooser {
   // fewer rows of B come from memory again than in the natural order. `natural` becomes the share
   // of the natural order, if this looks at it. Packing keeps the locality of the order that it
   // starts from. It takes longer from this one, and pays where rows were numbered without care
-  // (docs/log/packing.md). Graphs with hubs have no order of that kind.
+  // (docs/decisions/row-orders.md). Graphs with hubs have no order of that kind.
   bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.35;  // rows of B per nonzero
     const std::int64_t kept = kept_rows(n);
@@ -286,7 +286,7 @@ class WindowChooser {
 // How long a span is depends on how many tiles each of the warps that the device holds would get:
 // short spans when there are few, so that all SMs have work and no chain of tiles is long; long
 // ones, and whole windows, when there are many. Where a warp multiplies several tiles at once, a
-// longer span costs less than another round of warps (docs/log/narrow.md).
+// longer span costs less than another round of warps (docs/decisions/narrow-windows.md).
 inline TileCut choose_cut(const WindowWork& work) {
   const double per_warp = work.tiles * work.feature_tiles / work.warps;
   const double of_mean = work.mean_window();

@@ -147,7 +147,7 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
 
 // The same with the warps of the option "warps". Where no window is shared, the warps of a CTA do
 // not need each other, and small CTAs fill the places that become free sooner: two warps take 0.97
-// to 0.99 of the time of four (docs/log/irregular-windows.md).
+// to 0.99 of the time of four (docs/decisions/window-cuts.md).
 template <class... Parameters>
 LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& variant,
                           std::int64_t n, const TileCounts& a, int cta_row,

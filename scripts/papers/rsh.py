@@ -99,7 +99,7 @@ def thresholds(inspected):
         "Geometric means over the matrices, arithmetic ones of shares; the paper says “mean”. A matrix "
         "with one row of 93,000 nonzeros would outweigh all others in an arithmetic mean.",
         "Which rows leave a window is the overlap rule: the paper's printed rule makes every measure "
-        "worse (docs/log/rsh.md).",
+        "worse (docs/decisions/rsh.md).",
     ]
     return lines, [paper_graphs([matrix["name"] for matrix in inspected]), *differs]
 

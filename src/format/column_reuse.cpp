@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kStretches = 4;
 
 // One for each stretch of two orders. More would only be waited for, and where they take all cores,
-// one that the system holds up keeps the others waiting for 10 ms (docs/log/selection.md).
+// one that the system holds up keeps the others waiting for 10 ms (docs/decisions/locality.md).
 int threads_of_stretches() {
   return std::min(2 * static_cast<int>(kStretches), omp_get_max_threads());
 }

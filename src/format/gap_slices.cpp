@@ -228,7 +228,7 @@ int GapSlices::choose_row_lanes(const CsrMatrix& matrix, int blocks) {
     const double entries = nnz / (rows * row_lanes);
     const double longest = row_lanes == 1 ? 0 : kLongest * std::sqrt(entries * (1 - share));
     // A root, since blocks with more to do have the memory for themselves when others have ended:
-    // of the powers tried the one that chose best (docs/log/bitmap-dense.md).
+    // of the powers tried the one that chose best (docs/decisions/scattered-weights.md).
     const double cost = std::cbrt(uneven) * (entries + longest + kGroupEnd) / entries;
     if (cost < least) best = row_lanes, least = cost;
   }

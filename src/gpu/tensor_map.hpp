@@ -32,7 +32,8 @@ CUtensorMap make_tensor_map(const DenseView& view, std::uint32_t box_lines,
 
 // A view of B for boxes of so many columns, at most 128 bytes as plugin.h says: its rows end where
 // the last box ends if they have the memory for it. A box that ends within a row takes longer than
-// a whole one (docs/log/dense-cluster.md). What it reads behind the last column may be anything.
+// a whole one (docs/decisions/dense-cluster.md). What it reads behind the last column may be
+// anything.
 DenseView with_whole_boxes(const DenseView& row_major, std::int64_t box_columns);
 
 // For lines of 32, 64 or 128 bytes.

@@ -14,7 +14,7 @@ constexpr double kSlowStart = 2;  // first sample / third quartile
 constexpr double kFarCold = 5;    // cold / hot, without the floor of two events
 // The first launch of a plan beyond twice a cold one. CUDA loads the code of a kernel in its first
 // launch, in 0.3 to 1 ms, and other work on the host was seen to add up to 20 ms to what takes 1 to
-// 2 ms (docs/log/preparation.md).
+// 2 ms (docs/decisions/preparation.md).
 constexpr double kHiddenPreparationUs = 20'000;
 // Of a thread in a second. A machine without other work has a few; a busy thread of another process
 // takes a processor for some milliseconds at a time.

@@ -24,9 +24,10 @@ struct PreparedA {
 };
 
 // A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
-// was held up does not count (docs/log/preparation.md). Both are choices: a stall of 4 to 20 ms is
-// much of a short preparation and little of a long one. Where cases share A, and the part that is
-// made for this N took less than kLeastStallMs, nothing held it up: stalls are of 3.5 ms and more.
+// was held up does not count (docs/decisions/preparation.md). Both are choices: a stall of 4 to 20
+// ms is much of a short preparation and little of a long one. Where cases share A, and the part
+// that is made for this N took less than kLeastStallMs, nothing held it up: stalls are of 3.5 ms
+// and more.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
 

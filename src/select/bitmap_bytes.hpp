@@ -22,7 +22,7 @@ inline double bytes_of_values(double positions, double fill) {
 
 // Values take fewer bytes and more instructions. They are faster where A comes from memory and has
 // few zeros, while the tensor cores have little to do (measured on an H200 at 50 to 80 % zeros and
-// 16 to 64 columns, docs/log/bitmap-dense.md).
+// 16 to 64 columns, docs/decisions/bitmap-dense.md).
 inline bool prefers_values(double positions, double fill, double columns, double l2_bytes) {
   constexpr double kMostColumns = 64, kNarrowColumns = 32;
   constexpr double kLeastFill = 0.38, kLeastFillNarrow = 0.33;

@@ -73,7 +73,7 @@ void estimate_blocks(const CsrMatrix& matrix, const std::vector<std::int64_t>& r
 // have columns without any, are no fuller than 1 / (32 gathered_32). Blocks that turn out to be
 // worth multiplying are about half as full.
 bool may_fill_blocks(const MatrixFeatures& f) {
-  constexpr double kLeastOfColumns = 0.072;  // docs/log/selection.md
+  constexpr double kLeastOfColumns = 0.072;  // docs/decisions/selection-model.md
   return 1 / (32 * f.gathered_32) >= kLeastOfColumns;
 }
 

@@ -164,7 +164,7 @@ double dense_depth(const MatrixFeatures& f, double tiles_of_c, const DeviceModel
 // What is left of the gathers in natural order once rows are reordered. Windows of 8 rows then
 // gather the fewer rows of B per nonzero the more of a row's columns similar rows have, less
 // clearly where rows differ in length. The constants lose least on matrices that were left out of
-// the fit (docs/log/selection.md).
+// the fit (docs/decisions/selection-model.md).
 double left_by_order(const MatrixFeatures& f) {
   constexpr double kGain = 1.25, kLeastShare = 0.35;
   if (f.gathered_8 == 0) return 1;
@@ -391,7 +391,7 @@ void ordered_terms(const Product& p, const WindowCost& windows, Terms& t) {
 // two_four takes 2:4 structured sparsity alone, and asking it would read the whole matrix. Sliced
 // ELLPACK stores every row as long as the longest of 32. Where rows overlap less than this, an
 // order of them rarely gains, except for windows of rows that differ in length
-// (docs/log/selection.md).
+// (docs/decisions/selection-model.md).
 Standing standing_of(std::string_view kernel, const MatrixFeatures& f, std::int64_t n) {
   constexpr double kAlikeRows = 0.5, kLeastRowOverlap = 0.02, kOfRandomRows = 2;
   constexpr double kLeastScattered = 0.3;  // gathered_32; where it is less, neighbours share enough

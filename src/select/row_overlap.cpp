@@ -77,7 +77,7 @@ struct Run {
 // Runs of rows from all over the matrix.
 std::vector<Run> spread_runs(const CsrMatrix& matrix) {
   // Entries that are read in all and in a run. Reading twice as many chooses no better
-  // (docs/log/selection.md).
+  // (docs/decisions/selection-model.md).
   constexpr std::int64_t kLeastRead = 1 << 14, kOneOf = 64;
   constexpr std::int64_t kRun = 1 << 9, kMostOfRun = 4 * kRun;
   const std::int64_t rows_of_run = std::max<std::int64_t>(1, kRun * matrix.rows / matrix.nnz());

@@ -15,7 +15,7 @@ namespace spmmbench {
 double row_overlap(const CsrMatrix& matrix);
 
 // Taken where too few similar rows were found: of 0 to 1 those from 0.15 to 0.3 choose best on
-// matrices that were left out of the fit (docs/log/selection.md).
+// matrices that were left out of the fit (docs/decisions/selection-model.md).
 inline constexpr double kUnknownRowOverlap = 0.25;
 
 }  // namespace spmmbench

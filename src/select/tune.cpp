@@ -52,7 +52,7 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
 // What measuring a kernel that is predicted to take `us` is expected to take beside its
 // preparation.
 double measure_ms(double us) {
-  constexpr double kLeastMs = 6;  // docs/log/selection.md
+  constexpr double kLeastMs = 6;  // docs/decisions/selection-trials.md
   constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
   return kLeastMs + kLaunches * us / 1e3;
 }
@@ -64,14 +64,14 @@ double cost_us(double us, double prepare_ms, std::int64_t calls) {
 }
 
 bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls) {
-  constexpr double kMayTake = 1.1;  // times the prediction; docs/log/selection.md
+  constexpr double kMayTake = 1.1;  // times the prediction; docs/decisions/selection-trials.md
   const double spent_ms = other.prepare_ms + measure_ms(other.us) + measure_ms(best.us);
   return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
 }
 
 bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
                   std::int64_t calls) {
-  constexpr double kLonger = 1.4;  // times either; docs/log/selection.md
+  constexpr double kLonger = 1.4;  // times either; docs/decisions/selection-trials.md
   if (calls > 0)
     return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
   return other.us < kLonger * std::max(best.us, least_us);

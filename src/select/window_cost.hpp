@@ -1,7 +1,7 @@
 #pragma once
 // The cost of windows of rows of each height. The kernels of the window engine choose the height by
 // it, and auto predicts their choice. Constants without another source were measured on an H200,
-// those of heights on an H100 (docs/log/irregular-windows.md).
+// those of heights on an H100 (docs/decisions/window-cuts.md).
 
 #include <algorithm>
 #include <array>
@@ -41,7 +41,7 @@ struct FormatCost {
 };
 
 // For async_wcsr, whose tiles are dense boxes. Windows of 32 rows were measured in 16 bits and in
-// tf32, narrow rows and vectors in docs/log/narrow.md.
+// tf32, narrow rows and vectors in docs/decisions/narrow-windows.md.
 inline FormatCost dense_box_cost(int value_bytes) {
   const double bytes = value_bytes;
   const bool half = value_bytes == 2;

@@ -3,7 +3,7 @@
 // cut by it, and auto predicts their cuts. A CTA of four warps has up to four feature tiles side by
 // side, and its team, the warps of a feature tile, shares a window. Long windows are cut into
 // parts, which several CTAs share. All constants were measured on an H200
-// (docs/log/irregular-windows.md).
+// (docs/decisions/window-cuts.md).
 
 #include <algorithm>
 #include <cmath>
