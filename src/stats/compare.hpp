@@ -1,6 +1,6 @@
 #pragma once
 // Is NEW slower than BASE? One case, or many cases pooled, and the verdicts over all of them.
-// docs/methodology.md, "Comparing two runs", derives what is here.
+// docs/comparing.md derives what is here.
 //
 // A run counts once, by its median. The samples of a run share its memory addresses, clocks and
 // neighbours, so a thousand of them say no more about the next run than ten do.
