@@ -40,10 +40,10 @@ struct DenseView {
 // A view without memory: ld rounded up to 16 bytes.
 DenseView make_dense_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
 
-// The same for B, whose rows are gathered. Lines longer than a sector of the L2 cache (32 bytes)
-// start at one. Where they start in its middle, sparse products take up to 1.4 times as long. Lines
-// that end one sector before a cache line (128 bytes) get that sector too, so that they start at
-// cache lines; else products take up to 1.3 times as long (docs/decisions/locality.md).
+// The same for B, whose rows are gathered. Lines longer than 32 bytes (a sector of the L2 cache)
+// are padded to a multiple of 32; without that, sparse products take up to 1.4 times as long. If
+// that leaves a line 32 bytes short of a cache line of 128 bytes, it is padded to the full line;
+// without that, products take up to 1.3 times as long (docs/decisions/locality.md).
 DenseView make_b_view(std::int64_t rows, std::int64_t cols, Layout layout, ElementType type);
 
 // Device work is ordered on one stream. `handle` is the cudaStream_t; null on the host.
@@ -83,7 +83,7 @@ class DeviceError : public std::runtime_error {
   bool device_lost_;
 };
 
-// Memory, of the device or the host, that is not there.
+// The device or the host has not enough memory.
 class OutOfMemory : public DeviceError {
  public:
   explicit OutOfMemory(const std::string& what) : DeviceError(what, false) {}

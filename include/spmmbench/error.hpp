@@ -14,7 +14,7 @@ enum class ExitCode : int {
   regression = 3,        // compare found a slower, newly wrong or lost case, or a slower kernel
   some_failed = 4,       // at least one case failed or timed out, or every case was skipped
   not_comparable = 5,    // runs that cannot stand in one comparison or document
-  not_able_to_tell = 6,  // compare found nothing, and could have missed what it should find
+  not_able_to_tell = 6,  // compare found nothing, but could not have seen what it should find
   interrupted = 130,     // Ctrl-C; what was measured is kept
 };
 
@@ -28,13 +28,13 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// Nobody reads standard output any more, as behind `| head`: ends the program without a message.
+// The reader of standard output is gone, as behind `| head`: ends the program without a message.
 class ReaderLeft : public Error {
  public:
   using Error::Error;
 };
 
-// Thrown by a kernel's prepare or bind for what it turns out not to do: the case is skipped.
+// Thrown by a kernel's prepare or bind that cannot do this after all: the case is skipped.
 class Unsupported : public Error {
  public:
   using Error::Error;

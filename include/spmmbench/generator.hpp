@@ -24,7 +24,7 @@ class Generator {
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // one line
   virtual std::vector<OptionSpec> options() const = 0;
-  // Throws Error for values that are allowed alone and not together.
+  // Throws Error for values that are allowed alone but not together.
   virtual void check(const Options& /*options*/) const {}
   // N of a generator that makes both operands.
   virtual std::optional<std::int64_t> columns_of_b(const Options& /*options*/) const { return {}; }

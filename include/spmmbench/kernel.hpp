@@ -60,7 +60,7 @@ struct PlanReport {
   std::map<std::string, std::string> params;  // options in force, also those that it chose itself
   std::optional<double> issued_flops;         // with padding; 2 * nnz * N when absent
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
-  bool remembers = false;                 // a second preparation would find what this one measured
+  bool remembers = false;  // preparing again would reuse cached measurements: prepared once
 };
 
 // A kernel bound to one shape. Its Prepared outlives it.
@@ -106,19 +106,19 @@ class Kernel {
                                             Device& device, StageTimer& stages) const = 0;
 };
 
-// The layout of B and C that the kernel is given where the user asked for `asked`. It differs only
-// at N = 1: a matrix of one column means the same in both layouts but is contiguous only in the
-// column-major one, so kernels that take column-major operands get that.
+// The layout of B and C that the kernel gets if the user asked for `asked`. It differs only at
+// N = 1, where both layouts mean the same but only column-major is contiguous: kernels that take
+// column-major operands get that.
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
 void check_options(const Kernel& kernel, const Options& options);  // throws Error
 
-// What can be asked before the shape is known: the options, and what KernelInfo says of the device,
-// A, its precision and its row ids. Throws Error for bad options.
+// The checks that need no shape: the options, and what KernelInfo says of the device, A, its
+// precision and its row ids. Throws Error for bad options.
 Support check_operand(const Kernel& kernel, const SparseOperand& a, const Options& options,
                       const DeviceInfo& device);
 
-// The whole question: check_operand, what KernelInfo says of the shape, then Kernel::supports.
+// All checks: check_operand, what KernelInfo says of the shape, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);
 
 // For kernels whose whole preparation depends on the shape: keeps A and makes a new

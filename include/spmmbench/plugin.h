@@ -124,9 +124,9 @@ typedef struct spmmbench_csr {
 
 /* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
  * `data` is a multiple of the kernel's data_alignment, and ld * (bytes of an element) of its
- * pitch_alignment, also where there is one line; only a single column in column-major layout may
- * have any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart. Where
- * ld exceeds the line, the gap behind every line, the last one included, may be read in B and
+ * pitch_alignment, even if there is one line. Only a single column in column-major layout may have
+ * any ld. libspmmbench.so takes row-major lines on a GPU that are less than 4 GiB apart. If ld
+ * exceeds the line, the gap behind every line, the last one included, may be read in B and
  * overwritten in C. The callee cannot see where memory ends, so the caller makes sure that the gap
  * behind the last line is memory of the array. libspmmbench.so reads lines of B in pieces of at
  * most 128 bytes, and nothing behind the piece in which a line ends. Behind a single column of B,
@@ -189,7 +189,7 @@ enum {
 };
 
 /* An option of a kernel, given as NAME?key=value&key=value on the command line. The caller checks
- * the values of the other types than text before the kernel sees them. */
+ * values before the kernel sees them, except those of type text. */
 typedef struct spmmbench_option {
   size_t size;
   const char* name;
@@ -216,10 +216,10 @@ struct spmmbench_kernel {
   int32_t accumulation;           /* SPMMBENCH_SUMS_* */
   uint32_t flags;
   /* Sets of the values that the kernel takes. */
-  uint32_t precisions; /* of SPMMBENCH_*_IN */
-  uint32_t c_types;    /* of element types */
-  uint32_t layouts;    /* of B and C, which have the same */
-  uint32_t a_memory;   /* where A may lie; spmmbench gives CUDA memory where both are in the set */
+  uint32_t precisions;    /* of SPMMBENCH_*_IN */
+  uint32_t c_types;       /* of element types */
+  uint32_t layouts;       /* of B and C, which have the same */
+  uint32_t a_memory;      /* where A may lie; spmmbench gives CUDA memory if both are in the set */
   uint32_t row_ptr_types; /* I32, I64; spmmbench gives I32 where it is in the set and nnz < 2^31 */
   uint32_t col_idx_types; /* I32, I64; spmmbench gives I32 where it is in the set */
   uint32_t a_value_types; /* spmmbench gives the precision's element type where it is in the set,

@@ -24,8 +24,8 @@ struct SparseOperand {
   Precision precision = Precision::fp32;
   // For kernels that choose a row order themselves. Null only in a call of `supports`.
   RowOrders* orders = nullptr;
-  // What the caller has estimated of `a` already, so that kernels need not do it again. It outlives
-  // everything prepared from this. Null where the caller has not.
+  // The caller's estimates of `a`, which kernels then need not make. They outlive everything
+  // prepared from this. Null where the caller has made none.
   const MatrixFeatures* features = nullptr;
 
   std::int64_t m() const { return a->rows; }

@@ -21,7 +21,7 @@ class Reordering {
   virtual std::string name() const = 0;
   virtual std::string summary() const = 0;  // one line, with the source
   virtual std::vector<OptionSpec> options() const { return {}; }
-  // Throws Error for values that are allowed alone and not together.
+  // Throws Error for values that are allowed alone but not together.
   virtual void check(const Options& /*options*/) const {}
   // `options` were checked. `matrix` may be empty, and need not be square.
   virtual Permutation compute(const CsrMatrix& matrix, const Options& options) const = 0;
@@ -38,13 +38,13 @@ class RowOrders {
  public:
   virtual ~RowOrders() = default;
   // `spec` names a reordering with its options. For "natural", and for the order that the matrix is
-  // in already, the permutation is empty. The time of the computation is added to the stage
+  // in, the permutation is empty. The time of the computation is added to the stage
   // "reorder", once for each order. Throws Error for an unknown name. The permutation lives as long
   // as this object.
   virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
 };
 
-// The orders of `matrix`, whose rows are in the order `current` already. The matrix outlives them,
+// The orders of `matrix`, whose rows are in the order `current`. The matrix outlives them,
 // and its structure does not change.
 std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current);
 

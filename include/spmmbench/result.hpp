@@ -61,10 +61,9 @@ struct ResultRow {
   std::optional<double> issued_flops;  // with padding
   std::optional<double> compulsory_bytes, bound_us, of_bound;
   Speedups speedup;
-  // The number of calls from which preparation + calls x hot is less than that of
-  // `break_even_against`. For an ordered row that is the same kernel without the order, for others
-  // the row that is done first when each is called once. Null for that row itself. Infinity
-  // ("never" in JSON) where a call takes no less time.
+  // After how many calls this row, preparation included, overtakes `break_even_against`: for an
+  // ordered row the same kernel without the order, for others the row that is cheapest for one
+  // call. Null for that row itself. Infinity ("never" in JSON) where a call takes no less time.
   std::optional<double> break_even_calls;
   std::optional<std::string> break_even_against;
   // (preparation + calls x hot) / calls, for RunContext::calls. Null where that is 0.
@@ -87,7 +86,7 @@ struct RunContext {
   // Dense: cuBLAS on two fp16 matrices of 8192 x 8192 (smaller where a quarter of the free memory
   // is less), 1e12 operations per second; absent also without cuBLAS.
   std::optional<double> gather_gb_per_s, dense_tflops;
-  double timer_floor_us = 0;  // two events with nothing between: the floor of every cold time
+  double timer_floor_us = 0;  // time of two events with nothing between, part of every cold time
   ClockState clocks_before, clocks_after;
   // Caps of sampling and noise limit; what the inputs depend on (b_file and its SHA-256, bin_type,
   // dims, prune); isolated; and the hash of each plug-in.

@@ -32,8 +32,8 @@ class StageTimer {
   // synchronised inside the scope for its time to count there.
   [[nodiscard]] Scope scope(const std::string& stage) { return Scope(stages_ms_[stage]); }
   void add(const std::string& stage, double ms) { stages_ms_[stage] += ms; }
-  // A part that several who need it share, such as a row order. However often it is added, here or
-  // with the times of others, it counts once.
+  // Adds the time of a part that several users share, such as a row order. It counts once, however
+  // often it is added here or by adding another timer that has it.
   void add_once(const std::string& part, const std::string& stage, double ms) {
     if (parts_.emplace(part, Part{stage, ms}).second) stages_ms_[stage] += ms;
   }
@@ -43,11 +43,11 @@ class StageTimer {
     for (const auto& [stage, ms] : stages_ms_) total += ms;
     return total;
   }
-  // Adds times that were measured earlier. For a part that several shapes share: it is built once,
-  // but each shape reports the time that it would need alone.
-  void add(const StageTimer& earlier) {
-    for (const auto& [stage, ms] : earlier.stages_ms_) stages_ms_[stage] += ms;
-    for (const auto& [name, part] : earlier.parts_)
+  // Adds the times of another timer. For a part that several shapes share: it is built once, but
+  // each shape reports the time that it would need alone.
+  void add(const StageTimer& other) {
+    for (const auto& [stage, ms] : other.stages_ms_) stages_ms_[stage] += ms;
+    for (const auto& [name, part] : other.parts_)
       if (!parts_.emplace(name, part).second) stages_ms_[part.stage] -= part.ms;
   }
 
