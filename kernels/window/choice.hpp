@@ -42,9 +42,9 @@ constexpr const char* kPackFromRcm = "pack?start=rcm";
 // Bytes of a feature tile where rows of B are longer than kNarrowRow.
 constexpr int kShortRow = 128, kLongRow = 256;
 
-// Feature tiles of 256 bytes rather than 128 read A half as often, with half as many warps: better
-// where windows are low and short, and where there is work for all warps: so many tiles, times the
-// rows of a window (measured at N = 128, 256 and 512, docs/decisions/windows.md).
+// 256-byte tiles halve the reads of A but leave half as many warps: use them for low, short
+// windows, or when tiles x window_rows keeps all warps busy (measured at N = 128, 256 and 512,
+// docs/decisions/windows.md).
 inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                              int window_rows) {
   constexpr std::int64_t kEnoughNarrow = 1'000'000;                  // rows of B below kWideRow
@@ -58,8 +58,8 @@ inline bool prefer_long_rows(std::int64_t tiles, std::int64_t windows, std::int6
   return tiles * window_rows >= enough;
 }
 
-// As wide as a row of B, if that is short: it takes fewer registers and less shared memory, so more
-// warps hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
+// As wide as a short row of B: that takes fewer registers and less shared memory, so more warps
+// hide the latency of the gathers (0.73, 0.71 and 0.81 of the time at N = 8, 16 and 32,
 // docs/decisions/narrow-windows.md).
 inline int choose_feature_tile(std::int64_t tiles, std::int64_t windows, std::int64_t row_bytes,
                                int window_rows) {
@@ -82,9 +82,8 @@ inline bool fits_l1(const DenseView& b) {
 }
 
 // Bytes of a row of B that a CTA gathers, at most. CTAs side by side gather the same part of all
-// rows, and of smaller parts more rows stay in the L2 cache. In exchange A is read again for every
-// part. That pays where the gathered rows have many times the bytes of B and C
-// (docs/decisions/windows.md).
+// rows. With smaller parts more rows stay in the L2 cache, but A is read once for every part. That
+// pays if the gathered rows have many times the bytes of B and C (docs/decisions/windows.md).
 constexpr int kMostCtaRow = 1024, kSmallCtaRow = 512;
 inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
   constexpr double kManyGathers = 2.4;
@@ -283,10 +282,10 @@ class WindowChooser {
   SharedParts<std::string, Considered> considered_;
 };
 
-// How long a span is depends on how many tiles each of the warps that the device holds would get:
-// short spans when there are few, so that all SMs have work and no chain of tiles is long; long
-// ones, and whole windows, when there are many. Where a warp multiplies several tiles at once, a
-// longer span costs less than another round of warps (docs/decisions/narrow-windows.md).
+// The length of a span depends on the tiles for each warp that the device holds. With few tiles
+// spans are short, so that all SMs have work and no chain is long; with many they are long, and
+// windows stay whole. If a warp multiplies several tiles at once, a longer span costs less than
+// another round of warps (docs/decisions/narrow-windows.md).
 inline TileCut choose_cut(const WindowWork& work) {
   const double per_warp = work.tiles * work.feature_tiles / work.warps;
   const double of_mean = work.mean_window();

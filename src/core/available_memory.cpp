@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a file that holds one number says; `otherwise` where it is not there or holds a word.
+// The number in a file that holds one; `otherwise` if there is no such file or it holds a word.
 std::size_t read_number(const fs::path& path, std::size_t otherwise) {
   std::ifstream file(path);
   std::size_t number = 0;

@@ -11,7 +11,7 @@ namespace spmmbench {
 // More than any memory holds, and sums of a few of it fit 64 bits.
 constexpr std::size_t kBeyondMemory = std::size_t{1} << 60;
 
-// view.bytes(), which wraps around, where that is less than kBeyondMemory, else that.
+// view.bytes(), or kBeyondMemory if it would be more: view.bytes() wraps around.
 inline std::size_t saturated_bytes(const DenseView& view) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(view.lines(), view.ld, &bytes) ||

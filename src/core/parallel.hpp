@@ -1,6 +1,6 @@
 #pragma once
-// Exceptions must not leave an OpenMP region: they would end the program. All code in a region that
-// may throw, and that is all that allocates, goes through one of these, which throw after it.
+// An exception that leaves an OpenMP region ends the program. Code in a region that may throw, as
+// all that allocates may, goes through one of these, which throw after the region.
 
 #include <atomic>
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 namespace spmmbench {
 
-// The number that the whole of `text` is; none where it is not, or where T cannot hold it. No blank
-// and no '+' may stand before it.
+// The number that `text` is as a whole; none if it is no number or T cannot hold it. No blank and
+// no '+' may precede it.
 template <class T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};

@@ -130,8 +130,8 @@ class CudaDevice final : public Device {
  public:
   explicit CudaDevice(int index) : info_(query_device(index)) {
     SPMMBENCH_CUDA(cudaSetDevice(index));
-    // A stream that also orders itself with the legacy default stream: library calls which use that
-    // one stay correct, and it costs nothing while nobody does.
+    // This stream is ordered with the legacy default stream, so library calls that use that one
+    // stay correct. It costs nothing while none does.
     SPMMBENCH_CUDA(cudaStreamCreate(&stream_));
     SPMMBENCH_CUDA(cudaEventCreate(&start_));
     SPMMBENCH_CUDA(cudaEventCreate(&stop_));

@@ -29,9 +29,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// How many pages of mapped files were missing when they were read, or cut when the file was closed,
-// because another process made the file shorter; zeros were read in their place. If this number
-// grows while a file is read, reading it is an error.
+// How many pages of mapped files were read as zeros because another process had made the file
+// shorter. If this number grows while a file is read, reading it is an error.
 std::size_t missing_pages();
 
 bool has_content(const std::string& path);  // a plain file that is not empty
@@ -40,11 +39,11 @@ bool has_content(const std::string& path);  // a plain file that is not empty
 // Throws Error for anything else.
 std::unique_ptr<std::istream> open_text(const std::string& path);
 
-// Returns the pages that lie wholly inside a part of a mapped file to the system. Reading them
-// again reads the file again.
+// Gives the pages inside a part of a mapped file back to the system. A later access reads them from
+// the file.
 void release_pages(std::string_view part_of_mapping);
 
-// Editors of Windows put it before a text.
+// The byte order mark, which editors of Windows put before a text.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // "a Git LFS pointer (fetch the file with 'git lfs pull')", "an HTML page ...", "gzip data ...", or

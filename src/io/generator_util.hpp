@@ -66,7 +66,7 @@ class PowerLaw {
   double low_, high_, exponent_;
 };
 
-// A matrix that the memory which is available now does not hold.
+// The matrix does not fit in the available memory.
 class LacksMemory : public Error {
  public:
   using Error::Error;

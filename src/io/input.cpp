@@ -120,7 +120,7 @@ Spec generator_spec(const std::string& text) {
   return spec;
 }
 
-// Lets pass what only memory is lacking for: loading it fails then, and other inputs are measured.
+// Lets an input pass that lacks only memory: loading it fails later, and other inputs are measured.
 void check_generator(const std::string& text) try {
   generator_spec(text);
 } catch (const LacksMemory&) {

@@ -49,7 +49,7 @@ bool is_headerless(const std::string& path);
 // headerless little-endian .bin of exactly dims, which NAME.ROWSxCOLS.bin need not be given.
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options);
 
-// Its columns, of the header or the name alone where these tell them.
+// The columns of that matrix, from the header or the name if these tell.
 std::int64_t dense_columns(const std::string& path, const LoadOptions& options);
 
 // N of an input that brings its own B.

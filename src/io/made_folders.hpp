@@ -1,5 +1,5 @@
 #pragma once
-// Folders that are made for an output, and removed again where nothing comes of it.
+// Folders made for an output. They are removed if the output is not written.
 
 #include <filesystem>
 #include <system_error>

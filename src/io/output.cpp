@@ -144,8 +144,8 @@ void lock(int fd, const std::string& path) {
     throw Error(fmt::format("{}: another run is writing it", path));
 }
 
-// A file that is being written has this bit, which means nothing on a plain file and which nobody
-// sets by chance. So what a killed process has left differs from a file of the user.
+// A file that is being written has this bit, which means nothing on a plain file and is not set by
+// chance. It tells what a killed process has left from a file of the user.
 constexpr mode_t kUnfinished = S_ISVTX;
 
 void set_unfinished(int fd, bool unfinished) {

@@ -65,11 +65,11 @@ class Descriptor {
   int fd_;
 };
 
-// A file that appears under its name when it is complete, or not at all: PATH.part, which no other
-// process may be writing, is renamed to PATH by commit. Where there is a PATH.part that no killed
-// process has left, it is kept and an Error says so. Missing folders are made. Links are
-// followed, and the file that they lead to is replaced; it keeps its mode and owner. A stream is
-// written directly. Without commit, PATH stays as it was, and folders that were made are removed.
+// A file that appears under its name when it is complete, or not at all: commit renames PATH.part
+// to PATH. No other process may be writing PATH.part. If there is one that no killed process has
+// left, it is kept and an Error says so. Missing folders are made. Links are followed, and the file
+// that they lead to is replaced; it keeps its mode and owner. A stream is written directly. Without
+// commit, PATH stays as it was, and folders that were made are removed.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -103,7 +103,8 @@ void write_file(const std::string& path, std::string_view text);  // an OutputFi
 class LineFile {
  public:
   explicit LineFile(const std::string& path);  // makes it where there is none
-  // One beside PATH that has no name and that nothing can be left of. It can be read at path().
+  // A file without a name in the folder of PATH, of which nothing is left. It can be read at
+  // path().
   static LineFile without_a_name(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -122,8 +123,8 @@ class LineFile {
   Descriptor file_, fresh_;
 };
 
-// The name that two outputs of one command would both write, by name or through links; empty where
-// there is none. Beside its own name an output takes the one with .part.
+// A name that two outputs of one command would both write, directly or through links; empty if
+// there is none. An output also takes its name with .part.
 std::string shared_name(const std::string& one, const std::string& other);
 
 // Throws Error where two outputs of one command have a name in common. An empty name is no output,

@@ -35,8 +35,7 @@ CompactPattern compact_pattern(const CsrMatrix& matrix);
 Permutation expand_order(const Permutation& order, const std::vector<std::int32_t>& rows,
                          std::int64_t all_rows);
 
-// compute(matrix). Of a hypersparse matrix it orders only the rows that are not empty; the others
-// follow.
+// compute(matrix). For a hypersparse matrix it orders the nonempty rows; the empty ones follow.
 template <class Compute>
 Permutation order_compactly(const CsrMatrix& matrix, Compute&& compute) {
   if (!is_hypersparse(matrix)) return compute(matrix);

@@ -1,6 +1,6 @@
 // Packs windows greedily. The first row of a window is the one that shares most columns with the
-// window before; each further row shares most with the rows that are already in the window. Rows
-// that share a column are found in the column's list of rows not yet taken.
+// previous window; each further row shares most with the rows in the window. Rows that share a
+// column are found in the column's list of rows not yet taken.
 
 #include <algorithm>
 #include <bit>
@@ -37,7 +37,7 @@ CsrMatrix shared_pattern(const CsrMatrix& matrix, std::span<const std::int32_t> 
   out.rows = static_cast<std::int64_t>(rows.size());
   out.row_ptr.reserve(rows.size() + 1);
   for (const std::int32_t row : rows) {
-    for_each_column(row, [&](std::int32_t& count) {  // from now on minus the column's number
+    for_each_column(row, [&](std::int32_t& count) {  // from here on minus the column's number
       if (count == 1) return;
       if (count > 1) count = static_cast<std::int32_t>(-++out.cols);
       out.col_idx.push_back(-count - 1);

@@ -114,7 +114,7 @@ class Communities {
     }
   }
 
-  // Whether v is still to join a neighbour. Only then will it read its children's edges.
+  // Whether v has yet to join a neighbour. Only then does it read its children's edges.
   bool comes_after(std::int32_t u, std::int32_t v) const {
     return degree(u) != degree(v) ? degree(u) < degree(v) : u < v;
   }

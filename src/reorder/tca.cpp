@@ -43,8 +43,8 @@ RowSets nonempty_rows(const CsrMatrix& matrix) {
   return out;
 }
 
-// The MinHash signature of every set of rows. The signature of a set with few nonzeros is not kept:
-// it would be larger than the rows, and is quick to compute again.
+// The MinHash signature of every set of rows. That of a set with few nonzeros is computed when it
+// is needed: keeping it would take more memory than the rows.
 class Signatures {
  public:
   using Signature = std::array<std::uint32_t, kMostHashes>;
@@ -152,7 +152,7 @@ Candidates find_candidates(const Signatures& signatures, int band_hashes) {
   const std::int64_t size = signatures.size();
   Candidates out;
   {
-    // Similar sets agree on most bands. A pair that the band before gave is not taken again.
+    // Similar sets agree on most bands. A pair that the previous band gave is skipped.
     std::vector<std::int32_t> before(size, -1);
     const auto for_each_new = [&](auto&& visit) {
       for_each_candidate(signatures, band_hashes, [&](std::int32_t a, std::int32_t b) {

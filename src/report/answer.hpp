@@ -31,8 +31,8 @@ struct Cost {
 // Everything before the first launch except loading: the sum of all stages but `load`.
 double preprocessing_ms(const ResultRow& row);
 
-// Nothing for a row that takes no part in rankings: not correct, without a positive time, or of a
-// binary kernel.
+// Empty for a row that takes no part in rankings: one that is not correct, has no positive time, or
+// is of a binary kernel.
 std::optional<Cost> cost_of(const ResultRow& row);
 
 // The lower envelope of `costs` over the number of calls, as pairs of the first number of calls and

@@ -1,6 +1,6 @@
 #pragma once
-// Speed-ups and break-even of rows against others of the same matrix, N, layout and C type, those
-// of a GPU against those of a GPU: the B and C of a CPU's row lie elsewhere. Only correct,
+// Speed-ups and break-even of rows against others of the same matrix, N, layout and C type. Rows of
+// a GPU and of a CPU are compared apart, since their B and C lie in different memory. Only correct,
 // unreordered rows of vendor libraries count as baselines, and only correct rows get a speed-up.
 
 #include <map>

@@ -1,6 +1,5 @@
 #pragma once
-// How far runs of one build differ on a machine: the medians of every case, measured again and
-// again.
+// How far runs of one build differ on a machine: the medians of every case in repeated runs.
 
 #include <iosfwd>
 #include <map>

@@ -104,8 +104,8 @@ void require_same_run(const RunContext& old, const RunContext& now, const std::s
               ExitCode::not_comparable);
 }
 
-// Of a run that goes on with an earlier one: start, command and rates are those of the earlier
-// rows, which the bounds and the floor in them belong to. The plug-ins are those of both.
+// A resumed run keeps the original start time, command and measured rates, to which the bounds of
+// its rows belong. The plug-ins are those of both runs.
 RunContext continued(RunContext earlier, const RunContext& now) {
   earlier.protocol.insert(now.protocol.begin(), now.protocol.end());
   earlier.tags = now.tags;

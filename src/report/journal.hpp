@@ -38,7 +38,7 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
 // A line of a journal, whose last member is the checksum of what stands before it.
 std::string journal_line(const nlohmann::ordered_json& json);
 
-// What to do with rows that an earlier run has left.
+// What to do with the rows of a run that has left a journal or a document.
 enum class Earlier {
   keep,       // throws Error where a run that did not end has left a journal with rows
   take_over,  // of its journal, else of the JSON document
@@ -73,9 +73,9 @@ class Journal {
   // machine, seed or protocol. `can_resume`: the command has --resume, which a message may name.
   Journal(RunOutputs paths, RunContext context, Earlier earlier, bool can_resume = true);
 
-  // For rows that can be made again at once: they need not be on the disk one by one, nothing goes
-  // on with them, and their journal has no name. `give_up`: another run's journal is removed at the
-  // end. The context must be set before finish.
+  // For rows that can be remade at once, as those of `merge`: they need not be synced one by one,
+  // no run resumes them, and their journal has no name. `give_up`: another run's journal is removed
+  // at the end. The context must be set before finish.
   Journal(RunOutputs paths, bool give_up);
   void set_context(RunContext context) { context_ = std::move(context); }
 
@@ -102,8 +102,8 @@ class Journal {
   // is only a CSV, which cannot be gone on with.
   bool finish(const ClockState& clocks_after, Ending ending);
 
-  // In place of finish where there is no row: an earlier document or CSV stays as it is. Its name;
-  // empty where there are rows, or no such file.
+  // Call it instead of finish if there is no row: an existing document or CSV stays as it is.
+  // Returns its name; empty if there are rows or no such file.
   std::string leave_outputs();
 
  private:

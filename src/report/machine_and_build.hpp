@@ -1,6 +1,5 @@
 #pragma once
-// Whether two runs are of one machine and one build. Only then may a speed-up be between their
-// times.
+// Whether two runs are of one machine and one build. Only then may their times form a speed-up.
 
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ struct Difference {
   std::string text() const;  // "device.name differs: 'A' and 'B'"
 };
 
-// Every field of the machine and the build that differs. What one of the documents does not know
+// Every field of the machine and the build that differs. A value that one of the documents lacks
 // (empty text or zero) is no difference. The GPUs of one run are one machine.
 std::vector<Difference> differences_of_machine_and_build(const RunContext& a, const RunContext& b);
 

@@ -14,8 +14,7 @@
 
 namespace spmmbench {
 
-// A as one kernel prepared it. The first case that needs it makes it, and the cases of other N
-// share it.
+// A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
 struct PreparedA {
   std::unique_ptr<Prepared> kernel_a;
   StageTimer stages;                  // the time of making it
@@ -25,9 +24,8 @@ struct PreparedA {
 
 // A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
 // was held up does not count (docs/decisions/preparation.md). Both are choices: a stall of 4 to 20
-// ms is much of a short preparation and little of a long one. Where cases share A, and the part
-// that is made for this N took less than kLeastStallMs, nothing held it up: stalls are of 3.5 ms
-// and more.
+// ms is much of a short preparation and little of a long one. If A was already prepared and binding
+// took under kLeastStallMs, it is not repeated: stalls last 3.5 ms and more.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
 

@@ -49,8 +49,7 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
   return std::nullopt;
 }
 
-// What measuring a kernel that is predicted to take `us` is expected to take beside its
-// preparation.
+// The expected time to measure a kernel that is predicted to take `us`, without its preparation.
 double measure_ms(double us) {
   constexpr double kLeastMs = 6;  // docs/decisions/selection-trials.md
   constexpr int kLaunches = 8;    // of long products: two to warm up, six replays

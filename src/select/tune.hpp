@@ -18,19 +18,18 @@ struct Trial {
   double us = 0, prepare_ms = 0;  // predicted
 };
 
-// The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
-// calls.
+// The time by which candidates are ranked, in us. With `calls` > 0 it includes preparation, spread
+// over so many calls.
 double cost_us(double us, double prepare_ms, std::int64_t calls);
 
-// With calls: whether measuring is worth it where `best` is the best prediction. It is where
-// preparing and measuring `other` as well is expected to cost less than `other` would save if
-// `best` took somewhat longer than predicted.
+// With calls: whether measuring pays at all. It does if preparing and measuring `other` should cost
+// less than `other` would save, should `best`, the best prediction, take somewhat longer than
+// predicted.
 bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls);
 
-// Whether to prepare and measure `other` where the fastest so far takes `least_us`. Without calls:
-// where it is predicted to take little longer than `best`, the best prediction, or than the
-// fastest, which may take far longer than predicted. With calls: where that is expected to cost
-// less than it saves.
+// Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
+// calls: if its prediction is within 1.4 x of `best`, the best prediction, or of that time. With
+// calls: only if it should save more than trying it costs.
 bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
                   std::int64_t calls);
 
@@ -40,12 +39,11 @@ struct Tuned {
   bool remembered = false;  // it came from the cache; nothing was measured
 };
 
-// `cost_us(i)` prepares and measures the i-th trial; it returns nothing where the trial is not
-// worth that. The first is always measured, and where it fails the next one. Another is measured
-// where the time spent so far and its own preparation stay within `budget_ms`. A trial that throws
-// Unsupported or OutOfMemory is left out; where all do, the first of these is thrown. The winner is
-// kept in the cache, under `key` and the names of the trials, unless memory lacked: another time
-// there may be enough.
+// `cost_us(i)` prepares and measures the i-th trial, or returns nothing if that is not worth it.
+// The first trial is always measured, or the next one if it fails. Others are measured while the
+// time spent and their own preparation stay within `budget_ms`. A trial that throws Unsupported or
+// OutOfMemory is left out; if all do, the first of these errors is thrown. The winner is kept in
+// the cache, under `key` and the names of the trials, unless memory was short.
 Tuned tune(const std::vector<Trial>& trials,
            const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
            CacheEntry key);

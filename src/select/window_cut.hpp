@@ -10,16 +10,16 @@
 
 namespace spmmbench::window {
 
-// The most feature tiles of a CTA, `most` or less. Side by side they read A together. Where windows
-// are few, larger teams and more CTAs gain more than that.
+// The most feature tiles of a CTA, `most` or less. Side by side they read A together. If windows
+// are few, larger teams and more CTAs gain more.
 inline int cta_feature_tiles(int most, double windows, double feature_tiles, double sms) {
   constexpr double kCtasOfSm = 2;
   while (most > 1 && windows * std::ceil(feature_tiles / most) < kCtasOfSm * sms) most /= 2;
   return most;
 }
 
-// Limits of a kernel for windows that are like the others, in tiles and measured. A kernel whose
-// tiles take longer has lower ones.
+// Limits of a kernel for typical windows, in tiles and measured. They are lower for a kernel whose
+// tiles take longer.
 struct MeanLimits {
   double whole;  // of the mean window that one warp keeps
   double part;   // of the mean window, for each warp of a team that shares it
@@ -39,26 +39,25 @@ struct WindowWork {
   double mean_window() const { return tiles / std::max(windows, 1.0); }
 };
 
-// A window of at most so many times the mean length is like the others. Where more warps or CTAs
-// share it, they share the others too: all have sums to add, and none is done sooner.
-constexpr double kLikeTheOthers = 1.3;
+// Up to so many times the mean length a window counts as typical: splitting it would split nearly
+// all of them, for more sums and no earlier finish.
+constexpr double kTypical = 1.3;
 
-// Tiles up to which one warp keeps a window, `rule` at least. Windows that are like the others stay
-// whole where they are enough to give work to a certain share of the warps that the device holds.
+// Tiles up to which one warp keeps a window, `rule` at least. Typical windows stay whole if they
+// give work to a certain share of the warps that the device holds.
 inline int whole_tiles(const WindowWork& work, int rule) {
   constexpr double kEnough = 0.7, kEnoughForTeamOfFour = 0.25;
   const double enough = work.team < 4 ? kEnough : kEnoughForTeamOfFour;
   if (work.team == 1 || work.mean_window() > work.limits.whole ||
       work.windows * work.feature_tiles < enough * work.warps)
     return rule;
-  return std::max(rule, static_cast<int>(kLikeTheOthers * work.mean_window()));
+  return std::max(rule, static_cast<int>(kTypical * work.mean_window()));
 }
 
-// The most tiles that a warp walks of a window that is cut: twice its share of all tiles, so that
-// few tiles are spread over all SMs. Where tiles are few, the longest window decides how long the
-// launch takes. So a window that several CTAs share has shorter parts then; teams of one warp gain
-// nothing by them. Windows that are like the others have one CTA each, where those are nearly as
-// many as SMs.
+// The most tiles that a warp walks in a window that is cut: twice its share of all tiles, so that
+// few tiles are spread over all SMs. If tiles are few, the longest window decides how long the
+// launch takes, so a window that several CTAs share is then cut into shorter parts; teams of one
+// warp gain nothing by that. Typical windows have one CTA each if these are nearly as many as SMs.
 constexpr int kLeastPart = 8, kMostPart = 32;
 struct PartTiles {
   int part = kMostPart;   // of a window that one CTA has for itself
@@ -71,8 +70,8 @@ inline PartTiles part_tiles(const WindowWork& work) {
   const double of_mean = work.mean_window() / work.team;
   const double most = ctas < work.sms ? std::min(work.limits.part, kMostOfFew) : work.limits.part;
   const bool alike = ctas >= kNearlyAll * work.sms && of_mean <= most;
-  const auto part = static_cast<int>(std::clamp<double>(
-      std::max(wanted, alike ? kLikeTheOthers * of_mean : 0), kLeastPart, kMostPart));
+  const auto part = static_cast<int>(
+      std::clamp<double>(std::max(wanted, alike ? kTypical * of_mean : 0), kLeastPart, kMostPart));
   return {part, work.team > 1 && wanted <= kLeastPart ? part / 2 : part};
 }
 

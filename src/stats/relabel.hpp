@@ -1,9 +1,8 @@
 #pragma once
-// What a difference between two sides is worth where a whole run takes one of a few levels (by its
-// placement in memory, or the state of a clock). By chance all runs of BASE may take the low level
-// and all runs of NEW the high one, and the spread within the sides does not show it. The runs of
-// the other cases do show it: divided into BASE and NEW in another way, they look just as
-// different.
+// Tests for runs that take levels. A whole run may take one of a few levels, by its placement in
+// memory or the state of a clock. By chance all runs of BASE may take the low level and all runs of
+// NEW the high one, and the spread within the sides does not show it. The runs of other cases do:
+// divided into BASE and NEW in another way, they look just as different.
 
 #include <span>
 #include <vector>
