@@ -34,8 +34,8 @@
 namespace spmmbench {
 namespace {
 
-// Narrow stages of tall windows hold few bytes, so that four of them leave as many warps: 0.97 to
-// 0.99 of the time (docs/decisions/narrow-windows.md).
+// Narrow stages of tall windows hold few bytes, so four of them leave as many warps as three: 0.97
+// to 0.99 of the time (docs/decisions/narrow-windows.md).
 template <int kWindowRows, int kRowBytes>
 constexpr int kStages = kWindowRows > 8 && kRowBytes < window::kShortRow ? 4 : 3;
 
@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(window::kMaxThreads,
                                                                                         shared);
 }
 
-// The same for N = 1. With more CTAs on an SM fewer tiles of A would be in flight, or values would
-// be spilled (docs/decisions/narrow-windows.md).
+// The same for N = 1. More CTAs on an SM would leave fewer tiles of A in flight or spill values
+// (docs/decisions/narrow-windows.md).
 template <int kWindowRows>
 constexpr int kVectorCtasPerSm = kWindowRows == 32 ? 7 : 8;
 template <class Input, class C, int kWindowRows, bool kClears>
@@ -211,9 +211,9 @@ class AsyncWcsrPrepared final : public Prepared {
   }
 
  private:
-  // Whether narrow rows of B come by way of the L1 cache: where all of them fit there, or where all
-  // multiprocessors ask for those of the same few columns again and again, so that the part of the
-  // L2 cache that holds them is the limit (docs/decisions/narrow-windows.md).
+  // Whether narrow rows of B come by way of the L1 cache: if all of them fit there, or if all
+  // multiprocessors ask for those of the same few columns, so that the part of the L2 cache that
+  // holds these is the limit (docs/decisions/narrow-windows.md).
   bool uses_l1(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.2;        // of the nonzeros
     constexpr std::int64_t kMostBytes = 8192;  // of the rows of B that should stay in that cache

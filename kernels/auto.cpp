@@ -61,8 +61,8 @@ std::vector<Candidate> ranked(const MatrixFeatures& features, const Shape& shape
   return out;
 }
 
-// The same where the best is the same whether rows of A resemble each other or not. Empty where
-// that has to be known.
+// The same ranking, if the best kernel does not depend on whether rows of A resemble each other.
+// Empty if it does.
 std::vector<Candidate> ranked_anyway(MatrixFeatures features, const Shape& shape,
                                      Precision precision, const DeviceModel& model,
                                      std::int64_t calls) {
@@ -88,8 +88,8 @@ double row_overlap_of(const CsrMatrix& a) {
   return std::min(row_overlap(a), kAllAlike);
 }
 
-// Nothing where this program was built without the kernel, or where it does not support the
-// problem: `refusal` then says why.
+// Empty if this program was built without the kernel, or if the kernel does not support the
+// problem; `refusal` then says why.
 std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,
                                 const Shape& shape, const DeviceInfo& device,
                                 std::string& refusal) {
@@ -118,7 +118,7 @@ std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidat
   return std::nullopt;
 }
 
-// What was chosen from, for the report: choosing itself has to be fast.
+// What was compared, for the report: choosing itself has to be fast.
 struct Why {
   MatrixFeatures features;
   std::vector<Candidate> ranked;

@@ -65,12 +65,13 @@ bool packs_entries(std::int64_t n, Precision precision) {
 const auto kSteps =
     auto_integer_option("steps", 1, 64, "most entries per lane of rows that take part of a warp");
 
-// A row of so many nonzeros is cut into smaller parts in products with a vector, which end when the
-// longest row does. Shorter rows lose by that. Measured (docs/decisions/jagged-slices.md).
+// From so many nonzeros on a row is cut into smaller parts in products with a vector, which end
+// when the longest row does. Shorter rows would lose by that. Measured
+// (docs/decisions/jagged-slices.md).
 constexpr std::int64_t kLongRow = 4096;
 
-// With few entries per lane lanes end sooner and more warps have work. With many, fewer sums are
-// exchanged, which pays once the device is full and rows are long enough. Measured
+// With few entries per lane, lanes end sooner and more warps have work. With many entries fewer
+// sums are exchanged, which pays once the device is full and rows are long enough. Measured
 // (docs/decisions/jagged-slices.md).
 JaggedShape choose_shape(const SparseOperand& a, int places, bool is_vector, bool long_row,
                          const Options& options) {

@@ -1,6 +1,6 @@
 #pragma once
-// Rows of C that are zero because A has no nonzeros in them. The windows have no place for them, so
-// CTAs of their own write them, after those of the windows in the same launch.
+// Rows of C that are zero because A has no nonzeros in them. Windows leave them out; further CTAs
+// of the same launch write them.
 
 #include <cuda_runtime.h>
 
@@ -23,7 +23,7 @@ struct EmptyRows {
   unsigned first_cta;  // blockIdx.x of the first CTA that writes them
 };
 
-// So few that many warps share the work, so many that a warp has some stores to do.
+// Few enough that many warps share the work, enough that a warp has several stores.
 inline int empty_rows_per_warp(std::int64_t row_bytes) {
   constexpr std::int64_t kBytesPerWarp = 4096;
   return static_cast<int>(
@@ -37,7 +37,7 @@ inline unsigned ctas_of(const EmptyRows& empty, const window::LaunchShape& launc
   return static_cast<unsigned>((empty.count + rows - 1) / rows);
 }
 
-// Whole rows with the padding to 16 bytes, in streaming stores: C is not read again. A vector has
+// Whole rows with the padding to 16 bytes, in streaming stores, since C is not read. A vector has
 // no padding between its values.
 template <class C>
 __device__ void clear_rows(const window::Arguments& in, const EmptyRows& empty) {

@@ -132,8 +132,8 @@ class BoxReader {
   window::Fragment<Input, kWindowRows> boxes_[kAhead];
 };
 
-// The values of B for four columns. Negative columns fill up a tile; zeros are theirs. Not by
-// __ldg: the launch before may write B while this kernel runs already.
+// The values of B for four columns; zeros for negative columns, which fill up a tile. Not by __ldg,
+// since the previous launch may still write B.
 template <class Input>
 __device__ FourValues<Input> gather(const int4& columns, const void* b, std::uint32_t row_bytes) {
   const auto value = [&](std::int32_t column) -> std::uint32_t {

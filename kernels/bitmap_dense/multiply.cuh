@@ -29,11 +29,11 @@ inline constexpr int kWarpgroup = 128;
 inline constexpr int kStageK = 64;  // 16-bit values in a 128-byte line
 inline constexpr int kLineBytes = 128;
 inline constexpr int kRowFragments = 1;  // of 16 rows, a panel
-// A piece begins with loads that wait for each other and ends with a sum that goes to memory: about
-// as long as a unit of 256 columns takes (2 to 4 % on 18944 x 3584,
-// docs/decisions/bitmap-dense.md).
+// The cost of a piece: it begins with loads that wait for each other and ends with a sum that goes
+// to memory, about as long as a unit of 256 columns takes. Counting it gains 2 to 4 % on 18944 x
+// 3584 (docs/decisions/bitmap-dense.md).
 inline constexpr int kPieceUnits = 1;
-// What a part of a panel's sums costs to join, with tiles of 256 columns: 6 us, where a unit takes
+// The cost of joining a part of a panel's sums, with tiles of 256 columns: 6 us, while a unit takes
 // 2.8 us (docs/decisions/bitmap-dense.md).
 inline constexpr int kPartUnits = 2;
 inline constexpr int kProducerRegisters = 24;
@@ -53,8 +53,8 @@ struct Shape {
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
   static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
   static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : kWarpgroups == 3 ? 160 : 112;
-  // A CTA starts with so many registers a thread, a multiple of 8, and hands them around among its
-  // warpgroups; it waits forever for more.
+  // A CTA starts with so many registers a thread, a multiple of 8, and moves them among its
+  // warpgroups. If these ask for more, it waits forever.
   static constexpr int kStartRegisters = kRegistersMost / kThreads / 8 * 8;
   static_assert(kWarpgroups * kConsumerRegisters + kProducerRegisters <=
                 (kWarpgroups + 1) * kStartRegisters);
@@ -153,7 +153,7 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
   ptx::griddepcontrol_wait();
   for (int p = first_piece; p < last_piece; ++p) {
     const PanelPiece piece = args.pieces[p];
-    // The next piece's is read now, so that its copies can begin at once.
+    // The next piece's is read early, so that its copies can begin at once.
     const int next_piece = min(p + 1, last_piece - 1);
     const BitmapPanels::Segment next = args.segments[args.pieces[next_piece].first_range + warp];
     float acc[kRowFragments][S::kAccumulators];

@@ -11,12 +11,12 @@ namespace spmmbench {
 // The shape that upload_dense takes.
 DenseView dense_shape(const SparseOperand& a);
 
-// Refuses an A that with its zeros takes more than a quarter of the device. Else the bytes that
-// upload_dense needs, the CSR arrays included.
+// Refuses an A that takes more than a quarter of the device with its zeros. Otherwise says the
+// bytes that upload_dense needs, the CSR arrays included.
 Support supports_dense(const SparseOperand& a, const DeviceInfo& device);
 
 // Row-major, as `shape` says (its data is not used), elements rounded as they are in `a`. The CSR
-// arrays are on the device only meanwhile. Synchronises; throws DeviceError.
+// arrays are freed when it returns. Synchronises; throws DeviceError.
 Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device);
 
 }  // namespace spmmbench

@@ -37,8 +37,8 @@ __device__ inline void unpack(const uint4& raw, float (&out)[8], __nv_bfloat16 /
   }
 }
 
-// Four neighbours of a row of C, as one streaming store: C is not read again, so it should not push
-// B out of the L2 cache.
+// Four neighbours of a row of C, as one streaming store: C is not read, so it should not push B out
+// of the L2 cache.
 template <class C>
 __device__ void store_four(C* to, const float4& x) {
   using Vector = std::conditional_t<sizeof(C) == 4, float4, uint2>;
@@ -49,8 +49,8 @@ __device__ void store_four(C* to, const float4& x) {
 }
 
 // Writes this lane's kCount consecutive columns, from `column` on, to a row of C that has n of
-// them, as streaming stores: C is not read again, so it should not push B out of the L2 cache. All
-// of `lanes` call it together and hold one row, an even lane and the next one side by side.
+// them, as streaming stores: C is not read, so it should not push B out of the L2 cache. All of
+// `lanes` call it together and hold one row, an even lane and the next one side by side.
 template <int kCount>
 __device__ void store_streaming(float* row, std::int64_t column, std::int64_t n,
                                 const float (&x)[kCount], unsigned lanes) {

@@ -51,7 +51,8 @@ struct Cursor {
   }
   // For a reader: until the stage is filled.
   __device__ void wait_full(std::uint64_t* full) const { wait(full + stage, parity); }
-  // For a producer: until the readers of the phase before are done. At first every stage is empty.
+  // For a producer: until the readers of the previous phase are done. At first every stage is
+  // empty.
   __device__ void wait_empty(std::uint64_t* empty) const { wait(empty + stage, parity ^ 1); }
   // For a thread whose cp.async copies into the stage have ended: makes them visible to wgmma,
   // which reads through the async proxy, and arrives.

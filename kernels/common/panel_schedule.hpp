@@ -86,9 +86,9 @@ inline PanelPiece add_range(PanelSchedule& out, const PanelTiling& tiling, std::
   return piece;
 }
 
-// One tile of columns: every block has the same to do, wherever panels end. Every group is
-// `piece_units` longer than its units, so that a block in whose share a group begins, and which has
-// a piece more, gets fewer units.
+// One tile of columns: every block gets the same work, wherever panels end. A group counts
+// `piece_units` more than its units, so a block in whose share a group begins, and which thus has a
+// further piece, gets fewer units.
 inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups,
                                   std::int64_t units, std::int64_t blocks) {
   PanelSchedule out;
@@ -133,8 +133,8 @@ inline PanelSchedule share_evenly(const PanelTiling& tiling, std::int64_t groups
   return out;
 }
 
-// Several tiles of columns: so many groups are multiplied whole, and those after them in parts of
-// k, so that the last round of the blocks is full as well.
+// Several tiles of columns: the first groups are multiplied whole, the last ones in parts of k, so
+// that the last round of blocks is full as well.
 struct TileRounds {
   std::int64_t whole_groups, parts;
 };
@@ -148,8 +148,8 @@ inline TileRounds choose_rounds(const PanelTiling& tiling, std::int64_t groups, 
   const std::int64_t full_rounds = groups * column_tiles / blocks;
   for (std::int64_t rounds = full_rounds; rounds >= 0; --rounds) {
     const std::int64_t whole = rounds * blocks / column_tiles;
-    // What is left after them does not depend on the rounds that multiply `whole` groups, so more
-    // than the fewest such rounds only cost more. So no more are looked at than there are groups.
+    // The groups that are left do not depend on how many rounds multiply `whole` groups, so only
+    // the fewest such rounds are tried: never more than there are groups.
     rounds = (whole * column_tiles + blocks - 1) / blocks;
     for (std::int64_t parts = 1; parts <= std::min(kMostParts, units); ++parts) {
       const std::int64_t pieces = (groups - whole) * column_tiles * parts;

@@ -1,5 +1,5 @@
 #pragma once
-// How much dynamic shared memory a kernel may be launched with, where plans differ in it.
+// The most dynamic shared memory that a kernel may be launched with, if plans differ in it.
 
 #include <cuda_runtime.h>
 

@@ -41,7 +41,7 @@ struct CusparseLtLookup {
   std::string reason;                   // where there is none
 };
 
-// Looks where docs/install.md says. A library that was found once is not looked for again.
+// Looks where docs/install.md says, once per process if it finds a library.
 CusparseLtLookup find_cusparselt();
 
 }  // namespace spmmbench

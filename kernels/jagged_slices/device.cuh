@@ -58,10 +58,10 @@ struct Dense {
   int columns;
 };
 
-// Whether a CTA lets the next launch start when it starts itself; otherwise it does so once the
-// launch before has ended. CTAs of the next launch then read their slices. At the start, CTAs of
-// two later launches wait. That costs more than it hides unless a launch is as short as with a
-// vector, presumably because they gather on the multiprocessors that have room first
+// Whether a CTA lets the next launch in when it starts itself, or once the previous launch has
+// ended. CTAs of the next launch then read their slices. Let in at the start, CTAs of two later
+// launches wait. Unless a launch is as short as with a vector, that costs more than it hides,
+// presumably because these CTAs pile up on the multiprocessors that have room first
 // (docs/decisions/jagged-slices.md).
 template <int kColumns>
 constexpr bool kReleasesAtOnce = kColumns == 1;

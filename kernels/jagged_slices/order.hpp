@@ -42,8 +42,8 @@ class OrderChooser {
   OrderChooser(const SparseOperand& a, const Options& options) : a_(a), order_(kOrder(options)) {}
 
   // In the order of packed windows a block of rows gathers fewer different sectors of B. In
-  // exchange rows of C are no longer written side by side, which costs most where C is a vector.
-  // The constants were measured on 107 matrices (docs/decisions/jagged-slices.md).
+  // exchange rows of C are not written side by side, which costs most if C is a vector. The
+  // constants were measured on 107 matrices (docs/decisions/jagged-slices.md).
   RowOrder choose(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.1;  // of natural order; below it no order is searched for
     constexpr double kMostLeft = 0.7, kMostLeftOfVector = 0.55;

@@ -34,7 +34,7 @@ struct Choice {
   int height_index = 0;                    // into kWcsrHeights
 };
 
-// Another order must gain so much, since the estimate is not exact.
+// Another order must gain this factor, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
 constexpr const char* kPack = "pack";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
@@ -216,8 +216,8 @@ class WindowChooser {
     return {height.cost * (rows.empty() ? 1 : kOrderMargin), {name, &rows, height.index}, estimate};
   }
 
-  // Whether rows by length are expected to cost little more than rows in natural order. Only then
-  // are they read and compared, which takes longer than all else in a choice
+  // Whether rows by length should cost little more than rows in natural order. Only then are they
+  // compared, since reading them takes longer than the rest of a choice
   // (docs/decisions/row-orders.md).
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kSlack = 1.03;
@@ -227,18 +227,19 @@ class WindowChooser {
     return expected.cost <= kSlack * natural.cost;
   }
 
-  // Rows of B, or of the part of them that a CTA gathers, that stay in the L2 cache. Each half of
-  // the cache keeps its own copy of the data read, so it holds half of its size. All: 0.
+  // How many rows of B, or of the part of them that a CTA gathers, stay in the L2 cache; 0: all.
+  // Each half of the cache keeps its own copy of the data read, so the cache holds half of its
+  // size.
   std::int64_t kept_rows(std::int64_t n) const {
     const std::int64_t bytes = std::min<std::int64_t>(n * value_bytes_, kMostCtaRow);
     return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
   }
 
-  // Whether windows should be packed from rows in the order of Reverse Cuthill-McKee: where far
-  // fewer rows of B come from memory again than in the natural order. `natural` becomes the share
-  // of the natural order, if this looks at it. Packing keeps the locality of the order that it
-  // starts from. It takes longer from this one, and pays where rows were numbered without care
-  // (docs/decisions/row-orders.md). Graphs with hubs have no order of that kind.
+  // Whether to pack windows from rows in the order of Reverse Cuthill-McKee: if far fewer rows of B
+  // return from memory than in the natural order. `natural` becomes the share of the natural order,
+  // if it is computed. Packing keeps the locality of the order that it starts from. From this one
+  // it takes longer, and pays if rows were numbered without care (docs/decisions/row-orders.md).
+  // Graphs with hubs have no order of that kind.
   bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.35;  // rows of B per nonzero
     const std::int64_t kept = kept_rows(n);
@@ -248,15 +249,15 @@ class WindowChooser {
     const Permutation& rcm = a_.orders->get("rcm", stages);
     return *natural - returned({&rcm}, kept, stages)[0] > kFewer;
   }
-  // Rows of B per nonzero that come from memory again in each of the orders.
+  // Rows of B per nonzero that return from memory in each of the orders.
   std::vector<double> returned(const std::vector<const Permutation*>& orders, std::int64_t kept,
                                StageTimer& stages) const {
     const auto timed = stages.scope("compare");
     return new_column_shares(*a_.a, orders, kept);
   }
 
-  // The cost of rows of B that come from memory again. `natural`: the share of the first order,
-  // where it is known.
+  // The cost of rows of B that return from memory. `natural`: the share of the first order, if it
+  // is known.
   void add_memory_costs(std::vector<Costed>& all, const std::optional<double>& natural,
                         std::int64_t n, StageTimer& stages) const {
     const std::int64_t kept = kept_rows(n);

@@ -145,9 +145,9 @@ LaunchShape launch_of(int wanted, const Options& options, const Variant<Paramete
   return out;
 }
 
-// The same with the warps of the option "warps". Where no window is shared, the warps of a CTA do
-// not need each other, and small CTAs fill the places that become free sooner: two warps take 0.97
-// to 0.99 of the time of four (docs/decisions/window-cuts.md).
+// The same with the warps of the option "warps". If no window is shared, the warps of a CTA do not
+// need each other, and small CTAs fill free places sooner: two warps take 0.97 to 0.99 of the time
+// of four (docs/decisions/window-cuts.md).
 template <class... Parameters>
 LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& variant,
                           std::int64_t n, const TileCounts& a, int cta_row,
@@ -164,9 +164,9 @@ LaunchShape choose_launch(const Options& options, const Variant<Parameters...>& 
   return small;
 }
 
-// Whether CTAs let the next kernel of the stream in when they start instead of when they end.
-// Early, the CTAs of the next kernel go to whichever SM has room first. That hides the start of a
-// launch, but CTAs that are few and unequal in length should be distributed evenly over the SMs.
+// Whether CTAs let the next kernel of the stream in when they start instead of when they end. An
+// early start hides the start of a launch, but the next kernel's CTAs then go to whichever SM has
+// room first; CTAs that are few and of unequal length should be spread evenly.
 inline bool release_early(const TileWork& work, const LaunchShape& launch) {
   const bool equal = work.spans.empty() || (work.spans.front().tiles & TileSpan::kShared) == 0;
   const std::int64_t ctas =

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kStretches = 4;
 
-// One for each stretch of two orders. More would only be waited for, and where they take all cores,
-// one that the system holds up keeps the others waiting for 10 ms (docs/decisions/locality.md).
+// One thread for each stretch of two orders. If threads take all cores, one that the system holds
+// up keeps the others waiting for 10 ms (docs/decisions/locality.md).
 int threads_of_stretches() {
   return std::min(2 * static_cast<int>(kStretches), omp_get_max_threads());
 }

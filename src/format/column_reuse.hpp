@@ -1,5 +1,5 @@
 #pragma once
-// How often a cache that keeps some rows of B has to read one again.
+// How often a cache that keeps some rows of B has to read one that it has dropped.
 
 #include <cstdint>
 #include <vector>

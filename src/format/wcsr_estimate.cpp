@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
 constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
-// Fewer samples do where every group has more nonzeros than there are columns, or kManyEntries, and
-// the most of a group are at most so many times the fewest.
+// Fewer samples suffice if every group has more nonzeros than there are columns, or than
+// kManyEntries, and the largest group has at most so many times the nonzeros of the smallest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
 constexpr double kFullSpread = 2, kAlikeSpread = 1.25;
 constexpr std::int64_t kManyEntries = 1 << 10;  // of a group
@@ -40,7 +40,7 @@ class WindowsOfColumns {
     mask_ = slots - 1;
     free_ = slots / 8 * 3;
   }
-  // The windows that had this column before; from now on also those in `windows`.
+  // Returns the windows that had this column, and adds those in `windows`.
   unsigned add(std::int32_t column, unsigned windows) {
     std::size_t at = column_hash(column) & mask_;
     while (column_[at] != column && column_[at] >= 0) at = (at + 1) & mask_;

@@ -12,7 +12,7 @@ struct DeviceRates {
   double dense_flops_per_second = 0;   // fp16 tensor cores on a large product
 };
 
-// Measured now, on a CUDA device. The dense rate is measured with cuBLAS: 0 without it.
+// Measures them on a CUDA device. The dense rate needs cuBLAS: 0 without it.
 double measure_gather(Device& device);
 double measure_dense(Device& device);
 

@@ -360,7 +360,7 @@ Field<Answer> steps_field() {
           {}};
 }
 
-// Follows from the rows, so it is written and never read.
+// Derived from the rows, so it is written and never read.
 const FieldTable<Answer>& answer_fields() {
   using A = Answer;
   static const FieldTable<A> table = {

@@ -171,8 +171,8 @@ std::string why_unproved(const CaseInput& input, const ResultRow& row) {
       longest, row.exact->not_made);
 }
 
-// Says how C, as it is now, differs from the reference; empty where it does not. Of several
-// verdicts the row keeps the worst.
+// Says how C differs from the reference; empty if it does not. Of several verdicts the row keeps
+// the worst.
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
   const Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
   if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
@@ -236,8 +236,7 @@ KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
   return {Registry<Kernel>::instance().find(spec.name), spec.options};
 }
 
-// Of the very kernel that is timed: to measure again with the values of the test could pick
-// another.
+// The kernel that is timed is tested: measuring with the values of the test could pick another.
 ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
   const KernelChoice launched = launched_by(plan, *input.choice);
   PreparedA& prepared = *input.prepared;

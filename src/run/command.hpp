@@ -1,6 +1,6 @@
 #pragma once
-// The command that measures one case again, for a person to copy into a shell. The program itself
-// never reads it.
+// The command that repeats one case, for a person to copy into a shell. The program itself never
+// reads it.
 
 #include <string>
 

@@ -140,7 +140,7 @@ void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
   Ending ending = interrupted || incomplete_ ? Ending::interrupted
                   : unreadable_              ? Ending::partly_read
                                              : Ending::complete;
-  // Who repeats what failed measures nothing that an earlier run has left out.
+  // A run that repeats what failed measures nothing that the first run left out.
   if (options_.resume == Resume::failed && journal_->earlier_ending() > ending) {
     ending = journal_->earlier_ending();
     say("spmmbench: {}: is not complete: --resume measures the rest\n",

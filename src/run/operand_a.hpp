@@ -21,7 +21,7 @@ class OperandA {
   OperandA& operator=(const OperandA&) = delete;
 
   // Puts A in the order named by `reorder`, which is computed unless it is that of the last call,
-  // and rounds its values. Earlier results of csr() and row_ids() become invalid. Throws what the
+  // and rounds its values. References from csr() and row_ids() become invalid. Throws what the
   // ordering throws; csr() is then the matrix as loaded. `binary`: every stored value is 1.
   void select(const Spec& reorder, Precision precision, bool binary = false);
 

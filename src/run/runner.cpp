@@ -61,8 +61,8 @@ std::string uuids_of(const std::vector<int>& devices) {
   return fmt::format("{}", fmt::join(uuids, ", "));
 }
 
-// What this process was not given is measured: the copy in any case, the other rates where a kernel
-// asks for them.
+// Measures the rates that this process was not given: the copy always, the others if a kernel asks
+// for them.
 DeviceRates rates_for(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
                       Device& device) {
   if (options.rates.copy_bytes_per_second > 0) set_rates(device.info(), options.rates);
@@ -264,8 +264,8 @@ class Run {
   std::vector<ResultRow> rows_;  // of the current matrix
 };
 
-// Tags and calls that a run with --resume is not given are those of the run that it goes on with.
-// The rates always are, since the document has one bound for all of its rows.
+// A resumed run keeps the tags and --calls that it is not given, and always the rates, since the
+// document has one bound for all of its rows.
 RunOptions with_earlier(RunOptions options) {
   if (options.resume == Resume::none) return options;
   const std::optional<RunContext> earlier = earlier_context({options.json, options.csv});
