@@ -12,6 +12,7 @@
 
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
+#include "measure/case.hpp"
 #include "process/child.hpp"
 #include "process/interrupt.hpp"
 #include "process/temporary_folder.hpp"

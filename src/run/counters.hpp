@@ -10,8 +10,6 @@
 
 namespace spmmbench {
 
-inline constexpr const char* kProfileRange = "spmmbench";  // NVTX range of the profiled launch
-
 // The counters of one kernel that the launch ran, by ncu's names and in base units.
 struct KernelCounters {
   std::string kernel;

@@ -26,14 +26,4 @@ void expect_finite(const DenseMatrix& b, const std::string& name,
   }
 }
 
-bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b) {
-  std::vector<bool> zero(b.rows);
-  for (std::int64_t row = 0; row < b.rows; ++row) {
-    const auto begin = b.values.begin() + row * b.cols;
-    zero[row] = std::all_of(begin, begin + b.cols, [](float value) { return value == 0; });
-  }
-  return std::all_of(a.col_idx.begin(), a.col_idx.end(),
-                     [&](std::int32_t col) { return zero[col]; });
-}
-
 }  // namespace spmmbench

@@ -14,8 +14,4 @@ namespace spmmbench {
 void expect_finite(const DenseMatrix& b, const std::string& name,
                    const std::vector<PrecisionGroup>& groups);
 
-// Whether no nonzero of A has a row of B with a value other than zero. Every product is then zero,
-// whatever a kernel leaves out.
-bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b);
-
 }  // namespace spmmbench

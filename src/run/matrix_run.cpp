@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/row_lengths.hpp"
+#include "run/failing.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
@@ -117,7 +118,10 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
-    input.save_failing = options_.save_failing;
+    if (!options_.save_failing.empty())
+      input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b) {
+        return save_failing(options_.save_failing, wrong, problem, b, input.operands->c, device);
+      };
     input.repeat_check = options_.repeat_check;
     input.one_launch = options_.one_launch;
     if (!options_.one_launch) input.exact = &*exact_;

@@ -9,8 +9,9 @@
 #include <string>
 #include <tuple>
 
-#include "run/case.hpp"
+#include "measure/case.hpp"
 #include "run/operand_a.hpp"
+#include "run/plan.hpp"
 
 namespace spmmbench {
 

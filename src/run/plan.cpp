@@ -94,8 +94,6 @@ bool offers(const Kernel& kernel, Precision precision, ElementType c_type) {
 
 }  // namespace
 
-std::string KernelChoice::label() const { return Spec{kernel->info().name, options}.to_string(); }
-
 std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device) {
   const std::vector<KernelChoice> chosen = choose(options, device);
   std::vector<PrecisionGroup> groups;

@@ -10,6 +10,7 @@
 
 #include "gpu/rates.hpp"
 #include "io/input.hpp"
+#include "measure/kernel_choice.hpp"
 #include "report/journal.hpp"
 #include "report/table.hpp"
 #include "spmmbench/device.hpp"
@@ -74,13 +75,6 @@ struct Shard {
 };
 Shard parse_shard(std::string_view text);  // "2/8"; throws Error
 std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard shard);
-
-// A kernel with the options asked for.
-struct KernelChoice {
-  const Kernel* kernel = nullptr;
-  Options options;
-  std::string label() const;  // Spec::to_string
-};
 
 // The kernels of one precision, for every matrix, reordering and N. An `implied` group has only
 // baselines that the user did not ask for but speed-ups need; they run on the matrix in its own

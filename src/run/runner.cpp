@@ -26,6 +26,7 @@
 #include "select/cache.hpp"
 #include "select/device_rates.hpp"
 #include "spmmbench/printable.hpp"
+#include "verify/exact.hpp"
 
 namespace spmmbench {
 namespace {

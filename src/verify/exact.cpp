@@ -1,5 +1,8 @@
 #include "verify/exact.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "spmmbench/random.hpp"
 
 namespace spmmbench {
@@ -32,6 +35,16 @@ DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int to
       out.values[at] = b.values[at] == 0 ? 0 : lattice_at(seed, i, j, top);
     }
   return out;
+}
+
+bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b) {
+  std::vector<bool> zero(b.rows);
+  for (std::int64_t row = 0; row < b.rows; ++row) {
+    const auto begin = b.values.begin() + row * b.cols;
+    zero[row] = std::all_of(begin, begin + b.cols, [](float value) { return value == 0; });
+  }
+  return std::all_of(a.col_idx.begin(), a.col_idx.end(),
+                     [&](std::int32_t col) { return zero[col]; });
 }
 
 }  // namespace spmmbench

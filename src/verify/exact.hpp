@@ -28,4 +28,8 @@ CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> 
 // B with lattice values wherever `b` is not zero.
 DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int top);
 
+// Whether no nonzero of A has a row of B with a value other than zero. Every product is then zero,
+// whatever a kernel leaves out.
+bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b);
+
 }  // namespace spmmbench

@@ -19,8 +19,8 @@ const fs::path kRoot = SPMMBENCH_SOURCE_DIR;
 
 // Earlier folders may not include later ones.
 const std::vector<std::string> kOrder = {
-    "core",    "gpu",    "timing", "io",      "reorder", "format", "select", "kernels",
-    "library", "verify", "stats",  "process", "plugin",  "report", "run",    "cli"};
+    "core",  "gpu",     "timing",  "io",     "reorder", "format",  "select", "kernels", "verify",
+    "stats", "process", "measure", "plugin", "report",  "library", "run",    "cli"};
 
 struct Include {
   fs::path file;  // relative to the root

@@ -7,7 +7,7 @@
 #include "core/available_memory.hpp"
 #include "gpu/backend.hpp"
 #include "io_fixtures.hpp"
-#include "run/operands.hpp"
+#include "measure/operands.hpp"
 
 namespace spmmbench {
 namespace {

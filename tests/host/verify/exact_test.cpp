@@ -85,5 +85,14 @@ TEST(Lattice, ZerosOfAGivenBStay) {
   EXPECT_NE(exact.values[3], 0);
 }
 
+TEST(GivenB, ProductsAreZeroWhereNoNonzeroOfAMeetsOneOfB) {
+  const CsrMatrix a{2, 3, {0, 1, 2}, {0, 2}, {1, 1}};
+  DenseMatrix b{3, 2, {0, 0, 1, 1, 0, -0.0F}};
+  EXPECT_TRUE(only_zero_products(a, b));
+  b.values[5] = 1;
+  EXPECT_FALSE(only_zero_products(a, b));
+  EXPECT_TRUE(only_zero_products({2, 3, {0, 0, 0}, {}, {}}, b)) << "A without nonzeros";
+}
+
 }  // namespace
 }  // namespace spmmbench

@@ -11,7 +11,8 @@
 #include "fake_device.hpp"
 #include "io/dense_file.hpp"
 #include "io_fixtures.hpp"
-#include "run/case.hpp"
+#include "measure/case.hpp"
+#include "run/failing.hpp"
 #include "spmmbench/error.hpp"
 #include "verify/reference.hpp"
 
@@ -170,7 +171,10 @@ class RunCase : public ::testing::Test {
     ExactOperands exact(a_, {}, nullptr, 1);
     if (exactly_) input.exact = &exact;
     input.free_memory = [&] { input.reference->release_memory(); };
-    input.save_failing = save_failing_;
+    if (!save_failing_.empty())
+      input.save_wrong = [&](const ResultRow& row, const Problem& problem, const DenseView& b) {
+        return save_failing(save_failing_, row, problem, b, operands.c, device_);
+      };
     row_ = {};
     row_.matrix.sha256 = sha256_;
     return run_case(input, {.noise = 0.01, .min_samples = 5, .max_samples = 5, .max_seconds = 1},

@@ -6,11 +6,12 @@
 #include <functional>
 #include <memory>
 
-#include "run/exact_test.hpp"
-#include "run/operands.hpp"
-#include "run/plan.hpp"
+#include "measure/exact_test.hpp"
+#include "measure/kernel_choice.hpp"
+#include "measure/operands.hpp"
 #include "spmmbench/result.hpp"
 #include "spmmbench/verdict.hpp"
+#include "timing/stopping.hpp"
 
 namespace spmmbench {
 
@@ -29,6 +30,8 @@ struct PreparedA {
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
 
+inline constexpr const char* kProfileRange = "spmmbench";  // NVTX range of the profiled launch
+
 struct CaseInput {
   const KernelChoice* choice = nullptr;
   Problem problem;  // its options are those of the choice
@@ -41,7 +44,8 @@ struct CaseInput {
   std::function<void()> free_memory;  // frees device memory that is kept only for speed
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
-  std::string save_failing;   // folder for the operands of a wrong result; empty: none
+  // Saves A, B and C of a wrong result, and returns where; null: none are saved.
+  std::function<std::string(const ResultRow&, const Problem&, const DenseView& b)> save_wrong;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };

@@ -1,4 +1,4 @@
-#include "run/exact_test.hpp"
+#include "measure/exact_test.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,7 @@
 
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
-#include "run/given_b.hpp"
-#include "run/operands.hpp"
+#include "measure/operands.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/exact.hpp"

@@ -1,4 +1,4 @@
-#include "run/operands.hpp"
+#include "measure/operands.hpp"
 
 #include <fmt/format.h>
 

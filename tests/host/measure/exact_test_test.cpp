@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "fake_device.hpp"
-#include "run/exact_test.hpp"
-#include "run/operands.hpp"
-#include "run/repeat.hpp"
+#include "measure/exact_test.hpp"
+#include "measure/operands.hpp"
+#include "measure/repeat.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 #include "verify/exact.hpp"

@@ -1,4 +1,4 @@
-#include "run/case.hpp"
+#include "measure/case.hpp"
 
 #include <fmt/format.h>
 
@@ -8,12 +8,10 @@
 
 #include "core/row_lengths.hpp"
 #include "gpu/backend.hpp"
+#include "measure/exact_test.hpp"
+#include "measure/repeat.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
-#include "run/counters.hpp"
-#include "run/exact_test.hpp"
-#include "run/failing.hpp"
-#include "run/repeat.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "timing/sampler.hpp"
@@ -120,11 +118,10 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
 // Saves what a wrong case had and gave, where that is asked for. Returns the end of its reason.
 std::string save_wrong(const CaseInput& input, const Problem& problem, const DenseView& b,
                        const ResultRow& row) {
-  if (input.save_failing.empty()) return {};
+  if (!input.save_wrong) return {};
   std::string why;
   try {
-    return fmt::format("; saved in {}", save_failing(input.save_failing, row, problem, b,
-                                                     input.operands->c, *input.device));
+    return fmt::format("; saved in {}", input.save_wrong(row, problem, b));
   } catch (const DeviceError& error) {
     if (error.device_lost()) throw;
     why = error.what();
@@ -138,7 +135,7 @@ std::string save_wrong(const CaseInput& input, const Problem& problem, const Den
 
 // The same for the exact test, which has an A and a B of its own.
 std::string save_exact_test(const CaseInput& input, const ResultRow& row) {
-  if (input.save_failing.empty()) return {};
+  if (!input.save_wrong) return {};
   Problem problem = input.problem;
   problem.a = &input.exact->a();
   return save_wrong(input, problem, input.exact->on_device(problem, *input.device).b, row);

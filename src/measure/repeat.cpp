@@ -1,11 +1,11 @@
-#include "run/repeat.hpp"
+#include "measure/repeat.hpp"
 
 #include <cstring>
 #include <utility>
 #include <vector>
 
+#include "measure/operands.hpp"
 #include "process/interrupt.hpp"
-#include "run/operands.hpp"
 
 namespace spmmbench {
 namespace {
