@@ -140,6 +140,13 @@ Precision read_precision(std::int32_t precision) {
   return checked_enum<Precision>(precision, kPrecisions, "precision");
 }
 
+Accumulation read_accumulation(std::int32_t accumulation) {
+  return checked_enum<Accumulation>(
+      accumulation,
+      std::array{Accumulation::fp32_fma, Accumulation::fp32_tensor_core, Accumulation::fp16},
+      "accumulation");
+}
+
 Shape read_shape(const spmmbench_shape* given) {
   const spmmbench_shape& shape = checked(given, "spmmbench_shape");
   if (shape.n > kLargestN)

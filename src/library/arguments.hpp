@@ -31,6 +31,7 @@ Pointee& required(Pointee* given, const char* name) {
 }
 
 Precision read_precision(std::int32_t precision);
+Accumulation read_accumulation(std::int32_t accumulation);
 Shape read_shape(const spmmbench_shape* given);
 // Throws Error where B or C is larger than sizes can be counted.
 void check_bytes(const CsrMatrix& a, Precision precision, const Shape& shape);

@@ -7,8 +7,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
-#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
+#include "library/open_device.hpp"
 #include "library/status.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/plugin.h"
@@ -39,32 +38,6 @@ static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&
 static_assert(SPMMBENCH_HOST == static_cast<int>(DeviceKind::host) &&
               SPMMBENCH_CUDA == static_cast<int>(DeviceKind::cuda));
 
-thread_local std::string last_error;
-
-spmmbench_status failed(spmmbench_status status, const char* message) noexcept {
-  try {
-    last_error = message;
-  } catch (const std::bad_alloc&) {
-    last_error.clear();
-  }
-  return status;
-}
-
-// Turns exceptions into a status, since none may cross the interface.
-template <class Function>
-spmmbench_status guarded(const Function& function) noexcept {
-  try {
-    function();
-    return SPMMBENCH_OK;
-  } catch (const std::bad_alloc& error) {
-    return failed(status_of(error), "out of host memory");
-  } catch (const std::length_error& error) {
-    return failed(status_of(error), "out of host memory");
-  } catch (const std::exception& error) {
-    return failed(status_of(error), error.what());
-  }
-}
-
 // A device that preparation runs on, made when it is first needed and never destroyed, since what
 // was prepared may live until the program ends. One preparation at a time.
 struct SharedDevice {
@@ -80,13 +53,7 @@ SharedDevice& shared_device(DeviceKind kind) {
   const std::scoped_lock lock(mutex);
   SharedDevice& shared = devices[index];
   if (shared.device) return shared;
-  if (kind == DeviceKind::host) {
-    shared.device = open_host_device();
-  } else {
-    if (const CudaProbe probe = probe_cuda(); probe.devices.empty())
-      throw Unsupported(probe.reason);
-    shared.device = open_cuda_device(index);
-  }
+  shared.device = open_device(kind);
   return shared;
 }
 

@@ -149,6 +149,17 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
+void take_c(const CaseInput& input) {
+  if (input.take_c) input.take_c();
+}
+
+std::function<void()> launch_and_take(const CaseInput& input, std::function<void()> launch) {
+  return [&input, launch = std::move(launch)] {
+    launch();
+    take_c(input);
+  };
+}
+
 ErrorBound bound_of(const CaseInput& input) {
   return error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
 }
@@ -206,19 +217,23 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
   bool poisoned = false;
   const auto poison_c = [&] {
     poll_interrupt();
+    take_c(input);
     poison(input.operands->c, info, device);
     poisoned = true;
   };
   const auto poison_once = [&] { poisoned ? poll_interrupt() : poison_c(); };
   const Preemptions preemptions;
   const Timing hot = sample_hot(device, launch, limits, sampler, poison_once);
+  take_c(input);
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
   if (!verify(input, row)) return false;
   const Timing cold = sample_cold(device, launch, limits, sampler, poison_c);
+  take_c(input);
   if (!verify(input, row)) return false;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
-  if (!launches_stay_right(device, info, input.operands->c, launch, check)) return false;
+  if (!launches_stay_right(device, info, input.operands->c, launch_and_take(input, launch), check))
+    return false;
   row.hot = hot;
   row.cold = cold;
   return true;
@@ -242,7 +257,7 @@ ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
   Problem problem = input.problem;
   problem.options = launched.options;
   return run_exact_test(*launched.kernel, problem, *input.exact, prepared.exact_a,
-                        input.operands->c, *input.device);
+                        input.operands->c, *input.device, input.take_c);
 }
 
 void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
@@ -271,6 +286,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     launch();
     device.synchronize();
     if (first) row.metrics["first_launch_us"] = (steady_seconds() - start) * 1e6;
+    take_c(input);
     if (!verify(input, row)) break;
     poll_interrupt();
   }
@@ -292,13 +308,14 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (on_gpu) profiler_start(kProfileRange);
     launch();
     if (on_gpu) profiler_stop();
+    take_c(input);
     if (verify(input, row)) row.status = Status::ok;
     return;
   }
   if (input.repeat_check) {
-    const Repeats repeats = repeat_launches(device, info, operands.c, launch, [&](bool known) {
-      return verify(input, row, "a repeated launch: ", known);
-    });
+    const Repeats repeats = repeat_launches(
+        device, info, operands.c, launch_and_take(input, launch),
+        [&](bool known) { return verify(input, row, "a repeated launch: ", known); });
     row.bit_identical = repeats.same_bits;
     if (!repeats.right) return;
   }

@@ -46,6 +46,9 @@ struct CaseInput {
   double compulsory_bytes = 0;
   // Saves A, B and C of a wrong result, and returns where; null: none are saved.
   std::function<std::string(const ResultRow&, const Problem&, const DenseView& b)> save_wrong;
+  // Brings the C of the last launch to the operands, where launches leave it in memory of their
+  // own; null: they write it there.
+  std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "core/available_memory.hpp"
 #include "core/row_lengths.hpp"
 #include "core/steady_seconds.hpp"
 #include "measure/operands.hpp"
@@ -15,16 +16,18 @@
 namespace spmmbench {
 
 const CsrMatrix& ExactOperands::a() {
+  if (traits_.keeps_a) return original_;
   if (a_) return *a_;
   const std::int64_t longest = longest_row(original_);
-  const std::optional<int> top = lattice_top(longest, sums_);
+  const std::optional<int> top = lattice_top(longest, traits_.sums);
   if (!top)
-    throw TooLong(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}", longest,
-                              to_string(sums_)));
+    throw NotExact(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}",
+                               longest, to_string(traits_.sums)));
   top_ = *top;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
-  a_ = binary_ ? original_
-               : with_lattice_values(original_, row_ids_, stream_seed(seed_, kStreamA), top_);
+  a_ = traits_.binary
+           ? original_
+           : with_lattice_values(original_, row_ids_, stream_seed(seed_, kStreamA), top_);
   return *a_;
 }
 
@@ -32,7 +35,7 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
   OnDevice& made = on_device_[{device.info().kind, problem.n, problem.layout}];
   if (made.reference) return made;
   const CsrMatrix& lattice_a = a();
-  made.b = make_b_view(lattice_a.cols, problem.n, problem.layout, storage_type(problem.precision));
+  made.b = make_operand_b(lattice_a.cols, problem.shape(), problem.precision, traits_.packed);
   made.b_memory = device.allocate(made.b.bytes());
   made.b.data = made.b_memory.data();
   fill(made.b, problem.precision, device);
@@ -40,15 +43,25 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
   return made;
 }
 
-void ExactOperands::fill(const DenseView& b, Precision precision, Device& device) const {
+void ExactOperands::fill(const DenseView& b, Precision precision, Device& device) {
   const std::uint64_t seed = stream_seed(seed_, kStreamB);
-  if (keeps_zeros_)
+  if (traits_.keeps_a) {
+    if (!one_product_b_) {
+      // Here and, while it is rounded, in the type of B.
+      const double bytes = 2.0 * sizeof(float) * static_cast<double>(b.rows) * b.cols;
+      if (bytes > static_cast<double>(available_memory_bytes())) throw std::bad_alloc();
+      one_product_b_ = with_one_product(original_, b.cols, seed);
+      if (!one_product_b_) throw NotExact("A has values that are not finite");
+    }
+    upload_rounded(*one_product_b_, b, precision, device);
+  } else if (keeps_zeros_)
     upload_rounded(with_lattice_values(*given_b_, seed, top_), b, precision, device);
   else device.fill_lattice(b, seed, top_);
 }
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device) {
+                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
+                         const std::function<void()>& take_c) {
   const double start = steady_seconds();
   ExactTest test;
   try {
@@ -64,9 +77,11 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     device.fill_bytes(made.b.data, 0, made.b.bytes());
     poison(c, kernel.info(), device);
     plan->launch(made.b, c, device.stream());
+    if (take_c) take_c();
     operands.fill(made.b, problem.precision, device);
     poison(c, kernel.info(), device);
     plan->launch(made.b, c, device.stream());
+    if (take_c) take_c();
     device.synchronize();
     operands.fill(made.b, problem.precision, device);  // for the reference, if a launch wrote to it
     const Verdict verdict = made.reference->check_equal(c);
@@ -75,7 +90,7 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
       test.worst_row = verdict.worst_row;
       test.worst_col = verdict.worst_col;
     }
-  } catch (const TooLong& error) {
+  } catch (const NotExact& error) {
     test.not_made = error.what();
   } catch (const OutOfMemory& error) {
     test.not_made = error.what();

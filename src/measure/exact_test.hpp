@@ -3,6 +3,7 @@
 // product and sum is exact (verify/exact.hpp), and its C must equal the reference. The test has
 // operands of its own, and its time counts in no stage.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,10 +16,18 @@
 
 namespace spmmbench {
 
-// Rows are too long for values to be exact.
-class TooLong : public Error {
+// No values are exact: rows are too long, or A has others than numbers and keeps them.
+class NotExact : public Error {
  public:
   using Error::Error;
+};
+
+// What the exact test has to know of a kernel.
+struct ExactTraits {
+  bool binary = false;                  // all values of A are 1 and stay 1
+  ElementType sums = ElementType::f32;  // what sums are rounded to
+  bool keeps_a = false;  // no other A can be had: an element of C is at most one product
+  bool packed = false;   // lines of B follow each other without a gap
 };
 
 // A and B with such values, and the reference of their product. Each is made when a case first
@@ -26,18 +35,11 @@ class TooLong : public Error {
 // test nothing. `a`, `row_ids` and `given_b` (null: none) must outlive this object.
 class ExactOperands {
  public:
-  // `binary`: all values of A are 1 and stay 1. `sums`: what sums are rounded to.
   ExactOperands(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                const DenseMatrix* given_b, std::uint64_t seed, bool binary = false,
-                ElementType sums = ElementType::f32)
-      : original_(a),
-        row_ids_(row_ids),
-        given_b_(given_b),
-        seed_(seed),
-        binary_(binary),
-        sums_(sums) {}
+                const DenseMatrix* given_b, std::uint64_t seed, ExactTraits traits = {})
+      : original_(a), row_ids_(row_ids), given_b_(given_b), seed_(seed), traits_(traits) {}
 
-  const CsrMatrix& a();  // throws TooLong
+  const CsrMatrix& a();  // throws NotExact
 
   struct OnDevice {
     Buffer b_memory;
@@ -45,7 +47,7 @@ class ExactOperands {
     std::unique_ptr<ReferenceChecker> reference;
   };
   const OnDevice& on_device(const Problem& problem, Device& device);
-  void fill(const DenseView& b, Precision precision, Device& device) const;
+  void fill(const DenseView& b, Precision precision, Device& device);
   void release_memory() { on_device_.clear(); }  // on all devices
 
  private:
@@ -53,18 +55,20 @@ class ExactOperands {
   std::span<const std::int32_t> row_ids_;
   const DenseMatrix* given_b_;
   std::uint64_t seed_;
-  bool binary_;
-  ElementType sums_;
+  ExactTraits traits_;
   int top_ = 0;
   bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;
+  std::optional<DenseMatrix> one_product_b_;  // where A keeps its values
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> on_device_;  // by N and layout
 };
 
 // `prepared` is made by the first case of a kernel and shared with the cases of other N; `c`
-// belongs to this case. Where rows are too long or memory is short, ExactTest::not_made says so.
-// Throws what else the kernel fails with, which ends the case: its launches were not tested.
+// belongs to this case, and `take_c` is that of CaseInput. Where rows are too long or memory is
+// short, ExactTest::not_made says so. Throws what else the kernel fails with, which ends the case:
+// its launches were not tested.
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,
-                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device);
+                         std::unique_ptr<Prepared>& prepared, const DenseView& c, Device& device,
+                         const std::function<void()>& take_c = {});
 
 }  // namespace spmmbench

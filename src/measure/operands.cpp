@@ -31,6 +31,11 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
 
 namespace {
 
+DenseView packed_if(bool packed, DenseView view) {
+  if (packed) view.ld = view.line_length();
+  return view;
+}
+
 constexpr unsigned char kGuard = 0xA5;  // no special value in any element type
 
 unsigned char* after_c(const Operands& operands) {
@@ -74,12 +79,16 @@ bool wrote_to_b(const Operands& operands, Device& device) {
   return true;
 }
 
+DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision, bool packed) {
+  return packed_if(packed, make_b_view(k, shape.n, shape.layout, storage_type(precision)));
+}
+
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
-                       Device& device) {
+                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
+                       bool packed) {
   Operands operands;
-  operands.b = make_b_view(a.cols, n, layout, storage_type(precision));
-  operands.c = make_dense_view(a.rows, n, layout, c_type);
+  operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, packed);
+  operands.c = packed_if(packed, make_dense_view(a.rows, n, layout, c_type));
   const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * kGuardBytes;
   // On the host, a given B is there twice while it is rounded.
   const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;

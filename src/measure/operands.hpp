@@ -9,6 +9,7 @@
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
+#include "spmmbench/problem.hpp"
 
 namespace spmmbench {
 
@@ -40,12 +41,16 @@ std::string damage_around_c(const Operands& operands, Device& device);
 // where one did.
 bool wrote_to_b(const Operands& operands, Device& device);
 
+// A view without memory for B, K x n. `packed`: its lines follow each other without a gap, as those
+// of other libraries do; else as make_b_view has them.
+DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision, bool packed);
+
 // Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed. Throws
 // OutOfMemory, before anything is allocated, where both do not fit. `host_b` and `device` must
-// outlive the operands.
+// outlive the operands. `packed`: B and C.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
-                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed,
-                       Device& device);
+                       Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
+                       bool packed = false);
 
 // Uploads B, rounded to the precision. The padding becomes NaN.
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,

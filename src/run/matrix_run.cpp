@@ -45,7 +45,8 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
   try {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
-    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed, binary, sums);
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed,
+                   ExactTraits{.binary = binary, .sums = sums});
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }

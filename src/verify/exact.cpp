@@ -1,6 +1,9 @@
 #include "verify/exact.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <vector>
 
 #include "spmmbench/random.hpp"
@@ -45,6 +48,56 @@ bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b) {
   }
   return std::all_of(a.col_idx.begin(), a.col_idx.end(),
                      [&](std::int32_t col) { return zero[col]; });
+}
+
+namespace {
+
+// Columns of A of which no two share a row: those that come first in the order of `rank` in each of
+// their rows. A column that is not usable is none of them.
+std::vector<char> apart(const CsrMatrix& a, const std::vector<char>& usable,
+                        const std::function<std::uint64_t(std::int64_t)>& rank) {
+  std::vector<std::uint64_t> ranks(a.cols);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t col = 0; col < a.cols; ++col) ranks[col] = usable[col] != 0 ? rank(col) : 0;
+  std::vector<char> first = usable;
+#pragma omp parallel for schedule(dynamic, 1024)
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    std::uint64_t best = 0;
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+      best = std::max(best, ranks[a.col_idx[e]]);
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+      if (ranks[a.col_idx[e]] != best) {
+#pragma omp atomic write
+        first[a.col_idx[e]] = 0;
+      }
+  }
+  return first;
+}
+
+}  // namespace
+
+std::optional<DenseMatrix> with_one_product(const CsrMatrix& a, std::int64_t n,
+                                            std::uint64_t seed) {
+  // Choices of columns. Later columns of B have the nonzeros of earlier ones, and other signs.
+  constexpr std::int64_t kChoices = 32;
+  std::vector<char> usable(a.cols, 1);
+  for (std::size_t e = 0; e < a.values.size(); ++e) {
+    const float magnitude = std::abs(a.values[e]);
+    if (!std::isfinite(magnitude)) return std::nullopt;
+    // Sums may flush what is smaller to zero.
+    if (magnitude > 0 && magnitude < std::numeric_limits<float>::min()) usable[a.col_idx[e]] = 0;
+  }
+  DenseMatrix b{a.cols, n, std::vector<float>(static_cast<std::size_t>(a.cols * n))};
+  for (std::int64_t choice = 0; choice < std::min(n, kChoices); ++choice) {
+    const auto chosen = apart(a, usable, [&](std::int64_t col) {
+      return hash_position(seed, col, choice) | 1;  // never 0, the rank of what is not usable
+    });
+#pragma omp parallel for schedule(static)
+    for (std::int64_t k = 0; k < a.cols; ++k)
+      for (std::int64_t j = choice; chosen[k] != 0 && j < n; j += kChoices)
+        b.values[k * n + j] = (hash_position(seed, k, n + j) & 1) != 0 ? -1.0F : 1.0F;
+  }
+  return b;
 }
 
 }  // namespace spmmbench

@@ -32,4 +32,10 @@ DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int to
 // whatever a kernel leaves out.
 bool only_zero_products(const CsrMatrix& a, const DenseMatrix& b);
 
+// B, K x n, for an A that keeps its values. An element of C is at most one product, a(i, k) or
+// -a(i, k), so that it is exact in every precision and in sums of every type. Each column of B has
+// a nonzero for as many columns of A as a random choice finds of which no two share a row. None
+// where A has values that are not finite, which would meet zeros.
+std::optional<DenseMatrix> with_one_product(const CsrMatrix& a, std::int64_t n, std::uint64_t seed);
+
 }  // namespace spmmbench

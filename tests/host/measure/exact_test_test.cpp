@@ -91,7 +91,7 @@ class RowKernel final : public Kernel {
 class RunExactTest : public ::testing::Test {
  protected:
   ExactTest run(const RowKernel& kernel) {
-    ExactOperands exact(a_, row_ids_, b_ ? &*b_ : nullptr, kSeed, /*binary=*/false, sums_);
+    ExactOperands exact(a_, row_ids_, b_ ? &*b_ : nullptr, kSeed, {.sums = sums_});
     const Operands operands = make_operands(a_, kColumns, Precision::fp32, ElementType::f32,
                                             Layout::row_major, nullptr, kSeed, device_);
     std::unique_ptr<Prepared> prepared;
@@ -204,7 +204,7 @@ TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {
       EXPECT_EQ(at(made, i, j), expected.values[i * kColumns + j]);
       EXPECT_EQ(at(random, i, j), lattice_at(stream_seed(kSeed, kStreamB), i, j, 7));
     }
-  EXPECT_EQ(ExactOperands(a_, {}, nullptr, kSeed, /*binary=*/true).a(), a_);
+  EXPECT_EQ(ExactOperands(a_, {}, nullptr, kSeed, {.binary = true}).a(), a_);
 }
 
 TEST_F(RunExactTest, AGivenBWhoseProductsAreAllZeroIsDrawn) {
