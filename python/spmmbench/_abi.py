@@ -1,9 +1,10 @@
-"""include/spmmbench/plugin.h for ctypes: the same structs, fields and values. The header says what
-each of them means; tests/python/test_abi.py compares sizes and offsets."""
+"""include/spmmbench/plugin.h and measure.h for ctypes: the same structs, fields and values. The headers
+say what each of them means; tests/python/test_abi.py compares sizes and offsets."""
 
 import ctypes as c
 
 ABI_VERSION = 1
+MEASURE_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
@@ -20,6 +21,8 @@ ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16}  # name of a type of B or C 
 ELEMENT_OF = {"fp32": "fp32", "tf32": "fp32", "fp16": "fp16", "bf16": "bf16"}  # of a precision
 ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
 LAYOUTS = {"row": ROW_MAJOR, "col": COL_MAJOR}
+NAME_OF_ELEMENT = {value: name for name, value in ELEMENTS.items()}
+NAME_OF_LAYOUT = {value: name for name, value in LAYOUTS.items()}
 
 
 def names_in(values, names):
@@ -30,7 +33,7 @@ def names_in(values, names):
 class Sized(c.Structure):
     """A struct that begins with its size."""
 
-    def __init__(self, **fields):
+    def __init__(self, /, **fields):
         super().__init__(size=c.sizeof(type(self)), **fields)
 
 
@@ -122,6 +125,9 @@ class Kernel(Sized):
 
 
 _Status = c.c_int32
+# Plain addresses, since converting pointers would be most of what a call costs.
+Launch = c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p)
+LastError = c.CFUNCTYPE(c.c_char_p)
 _Kernel = c.POINTER(Kernel)
 _Stages = c.POINTER(Stages)
 Kernel._fields_ = [
@@ -159,8 +165,7 @@ Kernel._fields_ = [
     ),
     ("bind", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Shape), _Stages, c.POINTER(c.c_void_p))),
     ("inspect_b", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Dense), _Stages)),
-    # Plain addresses, since converting pointers would be most of what a call costs.
-    ("launch", c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p)),
+    ("launch", Launch),
     ("report", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Report))),
     ("destroy_plan", c.CFUNCTYPE(None, c.c_void_p)),
     ("destroy_prepared", c.CFUNCTYPE(None, c.c_void_p)),
@@ -175,5 +180,56 @@ class Library(Sized):
         ("version", c.c_char_p),
         ("kernels", c.POINTER(_Kernel)),
         ("kernel_count", c.c_size_t),
-        ("last_error", c.CFUNCTYPE(c.c_char_p)),
+        ("last_error", LastError),
+    ]
+
+
+class Case(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("matrix", c.c_char_p),
+        ("a", c.POINTER(Csr)),
+        ("precision", c.c_int32),
+        ("shape", c.POINTER(Shape)),
+        ("device", c.c_int32),
+        ("packed", c.c_int32),
+        ("seed", c.c_uint64),
+        ("noise", c.c_double),
+        ("min_samples", c.c_int32),
+        ("max_samples", c.c_int32),
+        ("max_seconds", c.c_double),
+    ]
+
+
+TakeC = c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_void_p)
+WithValues = c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(c.c_float), c.POINTER(c.c_void_p))
+Release = c.CFUNCTYPE(None, c.c_void_p)
+
+
+class Product(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("name", c.c_char_p),
+        ("self", c.c_void_p),
+        ("accumulation", c.c_int32),
+        ("flags", c.c_uint32),
+        ("launch", Launch),
+        ("take_c", TakeC),
+        ("with_values", WithValues),
+        ("release", Release),
+        ("last_error", LastError),
+    ]
+
+
+class Measure(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("version", c.c_uint32),
+        ("open", c.CFUNCTYPE(_Status, c.POINTER(Case), c.POINTER(c.c_void_p))),
+        (
+            "run",
+            c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Product), c.POINTER(c.c_char_p)),
+        ),
+        ("close", c.CFUNCTYPE(None, c.c_void_p)),
+        ("last_error", LastError),
     ]

@@ -1,14 +1,31 @@
-"""benchmark(): any Python callable, verified and timed as the program does its kernels."""
+"""benchmark(): any Python callable, verified and timed by the library as the program does its kernels."""
 
 import collections.abc
 import inspect
+import math
+import numbers
+import operator
+import sys
 
 import numpy as np
 
 from . import _abi as abi
-from . import _cuda, _dense, _protocol, _sparse, _verify
+from . import _cuda, _dense, _library, _measure, _sparse
 from ._plan import Plan, _columns, _one_of
-from .errors import InvalidArgument
+from .errors import InvalidArgument, Unsupported
+
+_LEAST_SAMPLES, _MOST_SAMPLES = 10, 200  # unless asked otherwise
+_LARGEST_LIMIT = 2**31 - 1  # of samples
+# What print(rows) shows: a heading and the column of flat() below it.
+_SHOWN = {
+    "kernel": "kernel",
+    "status": "status",
+    "hot us": "hot_median_us",
+    "cold us": "cold_median_us",
+    "gflops": "gflops",
+    "of bound": "of_bound",
+    "error/bound": "error_over_bound",
+}
 
 # The columns of the program's CSV, in its order, by the group of the row that they are of ("": the
 # row itself). Names of a group with an underscore begin with it; of `format`, "" is its name.
@@ -35,14 +52,10 @@ _COLUMNS = [
     )
     for column in columns.split()
 ]
-# The fields of a row, in the program's order.
-_FIELDS = """matrix n kernel params precision c_type layout reorder status reason stages_ms format
-device_bytes verify hot cold gflops issued_flops compulsory_bytes bound_us of_bound""".split()
 
 
 class Rows(list):
-    """Rows of results: dicts with fields of the program's JSON (`spmmbench list schema`), all but
-    those that docs/python.md names."""
+    """Rows of results: dicts with the fields of the program's JSON (`spmmbench list schema`)."""
 
     def flat(self):
         """The rows as flat dicts with the columns of the program's CSV, None where a row lacks the
@@ -51,12 +64,38 @@ class Rows(list):
 
     def frame(self):
         """The same as a pandas DataFrame."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError:
+            raise Unsupported(
+                "rows.frame() needs pandas, which is not installed; rows.flat() gives the same as dicts"
+            ) from None
         return pandas.DataFrame(self.flat())
 
     def _repr_html_(self):  # what a notebook shows
-        return self.frame()._repr_html_()
+        try:
+            return self.frame()._repr_html_()
+        except Unsupported:
+            return None  # the text instead
+
+    def __str__(self):
+        """A table of the times, and the reasons of rows without."""
+        lines = [list(_SHOWN)]
+        lines += [[_cell(flat[column]) for column in _SHOWN.values()] for flat in self.flat()]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        texts = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+        for i, row in enumerate(self, 1):
+            if row["reason"]:
+                texts[i] += f"  {row['reason']}"
+        return "\n".join(texts)
+
+    __repr__ = __str__
+
+
+def _cell(value):
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _flat(row):
@@ -89,8 +128,8 @@ def benchmark(
     name="A",
     seed=1,
     noise=0.01,
-    min_samples=_protocol.LEAST_SAMPLES,
-    max_samples=_protocol.MOST_SAMPLES,
+    min_samples=_LEAST_SAMPLES,
+    max_samples=_MOST_SAMPLES,
     max_seconds=1.0,
 ):
     """Verifies and times products C = A B by the protocol of docs/methodology.md.
@@ -108,14 +147,16 @@ def benchmark(
     seed        of B, whose values are the program's for the same seed
     noise, min_samples, max_samples, max_seconds   when sampling stops, for hot and cold each
 
-    Every product is compared twice with the fp64 reference, by the program's bound for its
-    precision, once more after the hot and the cold samples each, which begin with a C of NaN, and in
-    three single calls after that. Hot times are of
-    a CUDA graph of back-to-back calls where the callable can be captured, else of calls one by one;
-    the cache is flushed before each cold one. The exact test, which needs other values in A, is not made.
+    The library measures: B and C lie in its memory, and callables get them as arrays of `like`'s
+    library. It compares C with the fp64 reference, by the program's bound for its precision, for two
+    calls before and three after timing, and for what the hot and the cold calls left, each of which
+    began with a C of NaN. Hot times are of a CUDA graph of back-to-back calls where the callable can
+    be captured, else of calls one by one; the cache is flushed before each cold one. In the exact
+    test C must equal the reference: a Plan is prepared with other values of A for it, a callable gets
+    a B with which each element of C is at most one product.
 
     Returns Rows; status is "ok", "wrong", also where the callable has changed B, or, where it raised,
-    "failed", with the reason.
+    "failed", with the reason. Only a KeyboardInterrupt ends the whole.
     """
     if callable(candidates):
         candidates = {_name_of(candidates): candidates}
@@ -129,158 +170,98 @@ def benchmark(
     _one_of(layout, abi.LAYOUTS, "layout")
     b_type = abi.ELEMENT_OF[precision]
     c_type = _one_of(c_type or b_type, abi.ELEMENTS, "c_type")
-    limits = _protocol.Limits(noise, min_samples, max_samples, max_seconds)
-    seed = _protocol.whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
-    bench = _protocol.bench_for(_like(csr, candidates) if like is None else like)
-    b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
-    exact = csr.to_scipy(np.float32)
-    exact.data = _sparse.rounded(exact.data, precision)
-    rounded = _sparse.Csr(csr.shape, exact.indptr, exact.indices, exact.data, "cpu")
-    own_b = bench.uniform_b(seed, csr.shape[1], n, precision, layout)
-    reference = _verify.Reference(rounded, own_b, bench)
-    case = {
-        "matrix": _summary(name, exact),
-        "n": n,
+    limits = _limits(noise, min_samples, max_samples, max_seconds)
+    seed = _whole_number("seed", seed, 0, 2**64 - 1, "an integer from 0 to 2^64 - 1")
+    arrays = _measure.arrays_like(_like(csr, candidates) if like is None else like)
+    if not all(isinstance(product, Plan) for product in candidates.values()):
+        arrays.require(b_type)
+        arrays.require(c_type)
+    common = {
+        "library": _library_of(candidates),
+        "a": csr.ascending(),
         "precision": precision,
-        "c_type": c_type,
-        "layout": layout,
-        "compulsory_bytes": _verify.compulsory_bytes(
-            exact, n, abi.ELEMENT_BYTES[b_type], abi.ELEMENT_BYTES[c_type]
-        ),
+        "shape": abi.Shape(n=n, layout=abi.LAYOUTS[layout], c_type=abi.ELEMENTS[c_type]),
+        "arrays": arrays,
+        "matrix": str(name).encode(),
+        "seed": seed,
+        **limits,
     }
+    benches = {}  # by whether lines of B and C are packed, which plans do not want
     rows = Rows()
-    for kernel, product in candidates.items():
-        row = _new_row(kernel=kernel, **case)
-        rows.append(row)
-        try:
-            reference.restore(b)
-            with bench.current():
-                _measure(row, product, bench, b, reference, limits)
-        except Exception as error:  # the callable's own: it costs this row alone
-            row["status"], row["reason"] = "failed", f"{type(error).__name__}: {error}"
+    with arrays.current():
+        for kernel, product in candidates.items():
+            packed = not isinstance(product, Plan)
+            if packed not in benches:
+                benches[packed] = _measure.Bench(packed=packed, **common)
+            rows.append(_measured(str(kernel), product, benches[packed]))
     return rows
 
 
-def _summary(name, a):
-    """What rows say of A. a: scipy.sparse CSR."""
-    lengths = np.diff(a.indptr)
-    mean = float(lengths.mean()) if lengths.size else 0.0
-    return {
-        "name": name,
-        "rows": a.shape[0],
-        "cols": a.shape[1],
-        "nnz": a.nnz,
-        "mean_row": mean,
-        "max_row": int(lengths.max(initial=0)),
-        "cv_row": float(lengths.std() / mean) if mean else 0.0,
-    }
-
-
-def _new_row(**known):
-    """A row of which nothing has been measured yet."""
-    row = dict.fromkeys(_FIELDS)
-    row.update(params={}, reorder="none", status="failed", reason="", stages_ms={}, **known)
+def _measured(name, product, bench):
+    """The row of one candidate."""
+    if not isinstance(product, Plan):
+        return bench.run(_measure.Callable(name, product, _takes_out(product), bench))
+    with product.in_use():
+        row = bench.run(_measure.OfPlan(name, product, bench))
+    report = product.report()
+    for field in ("params", "stages_ms", "format", "device_bytes", "issued_flops"):
+        row[field] = report[field]
     return row
 
 
-def _measure(row, product, bench, b, reference, limits):
-    tensor_cores = row["precision"] != "fp32"
-    if isinstance(product, Plan):
-        report = product.report()
-        tensor_cores &= product.tensor_core_sums
-        fields = ("params", "stages_ms", "format", "device_bytes", "issued_flops")
-        row.update((field, report[field]) for field in fields)
-    out, held = None, {}
-    if _takes_out(product):
-        out = _like_plan(product, b, row)
-
-    def poison():
-        """Fills C with NaN; without `out` the C of the call before, which may be given again."""
-        c = held.get("c") if out is None else out
-        if c is None or _address(c) == _address(b):
-            return
-        bench.synchronize()  # the callable may work on a stream of its own
-        bench.poison(c)
-        bench.synchronize()
-
-    def launch():
-        held["c"] = product(b) if out is None else product(b, out=out)
-
-    def verify():
-        bench.synchronize()
-        c = held["c"] if out is None else out
-        view = _dense.arrays_of(c, "C").view(c, "C")
-        if view.shape != (row["matrix"]["rows"], row["n"]) or view.type != row["c_type"]:
-            raise InvalidArgument(
-                f"C is {view.shape[0]} x {view.shape[1]} {view.type}; "
-                f"{row['matrix']['rows']} x {row['n']} {row['c_type']} is wanted"
-            )
-        verdict = reference.check(c, row["c_type"], tensor_cores)
-        if row["verify"] is None or verdict["error_over_bound"] > row["verify"]["error_over_bound"]:
-            row["verify"] = verdict
-        if verdict["error_over_bound"] > 1:
-            row["status"] = "wrong"
-            row["reason"] = (
-                f"error {verdict['error_over_bound']:.3g} x bound at "
-                f"C({verdict['worst_row']}, {verdict['worst_col']})"
-            )
-        if reference.has_changed(b):
-            row["status"], row["reason"] = "wrong", "the callable has changed B"
-        return row["status"] != "wrong"
-
-    def right_alone(launches):
-        for _ in range(launches):
-            poison()
-            launch()
-            if not verify():
-                return False
-        return True
-
-    if not right_alone(2):
-        return
-    if row["verify"]["incomparable"] > 0:
-        row["reason"] = (
-            f"cannot be verified: whether {row['verify']['incomparable']} elements of C overflow "
-            "depends on the order of the sums"
-        )
-        return
-    hot = _protocol.sample_hot(bench, launch, limits, poison)
-    if not verify():
-        return
-    cold = _protocol.sample_cold(bench, launch, limits, poison)
-    # What the timed launches left shows that one of them worked, not that each did.
-    if not verify() or not right_alone(_protocol.LAUNCHES_AFTER_TIMING):
-        return
-    row["hot"], row["cold"] = hot, cold
-    row["gflops"] = 2.0 * row["matrix"]["nnz"] * row["n"] / hot["median_us"] / 1e3
-    if bench.copy_gb_per_s:
-        row["bound_us"] = row["compulsory_bytes"] / bench.copy_gb_per_s / 1e3
-        row["of_bound"] = row["bound_us"] / hot["median_us"]
-    row["status"] = "ok"
+def _library_of(candidates):
+    """The library that measures: that of a plan, where it is one that can, else the one that is found."""
+    for product in candidates.values():
+        if isinstance(product, Plan) and product.prepared._kernel.library.own:
+            return product.prepared._kernel.library
+    return _library.load()
 
 
-def _address(x):
-    return _dense.arrays_of(x).view(x, "an array").data
+def _whole_number(name, value, least, most, wanted):
+    """`value` as an int, any whole number from least to most."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or not least <= number <= most:
+        raise InvalidArgument(f"{name} is {value!r}; {wanted} is wanted")
+    return number
+
+
+def _require_number(name, value, least, wanted):
+    if not isinstance(value, numbers.Real) or not least <= value <= math.inf:
+        raise InvalidArgument(f"{name} is {value!r}; a number {wanted} is wanted")
+    return float(value)
+
+
+def _limits(noise, min_samples, max_samples, max_seconds):
+    """When enough samples were taken, as fields of abi.Case: see Stopping in docs/methodology.md."""
+    noise = _require_number("noise", noise, 0, "that is not negative")
+    least, most = (
+        min(_whole_number(name, samples, 1, math.inf, "an integer from 1"), _LARGEST_LIMIT)
+        for name, samples in (("min_samples", min_samples), ("max_samples", max_samples))
+    )
+    max_seconds = _require_number("max_seconds", max_seconds, sys.float_info.min, "above 0")
+    if least > most:  # where one of them was given, it moves the default of the other
+        if least == _LEAST_SAMPLES:
+            least = most
+        elif most == _MOST_SAMPLES:
+            most = least
+        else:
+            raise InvalidArgument(f"min_samples is {min_samples}, and max_samples {max_samples}")
+    return {
+        "noise": noise,
+        "min_samples": least,
+        "max_samples": most,
+        "max_seconds": max_seconds,
+    }
 
 
 def _takes_out(product):
-    if isinstance(product, Plan):
-        return True
     try:
         return "out" in inspect.signature(product).parameters
     except (TypeError, ValueError):  # a builtin without a signature
         return False
-
-
-def _like_plan(product, b, row):
-    """C for a callable that writes it."""
-    if isinstance(product, Plan):
-        return product.empty_c(b)
-    arrays = _dense.arrays_of(b)
-    view = arrays.view(b, "B")
-    if row["layout"] == "row":
-        return arrays.empty(row["matrix"]["rows"], row["n"], row["c_type"], view)
-    return arrays.empty(row["n"], row["matrix"]["rows"], row["c_type"], view).T
 
 
 def _name_of(product):

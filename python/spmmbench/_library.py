@@ -65,6 +65,12 @@ def _candidates():
         pass  # no pkg-config
 
 
+def _check(status, last_error):
+    if status != abi.OK:
+        message = text(last_error()) or f"status {status} without a message"
+        raise EXCEPTIONS.get(status, Error)(message)
+
+
 def _require_size(struct, path, name):
     size = ctypes.sizeof(type(struct))
     _require(struct.size >= size, path, f"{name}.size from {size}, got {struct.size}")
@@ -179,11 +185,31 @@ class Library:
             _require(kernel.name not in self.kernels, path, f"one kernel called {kernel.name}")
             self.kernels[kernel.name] = kernel
 
+        self.last_error = self._table.last_error
+
     def check(self, status):
         """Raises what a status of this library stands for, with the library's message."""
-        if status != abi.OK:
-            message = text(self._table.last_error()) or f"status {status} without a message"
-            raise EXCEPTIONS.get(status, Error)(message)
+        _check(status, self.last_error)
+
+    @functools.cached_property
+    def measure(self):
+        """The functions of measure.h. Raises LibraryNotFound where the library has none."""
+        try:
+            entry = self._handle.spmmbench_measuring
+        except AttributeError:
+            raise LibraryNotFound(f"{self.path} does not export spmmbench_measuring") from None
+        entry.argtypes, entry.restype = [ctypes.c_uint32], ctypes.POINTER(abi.Measure)
+        table = entry(abi.MEASURE_VERSION)
+        if not table:
+            raise LibraryNotFound(
+                f"{self.path} does not speak version {abi.MEASURE_VERSION} of measure.h"
+            )
+        _require_size(table.contents, self.path, "spmmbench_measure")
+        return table.contents
+
+    def check_measure(self, status):
+        """The same for a function of `measure`."""
+        _check(status, self.measure.last_error)
 
     def kernel(self, name):
         if name not in self.kernels:

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import operator
+import threading
 import weakref
 
 from . import _abi as abi
@@ -14,8 +15,6 @@ _LINE_BYTES = 128  # what it holds together
 _MOST_COLUMNS = 2**63 - 1  # the interface counts in 64 bits
 
 _EXPECTED_STAGE = "expected a name, and a finite time that is not negative"
-
-_NAME_OF_TYPE = {value: name for name, value in abi.ELEMENTS.items()}
 
 
 def _one_of(value, allowed, what, who=None):
@@ -157,8 +156,8 @@ class Plan(_Held):
     start at multiples of `pitch_alignment` bytes. Nothing is copied. A GPU's work is enqueued on the
     caller's stream: torch's or CuPy's current one, else the stream that the array's interface names,
     or `stream`. After the first call it allocates nothing but the result, so that it can be
-    captured in a CUDA graph. Two threads must not call one plan at the same time, and
-    calls on two streams must not overlap: a plan has one workspace.
+    captured in a CUDA graph. Of threads that call one plan at the same time, each waits for the one
+    before. Calls on two streams must not overlap: a plan has one workspace.
     """
 
     def __init__(self, prepared, n, layout="row", c_type=None):
@@ -195,6 +194,7 @@ class Plan(_Held):
         self._launch = kernel.struct.launch
         self._report = kernel.struct.report
         self._handle = handle.value
+        self._lock = threading.Lock()  # of what a call changes: the members below, the workspace
         self._checked = {}  # shape, strides, type and device of the last B and the last C
         self._extents = {}  # bytes from the first to the last element of each
         self._gaps = {}  # bytes behind that which a kernel may touch
@@ -208,12 +208,20 @@ class Plan(_Held):
     def __matmul__(self, b):
         return self(b)
 
+    def in_use(self):
+        """A context in which calls of other threads wait."""
+        return self._lock
+
     def __call__(self, b, out=None, stream=None):
         """C = A B. Returns C: `out`, or a new array of B's library.
 
         Raises InvalidArgument, before anything is launched, for shapes, types, strides, alignments
         or devices that do not fit, and what the kernel reports.
         """
+        with self._lock:
+            return self._multiply(b, out, stream)
+
+    def _multiply(self, b, out, stream):
         arrays = _dense.arrays_of(b)
         view = arrays.view(b, "B")
         self._place(self._b, arrays, view, self.b_type, "B")
@@ -377,7 +385,7 @@ class Plan(_Held):
 
     def _lines(self, dense):
         """How many, and the bytes of one and from one to the next."""
-        size = abi.ELEMENT_BYTES[_NAME_OF_TYPE[dense.type]]
+        size = abi.ELEMENT_BYTES[abi.NAME_OF_ELEMENT[dense.type]]
         lines, length = dense.rows, dense.cols
         if self.layout == "col":
             lines, length = length, lines

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from . import _abi as abi
-from . import _dense, _random
+from . import _dense
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
@@ -93,6 +93,12 @@ class Csr:
         arrays = (_to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
         return Csr(self.shape, *arrays, "cpu")
 
+    def ascending(self):
+        """A copy on the host with values of fp32, and the columns of each row in ascending order."""
+        csr = self.to_scipy(np.float32)
+        csr.sort_indices()
+        return Csr(self.shape, csr.indptr, csr.indices, csr.data, "cpu")
+
     def struct(self):
         return abi.Csr(
             rows=self.shape[0],
@@ -165,6 +171,14 @@ def _viewed(x, name):
     return x.view(getattr(_dense.loaded("torch"), name) if _dense.is_torch(x) else name)
 
 
+def _round_low_bits(bits, drop):
+    """fp32's bits, as 32-bit integers, rounded to nearest even without the lowest `drop`. Infinities
+    and NaN stay."""
+    even = bits + ((1 << drop - 1) - 1) + (bits >> drop & 1) & -(1 << drop)
+    finite = (bits & 0x7F800000) != 0x7F800000
+    return bits + (even - bits) * finite
+
+
 def rounded(x, precision):
     """Values as fp32 that holds them rounded to the precision: round_to in
     include/spmmbench/precision.hpp."""
@@ -176,7 +190,7 @@ def rounded(x, precision):
     if not _dense.is_torch(x) and not hasattr(x, "astype"):
         raise InvalidArgument(f"a {type(x).__name__} cannot be rounded to {precision} here")
     drop = {"tf32": 13, "bf16": 16}[precision]
-    return _viewed(_random.round_low_bits(_viewed(x, "int32"), drop), "float32")
+    return _viewed(_round_low_bits(_viewed(x, "int32"), drop), "float32")
 
 
 def _stored(x, precision, allowed):
@@ -336,15 +350,58 @@ def csr_of(a):
     if isinstance(a, tuple) and len(a) == 4:
         return _checked(_shape(a[3]), *(_array(x) for x in a[:3]))
     if hasattr(a, "tocsr"):  # scipy.sparse and cupyx.scipy.sparse
-        csr = a.tocsr()
-        if not csr.has_canonical_format:
-            csr = csr.copy()
-            csr.sum_duplicates()
-        return _checked(_shape(csr.shape), csr.indptr, csr.indices, csr.data)
+        return _of_scipy(a)
     raise InvalidArgument(
         f"A is a {type(a).__name__}; a sparse matrix of scipy or CuPy, a sparse torch tensor or a "
         "tuple (row_ptr, col_idx, values, (rows, cols)) is wanted"
     )
+
+
+def _of_scipy(a):
+    """A matrix of scipy or CuPy. Its library would read behind arrays that do not fit each other, and
+    scipy neither sorts fp16 nor converts it: it is done in fp64, which sums duplicates more exactly too."""
+    _check_compressed(a)
+    if a.format != "csr" or not a.has_canonical_format:
+        csr = _in_fp64(a).tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        return _checked(_shape(csr.shape), csr.indptr, csr.indices, csr.data.astype(a.dtype))
+    used = int(a.indptr[-1])  # entries behind are none of the matrix
+    return _checked(_shape(a.shape), a.indptr, a.indices[:used], a.data[:used])
+
+
+def _in_fp64(a):
+    """A copy of a matrix of floating-point numbers; any other as it is."""
+    if np.dtype(a.dtype).kind != "f":
+        return a
+    if a.format in ("csr", "csc", "bsr"):  # whose astype() adds duplicates up first, in place
+        return type(a)((a.data.astype(np.float64), a.indices, a.indptr), shape=a.shape)
+    return a.astype(np.float64)
+
+
+def _check_compressed(a):
+    """Raises InvalidArgument where the offsets or indices of a CSR, CSC or BSR matrix do not fit."""
+    if a.format not in ("csr", "csc", "bsr"):
+        return
+    height, width = getattr(a, "blocksize", (1, 1))
+    lines, most = a.shape[0] // height, a.shape[1] // width
+    if a.format == "csc":
+        lines, most = most, lines
+    what = "columns" if a.format == "csc" else "rows"
+    offsets, stored = _to_numpy(a.indptr), min(a.indices.shape[0], a.data.shape[0])
+    if offsets.shape != (lines + 1,):
+        raise InvalidArgument(f"A has {offsets.size} offsets of {what}; {lines + 1} are wanted")
+    if offsets[0] != 0 or offsets[-1] > stored:
+        told = f"got {offsets[0]} to {offsets[-1]}"
+        raise InvalidArgument(f"A: expected offsets of {what} from 0 to at most {stored}, {told}")
+    if (falls := offsets[1:] < offsets[:-1]).any():
+        raise InvalidArgument(f"A: indptr falls at {what[:-1]} {falls.argmax()}")
+    indices = a.indices[: offsets[-1]]
+    if indices.shape[0] and not 0 <= int(indices.min()) <= int(indices.max()) < most:
+        raise InvalidArgument(
+            f"A: indices from {int(indices.min())} to {int(indices.max())} are not in [0, {most - 1}]"
+        )
 
 
 def _of_torch(a):

@@ -1,4 +1,4 @@
-"""The ctypes structs of the package are the structs of plugin.h."""
+"""The ctypes structs of the package are the structs of plugin.h and measure.h."""
 
 import ctypes
 import pathlib
@@ -30,17 +30,20 @@ STRUCTS = {
     "spmmbench_option": _abi.Option,
     "spmmbench_kernel": _abi.Kernel,
     "spmmbench_library": _abi.Library,
+    "spmmbench_case": _abi.Case,
+    "spmmbench_product": _abi.Product,
+    "spmmbench_measure": _abi.Measure,
 }
 VALUES = (
     "OK UNSUPPORTED INVALID OUT_OF_MEMORY DEVICE_LOST FAILED HOST CUDA F32 F16 BF16 I32 I64 "
     "ROW_MAJOR COL_MAJOR SUMS_FP32 SUMS_TENSOR_CORE SUMS_FP16 BINARY_A SQUARE_ONLY ADDS_TO_C "
-    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR ABI_VERSION"
+    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR ABI_VERSION MEASURE_VERSION"
 ).split()
 
 
 def from_compiler():
     """{"struct" or "struct.field": (size or offset), "VALUE": value} as a C compiler sees them."""
-    lines = ["#include <stdio.h>", '#include "spmmbench/plugin.h"', "int main(void) {"]
+    lines = ["#include <stdio.h>", '#include "spmmbench/measure.h"', "int main(void) {"]
     for name, struct in STRUCTS.items():
         lines.append(f'printf("{name} %zu\\n", sizeof(struct {name}));')
         for field, *_ in struct._fields_:
@@ -85,8 +88,8 @@ class Abi(unittest.TestCase):
         self.assertIn(f"version: {wanted}\n", (SOURCE / "CITATION.cff").read_text())
 
     def test_every_struct_of_the_header_is_there(self):
-        header = (SOURCE / "include/spmmbench/plugin.h").read_text()
-        named = set(re.findall(r"^(?:typedef )?struct (\w+) \{", header, re.M))
+        headers = [(SOURCE / f"include/spmmbench/{x}.h").read_text() for x in ("plugin", "measure")]
+        named = set(re.findall(r"^(?:typedef )?struct (\w+) \{", "".join(headers), re.M))
         self.assertEqual(named, set(STRUCTS))
 
 

@@ -1,13 +1,17 @@
-"""benchmark(): the program's values, bound and rules, for any Python callable."""
+"""benchmark(): any Python callable, measured by the library as the program measures a kernel."""
 
 import csv
+import gc
 import io
 import itertools
 import json
+import math
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -18,7 +22,6 @@ import scipy.io  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
 
 import spmmbench  # noqa: E402
-from spmmbench import _protocol, _verify  # noqa: E402
 
 QUICK = {"max_seconds": 0.02}
 PROGRAM = os.environ.get("SPMMBENCH")
@@ -86,41 +89,62 @@ class Verification(unittest.TestCase):
         identity = sp.identity(70, np.float32, "csr")
         self.assertEqual(self.row(lambda b: b, identity)["status"], "ok", "B itself may be C")
 
-    def test_timed_calls_that_leave_c_as_it_was_are_wrong(self):
-        a, at_work = matrix(), [True]
+    def test_a_callable_that_stops_to_work_is_wrong_whenever_it_does(self):
+        a = matrix()
 
-        def writes(b, out):
-            if at_work[0]:
-                out[:] = a @ b
+        class Stops:
+            """Works in its first `at_work` calls."""
 
-        def returns(b, made=[]):
-            if not made:
-                made.append(np.empty((80, b.shape[1]), np.float32))
-            writes(b, made[0])
-            return made[0]
+            def __init__(self, at_work):
+                self.at_work, self.calls, self.c = at_work, 0, np.empty((80, 8), np.float32)
 
-        def idle(launch):
-            at_work[0] = False
-            launch()
-            at_work[0] = True
-            return 1.0
+            def works(self):
+                time.sleep(0.003)  # so that few calls warm up, and one is a sample
+                self.calls += 1
+                return self.calls <= self.at_work
 
-        def record(_self, launch, count):
-            return lambda: idle(launch)
+            def writes(self, b, out):
+                if self.works():
+                    out[:] = a @ b
 
-        def sample_cold(bench, launch, limits, before_first=lambda: None):
-            before_first()
-            return _protocol.summarise([idle(launch)], 1)
+            def returns(self, b):
+                if self.works():
+                    self.c[:] = a @ b
+                return self.c
 
-        for product in (writes, returns):
-            for what in (
-                mock.patch.object(_protocol.NumpyBench, "record", record),  # as an empty graph
-                mock.patch.object(_protocol, "sample_cold", sample_cold),
-            ):
-                with self.subTest(f"{product.__name__} {what.attribute}"), what:
-                    row = self.row(product, a)
-                    self.assertEqual((row["status"], row["hot"]), ("wrong", None))
-            self.assertEqual(self.row(product, a)["status"], "ok")
+        limits = {"min_samples": 2, "max_samples": 2}
+        for way in ("writes", "returns"):
+            honest = Stops(math.inf)
+            (row,) = spmmbench.benchmark(getattr(honest, way), a, 8, **limits)
+            self.assertEqual(row["status"], "ok", row["reason"])
+            for at_work in range(honest.calls):
+                (row,) = spmmbench.benchmark(getattr(Stops(at_work), way), a, 8, **limits)
+                self.assertEqual((row["status"], row["hot"]), ("wrong", None), f"{way} {at_work}")
+
+    def test_the_exact_test_finds_what_the_bound_of_a_long_row_hides(self):
+        a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (2, 300_000)).astype(np.float32))
+
+        def zeros(b, out):
+            out[:] = 0
+
+        row = self.row(zeros, a, precision="tf32", like=np.empty(0))
+        self.assertEqual((row["status"], row["exact"]["passed"]), ("wrong", False))
+        self.assertIn("exact test: C(", row["reason"])
+
+    def test_the_exact_test_is_made_for_callables_and_plans(self):
+        a = matrix()
+        plan = spmmbench.plan(a, 8, "cpu_csr")
+        for row in spmmbench.benchmark({"scipy": lambda b: a @ b, "plan": plan}, a, 8, **QUICK):
+            self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+            self.assertTrue(row["exact"]["passed"])
+            self.assertEqual(row["exact"]["not_made"], "")
+
+    def test_the_exact_test_of_a_callable_is_not_made_where_a_has_no_number(self):
+        a = matrix()
+        a.data[3] = np.inf
+        row = self.row(lambda b: a @ b, a)
+        self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+        self.assertEqual(row["exact"]["not_made"], "A has values that are not finite")
 
     def test_sums_in_fp16_are_wrong(self):
         a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (20, 500)).astype(np.float16).astype(np.float32))
@@ -150,7 +174,7 @@ class Verification(unittest.TestCase):
             {"clears": clears, "scales": scales, "right": lambda b: a @ b}, a, 8, **QUICK
         )
         self.assertEqual([row["status"] for row in rows], ["wrong", "wrong", "ok"])
-        self.assertEqual(rows[1]["reason"], "the callable has changed B")
+        self.assertEqual(rows[1]["reason"], "the kernel wrote to B")
 
     def test_a_matrix_without_rows_or_columns_is_measured(self):
         for shape in ((0, 5), (5, 0)):
@@ -167,6 +191,58 @@ class Verification(unittest.TestCase):
         rows = spmmbench.benchmark({"broken": broken, "scipy": lambda b: a @ b}, a, 8, **QUICK)
         self.assertEqual([row["status"] for row in rows], ["failed", "ok"])
         self.assertEqual(rows[0]["reason"], "RuntimeError: no such kernel")
+
+    def test_a_callable_that_exits_costs_its_row_alone(self):
+        a = matrix()
+
+        def leaves(b):
+            raise SystemExit(3)
+
+        rows = spmmbench.benchmark({"leaves": leaves, "scipy": lambda b: a @ b}, a, 8, **QUICK)
+        self.assertEqual([row["status"] for row in rows], ["failed", "ok"])
+        self.assertEqual(rows[0]["reason"], "SystemExit: 3")
+
+    def test_an_interrupt_ends_the_whole(self):
+        calls = []
+
+        def interrupted(b):
+            calls.append(b)
+            raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            spmmbench.benchmark({"a": interrupted, "b": interrupted}, matrix(), 8, **QUICK)
+        self.assertEqual(len(calls), 1)
+
+    def test_arrays_that_a_callable_keeps_stay_valid(self):
+        a, kept = matrix(), []
+
+        def keeps(b, out):
+            kept[:] = [b, out]
+            out[:] = a @ b
+
+        self.assertEqual(self.row(keeps, a)["status"], "ok")
+        b, c = kept
+        gc.collect()
+        np.testing.assert_allclose(c, a @ b, 1e-5, 1e-5)
+
+    def test_arrays_have_no_gaps_between_lines(self):
+        a = matrix()
+        for layout, order in (("row", "C_CONTIGUOUS"), ("col", "F_CONTIGUOUS")):
+            seen = []
+
+            def product(b, out, seen=seen):
+                seen.extend((b, out))
+                out[:] = a @ b
+
+            row = self.row(product, a, 5, layout=layout)
+            self.assertEqual((row["status"], row["reason"]), ("ok", ""))
+            self.assertTrue(all(x.flags[order] for x in seen))
+
+    def test_a_plan_of_another_product_fails(self):
+        a = matrix()
+        plan = spmmbench.plan(a, 16, "cpu_csr")
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "the plan's n is 16; 8 is wanted"):
+            spmmbench.benchmark(plan, a, 8, **QUICK)
 
     def test_a_result_of_another_shape_or_type_fails(self):
         a = matrix()
@@ -225,9 +301,11 @@ class TheProgram(unittest.TestCase):
                 for field in ("compulsory_bytes", "n", "kernel", "precision", "c_type", "layout"):
                     self.assertEqual(row[field], expected[field], field)
                 for field, value in row["matrix"].items():
-                    if field != "name":
+                    if field not in ("name", "source"):
                         self.assertAlmostEqual(value, expected["matrix"][field], msg=field)
-                self.assertLessEqual(set(row), set(expected))
+                self.assertEqual(set(row), set(expected))
+                self.assertEqual(set(row["matrix"]), set(expected["matrix"]))
+                self.assertTrue(row["exact"]["passed"])
                 self.assertEqual(set(row["hot"]), set(expected["hot"]))
 
     @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
@@ -243,154 +321,25 @@ class TheProgram(unittest.TestCase):
             self.assertEqual(list(flat), list(expected))
         self.assertIsNone(rows.flat()[1]["prepare_ms"], "a callable prepares nothing")
 
-    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
-    def test_what_rows_lack_is_what_the_documentation_names(self):
-        asked = [PROGRAM, "list", "schema"]
-        schema = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
-        text = (SOURCE / "docs/python.md").read_text()
-        text = text[text.index("Rows lack") :].split(". ")[0]
-        fields_of = schema["$defs"]["row"]["properties"]
-        a = matrix()
-        (row,) = spmmbench.benchmark(spmmbench.plan(a, 4, "cpu_csr"), a, 4, **QUICK)
-        for group, known in (("", row), ("matrix", row["matrix"])):
-            fields = fields_of[group]["properties"] if group else fields_of
-            for field in fields:
-                name = f"{group}.{field}" if group else field
-                self.assertEqual(field not in known, f"`{name}`" in text, name)
-
-    @unittest.skipUnless(PROGRAM, "SPMMBENCH names no program")
-    def test_the_cache_that_is_flushed_is_that_of_the_program(self):
-        asked = [PROGRAM, "run", "gen:banded?rows=20&bandwidth=2", "-n", "4", "-k", "cpu_csr"]
-        asked += ["--no-baselines", "--device", "-1", "--max-seconds", "0.01", "--json", "-", "-q"]
-        for given in (None, "3", "", "0", "-1", "+3", "4x", "99999999999"):
-            with self.subTest(given), mock.patch.dict(os.environ):
-                os.environ.pop("SPMMBENCH_CACHE_MIB", None)
-                if given is not None:
-                    os.environ["SPMMBENCH_CACHE_MIB"] = given
-                done = subprocess.run(asked, capture_output=True, text=True, check=False)
-                if done.returncode == 0:
-                    told = json.loads(done.stdout)["context"]["device"]["l2_bytes"]
-                    self.assertEqual(_protocol._last_level_cache(), told)
-                else:
-                    with self.assertRaises(spmmbench.InvalidArgument) as refused:
-                        _protocol._last_level_cache()
-                    self.assertIn(str(refused.exception), done.stderr)
-
-    def test_numbers_of_the_protocol_are_those_of_the_sources(self):
-        texts = [
-            (SOURCE / path).read_text().replace("'", "")
-            for path in ("src/timing/sampler.hpp", "src/timing/stopping.hpp", "src/gpu/cuda_device.cu",
-                         "src/run/repeat.hpp", "src/gpu/host_device.cpp")  # fmt: skip
-        ]
-        limits = _protocol.Limits()
-        for text, line in (
-            (texts[0], f"warmup_us = {_protocol.WARMUP_US};"),
-            (texts[0], f"sample_us = {_protocol.SAMPLE_US};"),
-            (texts[0], f"max_batch = {_protocol.MAX_BATCH};"),
-            (texts[1], f"noise = {limits.noise};"),
-            (texts[1], f"min_samples = {limits.min_samples};"),
-            (texts[1], f"max_samples = {limits.max_samples};"),
-            (texts[1], f"max_seconds = {limits.max_seconds:.0f};"),
-            (texts[2], f"kHoldCyclesPerLaunch = {_protocol.HOLD_CYCLES_PER_LAUNCH};"),
-            (texts[2], f"kMaxHoldCycles = {_protocol.MAX_HOLD_CYCLES};"),
-            (texts[3], f"kLaunchesAfterTiming = {_protocol.LAUNCHES_AFTER_TIMING};"),
-            (texts[4], f"return std::size_t{{{_protocol.UNKNOWN_CACHE_BYTES >> 20}}} << 20;"),
-        ):
-            self.assertIn(line, text)
-
 
 class Rules(unittest.TestCase):
-    def test_sampling_stops_at_the_noise_limit_and_at_the_caps(self):
-        limits = _protocol.Limits(noise=0.01, min_samples=4, max_samples=6, max_seconds=1)
-        quiet, noisy = [100.0, 100.1, 100.0, 100.1], [100.0, 200.0, 300.0, 400.0]
-        self.assertFalse(limits.enough([], 9))
-        self.assertFalse(limits.enough(quiet[:3], 0.5))
-        self.assertTrue(limits.enough(quiet, 0.5))
-        self.assertFalse(limits.enough(noisy, 0.5))
-        self.assertTrue(limits.enough(noisy, 1.5))
-        self.assertTrue(limits.enough(noisy + noisy[:2], 0.5))
-
-    def test_c_is_poisoned_once_after_the_recording_and_before_the_first_sample(self):
-        class Recorder:
-            log = []
-
-            def time_us(self, launch, count):
-                self.log.append("warm")
-                return 1e4
-
-            def record(self, launch, count):
-                self.log.append("record")
-                return lambda: self.log.append("replay") or 1e4
-
-            def flush(self):
-                self.log.append("flush")
-
-        bench = Recorder()
-        limits = _protocol.Limits(min_samples=2, max_samples=2)
-        poison = lambda: bench.log.append("poison")  # noqa: E731
-        _protocol.sample_hot(bench, None, limits, poison)
-        first = bench.log.index("record")
-        self.assertEqual(bench.log[first + 1 :], ["replay", "poison", "replay", "replay"])
-        bench.log.clear()
-        _protocol.sample_cold(bench, None, limits, poison)
-        self.assertEqual(bench.log, ["poison"] + ["flush", "warm"] * 2)
-
-    def test_a_batch_that_lasts_much_shorter_than_a_sample_is_made_longer(self):
-        class HeldUp:
-            counts = []
-
-            def time_us(self, launch, count):
-                return 400.0 if count == 1 else 4000.0
-
-            def record(self, launch, count):
-                self.counts.append(count)
-                return lambda: 10.0 * count
-
-        limits = _protocol.Limits(min_samples=2, max_samples=2)
-        timing = _protocol.sample_hot(HeldUp(), None, limits)
-        self.assertEqual(HeldUp.counts, [1, 50])
-        self.assertEqual(timing["launches_per_sample"], 50)
-
-    def test_the_flush_lies_between_cold_calls_and_outside_the_clock(self):
-        class Recorder:
-            log = []
-
-            def flush(self):
-                self.log.append("flush")
-
-            def time_us(self, launch, count):
-                self.log.append("start")
-                launch()
-                self.log.append("stop")
-                return 1.0
-
-        bench = Recorder()
-        limits = _protocol.Limits(min_samples=4, max_samples=4)
-        timing = _protocol.sample_cold(bench, lambda: bench.log.append("call"), limits)
-        self.assertEqual(bench.log, ["flush", "start", "call", "stop"] * 4)
-        self.assertEqual((timing["n"], timing["launches_per_sample"]), (4, 1))
-
-    def test_a_flush_writes_twice_the_cache_and_64_mib_count_where_none_is_reported(self):
-        def without(_):
-            raise OSError(22, "Invalid argument")
-
-        for reported in (lambda _: 0, without):
-            with mock.patch.dict(os.environ), mock.patch("os.sysconf", reported):
-                os.environ.pop("SPMMBENCH_CACHE_MIB", None)
-                self.assertEqual(_protocol._last_level_cache(), 64 << 20)
-        with mock.patch.dict(os.environ, {"SPMMBENCH_CACHE_MIB": "3"}):
-            bench = _protocol.NumpyBench()
-            bench.flush()
-        self.assertEqual(bench._flush.nbytes, 6 << 20)
-
     def test_infinity_is_right_where_the_type_of_c_overflows(self):
-        a = sp.csr_matrix(np.array([[60000.0, 0], [0, 1]], np.float32))
-        csr = spmmbench._sparse.csr_of(a)
-        b = np.array([[2.0], [3.0]], np.float16)
-        reference = _verify.Reference(csr, b, _protocol.NumpyBench())
-        right = np.array([[np.inf], [3.0]], np.float16)
-        self.assertEqual(reference.check(right, "fp16", False)["error_over_bound"], 0)
-        self.assertEqual(reference.check(-right, "fp16", False)["error_over_bound"], np.inf)
+        a = sp.csr_matrix(np.diag(np.float32([1e7, 1])))
+        for sign, status in ((1, "ok"), (-1, "wrong")):
+
+            def product(b, sign=sign):
+                with np.errstate(over="ignore"):
+                    c = (a @ b).astype(np.float16)
+                c[np.isinf(c)] *= sign
+                return c
+
+            (row,) = spmmbench.benchmark(product, a, 8, "fp32", "fp16", **QUICK)
+            self.assertEqual(row["status"], status, row["reason"])
+
+    def test_a_cache_of_no_size_is_refused(self):
+        with mock.patch.dict(os.environ, {"SPMMBENCH_CACHE_MIB": "0"}):
+            with self.assertRaisesRegex(spmmbench.InvalidArgument, "SPMMBENCH_CACHE_MIB=0"):
+                spmmbench.benchmark(lambda b: b, matrix(), 8, **QUICK)
 
     def test_arrays_that_are_no_matrix_are_refused(self):
         for a, words in (
@@ -425,9 +374,9 @@ class Rules(unittest.TestCase):
         ):
             with self.subTest(words), self.assertRaisesRegex(spmmbench.InvalidArgument, words):
                 spmmbench.benchmark(lambda b: a @ b, a, 8, **{**QUICK, **given})
-        for given, kept in ((dict(max_samples=5), (5, 5)), (dict(min_samples=300), (300, 300))):
-            limits = _protocol.Limits(**given)
-            self.assertEqual((limits.min_samples, limits.max_samples), kept)
+        for given, samples in (({"max_samples": 5}, 5), ({"min_samples": 300}, 300)):
+            (row,) = spmmbench.benchmark(lambda b: a @ b, a, 8, noise=0, max_seconds=9, **given)
+            self.assertEqual(row["hot"]["n"], samples)
         limits = {**QUICK, "noise": np.float32(0), "min_samples": np.int64(4), "max_seconds": np.inf}
         for seed in (np.int64(3), np.uint64(2**64 - 1)):
             (row,) = spmmbench.benchmark(lambda b: a @ b, a, 8, seed=seed, **limits)
@@ -442,6 +391,27 @@ class Rules(unittest.TestCase):
         stages = [flat[f"{stage}_ms"] or 0 for stage in ("reorder", "build", "upload", "tune", "choose", "compare")]
         self.assertAlmostEqual(flat["prepare_ms"], sum(stages))
         self.assertNotIn("hot_samples_us", flat)
+
+
+    def test_printed_rows_are_a_short_table(self):
+        a = matrix()
+
+        def broken(b):
+            raise RuntimeError("no such kernel")
+
+        rows = spmmbench.benchmark({"scipy": lambda b: a @ b, "broken": broken}, a, 8, **QUICK)
+        heading, right, failed = str(rows).splitlines()
+        self.assertEqual(heading.split()[:4], ["kernel", "status", "hot", "us"])
+        self.assertEqual(right.split()[:2], ["scipy", "ok"])
+        self.assertTrue(failed.endswith("RuntimeError: no such kernel"), failed)
+
+    def test_a_frame_without_pandas_is_refused_in_one_line(self):
+        a = matrix()
+        rows = spmmbench.benchmark(lambda b: a @ b, a, 8, **QUICK)
+        with mock.patch.dict(sys.modules, {"pandas": None}):
+            with self.assertRaisesRegex(spmmbench.Unsupported, "needs pandas, which is not installed"):
+                rows.frame()
+            self.assertIsNone(rows._repr_html_())
 
 
 if __name__ == "__main__":

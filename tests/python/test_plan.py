@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import unittest
 
 from python_case import PACKAGE, main, need
@@ -93,6 +94,76 @@ class Products(unittest.TestCase):
         b = dense(2, 3)
         self.assertProduct(cpu_plan(a, 3) @ b, a.toarray(), b)
         self.assertEqual(a.nnz, 3)  # the caller's matrix stays as it was
+
+    def test_matrices_in_fp16_of_every_format_give_plans_in_fp16(self):
+        right = np.array([[1, 0, 2], [0, 0, 3]], np.float16)
+        of_right = (np.float16([1, 2, 3]), ([0, 0, 1], [0, 2, 2]))
+        coo = sp.coo_matrix(of_right, shape=(2, 3))
+        unsorted = sp.csr_matrix((np.float16([2, 1, 3]), [2, 0, 2], [0, 2, 3]), shape=(2, 3))
+        twice = sp.csr_matrix((np.float16([1, 0.5, 1.5, 3]), [0, 2, 2, 2], [0, 3, 4]), shape=(2, 3))
+        columns = sp.csc_matrix((np.float16([1, 3, 2]), [0, 1, 0], [0, 1, 1, 3]), shape=(2, 3))
+        b = np.float16([[1, 2], [3, 4], [5, 6]])
+        for a in (coo, sp.dok_matrix(right), sp.dia_matrix(right), unsorted, twice, columns):
+            with self.subTest(a.format):
+                before = [x.copy() for x in (a.indices, a.data)] if a.format == "csr" else []
+                plan = cpu_plan(a, 2)
+                self.assertEqual(plan.prepared.precision, "fp16")
+                np.testing.assert_array_equal(plan @ b, right @ b)
+                for x, kept in zip(before and (a.indices, a.data), before):
+                    np.testing.assert_array_equal(x, kept)
+
+    def test_duplicates_are_summed_in_fp64_and_rounded_once(self):
+        values = np.float32([2**24, 1, 1])  # in fp32 each sum with 1 would round to 2^24
+        coo = sp.coo_matrix((values, ([0, 0, 0], [0, 0, 0])), shape=(1, 1))
+        csr = sp.csr_matrix((values, [0, 0, 0], [0, 3]), shape=(1, 1))
+        for a in (coo, csr):
+            self.assertEqual((cpu_plan(a, 1) @ np.ones((1, 1), np.float32))[0, 0], 2**24 + 2)
+
+    def test_entries_behind_the_last_offset_are_none_of_the_matrix(self):
+        a = matrix()
+        b = dense(50, 8)
+        right = a @ b
+        a.indices, a.data = np.append(a.indices, 0), np.append(a.data, np.float32(9))
+        np.testing.assert_allclose(cpu_plan(a, 8) @ b, right, 1e-4, 1e-5)
+
+    def test_offsets_that_lead_outside_are_refused_before_scipy_reads_there(self):
+        for form in ("csr", "csc", "bsr"):
+            for offsets, words in (
+                ([0, 5, 2, 3], "indptr falls at"),
+                ([1, 2, 3, 3], "from 0 to at most 3, got 1 to 3"),
+                ([0, 1, 2, 1000000], "from 0 to at most 3, got 0 to 1000000"),
+                ([0, 1, 3], "A has 3 offsets of"),
+            ):
+                a = sp.eye(3, dtype=np.float32, format=form)
+                if form == "bsr":
+                    a = a.tobsr(blocksize=(1, 1))
+                a.indptr = np.int32(offsets)
+                for call in (lambda: cpu_plan(a, 8), lambda: spmmbench.benchmark(abs, a, 8)):
+                    with self.subTest(f"{form} {offsets}"):
+                        with self.assertRaisesRegex(spmmbench.InvalidArgument, words) as refused:
+                            call()
+                        self.assertNotIn("\n", str(refused.exception))
+        a = sp.eye(3, dtype=np.float32, format="csc")
+        a.indices = np.int32([0, 1, 7])
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, r"indices from 0 to 7 are not in \[0, 2\]"):
+            cpu_plan(a, 8)
+
+    def test_threads_that_call_one_plan_at_the_same_time_all_get_their_product(self):
+        a, calls = matrix(2000, 1500, 0.02), 150
+        plan = cpu_plan(a, 8)
+        wrong = []
+
+        def work(seed):
+            b = np.random.default_rng(seed).standard_normal((1500, 8)).astype(np.float32)
+            right = a @ b
+            wrong.extend(1 for _ in range(calls) if not np.allclose(plan @ b, right, 1e-3, 1e-4))
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(wrong), 0)
 
     def test_arrays_of_csr_in_a_tuple_are_a_matrix(self):
         a, b = matrix(), dense(50, 4)
