@@ -26,12 +26,12 @@ struct Product {
   std::string name;
   Accumulation accumulation = Accumulation::fp32_fma;
   bool ignores_stream = false;
-  Launch launch;
+  Launch launch = {};
   // Copies the C of the last launch to `c`, and fills with NaN the memory that it lay in; null
   // where launches write the C that they are given.
-  std::function<void(const DenseView& c, Stream stream)> take_c;
+  std::function<void(const DenseView& c, Stream stream)> take_c = {};
   // The same product with other values of A; null where there is none.
-  std::function<Launch(const std::vector<float>& values)> with_values;
+  std::function<Launch(const std::vector<float>& values)> with_values = {};
 };
 
 // What a product is measured with.

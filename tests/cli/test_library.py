@@ -26,6 +26,7 @@ class InstalledLibrary(CliCase):
         version = re.search(r"project\(spmmbench VERSION (\d+\.\d+)", (SOURCE / "CMakeLists.txt").read_text())[1]
         built = build("tests/library", self.prefix, self.folder, f"-DWANTED_VERSION={version}")
         self.run_consumer(built / "consumer")
+        self.run_consumer(built / "measure")
 
     def test_a_cmake_project_that_wants_another_version_is_refused(self):
         with self.assertRaisesRegex(AssertionError, "requested\\s+version \"0.1\""):

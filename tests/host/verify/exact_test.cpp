@@ -85,6 +85,33 @@ TEST(Lattice, ZerosOfAGivenBStay) {
   EXPECT_NE(exact.values[3], 0);
 }
 
+TEST(OneProduct, AnElementOfCIsAtMostOneAndEveryRowIsReached) {
+  const CsrMatrix a{3, 5, {0, 3, 5, 6}, {0, 2, 4, 1, 2, 3}, {1.5F, -3, 0.1F, 7, 1e-40F, 0}};
+  const std::int64_t n = 64;
+  const DenseMatrix b = with_one_product(a, n, 5).value();
+  std::vector<bool> reached(a.rows);
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    for (std::int64_t j = 0; j < n; ++j) {
+      int products = 0;
+      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+        const float value = b.values[a.col_idx[e] * n + j];
+        EXPECT_TRUE(value == 0 || std::abs(value) == 1);
+        products += value != 0 ? 1 : 0;
+      }
+      EXPECT_LE(products, 1);
+      if (products == 1) reached[row] = true;
+    }
+  EXPECT_EQ(reached, std::vector<bool>(a.rows, true));
+  for (std::int64_t j = 0; j < n; ++j)
+    EXPECT_EQ(b.values[2 * n + j], 0) << "a column with a value that sums may flush to zero";
+  EXPECT_NE(b.values, with_one_product(a, n, 6)->values);
+}
+
+TEST(OneProduct, ThereIsNoneForAnAWithOtherThanNumbers) {
+  for (const float value : {INFINITY, NAN})
+    EXPECT_FALSE(with_one_product({1, 1, {0, 1}, {0}, {value}}, 4, 1));
+}
+
 TEST(GivenB, ProductsAreZeroWhereNoNonzeroOfAMeetsOneOfB) {
   const CsrMatrix a{2, 3, {0, 1, 2}, {0, 2}, {1, 1}};
   DenseMatrix b{3, 2, {0, 0, 1, 1, 0, -0.0F}};
