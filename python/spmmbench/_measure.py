@@ -52,6 +52,10 @@ class _NumpyArrays:
         """A context in which work is enqueued on the stream."""
         return contextlib.nullcontext()
 
+    def in_call(self):
+        """A context of each call."""
+        return contextlib.nullcontext()
+
     def over(self, dense, owner):
         """The array of an abi.Dense, which keeps `owner` alive."""
         kind = abi.NAME_OF_ELEMENT[dense.type]
@@ -107,7 +111,6 @@ class _TorchGpuArrays(_TorchArrays):
         super().__init__(like)
         self._cuda = self._torch.cuda
         self._like = like.device
-        self._streams = {}
         self.device = like.device.index
         # What is allocated while a graph is captured belongs to the graph, which may be replayed
         # when the arrays are gone.
@@ -116,16 +119,13 @@ class _TorchGpuArrays(_TorchArrays):
     def current(self):
         return self._cuda.device(self._like)
 
-    @contextlib.contextmanager
     def on_stream(self, handle):
-        if handle not in self._streams:
-            self._streams[handle] = self._cuda.ExternalStream(handle, self._like)
-        with self._cuda.stream(self._streams[handle]):
-            if self._pool is None or not self._cuda.is_current_stream_capturing():
-                yield
-                return
-            with self._cuda.use_mem_pool(self._pool):
-                yield
+        return self._cuda.stream(self._cuda.ExternalStream(handle, self._like))
+
+    def in_call(self):
+        if self._pool is None or not self._cuda.is_current_stream_capturing():
+            return contextlib.nullcontext()
+        return self._cuda.use_mem_pool(self._pool)
 
     def _bytes(self, address, count, owner):
         if not count:
@@ -199,9 +199,10 @@ class Bench:
         """The row of a product: a Callable or an OfPlan."""
         told = ctypes.c_char_p()
         struct = product.struct()
-        status = self._library.measure.run(
-            self._handle, ctypes.byref(struct), ctypes.byref(told)
-        )
+        with product.context:
+            status = self._library.measure.run(
+                self._handle, ctypes.byref(struct), ctypes.byref(told)
+            )
         if product.interrupted is not None:
             raise product.interrupted
         self._library.check_measure(status)
@@ -214,10 +215,12 @@ class Bench:
 
 
 class _Product:
-    """What a bench runs. error: what the last call raised; interrupted: a Ctrl-C in one of them."""
+    """What a bench runs. error: what the last call raised; interrupted: a Ctrl-C in one of them;
+    context: of the whole run."""
 
     def __init__(self, name):
         self._name = name.encode()
+        self.context = contextlib.ExitStack()
         self.error = self.interrupted = None
 
     def _status_of(self, call, *arguments):
@@ -245,6 +248,7 @@ class Callable(_Product):
         self._arrays = bench.arrays
         self._seen = {}  # address -> array
         self._returned = None  # by the last call
+        self._stream = None  # the current one, once there is one
 
     def struct(self):
         self._launch = abi.Launch(self._on_launch)
@@ -268,16 +272,19 @@ class Callable(_Product):
 
     def _call(self, b, c, stream):
         self._b = self._array(b)
-        with self._arrays.on_stream(stream):
+        if stream != self._stream:  # once in a run
+            self.context.enter_context(self._arrays.on_stream(stream))
+            self._stream = stream
+        with self._arrays.in_call():
             if self._takes_out:
                 self._function(self._b, out=self._array(c))
             else:
                 self._returned = self._function(self._b)
 
-    def _on_take(self, _self, c, stream):
-        return self._status_of(self._bring, c, stream)
+    def _on_take(self, _self, c, _stream):  # which is the current one
+        return self._status_of(self._bring, c)
 
-    def _bring(self, address, stream):
+    def _bring(self, address):
         """Copies what the last call returned, and leaves NaN there, so that it cannot be given again."""
         to, c = abi.Dense.from_address(address), self._returned
         view = _dense.arrays_of(c, "C").view(c, "C")
@@ -287,10 +294,9 @@ class Callable(_Product):
                 f"C is {view.shape[0]} x {view.shape[1]} {view.type}; "
                 f"{to.rows} x {to.cols} {kind} is wanted"
             )
-        with self._arrays.on_stream(stream):
-            self._arrays.copy(self._array(address), c)
-            if view.data != _dense.arrays_of(self._b).view(self._b, "B").data:  # B may be C
-                self._arrays.fill_with_nan(c)
+        self._arrays.copy(self._array(address), c)
+        if view.data != _dense.arrays_of(self._b).view(self._b, "B").data:  # B may be C
+            self._arrays.fill_with_nan(c)
 
 
 class OfPlan(_Product):
