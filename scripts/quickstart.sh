@@ -5,6 +5,6 @@ cd "$(dirname "$0")/.."
 source scripts/setup.sh
 require_build_tools
 echo "building with preset $preset"
-cmake --preset "$preset" -DSPMMBENCH_TESTS=OFF -DSPMMBENCH_SHARED_FMT=ON -DSPMMBENCH_UNITY=ON >/dev/null
+cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" --target spmmbench
 exec "build/$preset/spmmbench" run data/fem3d_elasticity.mtx.gz "$@"

@@ -14,7 +14,7 @@ constexpr Halves kFirstPair = 0b0100;  // indices 0 and 1, of an empty group
 constexpr Halves kEmptyGroups = 0x1111 * kFirstPair;
 
 // The nonzeros of one group of a row.
-struct Group {
+struct GroupEntries {
   std::array<std::int64_t, TwoFour::kGroup> at;  // among the entries of the matrix
   int count = 0;
 };
@@ -25,7 +25,7 @@ void walk_groups(const CsrMatrix& matrix, std::int64_t row, Take&& take) {
   const std::int64_t end = matrix.row_ptr[row + 1];
   for (std::int64_t i = matrix.row_ptr[row]; i < end;) {
     const std::int32_t first_col = matrix.col_idx[i] / TwoFour::kGroup * TwoFour::kGroup;
-    Group group;
+    GroupEntries group;
     for (; i < end && matrix.col_idx[i] - first_col < TwoFour::kGroup; ++i)
       if (matrix.values[i] != 0) group.at[group.count++] = i;
     if (group.count > 0) take(first_col, group);
@@ -37,7 +37,7 @@ struct Slots {
   std::array<std::int64_t, TwoFour::kKept> at;
   std::array<int, TwoFour::kKept> index;
 };
-Slots slots_of(const CsrMatrix& matrix, const Group& group) {
+Slots slots_of(const CsrMatrix& matrix, const GroupEntries& group) {
   const auto index = [&](int i) { return matrix.col_idx[group.at[i]] % TwoFour::kGroup; };
   constexpr int kLast = TwoFour::kGroup - 1;
   if (group.count == TwoFour::kKept) return {{group.at[0], group.at[1]}, {index(0), index(1)}};
@@ -65,7 +65,7 @@ TwoFour TwoFour::build(const CsrMatrix& matrix, ElementType type) {
     const std::int64_t last_row = std::min(matrix.rows, (panel + 1) * kRows);
     for (std::int64_t row = panel * kRows; row < last_row; ++row) {
       const auto r = static_cast<int>(row % kRows);
-      walk_groups(matrix, row, [&](std::int32_t first_col, const Group& group) {
+      walk_groups(matrix, row, [&](std::int32_t first_col, const GroupEntries& group) {
         Halves* const to = first + first_col / kCols * std::int64_t{kBlockHalves};
         const int col = first_col % kCols;
         const Slots slots = slots_of(matrix, group);

@@ -16,21 +16,21 @@
 namespace spmmbench::test {
 namespace {
 
-constexpr std::int64_t kRows = 17'000'000;
+constexpr std::int64_t kLargeRows = 17'000'000;
 constexpr std::int64_t kColumns = 128;
-static_assert(kRows * kColumns > INT32_MAX);
+static_assert(kLargeRows * kColumns > INT32_MAX);
 
 // One nonzero per row, so that the host work stays small; all rows of B are used.
 const CsrMatrix& permutation_matrix() {
   static const CsrMatrix matrix = [] {
-    constexpr std::int64_t kStride = 7'919'137;  // shares no factor with kRows
-    CsrMatrix m{kRows, kRows, {0}, {}, {}};
-    m.row_ptr.resize(kRows + 1);
-    m.col_idx.resize(kRows);
-    m.values.resize(kRows);
-    for (std::int64_t row = 0; row < kRows; ++row) {
+    constexpr std::int64_t kStride = 7'919'137;  // shares no factor with kLargeRows
+    CsrMatrix m{kLargeRows, kLargeRows, {0}, {}, {}};
+    m.row_ptr.resize(kLargeRows + 1);
+    m.col_idx.resize(kLargeRows);
+    m.values.resize(kLargeRows);
+    for (std::int64_t row = 0; row < kLargeRows; ++row) {
       m.row_ptr[row + 1] = row + 1;
-      m.col_idx[row] = static_cast<std::int32_t>(row * kStride % kRows);
+      m.col_idx[row] = static_cast<std::int32_t>(row * kStride % kLargeRows);
       m.values[row] = uniform_at(1, row, 0);
     }
     return m;
@@ -53,14 +53,14 @@ TEST_P(LargeTest, OffsetsAre64Bit) {
   if (kernel.info().device == DeviceKind::host) GTEST_SKIP() << "minutes on a CPU";
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   const Precision precision = kernel.info().precisions.front();
-  DenseView c = make_dense_view(kRows, kColumns, kernel.info().layouts.front(),
+  DenseView c = make_dense_view(kLargeRows, kColumns, kernel.info().layouts.front(),
                                 kernel.info().c_types.front());
   Problem problem;
   problem.n = kColumns;
   problem.precision = precision;
   problem.c_type = c.type;
   problem.layout = c.layout;
-  DenseView b = make_dense_view(kRows, kColumns, c.layout, storage_type(precision));
+  DenseView b = make_dense_view(kLargeRows, kColumns, c.layout, storage_type(precision));
   if (device.free_bytes() < b.bytes() + c.bytes() + kMaxPlanBytes)
     GTEST_SKIP() << "too little device memory";
 

@@ -1,5 +1,6 @@
 // The rules that keep the program in layers: no CUDA outside src/gpu and kernels, no assembly
-// outside kernels/ptx, and no include against the direction in which the data flows.
+// outside kernels/ptx, and no include against the direction in which the data flows. And the rule
+// by which tests are found.
 
 #include <gtest/gtest.h>
 
@@ -119,6 +120,30 @@ TEST(Architecture, InlineAssemblyStaysInKernelsPtx) {
       }
     }
   EXPECT_GT(found, 0);
+}
+
+// tests/host/io/npz_test.cpp tests src/io/npz.cpp and npz_PART_test.cpp a part of it. What
+// include/spmmbench declares is tested in the folder that it belongs to.
+TEST(Architecture, EveryHostTestIsNamedAfterTheFileThatItTests) {
+  const fs::path tests = kRoot / "tests/host";
+  int checked = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(tests)) {
+    const fs::path folder = fs::relative(entry.path().parent_path(), tests);
+    if (entry.path().extension() != ".cpp" || folder == ".") continue;
+    const bool of_kernels = *folder.begin() == "kernels";
+    const fs::path source = of_kernels ? kRoot / folder : kRoot / "src" / folder;
+    bool found = false;
+    std::string name = entry.path().stem();  // without its last part, then without two, ...
+    for (std::size_t end = name.rfind('_'); end != std::string::npos; end = name.rfind('_')) {
+      name.resize(end);
+      for (const fs::path& tested : {source, kRoot / "include/spmmbench"})
+        for (const char* extension : {".cpp", ".hpp", ".cu", ".cuh"})
+          found |= fs::exists(tested / (name + extension));
+    }
+    EXPECT_TRUE(found && entry.path().stem().string().ends_with("_test")) << entry.path();
+    ++checked;
+  }
+  EXPECT_GT(checked, 0);
 }
 
 }  // namespace

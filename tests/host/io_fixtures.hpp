@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/gzip.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/matrix.hpp"
 
@@ -117,6 +118,21 @@ inline std::string npy(const std::string& type, const std::string& order, const 
   out.append(version == 1 ? 1 : 3, '\0');
   out += dictionary;
   out.append(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(T));
+  return out;
+}
+
+inline std::string gzip_bytes(const ScratchFolder& folder, const std::string& text) {
+  GzipOutput file(folder.file("scratch.gz"));
+  file.write(text);
+  file.commit();
+  return read_bytes(folder.file("scratch.gz"));
+}
+
+inline std::string some_text(std::size_t bytes) {
+  std::mt19937_64 random(bytes);
+  std::string out;
+  while (out.size() < bytes) out += fmt::format("{} {}\n", random() % 1000, random() % 1000);
+  out.resize(bytes);
   return out;
 }
 

@@ -9,12 +9,9 @@
 #include <set>
 #include <sstream>
 
-#include "report/csv.hpp"
 #include "report/json.hpp"
-#include "report/warnings.hpp"
 #include "result_rows.hpp"
 #include "spmmbench/error.hpp"
-#include "spmmbench/suggest.hpp"
 
 namespace spmmbench {
 namespace {
@@ -195,155 +192,6 @@ TEST(Json, ReadsBackWhatItWrites) {
   EXPECT_EQ(to_json(context_from_json(to_json(context))), to_json(context));
 }
 
-TEST(Csv, HasEveryScalarFieldOfTheJsonUnderAUniqueName) {
-  const std::string header = "," + csv_header() + ",";
-  for (const std::string name : {"matrix", "nnz", "kernel", "load_ms", "format", "format_fill",
-                                 "hot_median_us", "cold_n", "speedup_cublas", "command"})
-    EXPECT_NE(header.find("," + name + ","), std::string::npos) << name;
-  std::set<std::string> names;
-  for (const auto& column : row_columns())
-    EXPECT_TRUE(names.insert(column.name).second) << column.name;
-}
-
-TEST(Csv, HasTheTimeOfEveryStageAndOfAllButLoading) {
-  ResultRow row = row_of("auto", "fp16", 1);
-  const auto cell = [&row](const std::string& name) {
-    for (const auto& column : row_columns())
-      if (column.name == name) return column.text(row);
-    return std::string("no such column");
-  };
-  row.stages_ms = {{"load", 5}, {"build", 2}, {"choose", 0.5}, {"compare", 1}, {"own", 4}};
-  EXPECT_EQ(cell("choose_ms"), "0.5");
-  EXPECT_EQ(cell("compare_ms"), "1");
-  EXPECT_EQ(cell("prepare_ms"), "7.5");
-  row.stages_ms = {{"load", 5}};
-  EXPECT_EQ(cell("prepare_ms"), "") << "nothing was prepared";
-}
-
-TEST(Csv, HasAsManyFieldsAsItsHeader) {
-  const ResultRow row = row_of("k", "fp16", 1);
-  const auto fields = [](const std::string& line) {
-    return std::count(line.begin(), line.end(), ',');
-  };
-  EXPECT_EQ(fields(csv_header()), fields(csv_line(row)));
-}
-
-TEST(Csv, CallsThatNeverPayAreNamedAsInTheJson) {
-  ResultRow row = row_of("k", "fp16", 1);
-  row.break_even_calls = std::numeric_limits<double>::infinity();
-  EXPECT_NE(csv_line(row).find(",never,"), std::string::npos) << csv_line(row);
-}
-
-TEST(Csv, QuotesCommasAndQuotes) {
-  ResultRow row = row_of("k", "fp16", 1);
-  row.reason = "a \"b\", c";
-  EXPECT_NE(csv_line(row).find("\"a \"\"b\"\", c\""), std::string::npos);
-}
-
-TEST(Csv, ShowsControlCharacters) {
-  ResultRow row = row_of("k", "fp16", 1);
-  row.reason = "a\x1b[2J\nb";
-  EXPECT_NE(csv_line(row).find("\"a\\x1b[2J\nb\""), std::string::npos) << csv_line(row);
-}
-
-TEST(Warnings, CompareTheFirstSampleAndColdTimesWithHotOnes) {
-  const auto lines_of = [](double first_us, double cold_us, double floor_us) {
-    ResultRow row = row_of("rsh", "fp16", 100);
-    row.hot = summarise({first_us, 100, 100, 100, 100, 100}, 1);
-    row.cold = summarise({cold_us}, 1);
-    Warnings warnings(0.01, floor_us);
-    warnings.add(row);
-    return warnings.lines();
-  };
-  EXPECT_TRUE(lines_of(190, 490, 0).empty());
-  EXPECT_EQ(lines_of(210, 490, 0).size(), 1U);
-  EXPECT_EQ(lines_of(190, 510, 0).size(), 1U);
-  EXPECT_TRUE(lines_of(190, 510, 20).empty()) << "without the time of two events";
-}
-
-TEST(Warnings, CountTheRowsAndNameTheWorst) {
-  Warnings warnings(0.01, 0);
-  for (const double us : {700, 900, 800}) {
-    ResultRow row = row_of(fmt::format("k{}", us), "fp16", 100);
-    row.hot = summarise(std::vector<double>(6, 100), 1);
-    row.cold = summarise({us}, 1);
-    warnings.add(row);
-    row.status = Status::wrong;
-    warnings.add(row);
-  }
-  ASSERT_EQ(warnings.lines().size(), 1U);
-  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 3 rows take 5 times")) << warnings.lines()[0];
-  EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
-}
-
-TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
-  Warnings warnings(0.01, 0);
-  for (const double rate : {3, 75, 40}) {
-    ResultRow row = row_of(fmt::format("k{}", rate), "fp16", 100);
-    row.hot = summarise(std::vector<double>(6, 100), 1);
-    row.cold = summarise({900}, 1);
-    row.metrics["preemptions_per_s"] = rate;
-    warnings.add(row);
-  }
-  const std::vector<std::string> lines = warnings.lines();
-  ASSERT_EQ(lines.size(), 2U);
-  EXPECT_TRUE(lines[0].starts_with("other work took the processors in 2 of 3 rows (worst 75 times"))
-      << lines[0];
-  EXPECT_TRUE(lines[1].starts_with("1 of 3 rows take 5 times")) << lines[1];
-  EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
-}
-
-TEST(Warnings, CountTheRowsWithoutAnExactTest) {
-  Warnings warnings(0.01, 0);
-  for (const std::int64_t longest : {0, 7, 900, 800}) {
-    ResultRow row = row_of(fmt::format("k{}", longest), "fp16", 100);
-    row.cold = row.hot = summarise(std::vector<double>(6, 100), 1);
-    row.matrix.max_row = longest;
-    row.exact = ExactTest{.passed = longest == 0,
-                          .not_made = longest == 0 ? "" : fmt::format("no memory for {}", longest)};
-    warnings.add(row);
-  }
-  ASSERT_EQ(warnings.lines().size(), 1U);
-  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 4 rows had no exact test"));
-  EXPECT_NE(warnings.lines()[0].find("900 nonzeros, k900 on"), std::string::npos);
-  EXPECT_NE(warnings.lines()[0].find(": no memory for 900)"), std::string::npos);
-}
-
-TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
-  const auto lines_of = [](double first_us, double preemptions) {
-    ResultRow row = row_of("rsh", "fp16", 100);
-    row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
-    row.metrics = {{"first_launch_us", first_us}, {"preemptions_per_s", preemptions}};
-    Warnings warnings(0.01, 0);
-    warnings.add(row);
-    return warnings.lines();
-  };
-  EXPECT_TRUE(lines_of(29'000, 0).empty());
-  ASSERT_EQ(lines_of(231'000, 0).size(), 1U);
-  EXPECT_TRUE(lines_of(231'000, 0)[0].starts_with(
-      "in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
-      << lines_of(231'000, 0)[0];
-  ASSERT_EQ(lines_of(231'000, 75).size(), 1U);
-  EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
-}
-
-TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
-  const auto warning_of = [](std::vector<double> samples_us) {
-    ResultRow row = row_of("rsh", "fp16", 100);
-    row.hot->samples_us = std::move(samples_us);
-    row.cold = row.hot;
-    Warnings warnings(0.01, 0);
-    warnings.add(row);
-    return warnings.lines();
-  };
-  EXPECT_TRUE(warning_of({100, 100, 100, 100, 101}).empty());
-  const auto noisy = warning_of({100, 150, 100, 150, 200}), few = warning_of({100, 101});
-  ASSERT_EQ(noisy.size(), 1U);
-  EXPECT_NE(noisy[0].find("(worst "), std::string::npos) << noisy[0];
-  ASSERT_EQ(few.size(), 1U);
-  EXPECT_NE(few[0].find("(too few samples to tell: rsh on"), std::string::npos) << few[0];
-}
-
 TEST_F(ReportFiles, WhatIsNoResultDocumentIsRefused) {
   std::ofstream(path("x.json")) << "[1, 2]";
   EXPECT_THROW(read_document(path("x.json")), Error);
@@ -377,15 +225,6 @@ TEST_F(ReportFiles, WhatIsNoRowOfADocumentIsNamedWithFileAndField) {
   for (const nlohmann::ordered_json& no_list : {nlohmann::ordered_json(7), row})
     EXPECT_EQ(refusal("rows", no_list), "x.json: 'rows': expected a list");
   EXPECT_EQ(refusal("complete", "yes"), "x.json: 'complete': expected true or false, got \"yes\"");
-}
-
-TEST(Suggest, ATypingErrorIsRecognisedAndAnotherWordIsNot) {
-  const std::vector<std::string> known = {"run", "profile", "list", "show"};
-  EXPECT_EQ(closest("rnu", known), "run");
-  EXPECT_EQ(closest("profle", known), "profile");
-  EXPECT_EQ(closest("shw", known), "show");
-  EXPECT_EQ(closest("measure", known), "");
-  EXPECT_EQ(did_you_mean("lits", known), " (did you mean 'list'?)");
 }
 
 }  // namespace

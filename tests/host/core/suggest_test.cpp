@@ -1,0 +1,18 @@
+#include <gtest/gtest.h>
+
+#include "spmmbench/suggest.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Suggest, ATypingErrorIsRecognisedAndAnotherWordIsNot) {
+  const std::vector<std::string> known = {"run", "profile", "list", "show"};
+  EXPECT_EQ(closest("rnu", known), "run");
+  EXPECT_EQ(closest("profle", known), "profile");
+  EXPECT_EQ(closest("shw", known), "show");
+  EXPECT_EQ(closest("measure", known), "");
+  EXPECT_EQ(did_you_mean("lits", known), " (did you mean 'list'?)");
+}
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,45 @@
+#include "io/gzip.hpp"
+#include "io/archive.hpp"
+#include "io_fixtures.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+std::string inflate_all(const std::string& path) {
+  std::string out;
+  inflate_file(path, [&](std::string_view bytes) { out += bytes; });
+  return out;
+}
+
+TEST(Gzip, UnpacksWhatItPackedAndWhatIsConcatenated) {
+  const ScratchFolder folder;
+  for (const std::size_t bytes : {0, 1, 511, 512, 513, 262143, 262144, 262145, 3000000}) {
+    const std::string text = some_text(bytes), packed = gzip_bytes(folder, text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed)), text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed + packed)), text + text);
+    EXPECT_EQ(inflate_all(folder.write("a.gz", packed + std::string(100, '\0'))), text);
+    EXPECT_EQ(unpack_matrix_text(folder.write("a.gz", packed)).text.view(), text);
+  }
+}
+
+TEST(Gzip, EveryTruncationAndCorruptionIsAnError) {
+  const ScratchFolder folder;
+  const std::string text = some_text(300), packed = gzip_bytes(folder, text);
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    const std::string path = folder.write("a.gz", packed.substr(0, size));
+    const std::string message = error_of([&] { inflate_all(path); });
+    EXPECT_TRUE(contains(message, size < 2 ? "expected gzip data" : "truncated")) << message;
+  }
+  for (std::size_t at = 10; at < packed.size(); ++at) {
+    std::string bad = packed;
+    bad[at] = static_cast<char>(bad[at] ^ 4);
+    try {  // a few bits of a deflate stream mean nothing
+      EXPECT_EQ(inflate_all(folder.write("a.gz", bad)), text) << at;
+    } catch (const Error& error) {
+      EXPECT_TRUE(contains(error.what(), "a.gz: ")) << error.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spmmbench::test

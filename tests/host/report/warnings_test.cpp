@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "report/warnings.hpp"
+#include "result_rows.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Warnings, CompareTheFirstSampleAndColdTimesWithHotOnes) {
+  const auto lines_of = [](double first_us, double cold_us, double floor_us) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.hot = summarise({first_us, 100, 100, 100, 100, 100}, 1);
+    row.cold = summarise({cold_us}, 1);
+    Warnings warnings(0.01, floor_us);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(190, 490, 0).empty());
+  EXPECT_EQ(lines_of(210, 490, 0).size(), 1U);
+  EXPECT_EQ(lines_of(190, 510, 0).size(), 1U);
+  EXPECT_TRUE(lines_of(190, 510, 20).empty()) << "without the time of two events";
+}
+
+TEST(Warnings, CountTheRowsAndNameTheWorst) {
+  Warnings warnings(0.01, 0);
+  for (const double us : {700, 900, 800}) {
+    ResultRow row = row_of(fmt::format("k{}", us), "fp16", 100);
+    row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.cold = summarise({us}, 1);
+    warnings.add(row);
+    row.status = Status::wrong;
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 3 rows take 5 times")) << warnings.lines()[0];
+  EXPECT_NE(warnings.lines()[0].find("(worst 9.0: k900 on"), std::string::npos);
+}
+
+TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
+  Warnings warnings(0.01, 0);
+  for (const double rate : {3, 75, 40}) {
+    ResultRow row = row_of(fmt::format("k{}", rate), "fp16", 100);
+    row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.cold = summarise({900}, 1);
+    row.metrics["preemptions_per_s"] = rate;
+    warnings.add(row);
+  }
+  const std::vector<std::string> lines = warnings.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[0].starts_with("other work took the processors in 2 of 3 rows (worst 75 times"))
+      << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("1 of 3 rows take 5 times")) << lines[1];
+  EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
+}
+
+TEST(Warnings, CountTheRowsWithoutAnExactTest) {
+  Warnings warnings(0.01, 0);
+  for (const std::int64_t longest : {0, 7, 900, 800}) {
+    ResultRow row = row_of(fmt::format("k{}", longest), "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 100), 1);
+    row.matrix.max_row = longest;
+    row.exact = ExactTest{.passed = longest == 0,
+                          .not_made = longest == 0 ? "" : fmt::format("no memory for {}", longest)};
+    warnings.add(row);
+  }
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with("3 of 4 rows had no exact test"));
+  EXPECT_NE(warnings.lines()[0].find("900 nonzeros, k900 on"), std::string::npos);
+  EXPECT_NE(warnings.lines()[0].find(": no memory for 900)"), std::string::npos);
+}
+
+TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
+  const auto lines_of = [](double first_us, double preemptions) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+    row.metrics = {{"first_launch_us", first_us}, {"preemptions_per_s", preemptions}};
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(29'000, 0).empty());
+  ASSERT_EQ(lines_of(231'000, 0).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 0)[0].starts_with(
+      "in 1 of 1 rows the first launch of a plan took 20 ms more than two cold ones (worst 231 ms"))
+      << lines_of(231'000, 0)[0];
+  ASSERT_EQ(lines_of(231'000, 75).size(), 1U);
+  EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
+}
+
+TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
+  const auto warning_of = [](std::vector<double> samples_us) {
+    ResultRow row = row_of("rsh", "fp16", 100);
+    row.hot->samples_us = std::move(samples_us);
+    row.cold = row.hot;
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(warning_of({100, 100, 100, 100, 101}).empty());
+  const auto noisy = warning_of({100, 150, 100, 150, 200}), few = warning_of({100, 101});
+  ASSERT_EQ(noisy.size(), 1U);
+  EXPECT_NE(noisy[0].find("(worst "), std::string::npos) << noisy[0];
+  ASSERT_EQ(few.size(), 1U);
+  EXPECT_NE(few[0].find("(too few samples to tell: rsh on"), std::string::npos) << few[0];
+}
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,112 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "verify/bound.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Bound, TensorCoresGetFourUnitsPerNonzeroExceptAtFp32) {
+  KernelInfo info;
+  info.accumulation = Accumulation::fp32_tensor_core;
+  EXPECT_EQ(error_bound(info, Precision::fp16, ElementType::f32).unit, 0x1p-22);
+  EXPECT_EQ(error_bound(info, Precision::fp32, ElementType::f32).unit, 0x1p-24);
+}
+
+TEST(Bound, SumsInFp16HaveTheRoundingAndTheRangeOfFp16) {
+  KernelInfo info;
+  info.accumulation = Accumulation::fp16;
+  const ErrorBound bound = error_bound(info, Precision::fp16, ElementType::f32);
+  EXPECT_EQ(bound.unit, 4 * 0x1p-11);
+  EXPECT_TRUE(judge(kInfinity, 70'000, 70'000, 2, bound).comparable);
+  EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, bound).over_bound, 0);
+  EXPECT_FALSE(judge(kInfinity, 1, 200'000, 3, bound).comparable)
+      << "the order of the sums decides";
+  EXPECT_FALSE(judge(kNan, 1, 200'000, 3, bound).comparable);
+  EXPECT_TRUE(judge(kInfinity, 1, 20'000, 3, bound).comparable);
+}
+
+TEST(Bound, GrowsWithTheRowAndNeverPassesTheAbsoluteSum) {
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_DOUBLE_EQ(bound_at(bound, 3, 1, 10), 30 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(bound_at(bound, 3, 1, 1e9), 3);
+}
+
+TEST(Bound, SixteenBitOutputAddsItsRounding) {
+  const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_GE(bound_at(bound, 1, 1, 1), 0x1p-11);
+  EXPECT_EQ(bound_at({.unit = 0.25, .output_unit = 0.5}, 1, 1, 1), 0.25 + 0.5 * (1 + 0.25))
+      << "what is stored may be larger than the reference";
+  EXPECT_EQ(judge(0x1p-24, 0, 0, 0, bound).over_bound, kInfinity) << "a row without nonzeros";
+}
+
+TEST(Bound, SubnormalOutputErrsByHalfOfTheSmallestSubnormal) {
+  const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_LE(judge(0x1p-24, 0x1.01p-25, 0x1.01p-25, 1, bound).over_bound, 1);
+  EXPECT_GT(judge(0x1p-23, 0x1.01p-24, 0x1.01p-24, 1, bound).over_bound, 1);
+}
+
+TEST(Bound, ANegativeResultHasTheBoundOfItsMagnitude) {
+  const ErrorBound bound = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_EQ(bound_at(bound, 1, -1, 1), bound_at(bound, 1, 1, 1));
+}
+
+TEST(Bound, TheTypicalErrorGrowsWithTheRootOfTheRow) {
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_DOUBLE_EQ(typical_at(bound, 3, 1, 10'000), 3 * 800 * 0x1p-24);
+  EXPECT_DOUBLE_EQ(typical_at(bound, 3, 1, 10), bound_at(bound, 3, 1, 10)) << "never above it";
+  const ElementVerdict dropped = judge(1, 2, 5000, 10'000, bound);
+  EXPECT_LT(dropped.over_bound, 1) << "one nonzero of 10,000 hides in the bound of tensor cores";
+  EXPECT_GT(dropped.over_typical, 1);
+}
+
+TEST(Judge, ComparesNanWithNanAndInfinityWithInfinity) {
+  const ErrorBound bound{.unit = 0x1p-24};
+  EXPECT_EQ(judge(kNan, kNan, 1, 2, bound).over_bound, 0);
+  EXPECT_EQ(judge(-kInfinity, -kInfinity, 1, 2, bound).over_bound, 0);
+  EXPECT_EQ(judge(0.5, kNan, 1, 2, bound).over_bound, kInfinity) << "the NaN was dropped";
+  EXPECT_EQ(judge(kNan, 0.5, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(kInfinity, -kInfinity, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(kNan, kInfinity, 1, 2, bound).over_bound, kInfinity);
+  EXPECT_EQ(judge(3e38, kInfinity, 1, 2, bound).over_bound, kInfinity);
+}
+
+TEST(Judge, AllowsWhatUnderflowsToErrByASubnormal) {
+  const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
+  const double tiny = 1e-42;
+  const auto c = static_cast<double>(static_cast<float>(tiny) * 0.3F);
+  EXPECT_LE(
+      judge(c, static_cast<double>(static_cast<float>(tiny)) * 0.3F, tiny, 1, bound).over_bound, 1);
+  EXPECT_LE(judge(0, tiny, tiny, 1, bound).over_bound, 1) << "flushed to zero";
+  EXPECT_GT(judge(0, 1e-36, 1e-36, 1, bound).over_bound, 1);
+}
+
+TEST(Judge, ExpectsInfinityWhereTheTypeOfCOverflows) {
+  const ErrorBound half = error_bound({}, Precision::fp16, ElementType::f16);
+  EXPECT_EQ(judge(kInfinity, 70'000, 70'000, 2, half).over_bound, 0);
+  EXPECT_EQ(judge(kInfinity, 65'519.995, 65'519.995, 2, half).over_bound, 0) << "within its bound";
+  EXPECT_GT(judge(65'504, 70'000, 70'000, 2, half).over_bound, 1);
+  EXPECT_EQ(judge(-kInfinity, 70'000, 70'000, 2, half).over_bound, kInfinity);
+  EXPECT_EQ(judge(kInfinity, 60'000, 60'000, 2, half).over_bound, kInfinity);
+  const ErrorBound single = error_bound({}, Precision::fp32, ElementType::f32);
+  EXPECT_EQ(judge(kInfinity, 4e38, 4e38, 2, single).over_bound, 0);
+  EXPECT_LE(judge(3e38, 3e38 * (1 + 0x1p-24), 3e38, 2, single).over_bound, 1);
+}
+
+TEST(Judge, SaysNothingWhereTheOrderOfTheSumsDecidesWhetherTheyOverflow) {
+  const ErrorBound bound = error_bound({}, Precision::fp32, ElementType::f32);
+  EXPECT_FALSE(judge(kNan, 1, 9e38, 3, bound).comparable);
+  EXPECT_FALSE(judge(kInfinity, 1, 9e38, 3, bound).comparable);
+  EXPECT_FALSE(judge(kNan, 1, 4e38, 3, bound).comparable);
+  EXPECT_TRUE(judge(1, 1, 9e38, 3, bound).comparable);
+  EXPECT_TRUE(judge(kNan, 1, 9e37, 3, bound).comparable);
+  EXPECT_FALSE(judge(kNan, kInfinity, 9e38, 3, bound).comparable);
+}
+
+}  // namespace
+}  // namespace spmmbench
