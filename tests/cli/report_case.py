@@ -1,5 +1,7 @@
 """What the tests of the scripts that read results share: a document made here, and how to run a script."""
 
+import contextlib
+import io
 import json
 import math
 import os
@@ -8,10 +10,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from cli_case import python_with_packages
 
 SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR", pathlib.Path(__file__).parents[2]))
+sys.path.insert(0, str(SOURCE / "scripts"))
 HOSTILE = "a<script>alert(1)</script>&\"'"
 
 
@@ -213,6 +217,17 @@ class ReportCase(unittest.TestCase):
         result = self.run_script("report.py", *paths, "--out", out, *options)
         self.assertEqual(result.returncode, 0, result.stderr)
         return out
+
+    def text_of_report(self, *paths, options=()):
+        """The page without its figures, which take most of the time to draw."""
+        import report
+
+        out = self.folder / "text.html"
+        arguments = [*map(str, paths), "--out", str(out), *map(str, options)]
+        with (mock.patch.object(report, "drawn_figures", return_value=([], "")),
+              contextlib.redirect_stdout(io.StringIO())):
+            self.assertEqual(report.main(arguments), 0)
+        return out.read_text(encoding="utf-8")
 
     def assert_holds(self, text, part):
         """As assertIn, without the whole page in the message."""

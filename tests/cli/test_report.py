@@ -131,20 +131,20 @@ class ReportTest(ReportCase):
 
     def test_the_rates_of_the_device_are_shown_where_they_were_measured(self):
         path = self.write(many_rows())
-        self.assertFalse("auto predicts with" in self.report(path).read_text("utf-8"))
+        self.assertFalse("auto predicts with" in self.text_of_report(path))
         made = json.loads(path.read_text())
         made["context"] |= {"gather_gb_per_s": None, "dense_tflops": 764.2}
         path.write_text(json.dumps(made))
-        self.assert_holds(self.report(path).read_text("utf-8"), "dense 764 TFLOP/s")
+        self.assert_holds(self.text_of_report(path), "dense 764 TFLOP/s")
 
     def test_a_run_without_answers_says_what_adds_them(self):
         path = self.write(many_rows())
         made = json.loads(path.read_text())
         del made["answers"]
         path.write_text(json.dumps(made))
-        source = self.report(path).read_text(encoding="utf-8")
+        source = self.text_of_report(path)
         self.assert_holds(source, f"spmmbench show {path.name} --format json")
-        self.assertNotIn("made before the program", self.report(self.write(many_rows())).read_text("utf-8"))
+        self.assertNotIn("made before the program", self.text_of_report(self.write(many_rows())))
 
     def test_answers_of_rows_that_a_filter_left_out_are_left_out(self):
         rows = [row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("gather_mma", 9.5))]
@@ -157,9 +157,9 @@ class ReportTest(ReportCase):
         self.assertEqual(answers(Results([made])), {})
         path = self.folder / "filtered.json"
         path.write_text(json.dumps(made))
-        source = self.report(path).read_text(encoding="utf-8")
+        source = self.text_of_report(path)
         self.assert_holds(source, "2 of the 2 answers of filtered.json are left out")
-        self.assertFalse("are left out: each" in self.report(self.write(rows)).read_text("utf-8"))
+        self.assertFalse("are left out: each" in self.text_of_report(self.write(rows)))
 
     def test_answers_that_fit_no_verified_row_are_refused(self):
         path = self.write(many_rows())
@@ -177,7 +177,7 @@ class ReportTest(ReportCase):
 
     def test_why_auto_picked_what_it_picked_stands_beside_the_answer(self):
         rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0)]
-        answers_table = Page(self.report(self.write(rows)).read_text(encoding="utf-8")).tables[0]
+        answers_table = Page(self.text_of_report(self.write(rows))).tables[0]
         self.assertIn("auto picked rsh: <short> rows", answers_table[1][1])
 
     def test_the_choice_that_is_explained_is_that_of_the_step_or_of_plain_auto(self):
@@ -187,14 +187,14 @@ class ReportTest(ReportCase):
             (7.0, "auto?calls=1000 picked esmm: 1000 calls", "<short> rows"),
         ):
             rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0), row("m", "auto?calls=1000", us, params=picked)]
-            answer = Page(self.report(self.write(rows)).read_text(encoding="utf-8")).tables[0][1][1]
+            answer = Page(self.text_of_report(self.write(rows))).tables[0][1][1]
             self.assertIn(explained, answer)
             self.assertNotIn(other, answer)
 
     def test_the_means_of_two_runs_stay_apart(self):
         paths = [self.write([row("m", "cusparse_csr_default", 20.0), row("m", "rsh", us)], f"{name}.json")
                  for name, us in (("fast", 4.0), ("slow", 8.0), ("third", 5.0))]  # fmt: skip
-        source = self.report(*paths[:2]).read_text(encoding="utf-8")
+        source = self.text_of_report(*paths[:2])
         _, kernels, *_ = Page(source).tables
         shown = [dict(zip(kernels[0], cells)) for cells in kernels[1:] if cells[0] == "rsh"]
         means = {line["run"]: (line["fastest in"], line["× best cuSPARSE"]) for line in shown}
@@ -203,7 +203,7 @@ class ReportTest(ReportCase):
             what = f"rsh over cuSPARSE default fp32, geometric mean of 1 in {run}"
             self.assert_holds(source, f"<b>{value}×</b> <span>{what}</span>")
         self.assert_holds(source, "The figures put the cases of all runs together")
-        self.assertFalse("geometric mean of 1 in" in self.report(*paths).read_text("utf-8"), "too many to show")
+        self.assertFalse("geometric mean of 1 in" in self.text_of_report(*paths), "too many to show")
 
     def test_a_run_without_cusparse_in_fp32_is_compared_with_what_it_has(self):
         rows = [row("m", name, us, speedup={"cusparse_best": 18 / us, "cublas": 40 / us})
@@ -227,7 +227,7 @@ class ReportTest(ReportCase):
         self.assertFalse("no speed-up over" in source, "figures that could not be drawn say so")
 
     def test_the_tables_hold_the_right_numbers(self):
-        source = self.report(self.write(many_rows())).read_text(encoding="utf-8")
+        source = self.text_of_report(self.write(many_rows()))
         answers_table, kernels, *_, troubles = Page(source).tables
         line = next(cells for cells in kernels if cells[0] == "async_wcsr")
         self.assertEqual(line[1:6], ["8", "1", "0", "0", "0"])
@@ -262,7 +262,7 @@ class ReportTest(ReportCase):
         groups = self.folder / "groups.csv"
         groups.write_text("name,kind\nm0,<web>\ndlmc/m1,pruned\n")
         path = self.write(many_rows())
-        source = self.report(path, options=["--groups", groups]).read_text(encoding="utf-8")
+        source = self.text_of_report(path, options=["--groups", groups])
         self.assert_holds(source, "&lt;web&gt;")
         self.assert_holds(source, "pruned")
         groups.write_text("a,b\n1,2\n")
