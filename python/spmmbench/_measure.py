@@ -210,12 +210,12 @@ class Bench:
         for group in (row["verify"] or {}, row["matrix"]):
             group.update((key, float(x)) for key, x in group.items() if x in ("inf", "nan"))
         if row["status"] == "failed" and product.error is not None:
-            row["reason"] = f"{type(product.error).__name__}: {product.error}"
+            row["reason"] = product.error
         return row
 
 
 class _Product:
-    """What a bench runs. error: what the last call raised; interrupted: a Ctrl-C in one of them;
+    """What a bench runs. error: what the last call raised, in words; interrupted: a Ctrl-C in one of them;
     context: of the whole run."""
 
     def __init__(self, name):
@@ -230,7 +230,7 @@ class _Product:
         try:
             call(*arguments)
         except BaseException as error:  # SystemExit too: it costs a row alone
-            self.error = error
+            self.error = f"{type(error).__name__}: {error}"  # no frames, which would keep B and C alive
             if isinstance(error, KeyboardInterrupt):
                 self.interrupted = error
             short_of_memory = isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__
@@ -251,13 +251,11 @@ class Callable(_Product):
         self._stream = None  # the current one, once there is one
 
     def struct(self):
-        self._launch = abi.Launch(self._on_launch)
-        self._take = abi.TakeC(self._on_take)
-        return abi.Product(
+        return abi.Product(  # which keeps the functions alive
             name=self._name,
             accumulation=abi.SUMS_TENSOR_CORE,
-            launch=self._launch,
-            take_c=abi.TakeC() if self._takes_out else self._take,
+            launch=abi.Launch(self._on_launch),
+            take_c=abi.TakeC() if self._takes_out else abi.TakeC(self._on_take),
         )
 
     def _array(self, address):
@@ -310,15 +308,13 @@ class OfPlan(_Product):
 
     def struct(self):
         kernel = self._plan.prepared._kernel
-        self._with_values = abi.WithValues(self._on_values)
-        self._release = abi.Release(self._on_release)
         return abi.Product(
             name=self._name,
             self=self._plan._handle,
             accumulation=kernel.struct.accumulation,
             launch=kernel.struct.launch,
-            with_values=self._with_values,
-            release=self._release,
+            with_values=abi.WithValues(self._on_values),
+            release=abi.Release(self._on_release),
             last_error=kernel.library.last_error,
         )
 

@@ -225,6 +225,20 @@ class Verification(unittest.TestCase):
         gc.collect()
         np.testing.assert_allclose(c, a @ b, 1e-5, 1e-5)
 
+    def test_no_memory_is_kept_when_nobody_has_an_array_of_it(self):
+        a = matrix()
+
+        def broken(b):
+            raise RuntimeError("no such kernel")
+
+        plan = spmmbench.plan(a, 8, "cpu_csr")
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        spmmbench.benchmark({"plan": plan, "scipy": lambda b: a @ b, "broken": broken}, a, 8, **QUICK)
+        benches = [x for x in gc.get_objects() if type(x) is spmmbench._measure.Bench]
+        self.assertEqual(benches, [])
+
     def test_arrays_have_no_gaps_between_lines(self):
         a = matrix()
         for layout, order in (("row", "C_CONTIGUOUS"), ("col", "F_CONTIGUOUS")):
