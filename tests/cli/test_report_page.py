@@ -335,12 +335,10 @@ class PageTest(ReportCase):
         self.assertEqual(len(rows), 2000)
         page = self.open(self.write(rows))
         self.assertLess(page.run("document.querySelectorAll('#row-table tbody tr').length"), 400)
-        # In one task each, so that a busy machine counts little: what the page itself takes.
+        # Filtering and sorting draw as few rows as the page began with, not all of them.
         for action in ("filter()", f"document.querySelector({self.head('hot, µs')!r}).click()"):
-            took = page.run(
-                f"(() => {{ const t = performance.now(); {action}; return performance.now() - t; }})()"
-            )
-            self.assertLess(took, 1000, action)
+            page.run(action)
+            self.assertLess(page.run("document.querySelectorAll('#row-table tbody tr').length"), 400, action)
         page.run("document.querySelector('#rows .more').scrollIntoView()")
         page.wait("document.querySelectorAll('#row-table tbody tr').length >= 300")
 

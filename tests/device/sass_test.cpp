@@ -23,7 +23,7 @@ constexpr const char* kTmaMulticast = "UTMALDG.2D.MULTICAST";
 std::map<std::string, std::set<std::string>> instructions_of(const std::string& name_part) {
   std::map<std::string, std::set<std::string>> out;
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(
-      popen("cuobjdump --dump-sass /proc/$PPID/exe 2>/dev/null", "r"), pclose);
+      popen("cuobjdump --dump-sass /proc/$PPID/exe 2>/dev/null | c++filt", "r"), pclose);
   std::set<std::string>* current = nullptr;
   char buffer[4096];
   while (pipe && std::fgets(buffer, sizeof buffer, pipe.get()) != nullptr) {
@@ -43,7 +43,7 @@ TEST(Sass, AsyncBcsrMultipliesWithWgmmaAndCopiesByTma) {
   if (Registry<Kernel>::instance().find("async_bcsr") == nullptr)
     GTEST_SKIP() << "built without code for compute capability 9.0a";
   if (std::system("cuobjdump --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no cuobjdump";
-  const auto functions = instructions_of("10async_bcsr6kernel");
+  const auto functions = instructions_of("async_bcsr::kernel");
   ASSERT_FALSE(functions.empty());
   int with_tma = 0, with_multicast = 0;
   for (const auto& [name, instructions] : functions) {
