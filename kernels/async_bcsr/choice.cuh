@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "async_bcsr/kernel.cuh"
+#include "async_bcsr/device.cuh"
 #include "core/parse_number.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"

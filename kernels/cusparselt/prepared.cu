@@ -5,9 +5,9 @@
 
 #include <memory>
 
-#include "common/cusparse.hpp"
 #include "common/dense_copy.hpp"
 #include "common/device_handles.hpp"
+#include "cusparse/cusparse.hpp"
 #include "cusparselt/library.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"

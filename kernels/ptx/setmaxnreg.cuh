@@ -3,6 +3,8 @@
 // Instructions"). Every warp of the warpgroup must execute it, and the kernel needs
 // __launch_bounds__(threads, CTAs). kRegisters: per thread, a multiple of 8, 24 to 256.
 
+#include "ptx/sm90a.cuh"
+
 namespace spmmbench::ptx {
 
 template <int kRegisters>

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "ptx/sm90a.cuh"
+
 #include "ptx/tf32.cuh"
 
 namespace spmmbench::ptx {

@@ -18,6 +18,7 @@
 #include "common/grid_limit.hpp"
 #include "gather_mma/device.cuh"
 #include "gpu/cuda_check.hpp"
+#include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

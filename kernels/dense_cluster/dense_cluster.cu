@@ -18,9 +18,10 @@
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
-#include "dense_cluster/multiply.cuh"
+#include "dense_cluster/device.cuh"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

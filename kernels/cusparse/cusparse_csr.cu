@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "common/cusparse.hpp"
+#include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -4,7 +4,7 @@
 // which only meets zeros of the other operand leaves no NaN in C.
 
 #include "esmm/prepared.cuh"
-#include "esmm/skip.cuh"
+#include "esmm_skip/device.cuh"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -30,6 +30,7 @@
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
+#include "ptx/sm90a.cuh"
 #include "ptx/wgmma.cuh"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"

@@ -12,12 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "bitmap_dense/multiply.cuh"
+#include "bitmap_dense/device.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/panel_schedule.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "ptx/sm90a.cuh"
 #include "select/bitmap_bytes.hpp"
 #include "spmmbench/registry.hpp"
 

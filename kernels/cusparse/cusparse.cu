@@ -6,8 +6,8 @@
 #include <limits>
 #include <mutex>
 
-#include "common/cusparse.hpp"
 #include "common/upload_values.hpp"
+#include "cusparse/cusparse.hpp"
 #include "gpu/cuda_check.hpp"
 
 namespace spmmbench {

@@ -3,7 +3,7 @@
 // moved from the producer to them. B's tile is fetched once for two unit rows of 64; C leaves by
 // TMA.
 //
-// The device side is in async_bcsr/kernel.cuh, the variants, the options and the choice among them
+// The device side is in async_bcsr/device.cuh, the variants, the options and the choice among them
 // in async_bcsr/choice.cuh; here is the plan. The paper's ablations are options: producer,
 // specialise, stages, grid, cluster.
 
@@ -13,7 +13,7 @@
 #include <array>
 
 #include "async_bcsr/choice.cuh"
-#include "async_bcsr/kernel.cuh"
+#include "async_bcsr/device.cuh"
 #include "async_bcsr/work.hpp"
 #include "common/grid_limit.hpp"
 #include "common/shared_limit.hpp"
@@ -22,6 +22,7 @@
 #include "format/bcsr_groups.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "ptx/sm90a.cuh"
 #include "select/features.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"

@@ -5,7 +5,7 @@
 // vectors are contiguous, as one column of a column-major matrix is. The remarks of cusparse_csr.cu
 // on tf32 and on a 16-bit C apply here too.
 
-#include "common/cusparse.hpp"
+#include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

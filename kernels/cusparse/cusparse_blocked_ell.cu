@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/cusparse.hpp"
 #include "common/upload_values.hpp"
+#include "cusparse/cusparse.hpp"
 #include "format/bcsr.hpp"
 #include "spmmbench/registry.hpp"
 

@@ -13,8 +13,9 @@
 #include "core/two_of_four.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
+#include "ptx/sm90a.cuh"
 #include "spmmbench/registry.hpp"
-#include "two_four/kernel.cuh"
+#include "two_four/device.cuh"
 
 namespace spmmbench {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "common/cusparse.hpp"
+#include "cusparse/cusparse.hpp"
 #include "format/bcsr.hpp"
 #include "spmmbench/registry.hpp"
 

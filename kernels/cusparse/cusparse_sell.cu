@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "common/cusparse.hpp"
 #include "common/upload_values.hpp"
+#include "cusparse/cusparse.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
