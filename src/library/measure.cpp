@@ -15,8 +15,8 @@
 #include "measure/bench.hpp"
 #include "report/fields.hpp"
 
-struct spmmbench_bench {
-  spmmbench::Bench bench;
+struct spmmbench_bench : spmmbench::Bench {
+  using Bench::Bench;
   std::string row;  // that run() has returned a pointer into
 };
 
@@ -115,8 +115,8 @@ spmmbench_status open(const spmmbench_case* asked, spmmbench_bench** bench) noex
     const std::unique_ptr<Device> other = memory == kind ? nullptr : open_device(memory);
     CsrMatrix a = read_csr(csr, Precision::fp32, other ? *other : *device);
     check_bytes(a, settings.precision, settings.shape);
-    *bench = new spmmbench_bench{
-        .bench = Bench(std::move(a), std::move(settings), std::move(device)), .row = {}};
+    *bench = std::make_unique<spmmbench_bench>(std::move(a), std::move(settings), std::move(device))
+                 .release();
   });
 }
 
@@ -126,7 +126,7 @@ spmmbench_status run(spmmbench_bench* bench, const spmmbench_product* product,
     required(row, "row");
     const Product read = read_product(checked(product, "spmmbench_product"));
     spmmbench_bench& own = required(bench, "bench");
-    own.row = to_json(own.bench.run(read))
+    own.row = to_json(own.run(read))
                   .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     *row = own.row.c_str();
   });
