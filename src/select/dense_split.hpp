@@ -92,7 +92,7 @@ inline double resident_ctas(int cluster, int sm_count) {
 }
 
 // The time of a division, fitted to those of twelve matrices of 256 to 4267 rows at N = 16 to 512
-// on an H200 (docs/decisions/dense-cluster.md, results/h200/dense-divisions.csv).
+// on an H200 (docs/decisions/dense-cluster.md).
 inline double expected_us(std::int64_t m, std::int64_t k, std::int64_t n, Layout layout,
                           const Split& split, int sm_count) {
   constexpr double kLaunchUs = 0.9;

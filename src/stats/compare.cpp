@@ -26,8 +26,8 @@ constexpr double kLeastDeviation = 0.001;
 // Twice the largest change of a case's level between two runs of one build on an H200: 12.6 % in
 // 14,256 pairs (216 cases of results/h200/repeated-runs.csv, all pairs of 12 runs).
 constexpr double kUnseenCaseChange = 0.25;
-// The same for a kernel's geometric mean over its cases: 1.7 times the largest change, 1.2 % (the
-// runs of results/h200 that have cases in common).
+// The same for a kernel's geometric mean over its cases: 1.7 times the largest change, 1.2 %
+// between runs on an H200 that have cases in common.
 constexpr double kUnseenMeanChange = 0.02;
 
 double mean_of(std::span<const double> values) {

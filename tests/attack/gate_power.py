@@ -3,7 +3,7 @@
 
   tests/attack/gate_power.py --build build/host [--runs FOLDER] [--simulate 1000]
 
-1. One run of each side: the recorded run results/h200/irregular-fp16.json against itself, with planted slowdowns.
+1. One run of each side: the recorded run results/h200/irregular-fp16-n128.json against itself, with planted slowdowns.
 2. Six runs of each side: the recorded run, its cases moved from run to run as twelve real runs of one build moved them
    (results/h200/repeated-runs.csv), with planted slowdowns, and unchanged in 20 splits.
 3. Fresh runs: the documents of FOLDER, runs of one build, or else runs that are measured now on this CPU.
@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "results" / "h200" / "irregular-fp16.json"
+RECORDED = ROOT / "results" / "h200" / "irregular-fp16-n128.json"
 REPEATED = ROOT / "results" / "h200" / "repeated-runs.csv"
 FACTORS = (1.05, 1.2, 5)
 ONE_CASE_TRIES = 5  # cases differ in noise, so one of them is planted at a time

@@ -11,7 +11,7 @@ import termios
 
 from cli_case import ENVIRONMENT, PROGRAM, QUICK, SMALL, SOURCE, CliCase, main, read, write
 
-RECORDED = SOURCE / "results/h200/irregular-fp16.json"
+RECORDED = SOURCE / "results/h200/irregular-fp16-n128.json"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
