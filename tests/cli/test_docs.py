@@ -38,7 +38,31 @@ def script_help(script, *subcommand):
     return subprocess.run([SOURCE / script, *subcommand, "--help"], capture_output=True, text=True, check=True).stdout
 
 
+def anchors_of(page):
+    """What a link may name behind #: the headings of a page, as GitHub writes them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 class DocsTest(CliCase):
+    def test_every_link_between_pages_resolves(self):
+        for page in [*PAGES, *RECORDED]:
+            text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(), flags=re.DOTALL)
+            for target in re.findall(r"\]\(([^)\s]+)\)", text):
+                if "://" in target:
+                    continue
+                path, _, anchor = target.partition("#")
+                with self.subTest(page=page.name, target=target):
+                    named = page.parent / path if path else page
+                    self.assertTrue(named.exists())
+                    if anchor and named.suffix == ".md":
+                        self.assertIn(anchor, anchors_of(named))
+
+    def test_the_tables_are_those_of_the_recorded_results(self):
+        result = subprocess.run([sys.executable, SOURCE / "scripts/docs_tables.py", "--check"], capture_output=True,
+                                text=True, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
     def lay_out_folder(self):
         """What the commands of the pages read, and the kernels of this build."""
         for name in ("data", "results"):
