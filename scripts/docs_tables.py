@@ -7,13 +7,18 @@
 Means are geometric. Nothing is measured here; results/README.md names the runs.
 """
 
+import contextlib
 import csv
+import io
 import json
 import pathlib
+import subprocess
 import sys
 from collections import Counter, defaultdict
 
 from command_line import Parser
+from papers import TARGETS
+from reproduce import print_markdown
 from result_data import geomean, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -459,6 +464,34 @@ def beyond_cache():
 {table(["graph", *(f"N = {n}" for n in ns)], lines)}"""
 
 
+# Training, the papers
+
+
+def gcn():
+    command = [sys.executable, ROOT / "examples/gcn/report.py", RESULTS / "h200/gcn.json", "--markdown"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return f"""# Training a graph network
+
+Printed by `examples/gcn/report.py results/h200/gcn.json --markdown`: epochs of torch.sparse over those of each backend in the same precision, as geometric means over seven graphs, then the milliseconds of an epoch of each graph. [Results](../results.md#training-a-gcn) says what was run.
+
+{printed.rstrip()}
+"""
+
+
+def papers():
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for target in TARGETS:
+            print_markdown(json.loads((RESULTS / f"reproduce/{target}.json").read_text(encoding="utf-8")))
+            print()
+    return f"""# The papers' figures and tables
+
+`scripts/reproduce.py TARGET --markdown` prints each of these sections; `results/reproduce/TARGET.json` has the numbers and the command. Published values are those that the text of a paper names. A ratio is the measured value over the published one. [Results](../results.md#the-papers-figures-and-tables) has each in one line.
+
+{printed.getvalue().rstrip()}
+"""
+
+
 TABLES = {
     "general": general,
     "auto": auto,
@@ -471,6 +504,8 @@ TABLES = {
     "esmm": esmm,
     "c-types": c_types,
     "beyond-cache": beyond_cache,
+    "gcn": gcn,
+    "papers": papers,
 }
 
 

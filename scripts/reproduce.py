@@ -134,7 +134,7 @@ def cells(line):
 
 def print_markdown(result):
     where = result["measured"]
-    print(f"### {result['target']}\n\n{result['title']}. {result['source']}.", end="")
+    print(f"## {result['target']}\n\n{result['title']}. {result['source']}.", end="")
     print(
         f" {where['device']}, {where['started_utc'][:10]}, revision {where['git_revision']}.\n"
         if where

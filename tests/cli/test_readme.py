@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The README and `--help` say the same: no command or option stands in one that the other does not know."""
+"""What the README shows is what the program does: its commands and options exist, and its table is the one printed."""
 
 import re
+import shlex
 import subprocess
 
 from cli_case import ENVIRONMENT, PROGRAM, SOURCE, CliCase, main
 
 README = (SOURCE / "README.md").read_text()
+RUNNING = (SOURCE / "docs/running.md").read_text()
 
 
 def help_of(*command):
@@ -37,10 +39,16 @@ class ReadmeTest(CliCase):
         for option in set(re.findall(r"(?<![\w/-])(--[a-z][\w-]*)", text)):
             self.assertIn(option, known)
 
-    def test_the_exit_codes_of_the_readme_are_those_of_the_program(self):
+    def test_the_table_of_the_readme_is_what_its_command_prints(self):
+        blocks = re.findall(r"```\w*\n(.*?)```", README, re.DOTALL)
+        at = next(i for i, block in enumerate(blocks) if block.startswith("spmmbench show"))
+        printed = self.spmmbench(*shlex.split(blocks[at])[1:], cwd=SOURCE).stdout
+        self.assertEqual(printed.split("\n\n", 1)[1].strip(), blocks[at + 1].strip())
+
+    def test_the_exit_codes_that_docs_name_are_those_of_the_program(self):
         header = (SOURCE / "include/spmmbench/error.hpp").read_text()
         codes = re.findall(r"^  \w+ = (\d+),", header, re.MULTILINE)
-        self.assertEqual(re.findall(r"^\| (\d+) \|", README, re.MULTILINE), codes)
+        self.assertEqual(re.findall(r"^\| (\d+) \|", RUNNING, re.MULTILINE), codes)
 
 
 if __name__ == "__main__":

@@ -210,8 +210,8 @@ class ReproduceTest(unittest.TestCase):
         for target in TARGETS:
             self.assertIn(target, listed.stdout)
 
-    def test_the_results_page_says_what_the_recorded_outcomes_say(self):
-        text = (SOURCE / "docs" / "results.md").read_text(encoding="utf-8")
+    def test_the_page_of_the_papers_says_what_the_recorded_outcomes_say(self):
+        text = (SOURCE / "docs" / "tables" / "papers.md").read_text(encoding="utf-8")
         for target in TARGETS:
             with self.subTest(target):
                 made = json.loads((SOURCE / "results" / "reproduce" / f"{target}.json").read_text())
