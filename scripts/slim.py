@@ -18,7 +18,7 @@ import pathlib
 import sys
 
 from command_line import Parser
-from result_data import write_whole
+from result_data import readable, write_whole
 
 DIGITS = 5  # of a number: a median is known to 1 %
 MEDIANS = (
@@ -144,6 +144,21 @@ def table(columns, rows):
     return out.getvalue()
 
 
+def slim(args):
+    """The text of the file that is asked for."""
+    if args.what == "document":
+        return slim_document(args.runs[0], args.kernels, not args.no_skipped)
+    rows = [
+        row
+        for named in args.runs
+        for row in rows_of(named)
+        if matches(row["group"], args.groups) and matches(str(row["n"]), args.n)
+    ]
+    if args.what == "choices":
+        return table(CHOICES, slim_choices(rows))
+    return table(MEDIANS, slim_medians(row for row in rows if matches(row["kernel"], args.kernels)))
+
+
 def main(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["document", "medians", "choices"])
@@ -154,22 +169,13 @@ def main(argv):
     parser.add_argument("--n", type=patterns, default=["*"], help="columns of B, comma-separated")
     parser.add_argument("--no-skipped", action="store_true", help="of a document: without rows not measured")
     args = parser.parse_args(argv)
-    if args.what == "document":
-        if len(args.runs) > 1:
-            parser.error("a document is made of one RUN; `spmmbench merge` joins several")
-        text = slim_document(args.runs[0], args.kernels, not args.no_skipped)
-    else:
-        rows = [
-            row
-            for named in args.runs
-            for row in rows_of(named)
-            if matches(row["group"], args.groups) and matches(str(row["n"]), args.n)
-        ]
-        if args.what == "medians":
-            text = table(MEDIANS, slim_medians(row for row in rows if matches(row["kernel"], args.kernels)))
-        else:
-            text = table(CHOICES, slim_choices(rows))
-    write_whole(args.out, text.encode())
+    if args.what == "document" and len(args.runs) > 1:
+        parser.error("a document is made of one RUN; `spmmbench merge` joins several")
+    try:
+        write_whole(args.out, slim(args).encode())
+    except (OSError, ValueError, KeyError) as error:
+        print(f"slim.py: {readable(str(error))}", file=sys.stderr)
+        return 1
     return 0
 
 

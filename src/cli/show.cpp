@@ -17,6 +17,7 @@
 #include "report/fields.hpp"
 #include "report/json.hpp"
 #include "report/recorded.hpp"
+#include "report/table_columns.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/printable.hpp"
@@ -30,6 +31,7 @@ struct ShowArguments {
   std::vector<std::string> paths, kernels, exclude, matrices;
   std::string ns, precisions, reorder, statuses, format = "table";
   TableOptions table;
+  bool legend = false;
 };
 
 // The filters, as `run` has them; an empty list lets everything through.
@@ -220,6 +222,11 @@ void print_csv(const std::vector<ResultDocument>& documents, const Filter& filte
 }
 
 void show(const ShowArguments& in) {
+  if (in.legend) {
+    const bool markdown = in.format == "markdown";
+    return print("{}", format_legend(markdown, markdown ? 0 : resolve(in.table).width));
+  }
+  if (in.paths.empty()) throw CLI::RequiredError("RUN");
   const Filter filter = filter_of(in);
   const TableStyle style = resolve(in.table);
   std::vector<ResultDocument> documents;
@@ -247,7 +254,7 @@ void add_show(CLI::App& app, ExitCode&) {
   auto in = std::make_shared<ShowArguments>();
   CLI::App* command = app.add_subcommand(
       "show", "Print recorded runs, also one that is at work (OUT.json.journal), as run's table");
-  command->add_option("RUN", in->paths, "Result document or journal")->required();
+  command->add_option("RUN", in->paths, "Result document or journal; needed but for --legend");
   add_list_option(*command, "-m,--matrix", in->matrices, "Matrices by NAME or glob; default: all");
   command->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2; default: all");
   add_list_option(*command, "-k,--kernel", in->kernels,
@@ -266,6 +273,7 @@ void add_show(CLI::App& app, ExitCode&) {
       ->check(one_of({"table", "markdown", "csv", "json"}))
       ->capture_default_str();
   add_table_options(*command, in->table);
+  command->add_flag("--legend", in->legend, "Say what the columns of the table mean, and end");
   command->callback([in] { show(*in); });
 }
 

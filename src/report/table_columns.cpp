@@ -8,6 +8,7 @@
 #include "core/parse_number.hpp"
 #include "report/answer.hpp"
 #include "report/fields.hpp"
+#include "report/terminal.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
 #include "spmmbench/suggest.hpp"
@@ -29,9 +30,12 @@ std::string number_text(const Number& value, int decimals, const char* unit = ""
   return fmt::format("{:.{}f}{}", *value, decimals, unit);
 }
 
-TableColumn numeric(std::string key, std::string header, int decimals,
+TableColumn numeric(std::string key, std::string header, std::string meaning, int decimals,
                     const std::function<Number(const ResultRow&)>& number, const char* unit = "") {
-  return {std::move(key), std::move(header), false,
+  return {std::move(key),
+          std::move(header),
+          std::move(meaning),
+          false,
           [number, decimals, unit](const ResultRow& row) {
             return number_text(number(row), decimals, unit);
           },
@@ -41,25 +45,31 @@ TableColumn numeric(std::string key, std::string header, int decimals,
           }};
 }
 
-TableColumn textual(std::string key, std::string header,
+TableColumn textual(std::string key, std::string header, std::string meaning,
                     std::function<std::string(const ResultRow&)> text) {
-  return {std::move(key), std::move(header), true,
+  return {std::move(key),
+          std::move(header),
+          std::move(meaning),
+          true,
           [text = std::move(text)](const ResultRow& row) { return printable_message(text(row)); },
           [](const ResultRow&) { return Number(); }};
 }
 
 // The time of one call, with its share of the preparation.
 TableColumn in_all() {
-  TableColumn column =
-      numeric("in_all", "in all us", 1, [](const ResultRow& row) { return row.in_all_us; });
+  TableColumn column = numeric("in_all", "in all us",
+                               "the time of a call with its share of the preparation, by `--calls`",
+                               1, [](const ResultRow& row) { return row.in_all_us; });
   column.rare = true;
   return column;
 }
 
 TableColumn repeats() {
-  TableColumn column = textual("repeats", "repeats", [](const ResultRow& row) {
-    return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
-  });
+  TableColumn column =
+      textual("repeats", "repeats", "whether ten launches agree to the bit (`--repeat-check`)",
+              [](const ResultRow& row) {
+                return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
+              });
   column.left_aligned = false;
   column.rare = true;
   return column;
@@ -71,9 +81,13 @@ Number median_of(const std::optional<Timing>& timing) {
 
 // Rounded up to whole calls.
 TableColumn pays_at() {
-  TableColumn column = numeric("pays_at", "pays at", 0, [](const ResultRow& row) -> Number {
-    return row.break_even_calls ? Number(std::ceil(*row.break_even_calls)) : std::nullopt;
-  });
+  TableColumn column = numeric(
+      "pays_at", "pays at",
+      "after how many calls this kernel, preparation included, overtakes the kernel that is "
+      "cheapest for one call; `never` if its calls take no less time",
+      0, [](const ResultRow& row) -> Number {
+        return row.break_even_calls ? Number(std::ceil(*row.break_even_calls)) : std::nullopt;
+      });
   column.text = [digits = column.text](const ResultRow& row) {
     const bool never = row.break_even_calls && std::isinf(*row.break_even_calls);
     return never ? std::string("never") : digits(row);
@@ -91,7 +105,10 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
   const auto number = [text = field.text](const ResultRow& row) {
     return parse_number<double>(text(row));
   };
-  return {field.name, field.name, false,
+  return {field.name,
+          field.name,
+          "",
+          false,
           [field, number](const ResultRow& row) {
             if (const Number value = number(row); field.real && value)
               return rounded(field.name, *value);
@@ -100,6 +117,18 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
           },
           number};
 }
+
+// What stands beside the columns.
+struct Sign {
+  const char *sign, *meaning;
+};
+constexpr Sign kSigns[] = {
+    {"*", "the fastest correct kernel of a precision and type of C"},
+    {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
+    {"skipped", "kernels that cannot take this problem, and why"},
+    {"answer",
+     "the row that takes the least time in all, preparation included, by number of calls"},
+};
 
 }  // namespace
 
@@ -123,31 +152,51 @@ std::optional<double> over_best(const ResultRow& row) {
 const std::vector<TableColumn>& default_columns() {
   using R = const ResultRow&;
   static const std::vector<TableColumn> columns = {
-      textual("kernel", "kernel", [](R row) { return label_of(row); }),
-      textual("in", "in", [](R row) { return types_of(row); }),
-      numeric("hot", "hot us", 1, [](R row) { return median_of(row.hot); }),
+      textual("kernel", "kernel", "its name with the options that were given, and the row order",
+              [](R row) { return label_of(row); }),
+      textual("in", "in",
+              "the type that A and B are rounded to; `fp16>fp16` where C is not fp32, the second "
+              "being the type of C",
+              [](R row) { return types_of(row); }),
+      numeric("hot", "hot us",
+              "time per launch when launches follow one another over one set of buffers", 1,
+              [](R row) { return median_of(row.hot); }),
       in_all(),
-      numeric("cold", "cold us", 1, [](R row) { return median_of(row.cold); }),
-      numeric("gflops", "GFLOP/s", 0, [](R row) { return row.gflops; }),
-      numeric("bound", "bound", 2, [](R row) { return row.of_bound; }),
-      numeric("x_dflt", "x dflt", 2, over_default),
-      numeric("x_best", "x best", 2, over_best),
-      pays_at(),
-      numeric("prep", "prep ms", 1, [](R row) { return Number(preprocessing_ms(row)); }),
+      numeric("cold", "cold us", "time of a single launch after the L2 cache was flushed", 1,
+              [](R row) { return median_of(row.cold); }),
+      numeric("gflops", "GFLOP/s", "useful operations, `2 · nnz · N`, over the hot time", 0,
+              [](R row) { return row.gflops; }),
+      numeric("bound", "bound",
+              "the share of the memory bound that is reached, `bound_us / hot`. It can exceed 1 "
+              "where A is stored in fewer bytes than CSR, or where data stay in the L2 cache",
+              2, [](R row) { return row.of_bound; }),
+      numeric("x_dflt", "x dflt",
+              "speed-up over `cusparse_csr_default` in fp32; `x Eig32` over Eigen in fp32 where "
+              "there is no cuSPARSE",
+              2, over_default),
       numeric(
-          "noise", "noise", 1,
+          "x_best", "x best",
+          "speed-up over the fastest correct cuSPARSE algorithm at the same precision; `x Eigen` "
+          "over Eigen where there is no cuSPARSE",
+          2, over_best),
+      pays_at(),
+      numeric("prep", "prep ms",
+              "the time of preparation: ordering rows, building the format, upload, measuring", 1,
+              [](R row) { return Number(preprocessing_ms(row)); }),
+      numeric(
+          "noise", "noise", "the relative standard error of the hot median", 1,
           [](R row) {
             return row.hot ? Number(100 * relative_noise(row.hot->samples_us)) : std::nullopt;
           },
           "%"),
       repeats(),
-      numeric("memory", "MB", 1,
+      numeric("memory", "MB", "device memory that the kernel holds besides B and C", 1,
               [](R row) {
                 return row.device_bytes ? Number(static_cast<double>(*row.device_bytes) / 1e6)
                                         : std::nullopt;
               }),
       numeric(
-          "error", "error", 3,
+          "error", "error", "the largest error over its bound; a correct result has at most 1", 3,
           [](R row) { return row.verify ? Number(row.verify->error_over_bound) : std::nullopt; }),
   };
   return columns;
@@ -178,6 +227,18 @@ std::string table_column_help() {
   std::vector<std::string> keys;
   for (const TableColumn& column : default_columns()) keys.push_back(column.key);
   return fmt::format("{}", fmt::join(keys, ","));
+}
+
+std::string format_legend(bool markdown, std::size_t width) {
+  constexpr std::size_t kIndent = 10;  // behind the longest header
+  std::string text = markdown ? "| column | meaning |\n|---|---|\n" : "";
+  const auto add = [&](std::string_view header, std::string_view meaning) {
+    if (markdown) text += fmt::format("| `{}` | {} |\n", header, meaning);
+    else text += wrap(pad_right(header, kIndent) + std::string(meaning), width, kIndent) + "\n";
+  };
+  for (const TableColumn& column : default_columns()) add(column.header, column.meaning);
+  for (const auto& [sign, meaning] : kSigns) add(sign, meaning);
+  return text;
 }
 
 }  // namespace spmmbench

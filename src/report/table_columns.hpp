@@ -12,8 +12,9 @@
 namespace spmmbench {
 
 struct TableColumn {
-  std::string key;     // for --columns and --sort
-  std::string header;  // one line
+  std::string key;      // for --columns and --sort
+  std::string header;   // one line
+  std::string meaning;  // what `show --legend` says of it; empty: a field of the CSV
   bool left_aligned = false;
   std::function<std::string(const ResultRow&)> text;  // never empty
   // What rows are sorted by; empty: absent, or no number.
@@ -30,6 +31,9 @@ const std::vector<std::string>& columns_by_importance();
 // A default column or a field of the CSV. Throws Error that suggests a name.
 TableColumn table_column(std::string_view key);
 std::string table_column_help();  // the keys of the default columns, separated by commas
+// What the default columns and the signs beside them mean: a line each of at most `width` columns
+// (0: any), or a Markdown table.
+std::string format_legend(bool markdown, std::size_t width);
 
 // What the columns x_dflt and x_best of a row are over: Eigen where there is no cuSPARSE, as in a
 // run without a GPU.

@@ -40,6 +40,17 @@ class ShowTest(CliCase):
         for part in (str(RECORDED), "NVIDIA H200", "revision ", "20"):
             self.assertIn(part, header)
 
+    def test_the_legend_explains_every_column_and_the_docs_have_it(self):
+        header = self.show(RECORDED, "-m", "web-NotreDame", "--calls", "10").splitlines()[3]
+        table = self.show("--legend", "--format", "markdown")
+        explained = re.findall(r"^\| `(.*?)` \| \w", table, re.MULTILINE)
+        for name in sorted(explained, key=len, reverse=True):
+            header = header.replace(name, "")
+            self.assertRegex(self.show("--legend"), rf"(?m)^{re.escape(name)} +\w")
+        self.assertEqual(header.strip(), "")
+        self.assertIn(table, (SOURCE / "docs/methodology.md").read_text())
+        self.assert_one_line(self.spmmbench("show"), 1, "RUN is required")
+
     def test_filters_are_those_of_run(self):
         out = self.recorded()
         self.assertEqual(len(self.rows(out)), 8)
