@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -182,9 +183,13 @@ void print_tables(const std::string& path, ResultDocument document, const Filter
   const std::string header = header_of(path, document);
   print("{}\n\n",
         markdown ? fmt::format("## {}", markdown_text(header)) : wrap(header, style.width, 4));
+  const std::size_t cases = document.rows.size();
   keep_problems(document.rows, filter);
   style.shows = [&](const ResultRow& row) { return shown(filter, row); };
-  if (document.rows.empty()) print("no case of this run is asked for\n");
+  if (document.rows.empty())
+    print("none of the {} cases of this run {}\n", cases,
+          filter.statuses.empty() ? std::string("is asked for")
+                                  : fmt::format("is {}", fmt::join(filter.statuses, " or ")));
   Summary summary;
   for (const std::vector<ResultRow>& rows : by_matrix(std::move(document.rows))) {
     print("{}", markdown ? format_markdown(rows, style) : format_table(rows, style));

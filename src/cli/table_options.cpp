@@ -24,7 +24,9 @@ void add_table_options(CLI::App& command, TableOptions& in) {
           "Count preparation, as spread over so many calls, in the answer, the order, the star and "
           "x best; 0: rank by the time of a call")
       ->check(integer_up_to(std::numeric_limits<std::int64_t>::max()));
-  command.add_flag("--why", in.why, "After the rows, what auto picked and why");
+  command.add_flag(
+      "--why", in.why,
+      "After the rows, why auto picked its kernel, and which kernels were skipped and why");
   command
       .add_option("--color", in.color,
                   "auto (on a terminal, unless NO_COLOR is set), always or never")

@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "timing/quantiles.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -38,6 +40,16 @@ std::string label_of(const std::string& kernel, const std::string& reorder) {
 }
 
 std::string label_of(const ResultRow& row) { return label_of(row.kernel, row.reorder); }
+
+std::string picked_by(const ResultRow& row) {
+  const auto picked = row.params.find("picked");
+  return picked == row.params.end() ? std::string() : picked->second;
+}
+
+double noise_of(const ResultRow& row) {
+  const double noise = row.hot ? relative_noise(row.hot->samples_us) : 0;
+  return std::isfinite(noise) ? noise : 0;
+}
 
 double preprocessing_ms(const ResultRow& row) {
   double total = 0;
@@ -86,7 +98,7 @@ void Answers::add(const ResultRow& row) {
          on_gpu});
   Group& group = groups_[it->second];
   group.answer.steps.push_back(
-      {1, row.kernel, row.reorder, cost->prepare_ms, cost->us, row.of_bound});
+      {1, row.kernel, row.reorder, cost->prepare_ms, cost->us, row.of_bound, noise_of(row)});
   group.baselines_alone &= row.baseline;
 }
 
@@ -119,6 +131,12 @@ std::vector<Answer> Answers::all() const {
 }
 
 std::string to_string(const Answer& answer, std::int64_t calls) {
+  for (const AnswerStep& step : answer.steps)
+    if (step.noise > kTooNoisy)
+      return fmt::format(
+          "cannot tell: {} has {:.0f} % noise, more than {:.0f} %. Let nothing else run, or raise "
+          "--max-seconds and --max-samples",
+          label_of(step.kernel, step.reorder), step.noise * 100, kTooNoisy * 100);
   std::string text;
   const AnswerStep* asked = nullptr;
   for (const AnswerStep& step : answer.steps) {

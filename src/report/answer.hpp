@@ -28,6 +28,15 @@ struct Cost {
   double total_us(double calls) const { return prepare_ms * 1e3 + calls * us; }
 };
 
+// The kernel that `auto` picked, where the row says so; else empty.
+std::string picked_by(const ResultRow& row);
+
+// Above this relative noise of its median, in hot times, a row is not called the fastest: a choice,
+// ten times the noise at which sampling stops. Samples that are too few have a warning of their
+// own.
+inline constexpr double kTooNoisy = 0.10;
+double noise_of(const ResultRow& row);  // 0 where there are too few samples to tell
+
 // Everything before the first launch except loading: the sum of all stages but `load`.
 double preprocessing_ms(const ResultRow& row);
 
@@ -46,6 +55,7 @@ struct AnswerStep {
   std::string kernel, reorder;
   double prepare_ms = 0, us = 0;
   std::optional<double> of_bound;
+  double noise = 0;
 };
 
 // The answer for one matrix, N, layout, precision and type of C.
@@ -76,7 +86,8 @@ class Answers {
 };
 
 // "1 call cublas_dense 412 us in all \u00b7 from 9 calls async_wcsr 86.1 us each \u00b7 ...". With
-// `calls` > 0 it begins with what to call for so many calls.
+// `calls` > 0 it begins with what to call for so many calls. Where one of the rows is too noisy, it
+// says that it cannot tell.
 std::string to_string(const Answer& answer, std::int64_t calls = 0);
 
 }  // namespace spmmbench

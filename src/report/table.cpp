@@ -33,16 +33,26 @@ bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 // What ranked rows are ranked by.
 double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
 
-// The best correct row of each precision and type of C.
+// Whether `auto` picked a kernel that has a ranked row of its own.
+bool repeats_another(const ResultRow& row, const Rows& rows) {
+  const std::string picked = picked_by(row);
+  return std::any_of(rows.begin(), rows.end(), [&](const ResultRow* other) {
+    return !picked.empty() && other->kernel == picked && other->reorder == row.reorder &&
+           types_of(*other) == types_of(row) && ranked(*other);
+  });
+}
+
+// The best correct row of each precision and type of C, where it can be told.
 std::set<const ResultRow*> winners(const Rows& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
-    if (!ranked(*row)) continue;
+    if (!ranked(*row) || repeats_another(*row, rows)) continue;
     const ResultRow*& winner = best[types_of(*row)];
     if (winner == nullptr || rank_us(*row) < rank_us(*winner)) winner = row;
   }
   std::set<const ResultRow*> all;
-  for (const auto& [types, row] : best) all.insert(row);
+  for (const auto& [types, row] : best)
+    if (noise_of(*row) <= kTooNoisy) all.insert(row);
   return all;
 }
 
@@ -97,9 +107,10 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
     types.insert(types_of(*row));
   }
   for (const Answer& answer : answers.all())
-    lines.push_back(fmt::format(
-        "answer{}: {}", types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
-        to_string(answer, style.calls)));
+    lines.push_back(
+        fmt::format("answer{} (preparation and calls together): {}",
+                    types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
+                    to_string(answer, style.calls)));
   if (const std::string against = pays_against(group.shown); !against.empty())
     lines.push_back("pays at: against " + against);
   for (const ResultRow* row : group.shown) {
@@ -132,17 +143,25 @@ Rows sorted(Rows rows, const std::string& sort) {
   return rows;
 }
 
-// Reason -> kernels, each once, though it may be skipped in several precisions and orders
-std::map<std::string, std::string> skipped_of(const Rows& rows) {
-  std::map<std::string, std::string> skipped;
+// The kernels that were skipped: with --why, or where it is one, by reason; else how many. Each
+// counts once, though it may be skipped in several precisions and orders.
+std::vector<std::string> skipped_of(const Rows& rows, bool why) {
+  std::map<std::string, std::string> names_of;  // by reason
+  std::set<std::string> kernels;
   std::set<std::pair<std::string, std::string>> seen;  // reason, kernel
   for (const ResultRow* row : rows) {
     if (row->status != Status::skipped) continue;
     if (!seen.emplace(row->reason, row->kernel).second) continue;
-    std::string& names = skipped[printable_message(row->reason)];
+    kernels.insert(row->kernel);
+    std::string& names = names_of[printable_message(row->reason)];
     names += fmt::format("{}{}", names.empty() ? "" : ", ", printable_message(row->kernel));
   }
-  return skipped;
+  if (kernels.size() > 1 && !why)
+    return {fmt::format("skipped: {} kernels (--why: which, and why)", kernels.size())};
+  std::vector<std::string> lines;
+  for (const auto& [reason, names] : names_of)
+    lines.push_back(fmt::format("skipped ({}): {}", reason, names));
+  return lines;
 }
 
 // One column and how wide it is drawn.
@@ -258,10 +277,8 @@ std::string block(const Group& group, const std::vector<Drawn>& columns, const T
                     winner ? Paint::winner : Paint::plain, style.color) +
             "\n";
   }
-  for (const auto& [reason, names] : skipped_of(group.shown))
-    text += painted(wrap(fmt::format("  skipped ({}): {}", reason, names), width, kContinuedIndent),
-                    Paint::faint, style.color) +
-            "\n";
+  for (const std::string& line : skipped_of(group.shown, style.why))
+    text += painted(wrap("  " + line, width, kContinuedIndent), Paint::faint, style.color) + "\n";
   for (const std::string& line : conclusions(group, style))
     text += wrap("  " + line, width, kContinuedIndent) + "\n";
   return text;
@@ -297,8 +314,8 @@ std::string markdown_block(const Group& group, const std::vector<Drawn>& columns
       return fmt::format("{0}{1}{0}", strong, column.text(*row));
     });
   }
-  for (const auto& [reason, names] : skipped_of(group.shown))
-    notes += markdown_text(fmt::format("- skipped ({}): {}\n", reason, names));
+  for (const std::string& line : skipped_of(group.shown, style.why))
+    notes += markdown_text(fmt::format("- {}\n", line));
   for (const std::string& line : conclusions(group, style))
     notes += markdown_text(fmt::format("- {}\n", line));
   return notes.empty() ? text : fmt::format("{}\n{}", text, notes);

@@ -1,6 +1,7 @@
 #pragma once
 // The table for people: one block per matrix, N and layout, with a winner per precision and
-// type of C.
+// type of C. A row that is too noisy to tell, or that is `auto` beside the kernel which it picked,
+// is no winner.
 
 #include <array>
 #include <cstdint>
@@ -21,7 +22,7 @@ struct TableStyle {
   std::vector<std::string> columns = {};  // keys of table_column; empty: those that fit
   std::string sort = {};   // key of table_column, or KEY:desc; empty: the fastest first
   std::int64_t calls = 0;  // what Baselines was given: told in the title
-  bool why = false;        // after the rows, what `auto` picked and why
+  bool why = false;        // after the rows, why `auto` picked and why kernels were skipped
   // Which rows are printed; empty: all. The star and the answer are among all rows in any case.
   std::function<bool(const ResultRow&)> shows = {};
 };

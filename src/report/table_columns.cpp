@@ -123,9 +123,11 @@ struct Sign {
   const char *sign, *meaning;
 };
 constexpr Sign kSigns[] = {
-    {"*", "the fastest correct kernel of a precision and type of C"},
+    {"*",
+     "the fastest correct kernel of a precision and type of C, of those with at most 10 % noise; "
+     "`auto` leaves it to the kernel that it picked"},
     {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
-    {"skipped", "kernels that cannot take this problem, and why"},
+    {"skipped", "how many kernels cannot take this problem; `--why` says why"},
     {"answer",
      "the row that takes the least time in all, preparation included, by number of calls"},
 };
@@ -152,8 +154,14 @@ std::optional<double> over_best(const ResultRow& row) {
 const std::vector<TableColumn>& default_columns() {
   using R = const ResultRow&;
   static const std::vector<TableColumn> columns = {
-      textual("kernel", "kernel", "its name with the options that were given, and the row order",
-              [](R row) { return label_of(row); }),
+      textual("kernel", "kernel",
+              "its name with the options that were given, and the row order; `auto -> rsh` where "
+              "`auto` picked `rsh`",
+              [](R row) {
+                const std::string picked = picked_by(row);
+                return picked.empty() ? label_of(row)
+                                      : fmt::format("{} -> {}", label_of(row), picked);
+              }),
       textual("in", "in",
               "the type that A and B are rounded to; `fp16>fp16` where C is not fp32, the second "
               "being the type of C",

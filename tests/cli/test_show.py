@@ -72,7 +72,11 @@ class ShowTest(CliCase):
                               (("-k", "rsch"), "--kernel rsch: no kernel of these runs matches (did you mean 'rsh'?)"),
                               (("-k", "rsh?alpha=7"), "--kernel rsh?alpha=7: no kernel of these runs matches")):  # fmt: skip
             self.assert_one_line(self.spmmbench("show", RECORDED, *args), 1, message)
-        self.assertIn("no case of this run is asked for", self.show(RECORDED, "-m", "no_such*"))
+        self.assertIn("cases of this run is asked for", self.show(RECORDED, "-m", "no_such*"))
+
+    def test_a_status_that_no_case_has_is_named(self):
+        self.assertRegex(self.show(self.recorded(), "--status", "wrong"),
+                         r"\nnone of the \d+ cases of this run is wrong\n")
 
     def test_a_revision_with_changes_that_were_not_committed_says_so(self):
         recorded = read(RECORDED)
@@ -116,13 +120,13 @@ class ShowTest(CliCase):
         self.assertEqual(len({line.count("|") for line in bars}), 1, "every row has all columns")
         self.assertRegex(bars[1], r"^\|---\|---\|---:\|")
         self.assertRegex(text, r"\| \*\*rsh\*\* \| \*\*fp16\*\* \|")
-        self.assertIn("- skipped (", text)
+        self.assertIn("- skipped: ", text)
 
     def test_columns_and_order_are_as_asked(self):
         lines = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--columns",
                           "kernel,cold,speedup_cublas", "--sort", "cold").splitlines()
         self.assertEqual(lines[3].split(), ["kernel", "cold", "us", "speedup_cublas"])
-        times = [float(line.removeprefix("*").split()[1]) for line in lines[4:] if line and
+        times = [float(line.removeprefix("*").split()[-2]) for line in lines[4:] if line and
                  not line.startswith(("  skipped", "  answer", "  pays at"))]
         self.assertEqual(times, sorted(times))
         self.assertGreater(len(times), 5)
@@ -147,7 +151,7 @@ class ShowTest(CliCase):
 
     def test_the_answer_and_what_auto_picked_stand_below_the_rows(self):
         text = self.show(RECORDED, "-m", "web-NotreDame", "--precision", "fp16", "--why")
-        answer = r"\n  answer: 1 call cusparse_csr_alg2 \d+ us in all .* calls (async_wcsr\S*) [\d.]+ us each, 0.82 of the bound"
+        answer = r"\n  answer \(preparation and calls together\): 1 call cusparse_csr_alg2 \d+ us in all .* calls (async_wcsr\S*) [\d.]+ us each, 0.82 of the bound"
         self.assertRegex(text, answer)
         fastest = re.search(answer, text)[1]
         auto = next(r for r in self.rows(RECORDED, "-m", "web-NotreDame") if r["kernel"] == "auto")
@@ -164,7 +168,7 @@ class ShowTest(CliCase):
         self.assertIn("\n  auto ", part)
         for hidden in ("\n* ", "\n  rsh ", "skipped"):
             self.assertNotIn(hidden, part)
-        answers = [re.search("  answer: .*", text)[0] for text in (whole, part)]
+        answers = [re.search("  answer .*", text)[0] for text in (whole, part)]
         self.assertEqual(*answers)
         text = self.show(RECORDED, *some, "--format", "json")
         document = json.loads(text)

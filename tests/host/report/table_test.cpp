@@ -25,16 +25,18 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
                                         prepared(row_of("auto", "fp16", 77.1), 3)});
   rows[2].params = {{"picked", "rsh"}, {"why", "expected rsh 77 us, async_wcsr 86 us"}};
   const std::string table = format_table(rows, {});
-  EXPECT_NE(
-      table.find("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 calls async_wcsr 86.1 "
-                 "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the bound\n"),
-      std::string::npos)
+  EXPECT_NE(table.find("  answer (preparation and calls together): 1 call cublas_dense 420 us in "
+                       "all \u00b7 from 6 calls async_wcsr 86.1 "
+                       "us each \u00b7 from 278 calls auto 77.1 us each, 0.01 of the bound\n"),
+            std::string::npos)
       << table;
   EXPECT_EQ(table.find("picked"), std::string::npos);
   EXPECT_NE(format_table(rows, {.why = true})
                 .find("auto in fp16 picked rsh: expected rsh 77 us, async_wcsr 86 us\n"),
             std::string::npos);
-  EXPECT_NE(format_markdown(rows, {}).find("- answer: 1 call cublas_dense"), std::string::npos);
+  EXPECT_NE(format_markdown(rows, {}).find(
+                "- answer (preparation and calls together): 1 call cublas_dense"),
+            std::string::npos);
 }
 
 TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
@@ -42,18 +44,25 @@ TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
                                               prepared(row_of("async_wcsr", "fp16", 86.1), 0.5)});
   const auto answer = [&](std::int64_t calls) {
     const std::string table = format_table(rows, {.calls = calls});
-    const std::size_t at = table.find("  answer: ");
+    const std::size_t at = table.find("  answer (preparation and calls together): ");
     return table.substr(at, table.find('\n', at) - at);
   };
-  EXPECT_TRUE(answer(5).starts_with("  answer: 5 calls cublas_dense 900 us in all \u00b7 1 call "));
-  EXPECT_TRUE(answer(100).starts_with("  answer: 100 calls async_wcsr 9110 us in all \u00b7 1 "));
-  EXPECT_TRUE(answer(1).starts_with("  answer: 1 call cublas_dense 420 us in all \u00b7 from 6 "));
+  EXPECT_TRUE(
+      answer(5).starts_with("  answer (preparation and calls together): 5 calls cublas_dense 900 "
+                            "us in all \u00b7 1 call "));
+  EXPECT_TRUE(answer(100).starts_with(
+      "  answer (preparation and calls together): 100 calls async_wcsr 9110 us in all \u00b7 1 "));
+  EXPECT_TRUE(
+      answer(1).starts_with("  answer (preparation and calls together): 1 call cublas_dense 420 us "
+                            "in all \u00b7 from 6 "));
 }
 
 TEST(Table, NamesThePrecisionOfTheAnswerWhereRowsOfAnotherStandBeside) {
   const std::vector<ResultRow> rows =
       filled({row_of("rsh", "fp16", 20), row_of("cusparse_csr_default", "fp32", 10, true)});
-  EXPECT_NE(format_table(rows, {}).find("  answer in fp16: 1 call rsh"), std::string::npos);
+  EXPECT_NE(
+      format_table(rows, {}).find("  answer in fp16 (preparation and calls together): 1 call rsh"),
+      std::string::npos);
 }
 
 TEST(Table, KeepsRowsApartThatStoreCInAnotherType) {
@@ -66,7 +75,9 @@ TEST(Table, KeepsRowsApartThatStoreCInAnotherType) {
   EXPECT_NE(table.find("* eigen_csr fp32      "), std::string::npos) << table;
   EXPECT_NE(table.find("  eigen_csr fp32>fp16 "), std::string::npos) << table;
   EXPECT_NE(table.find("* cpu_csr   fp32>fp16 "), std::string::npos) << table;
-  EXPECT_NE(table.find("  answer in fp32>fp16: 1 call cpu_csr"), std::string::npos) << table;
+  EXPECT_NE(table.find("  answer in fp32>fp16 (preparation and calls together): 1 call cpu_csr"),
+            std::string::npos)
+      << table;
   EXPECT_NE(format_markdown(rows, {}).find("| **cpu_csr** | **fp32>fp16** |"), std::string::npos);
   Summary summary;
   summary.add(rows, {});
@@ -82,7 +93,8 @@ TEST(Table, PrintsTheRowsAskedForAndRanksThemAmongAll) {
       filled({row_of("rsh", "fp16", 10), row_of("auto", "fp16", 20)});
   const TableStyle style = {.shows = [](const ResultRow& row) { return row.kernel == "auto"; }};
   for (const std::string& text : {format_table(rows, style), format_markdown(rows, style)}) {
-    EXPECT_NE(text.find("answer: 1 call rsh"), std::string::npos) << text;
+    EXPECT_NE(text.find("answer (preparation and calls together): 1 call rsh"), std::string::npos)
+        << text;
     EXPECT_EQ(text.find("rsh  "), std::string::npos) << text;
     EXPECT_EQ(text.find("**"), std::string::npos) << text;
   }
@@ -164,10 +176,42 @@ TEST(Table, NamesAKernelOnceThatIsSkippedForOneReasonInSeveralPrecisions) {
     row.reason = row.precision == "bf16" ? "does not offer bf16" : "no CUDA device";
   }
   const std::string expected = "skipped (does not offer bf16): rsh\n";
-  EXPECT_NE(format_table(rows, {}).find("  skipped (no CUDA device): rsh, auto\n"),
+  EXPECT_NE(format_table(rows, {.why = true}).find("  skipped (no CUDA device): rsh, auto\n"),
             std::string::npos);
-  EXPECT_NE(format_table(rows, {}).find("  " + expected), std::string::npos);
-  EXPECT_NE(format_markdown(rows, {}).find("- " + expected), std::string::npos);
+  EXPECT_NE(format_table(rows, {.why = true}).find("  " + expected), std::string::npos);
+  EXPECT_NE(format_markdown(rows, {.why = true}).find("- " + expected), std::string::npos);
+}
+
+TEST(Table, SkippedKernelsTakeOneLineWithoutWhy) {
+  std::vector<ResultRow> rows = {row_of("rsh", "fp16", 1), row_of("auto", "fp16", 1)};
+  for (ResultRow& row : rows) {
+    row.status = Status::skipped;
+    row.reason = "does not offer " + row.kernel;
+  }
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(table.find("  skipped: 2 kernels (--why: which, and why)\n"), std::string::npos);
+  EXPECT_EQ(table.find("does not offer"), std::string::npos);
+}
+
+TEST(Table, AutoNamesItsKernelAndDoesNotCompeteWithItsRow) {
+  std::vector<ResultRow> rows = {row_of("auto", "fp16", 76), row_of("rsh", "fp16", 77),
+                                 row_of("csr_row_split", "fp16", 99)};
+  rows[0].params = {{"picked", "rsh"}};
+  const std::string table = format_table(rows, {});
+  EXPECT_NE(table.find("\n  auto -> rsh "), std::string::npos) << table;
+  EXPECT_NE(table.find("\n* rsh "), std::string::npos) << table;
+  rows.erase(rows.begin() + 1);
+  EXPECT_NE(format_table(rows, {}).find("\n* auto -> rsh "), std::string::npos);
+}
+
+TEST(Table, ARowThatIsTooNoisyHasNoStarAndTheAnswerCannotTell) {
+  std::vector<ResultRow> rows = {row_of("rsh", "fp16", 10), row_of("csr_row_split", "fp16", 99)};
+  rows[0].hot = summarise({5, 8, 10, 20, 30}, 10);
+  const std::string table = format_table(rows, {});
+  EXPECT_EQ(table.find("\n* "), std::string::npos) << table;
+  EXPECT_NE(table.find("together): cannot tell: rsh has 50 % noise, more than 10 %"),
+            std::string::npos)
+      << table;
 }
 
 TEST(Table, WritesMarkdownInWhichNoNameIsHtmlOrEndsACell) {
