@@ -38,7 +38,7 @@ enum class Outcome { passed, failure, error, skipped };
 Outcome outcome_of(const Comparison& comparison, CaseVerdict verdict) {
   if (comparison.fails(verdict)) return Outcome::failure;
   switch (verdict) {
-    case CaseVerdict::not_able_to_tell: return Outcome::error;
+    case CaseVerdict::not_able_to_tell:  // the comparison has one error for all of them
     case CaseVerdict::unclear:
     case CaseVerdict::missing:
     case CaseVerdict::not_ok:
@@ -50,7 +50,7 @@ Outcome outcome_of(const Comparison& comparison, CaseVerdict verdict) {
 Outcome outcome_of(Change change) {
   switch (change) {
     case Change::slower: return Outcome::failure;
-    case Change::not_able_to_tell: return Outcome::error;
+    case Change::not_able_to_tell:
     case Change::unclear: return Outcome::skipped;
     default: return Outcome::passed;
   }
@@ -111,9 +111,13 @@ std::string format_junit(const Comparison& comparison) {
               one.times ? one.times->new_us * 1e-6 : 0, outcome_of(comparison, one.verdict),
               to_string(one.verdict), message_of(one));
   }
-  if (comparison.exit_code() == ExitCode::not_able_to_tell && comparison.compared() == 0)
+  if (comparison.exit_code() == ExitCode::not_able_to_tell)
     suite.add("comparison", "times", 0, Outcome::error, to_string(Change::not_able_to_tell),
-              "no case was timed on both sides");
+              comparison.compared() == 0
+                  ? "no case was timed on both sides"
+                  : fmt::format("of {} geometric means and {} cases it cannot be told",
+                                comparison.count_groups(Change::not_able_to_tell),
+                                comparison.count(CaseVerdict::not_able_to_tell)));
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"spmmbench compare\" tests=\"{}\" failures=\"{}\" errors=\"{}\" "
