@@ -342,13 +342,16 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     const auto fits = [&] { return support.device_bytes <= input.device->free_bytes(); };
     const bool measurable = support.ok && input.operands != nullptr;
     if (measurable && !fits() && input.free_memory) input.free_memory();
-    if (!support.ok) {
+    const auto skip = [&row](const std::string& reason) {
       row.status = Status::skipped;
-      row.reason = support.reason;
+      row.reason = reason;
+    };
+    if (!support.ok) {
+      skip(support.reason);
     } else if (input.operands == nullptr) {
       fail(input.operands_error);
     } else if (!fits()) {
-      fail(out_of_memory(*input.device, support.device_bytes));
+      skip(out_of_memory(*input.device, support.device_bytes));
     } else {
       measure(input, limits, row);
     }
