@@ -154,7 +154,9 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       ->capture_default_str();
   command.add_option("--b-layout", in.layout, "Layout of B and C: row or col (token by token)")
       ->capture_default_str();
-  command.add_option("--reorder", in.reorder, "Row orderings, each NAME?key=value: none,rsh,rcm")
+  command
+      .add_option("--reorder", in.reorder,
+                  "Row orderings by NAME or glob, each NAME?key=value: none,rsh,rcm")
       ->capture_default_str();
   add_seed_option(command, in.options.load.seed, "Seed of B and of a pattern's values");
   command.add_option("--prune", in.options.load.prune,

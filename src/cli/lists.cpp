@@ -52,8 +52,20 @@ std::vector<std::string> split_list(std::string_view text, std::string_view flag
 std::vector<Spec> parse_reorderings(std::string_view list) {
   std::vector<Spec> out;
   for (const std::string& text : split_list(list, "--reorder")) {
-    out.push_back(Spec::parse(text));
-    check_options(Registry<Reordering>::instance().at(out.back().name), out.back().options);
+    const Spec asked = Spec::parse(text);
+    if (asked.name.find_first_of("*?") == std::string::npos) {
+      check_options(Registry<Reordering>::instance().at(asked.name), asked.options);
+      out.push_back(asked);
+      continue;
+    }
+    const std::size_t before = out.size();
+    for (const Reordering* order : Registry<Reordering>::instance().sorted()) {
+      if (!glob_match(asked.name, order->name())) continue;
+      check_options(*order, asked.options);
+      out.push_back({order->name(), asked.options});
+    }
+    if (out.size() == before)
+      throw Error(fmt::format("--reorder {}: no row ordering matches", asked.name));
   }
   return out;
 }

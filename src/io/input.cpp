@@ -159,7 +159,9 @@ void expand_list(const std::string& path, int depth, Expanded& out) {
   for (std::string line; std::getline(*list, line);) {
     ++number;
     if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
-    if (line.ends_with('\r')) line.pop_back();
+    constexpr std::string_view kBlanks = " \t\r";
+    line.erase(0, line.find_first_not_of(kBlanks));
+    line.erase(line.find_last_not_of(kBlanks) + 1);
     if (line.empty() || line.starts_with('#')) continue;
     if (line.starts_with('@')) {
       expand(line, depth + 1, out);

@@ -135,6 +135,13 @@ class RunTest(CliCase):
             self.run_cpu(SMALL, "--json", out, "-q")
         self.assertIn("cases", json.loads(self.spmmbench("compare", base, new, "--json", "-").stdout))
 
+    def test_row_orderings_are_named_by_globs_too(self):
+        result = self.run_cpu(SMALL, "-n", "8", "--reorder", "none,degr*", "--dry-run")
+        self.assertIn(f"{SMALL} n=8 fp16 cpu_csr [degree]\n2 cases", result.stdout)
+        result = self.run_cpu(SMALL, "--reorder", "zz*")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("--reorder zz*: no row ordering matches", result.stderr)
+
     def test_a_dry_run_names_the_cases_and_writes_nothing(self):
         out = self.folder / "out.json"
         result = self.run_cpu(SMALL, "-n", "8,16", "--reorder", "none,degree", "--json", out, "--dry-run")

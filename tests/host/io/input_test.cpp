@@ -22,8 +22,8 @@ TEST(ExpandInputs, FoldersListsAndSpecsBecomePathsInOrder) {
   const ScratchFolder folder;
   for (const char* const name : {"m/b.mtx", "m/a.csr", "m/deep/c.mtx.gz", "m/notes.txt", "z.npy"})
     folder.write(name, "x");
-  const std::string list = folder.write(
-      "list", "\xef\xbb\xbf# chosen\n" + folder.file("z.npy") + "\r\n\ngen:uniform?rows=4\n");
+  const std::string list = folder.write("list", "\xef\xbb\xbf# chosen\n" + folder.file("z.npy") +
+                                                    "\r\n \t\n  gen:uniform?rows=4 \t\n");
   EXPECT_EQ(expand_inputs({"gen:banded", fmt::format("@{}", list), folder.file("m"),
                            folder.file("m/notes.txt")}),
             (std::vector<std::string>{"gen:banded", folder.file("z.npy"), "gen:uniform?rows=4",
