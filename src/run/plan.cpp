@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "core/contains.hpp"
@@ -23,8 +24,11 @@ bool excluded(const std::string& name, const std::vector<std::string>& globs) {
                      [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
-// The kernels of a library; if it cannot be loaded, a single kernel whose rows give the reason.
+// The kernels of a library; if it cannot be loaded, a single kernel whose rows give the reason. A
+// library that is not there is mistyped.
 std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const RunOptions& options) {
+  if (!std::filesystem::exists(pattern.path))
+    throw Error(fmt::format("{}: no such file", pattern.path));
   try {
     return options.plugins_here ? load_plugin(pattern.path)
                                 : load_plugin_safely(pattern.path, options.timeout_s);

@@ -233,10 +233,16 @@ class Faults(Plugins):
         self.assert_reason(rows["flags:few_n"], "skipped", "does not take N = 32")
         self.assertEqual(rows["flags:picky"]["status"], "ok")
 
+    def test_a_library_that_is_not_there_ends_the_run_before_it_measures(self):
+        out = self.folder / "out.json"
+        result = self.spmmbench("run", SMALL, "-k", "cpu_csr,./missing.so", *QUICK, "-q", "--json", out)
+        self.assert_one_line(result, 1, "./missing.so: no such file")
+        self.assertFalse(out.exists())
+
     def test_a_library_that_cannot_be_loaded_costs_its_rows_alone(self):
         (FOLDER / "text.so").write_text("no library\n")
         run("cc", "-shared", "-x", "c", "/dev/null", "-o", FOLDER / "empty.so")
-        cases = {"missing.so": "missing.so: no such file", "text.so": "text.so: cannot be loaded: ",
+        cases = {"text.so": "text.so: cannot be loaded: ",
                  "empty.so": "is no plug-in: it does not export spmmbench_kernels"}
         for misfit, (name, words) in enumerate((
                 ("crashes", "the process that loaded it ended: ended by signal 6"),
