@@ -25,9 +25,10 @@ enum class Accumulation {
 };
 
 struct KernelInfo {
-  std::string name;     // snake_case; variants of one family share a prefix
-  std::string summary;  // one line
-  std::string source;   // paper or library
+  std::string name;          // snake_case; variants of one family share a prefix
+  std::string summary;       // one line
+  std::string source;        // paper or library
+  std::string purpose = {};  // empty: for every run; else what for ("to copy"): runs when named
   DeviceKind device = DeviceKind::cuda;
   int min_compute_capability = 80;  // ignored on the host
   bool exact_architecture = false;  // runs only on min_compute_capability itself (sm_90a code)

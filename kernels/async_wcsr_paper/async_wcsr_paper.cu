@@ -351,6 +351,7 @@ class AsyncWcsrPaper final : public Kernel {
       .name = "async_wcsr_paper",
       .summary = "windows of 64 rows, A by TMA, rows of B by cp.async, wgmma: as published",
       .source = "AsyncSparse, arXiv 2604.17834",
+      .purpose = "reproduces AsyncSparse",
       .min_compute_capability = 90,
       .exact_architecture = true,
       .precisions = {Precision::fp16, Precision::bf16},

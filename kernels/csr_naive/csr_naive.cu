@@ -89,6 +89,7 @@ class CsrNaive final : public Kernel {
       .name = "csr_naive",
       .summary = "CSR, one thread per element of C: the model to copy",
       .source = "spmmbench",
+      .purpose = "to copy",
       .precisions = {Precision::fp32, Precision::tf32},
   };
 };

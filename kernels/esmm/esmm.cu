@@ -125,6 +125,7 @@ class Esmm final : public Kernel {
     info_.name = "esmm";
     info_.summary = "dense-stored A and B, products over lists of k-indices nonzero in both";
     info_.source = "ESMM patterns; lists are ours";
+    info_.purpose = "for a B with zeros";
     info_.precisions = {Precision::fp32};
     info_.inspects_b = true;
     info_.options = {kPath, kExtract};

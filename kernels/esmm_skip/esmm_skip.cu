@@ -69,6 +69,7 @@ class EsmmSkip final : public Kernel {
     info_.name = std::move(name);
     info_.summary = std::move(summary);
     info_.source = "ESMM";
+    info_.purpose = "reproduces ESMM";
     info_.precisions = {Precision::fp32};
     info_.inspects_b = true;
     info_.options = {kBlockSkip};

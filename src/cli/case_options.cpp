@@ -143,9 +143,9 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   in.n_option =
       command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
           ->capture_default_str();
-  add_list_option(
-      command, "-k,--kernel", in.kernels,
-      "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all");
+  add_list_option(command, "-k,--kernel", in.kernels,
+                  "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all "
+                  "but those that `list` marks; '*': all");
   add_list_option(command, "-x,--exclude", in.exclude, "Leave out kernels by glob");
   command
       .add_option("--precision", in.precisions, names_of(kPrecisions) + " or several: fp16,tf32")

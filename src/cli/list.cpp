@@ -54,6 +54,7 @@ Json entry_json(const Kernel& kernel) {
       {"name", info.name},
       {"summary", info.summary},
       {"source", info.source},
+      {"purpose", info.purpose},
       {"device", info.device == DeviceKind::cuda ? "cuda" : "host"},
       {"min_compute_capability", info.device == DeviceKind::cuda ? info.min_compute_capability : 0},
       {"precisions", precisions},
@@ -98,8 +99,10 @@ Json plugins_json(const std::vector<std::string>& paths) {
 void print_section(const std::string& title, const Json& entries) {
   print("{}\n", title);
   for (const Json& entry : entries) {
-    print("  {:<24} {}\n", entry.at("name").get<std::string>(),
-          entry.at("summary").get<std::string>());
+    const std::string purpose = entry.value("purpose", "");
+    print("  {:<24} {}{}\n", entry.at("name").get<std::string>(),
+          entry.at("summary").get<std::string>(),
+          purpose.empty() ? "" : fmt::format(" ({}; runs when named)", purpose));
     for (const Json& option : entry.at("options"))
       print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
             option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",

@@ -49,9 +49,11 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
   };
   if (options.kernels.empty()) {
     // With a GPU, the kernels for GPUs. Without one, all kernels: those for GPUs then appear as
-    // skipped, with the reason.
+    // skipped, with the reason. In both cases without those with a purpose of their own.
     for (const Kernel* kernel : all)
-      if (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda) add(kernel, {});
+      if (kernel->info().purpose.empty() &&
+          (device != DeviceKind::cuda || kernel->info().device == DeviceKind::cuda))
+        add(kernel, {});
   }
   std::map<std::string, std::string> paths;  // of plug-ins, by file name without ending
   for (const std::string& pattern : options.kernels) {

@@ -32,7 +32,7 @@ enum class Resume {
 struct RunOptions {
   std::vector<std::string> inputs;  // expanded: files and gen: specs
   std::vector<std::int64_t> ns = {128};
-  std::vector<std::string> kernels;  // NAME_GLOB[?options]; empty: every kernel of the device
+  std::vector<std::string> kernels;  // NAME_GLOB[?options]; empty: the device's, to be used
   std::vector<std::string> exclude;  // name globs
   std::vector<Precision> precisions = {Precision::fp16};
   ElementType c_type = ElementType::f32;

@@ -57,6 +57,25 @@ TEST(Plan, ARunWithoutAGpuGetsEigenInFp32AndInItsOwnPrecisionAsBaselines) {
   EXPECT_EQ(groups[2].kernels[0].label(), "cpu_csr");
 }
 
+TEST(Plan, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
+  const auto has_any = [](const std::vector<std::string>& patterns) {
+    RunOptions options;
+    options.kernels = patterns;
+    const auto groups = plan_groups(options, DeviceKind::host);
+    return std::any_of(groups.begin(), groups.end(), [](const PrecisionGroup& group) {
+      return std::any_of(group.kernels.begin(), group.kernels.end(), [](const KernelChoice& one) {
+        return !one.kernel->info().purpose.empty();
+      });
+    });
+  };
+  EXPECT_FALSE(has_any({}));
+  const auto all = Registry<Kernel>::instance().sorted();
+  if (std::all_of(all.begin(), all.end(),
+                  [](const Kernel* kernel) { return kernel->info().purpose.empty(); }))
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_TRUE(has_any({"*"}));
+}
+
 TEST(Plan, ExcludingEverythingIsAnError) {
   RunOptions options;
   options.kernels = {"cpu_csr"};
