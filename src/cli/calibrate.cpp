@@ -36,8 +36,8 @@ struct Case {
 };
 
 // How the document's cases were measured.
-RunOptions options_of_document(const std::string& path, const ResultDocument& document) try {
-  return options_of(document.context);
+Work work_of_document(const std::string& path, const ResultDocument& document) try {
+  return work_of(document.context);
 } catch (const Error& error) {
   throw Error(fmt::format("{}: {}", path, error.what()), error.code());
 }
@@ -53,29 +53,27 @@ std::vector<Case> cases_of(const std::string& path, const ResultDocument& docume
   return cases;
 }
 
-ResultDocument measure(const ResultRow& row, const RunOptions& options) {
+ResultDocument measure(const ResultRow& row, const Work& how) {
   const TemporaryFolder folder;
-  RunOptions work = case_work(options, row);
-  work.jsonl = false;
-  work.json = folder.file("run.json");
-  Child child(kThisProgram, {"worker"}, describe_work(work));
+  const std::string json = folder.file("run.json");
+  Child child(kThisProgram, {"worker", "--json", json}, describe_work(case_work(how, row)));
   while (child.pump([](const std::string&) {})) {
     poll_interrupt();
     pause_briefly();
   }
   if (child.exit_code() != 0) throw Error(fmt::format("{}: {}", row.command, child.ending()));
-  return read_document(work.json);
+  return read_document(json);
 }
 
 // Everything that measuring the cases of the document reads, and what those that are not measured
 // would read.
 std::vector<std::string> inputs_of(const std::string& path, const ResultDocument& document,
-                                   const RunOptions& options) try {
+                                   const Work& how) try {
   std::set<std::string> files = {path};
   for (const ResultRow& row : document.rows) {
-    const RunOptions work = case_work(options, row);
-    for (const std::string& matrix : work.inputs) files.insert(file_of(matrix));
-    for (std::string& file : files_read(work, {})) files.insert(std::move(file));
+    const Cases cases = case_work(how, row).cases;
+    for (const std::string& matrix : cases.inputs) files.insert(file_of(matrix));
+    for (std::string& file : files_read(cases, {})) files.insert(std::move(file));
   }
   return {files.begin(), files.end()};
 } catch (const Error& error) {
@@ -98,7 +96,7 @@ double median_of(const Case& one, const std::string& path, const ResultDocument&
 }
 
 // Measures every case once, and then adds all of their times.
-void repeat_once(const std::string& path, const std::vector<Case>& cases, const RunOptions& options,
+void repeat_once(const std::string& path, const std::vector<Case>& cases, const Work& how,
                  const std::function<void(const RunContext&)>& check, Progress& progress,
                  std::optional<Calibration>& calibration) {
   std::vector<std::pair<std::string, double>> medians;
@@ -106,7 +104,7 @@ void repeat_once(const std::string& path, const std::vector<Case>& cases, const 
     const ResultRow& row = *one.row;
     progress.start(
         printable_message(fmt::format("{} n={} {}", row.matrix.name, row.n, row.kernel)));
-    const ResultDocument again = measure(row, options);
+    const ResultDocument again = measure(row, how);
     check(again.context);
     if (!calibration) calibration.emplace(again.context);
     medians.emplace_back(one.key, median_of(one, path, again));
@@ -122,8 +120,8 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
     throw Error(fmt::format("--repeat {}: expected at least {}", repeat, kFewestRepetitions));
   const ResultDocument document = read_document(path);
   const std::vector<Case> cases = cases_of(path, document);
-  const RunOptions options = options_of_document(path, document);
-  require_not_an_input(out, inputs_of(path, document, options));
+  const Work how = work_of_document(path, document);
+  require_not_an_input(out, inputs_of(path, document, how));
   OutputFile file(out);  // an unwritable place is found before the first run, not after the last
 
   install_interrupt_handler(true);
@@ -138,7 +136,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   int whole = 0;                // repetitions
   std::optional<Error> ending;  // what came before the last one
   try {
-    for (; whole < repeat; ++whole) repeat_once(path, cases, options, check, progress, calibration);
+    for (; whole < repeat; ++whole) repeat_once(path, cases, how, check, progress, calibration);
   } catch (const Interrupted&) {
     ending.emplace("interrupted", ExitCode::interrupted);
   } catch (const Error& error) {

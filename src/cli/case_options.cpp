@@ -37,10 +37,10 @@ void set_dims(const CaseOptions& in, RunOptions& out) {
     sizes.push_back(parse_number<std::int64_t>(text).value_or(0));
     if (sizes.back() < 1) throw Error("--dims: expected positive sizes");
   }
-  out.load.dims = {sizes[0], sizes[1]};
+  out.cases.load.dims = {sizes[0], sizes[1]};
   if (sizes.size() == 3 && in.b_file.empty())
     throw Error("--dims: expected ROWS COLS without --b, got a third size");
-  if (sizes.size() == 3) out.b_dims = {sizes[1], sizes[2]};
+  if (sizes.size() == 3) out.cases.b_dims = {sizes[1], sizes[2]};
 }
 
 // The inputs that `paths` name, of all shards. No output may be one of them, nor a list.
@@ -59,21 +59,21 @@ std::vector<std::string> expand_apart_from_outputs(const std::vector<std::string
 
 // B decides N, and -n may only say the same.
 void require_columns_of_b(const CaseOptions& in, const RunOptions& out) {
-  LoadOptions options = out.load;
-  options.dims = out.b_dims;
+  LoadOptions options = out.cases.load;
+  options.dims = out.cases.b_dims;
   options.prune.clear();
   const std::int64_t columns = dense_columns(in.b_file, options);
-  if (out.ns != std::vector{columns})
+  if (out.cases.ns != std::vector{columns})
     throw Error(fmt::format("-n {}: expected {}, the columns of {}", in.ns, columns, in.b_file));
 }
 
 // So does the B of a generator, and -n is of use only where another input takes it.
 void require_use_of_n(const CaseOptions& in, const RunOptions& out) {
-  for (const std::string& input : out.inputs) {
+  for (const std::string& input : out.cases.inputs) {
     const std::optional<std::int64_t> own = columns_of_own_b(input);
-    if (!own || out.ns == std::vector{*own}) return;
+    if (!own || out.cases.ns == std::vector{*own}) return;
   }
-  const std::string& first = out.inputs.front();
+  const std::string& first = out.cases.inputs.front();
   throw Error(fmt::format("-n {}: expected {}, the columns of B that {} makes", in.ns,
                           *columns_of_own_b(first), first));
 }
@@ -96,45 +96,46 @@ RunOptions resolve(CaseOptions in) {
   if (!in.dims.empty()) give_back_paths(in);
   RunOptions out = in.options;
   set_dims(in, out);
-  check_samples(in, out.limits);
-  if (!out.load.prune.empty()) check_prune(out.load.prune);
-  out.load.bin_type = parse_element_type(in.bin_type);
+  check_samples(in, out.protocol.limits);
+  if (!out.cases.load.prune.empty()) check_prune(out.cases.load.prune);
+  out.cases.load.bin_type = parse_element_type(in.bin_type);
   std::vector<std::string> paths = in.paths;
   if (!in.a_file.empty()) paths.push_back(in.a_file);
-  out.b_file = in.b_file;
+  out.cases.b_file = in.b_file;
   const bool random_a = paths.empty() && !in.b_file.empty();
   if (random_a) {
-    if (!out.load.dims) throw Error("--b alone: expected --dims M K N for a random dense A");
-    paths.push_back(fmt::format("gen:uniform?rows={}&cols={}&density=1", out.load.dims->first,
-                                out.load.dims->second));
+    if (!out.cases.load.dims) throw Error("--b alone: expected --dims M K N for a random dense A");
+    paths.push_back(fmt::format("gen:uniform?rows={}&cols={}&density=1", out.cases.load.dims->first,
+                                out.cases.load.dims->second));
   }
   if (paths.empty()) throw Error("nothing to run: expected a PATH, a gen:SPEC, or --a / --b");
-  out.inputs = expand_apart_from_outputs(paths, {out.json, out.csv});
+  out.cases.inputs = expand_apart_from_outputs(paths, {out.outputs.json, out.outputs.csv});
   const bool headerless =
-      is_headerless(in.b_file) || std::any_of(out.inputs.begin(), out.inputs.end(), is_headerless);
-  if (out.load.dims && !random_a && !headerless)
+      is_headerless(in.b_file) ||
+      std::any_of(out.cases.inputs.begin(), out.cases.inputs.end(), is_headerless);
+  if (out.cases.load.dims && !random_a && !headerless)
     throw Error("--dims: expected a headerless .bin among the inputs");
-  if (out.load.bin_type != ElementType::f32 && !headerless)
+  if (out.cases.load.bin_type != ElementType::f32 && !headerless)
     throw Error("--bin-type: expected a headerless .bin among the inputs");
-  if (out.device < -1)
-    throw Error(fmt::format("--device {}: expected a CUDA device, or -1", out.device));
-  out.ns = parse_range_list(in.ns, "-n");
-  drop_repeats(out.ns);
-  if (is_given(in.n_option) && !out.inputs.empty())
+  if (out.protocol.device < -1)
+    throw Error(fmt::format("--device {}: expected a CUDA device, or -1", out.protocol.device));
+  out.cases.ns = parse_range_list(in.ns, "-n");
+  drop_repeats(out.cases.ns);
+  if (is_given(in.n_option) && !out.cases.inputs.empty())
     in.b_file.empty() ? require_use_of_n(in, out) : require_columns_of_b(in, out);
-  if (!in.shard.empty()) out.inputs = shard_of(out.inputs, parse_shard(in.shard));
-  out.kernels = in.kernels;
-  out.exclude = in.exclude;
-  out.precisions.clear();
+  if (!in.shard.empty()) out.cases.inputs = shard_of(out.cases.inputs, parse_shard(in.shard));
+  out.cases.kernels = in.kernels;
+  out.cases.exclude = in.exclude;
+  out.cases.precisions.clear();
   for (const std::string& text : split_list(in.precisions, "--precision"))
-    out.precisions.push_back(parse_precision(text));
-  drop_repeats(out.precisions);
-  out.c_type = parse_element_type(in.c_type);
+    out.cases.precisions.push_back(parse_precision(text));
+  drop_repeats(out.cases.precisions);
+  out.cases.c_type = parse_element_type(in.c_type);
   if (in.layout != "row" && in.layout != "col")
     throw Error(fmt::format("--b-layout {}: expected row or col", in.layout));
-  out.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
-  out.reorderings = parse_reorderings(in.reorder);
-  drop_repeats(out.reorderings, [](const Spec& spec) { return spec.to_string(); });
+  out.cases.layout = in.layout == "col" ? Layout::col_major : Layout::row_major;
+  out.cases.reorderings = parse_reorderings(in.reorder);
+  drop_repeats(out.cases.reorderings, [](const Spec& spec) { return spec.to_string(); });
   return out;
 }
 
@@ -158,8 +159,8 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       .add_option("--reorder", in.reorder,
                   "Row orderings by NAME or glob, each NAME?key=value: none,rsh,rcm")
       ->capture_default_str();
-  add_seed_option(command, in.options.load.seed, "Seed of B and of a pattern's values");
-  command.add_option("--prune", in.options.load.prune,
+  add_seed_option(command, in.options.cases.load.seed, "Seed of B and of a pattern's values");
+  command.add_option("--prune", in.options.cases.load.prune,
                      fmt::format("Prune a dense input: {}", kPruneForms));
   command.add_option("--a", in.a_file, "A, as a PATH");
   command.add_option("--b", in.b_file,
@@ -170,12 +171,12 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
       .add_option("--bin-type", in.bin_type,
                   "What a headerless .bin holds: " + names_of(kElementTypes))
       ->capture_default_str();
-  command.add_option("--device", in.options.device, "CUDA device; -1: CPU kernels only")
+  command.add_option("--device", in.options.protocol.device, "CUDA device; -1: CPU kernels only")
       ->capture_default_str();
 }
 
 void add_sampling_options(CLI::App& command, CaseOptions& in) {
-  SampleLimits& limits = in.options.limits;
+  SampleLimits& limits = in.options.protocol.limits;
   command
       .add_option("--noise", limits.noise, "Stop sampling below this relative noise of the median")
       ->capture_default_str()

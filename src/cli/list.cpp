@@ -10,7 +10,7 @@
 #include "io/output.hpp"
 #include "plugin/plugin.hpp"
 #include "report/fields.hpp"
-#include "run/plan.hpp"
+#include "run/options.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -91,7 +91,7 @@ Json devices_json() {
 Json plugins_json(const std::vector<std::string>& paths) {
   Json list = Json::array();
   for (const std::string& path : paths)
-    for (const Kernel* kernel : load_plugin_safely(path, RunOptions{}.timeout_s))
+    for (const Kernel* kernel : load_plugin_safely(path, Protocol{}.timeout_s))
       list.push_back(entry_json(*kernel));
   return list;
 }

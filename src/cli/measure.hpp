@@ -10,7 +10,7 @@ namespace spmmbench {
 
 // The files that a run reads beside its inputs: `config`, B and plug-ins. Some names may be of no
 // file.
-std::vector<std::string> files_read(const RunOptions& options, const std::string& config);
+std::vector<std::string> files_read(const Cases& cases, const std::string& config);
 
 // run_benchmark with this process's arguments. `config` is the file that --config names, or empty.
 // `-` as the JSON or CSV file is standard output, where no table is printed then. Throws Error.

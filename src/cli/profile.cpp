@@ -47,18 +47,17 @@ ResultRow as_launched(ResultRow row) {
 }
 
 // For a person to copy: ncu around `spmmbench profile` of the case of one row.
-std::string ncu_command(const RunOptions& options, const ResultRow& row) {
+std::string ncu_command(const Work& work, const ResultRow& row) {
   std::string text = "ncu";
   for (const std::string& argument : ncu_arguments()) text += ' ' + shell_word(argument);
   return fmt::format("{} {} profile {} --device {}", text, shell_word(process_arguments().front()),
-                     case_arguments(options, as_launched(row)), options.device);
+                     case_arguments(work.cases, as_launched(row)), work.protocol.device);
 }
 
 // One launch of the case of one row.
-RunOptions launch_work(const RunOptions& options, const ResultRow& row) {
-  RunOptions work = case_work(options, as_launched(row));
-  work.one_launch = true;
-  work.jsonl = false;
+Work launch_work(Work work, const ResultRow& row) {
+  work = case_work(std::move(work), as_launched(row));
+  work.protocol.one_launch = true;
   return work;
 }
 
@@ -69,16 +68,17 @@ bool runs_on_gpu(const ResultRow& row) {
 
 // One launch of every case, for the profiler that this process runs under.
 ExitCode launch_once(RunOptions options) {
-  options.one_launch = true;
-  options.plugins_here = true;  // the profiler that this process runs under sees its launches
-  options.quiet = true;
+  options.protocol.one_launch = true;
+  // The profiler that this process runs under sees the launches of plug-ins.
+  options.protocol.plugins_here = true;
+  options.outputs.quiet = true;
   bool any_on_gpu = false;
-  options.after_case = [&](ResultRow& row) {
+  options.outputs.after_case = [&](ResultRow& row) {
     print("{} n={} {} {}: {}\n", row.matrix.name, row.n, label_of(row), types_of(row),
           row.status == Status::ok ? "one launch, verified" : row.reason);
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     any_on_gpu = true;
-    print("  {}\n", ncu_command(options, row));
+    print("  {}\n", ncu_command({options.cases, options.protocol}, row));
     std::fflush(stdout);
   };
   const ExitCode code = run_benchmark(options, process_arguments());
@@ -127,17 +127,18 @@ ExitCode count(RunOptions options, const std::string& config) {
         "without --run its command is printed");
   std::vector<Counted> table;
   bool failed = false;
-  options.after_case = [&](ResultRow& row) {
+  options.outputs.after_case = [&](ResultRow& row) {
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     try {
-      row.metrics.merge(count_launch(launch_work(options, row)));
+      row.metrics.merge(count_launch(launch_work({options.cases, options.protocol}, row)));
       table.push_back(counted(row));
     } catch (const Error& error) {
       failed = true;
       say("spmmbench: {} n={} {}: {}\n", row.matrix.name, row.n, label_of(row), error.what());
     }
   };
-  const bool tables = options.json != kStandardOutput && options.csv != kStandardOutput;
+  const bool tables =
+      options.outputs.json != kStandardOutput && options.outputs.csv != kStandardOutput;
   const ExitCode code = measure(std::move(options), config);
   if (!table.empty() && tables) print("\n{}", counters_table(std::move(table)));
   return code == ExitCode::ok && failed ? ExitCode::some_failed : code;
@@ -156,18 +157,19 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       ->description("Kernels by NAME or glob, with options as NAME?key=value&key=value");
   CLI::Option* run = command->add_flag(
       "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
-  add_output_option(*command, "--json", o.json,
+  add_output_option(*command, "--json", o.outputs.json,
                     "Write the result document, counters among the metrics; -: on standard output")
       ->needs(run);
-  add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output")
+  add_output_option(*command, "--csv", o.outputs.csv,
+                    "Write the rows as CSV; -: on standard output")
       ->needs(run);
   command
-      ->add_flag("--overwrite", o.overwrite,
+      ->add_flag("--overwrite", o.outputs.overwrite,
                  "Give up what a run that did not end has left in the output file's journal")
       ->needs(run);
   command->callback([in, command, &exit_code] {
     RunOptions options = resolve(in->cases);
-    options.baselines = options.can_resume = false;
+    options.cases.baselines = options.outputs.can_resume = false;
     exit_code = in->run ? count(std::move(options), config_file(*command))
                         : launch_once(std::move(options));
   });

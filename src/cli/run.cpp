@@ -81,26 +81,29 @@ void warn_of_unquoted_ampersand() {
 
 // --retry-failed needs the rows of an earlier run: a document, or the journal of one or of a CSV.
 void require_rows(const RunOptions& options) {
-  if (!has_content(journal_of({options.json, options.csv})) && !has_content(options.json))
-    throw Error(fmt::format("--retry-failed: {} has no rows of an earlier run",
-                            options.json.empty() ? options.csv : options.json));
+  if (!has_content(journal_of({options.outputs.json, options.outputs.csv})) &&
+      !has_content(options.outputs.json))
+    throw Error(
+        fmt::format("--retry-failed: {} has no rows of an earlier run",
+                    options.outputs.json.empty() ? options.outputs.csv : options.outputs.json));
 }
 
 ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
-  options.table = resolve(in.table);
-  options.calls_given = in.table.calls.has_value();
-  options.tags = parse_tags(in.tags);
-  options.baselines = !in.no_baselines;
-  options.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
-  if (options.resume != Resume::none && options.json.empty() && options.csv.empty())
+  options.outputs.table = resolve(in.table);
+  options.outputs.calls_given = in.table.calls.has_value();
+  options.outputs.tags = parse_tags(in.tags);
+  options.cases.baselines = !in.no_baselines;
+  options.cases.resume = in.retry_failed ? Resume::failed : in.resume ? Resume::rest : Resume::none;
+  if (options.cases.resume != Resume::none && options.outputs.json.empty() &&
+      options.outputs.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
-  if (options.resume == Resume::failed) require_rows(options);
-  if (in.timeout->count() > 0 && !options.isolate &&
-      std::none_of(options.kernels.begin(), options.kernels.end(), names_plugin))
+  if (options.cases.resume == Resume::failed) require_rows(options);
+  if (in.timeout->count() > 0 && !options.protocol.isolate &&
+      std::none_of(options.cases.kernels.begin(), options.cases.kernels.end(), names_plugin))
     throw Error("--timeout requires --isolate or a plug-in");
-  if (!in.devices.empty()) options.devices = parse_devices(in.devices);
-  if (!options.quiet) warn_of_unquoted_ampersand();
+  if (!in.devices.empty()) options.machines.devices = parse_devices(in.devices);
+  if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);
 }
 
@@ -114,23 +117,27 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_case_options(*command, in->cases);
   command->add_flag("--no-baselines", in->no_baselines,
                     "Do not add the vendor baselines that speed-ups need");
-  add_output_option(*command, "--json", o.json, "Write the result document; -: on standard output");
-  add_output_option(*command, "--csv", o.csv, "Write the rows as CSV; -: on standard output");
+  add_output_option(*command, "--json", o.outputs.json,
+                    "Write the result document; -: on standard output");
+  add_output_option(*command, "--csv", o.outputs.csv,
+                    "Write the rows as CSV; -: on standard output");
   command
       ->add_option("--tag", in->tags,
                    "KEY=VALUE, kept in the document's context; may be given again")
       ->allow_extra_args(false);
   add_table_options(*command, in->table);
   command->add_flag(
-      "--jsonl", o.jsonl,
+      "--jsonl", o.outputs.jsonl,
       "Print each row as a line of JSON when its case ends, without speed-ups and break-even");
-  command->add_flag("-q,--quiet", o.quiet, "No status line, no table and no warnings of times");
-  command->add_flag("--dry-run", o.dry_run, "Name the cases that would be measured, and end");
-  command->add_flag("--repeat-check", o.repeat_check,
+  command->add_flag("-q,--quiet", o.outputs.quiet,
+                    "No status line, no table and no warnings of times");
+  command->add_flag("--dry-run", o.outputs.dry_run,
+                    "Name the cases that would be measured, and end");
+  command->add_flag("--repeat-check", o.protocol.repeat_check,
                     "Verify ten launches and compare them: are they the same to the bit?");
-  add_folder_option(*command, "--save-failing", o.save_failing,
+  add_folder_option(*command, "--save-failing", o.protocol.save_failing,
                     "Folder for A, B, the result and what it should be, of every wrong case");
-  add_folder_option(*command, "--cache", o.cache,
+  add_folder_option(*command, "--cache", o.protocol.cache,
                     "Folder that keeps for later runs what auto?tune found and the rates that "
                     "auto predicts with; default: nothing is kept");
   CLI::Option* resume =
@@ -141,14 +148,14 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                  "Repeat only what failed, timed out or was wrong in the output file")
       ->excludes(resume);
   command
-      ->add_flag("--overwrite", o.overwrite,
+      ->add_flag("--overwrite", o.outputs.overwrite,
                  "Give up what a run that did not end has left in the output file's journal")
       ->excludes(resume)
       ->excludes("--retry-failed");
-  command->add_flag("--isolate", o.isolate,
+  command->add_flag("--isolate", o.protocol.isolate,
                     "Each case in a process of its own, as those of plug-ins always are");
   in->timeout = command
-                    ->add_option("--timeout", o.timeout_s,
+                    ->add_option("--timeout", o.protocol.timeout_s,
                                  "Seconds until a case in its own process is killed (--isolate, "
                                  "plug-ins)")
                     ->capture_default_str()

@@ -18,9 +18,11 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
   CLI::App* command = app.add_subcommand("worker", "What the program starts its children with");
   command->group("");  // the program calls it; not shown in --help
   command->add_option("FILE", *path, "Description of the work, as JSON");
+  auto json = std::make_shared<std::string>();
+  command->add_option("--json", *json, "Write the result document instead of lines of JSON");
   auto library = std::make_shared<std::string>();
   command->add_option("--load", *library, "Only load this plug-in");
-  command->callback([path, library, &exit_code] {
+  command->callback([path, json, library, &exit_code] {
     if (!library->empty()) {
       (void)load_plugin(*library);
       fmt::print("{}\n", kLoaded);
@@ -31,7 +33,14 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
     std::ostringstream text;
     if (!file || !(text << file.rdbuf()))
       throw Error(fmt::format("{}: expected a description of work as JSON", *path));
-    exit_code = run_benchmark(read_work(text.str()), process_arguments());
+    Work work = read_work(text.str());
+    RunOptions options;
+    options.cases = std::move(work.cases);
+    options.protocol = std::move(work.protocol);
+    options.outputs.quiet = true;
+    options.outputs.json = *json;
+    options.outputs.jsonl = json->empty() && !options.protocol.one_launch;
+    exit_code = run_benchmark(options, process_arguments());
   });
 }
 

@@ -31,7 +31,7 @@ std::string shell_word(const std::string& bytes) {
   return out + "'";
 }
 
-std::string case_arguments(const RunOptions& options, const ResultRow& row) {
+std::string case_arguments(const Cases& cases, const ResultRow& row) {
   std::vector<std::string> words = {shell_word(as_argument(from_printable(row.matrix.source)))};
   const auto add = [&](const char* flag, const std::string& value) {
     words.emplace_back(flag);
@@ -43,17 +43,17 @@ std::string case_arguments(const RunOptions& options, const ResultRow& row) {
   if (row.c_type != "fp32") add("--c-type", row.c_type);
   if (row.layout != "row") add("--b-layout", row.layout);
   if (row.reorder != "none") add("--reorder", row.reorder);
-  add("--seed", std::to_string(options.load.seed));
-  if (!options.load.prune.empty()) add("--prune", options.load.prune);
-  if (!options.b_file.empty()) add("--b", as_argument(options.b_file));
+  add("--seed", std::to_string(cases.load.seed));
+  if (!cases.load.prune.empty()) add("--prune", cases.load.prune);
+  if (!cases.b_file.empty()) add("--b", as_argument(cases.b_file));
   const bool headerless =
-      is_headerless(from_printable(row.matrix.source)) || is_headerless(options.b_file);
-  if (headerless && options.load.bin_type != ElementType::f32)
-    add("--bin-type", std::string(to_string(options.load.bin_type)));
-  if (headerless && options.load.dims) {
-    add("--dims", std::to_string(options.load.dims->first));
-    words.push_back(std::to_string(options.load.dims->second));
-    if (options.b_dims) words.push_back(std::to_string(options.b_dims->second));
+      is_headerless(from_printable(row.matrix.source)) || is_headerless(cases.b_file);
+  if (headerless && cases.load.bin_type != ElementType::f32)
+    add("--bin-type", std::string(to_string(cases.load.bin_type)));
+  if (headerless && cases.load.dims) {
+    add("--dims", std::to_string(cases.load.dims->first));
+    words.push_back(std::to_string(cases.load.dims->second));
+    if (cases.b_dims) words.push_back(std::to_string(cases.b_dims->second));
   }
   return fmt::format("{}", fmt::join(words, " "));
 }

@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "run/plan.hpp"
+#include "run/options.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
 
 // PATH and every option that decides the result of the case, without the options of sampling.
 // Quoted for a shell where needed.
-std::string case_arguments(const RunOptions& options, const ResultRow& row);
+std::string case_arguments(const Cases& cases, const ResultRow& row);
 
 // One word, quoted where a shell would change it; bytes that cannot be shown are written as
 // $'\xNN'.

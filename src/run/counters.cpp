@@ -133,7 +133,7 @@ std::map<std::string, double> combine_counters(const std::vector<KernelCounters>
           {"profile_l2_hit_pct", sectors > 0 ? 100 * sum(kL2Hits) / sectors : 0}};
 }
 
-std::map<std::string, double> count_launch(const RunOptions& work) {
+std::map<std::string, double> count_launch(const Work& work) {
   const TemporaryFolder folder;
   const std::string log = folder.file("ncu.csv");
   const std::string description = folder.file("work.json");

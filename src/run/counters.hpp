@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/plan.hpp"
+#include "run/work.hpp"
 
 namespace spmmbench {
 
@@ -29,6 +29,6 @@ std::map<std::string, double> combine_counters(const std::vector<KernelCounters>
 
 // Runs ncu on a child that does `work` (one launch of one case) and combines what it counted.
 // Throws Error and Interrupted.
-std::map<std::string, double> count_launch(const RunOptions& work);
+std::map<std::string, double> count_launch(const Work& work);
 
 }  // namespace spmmbench

@@ -26,7 +26,7 @@ class Spread {
  public:
   Spread(const RunOptions& options, const std::vector<PrecisionGroup>& groups, Ledger& ledger)
       : options_(options), groups_(groups), ledger_(ledger) {
-    for (const int device : options.devices) workers_.push_back({device, {}, nullptr, {}});
+    for (const int device : options.machines.devices) workers_.push_back({device, {}, nullptr, {}});
   }
 
   void run() {
@@ -65,18 +65,18 @@ class Spread {
   }
 
   void start_next(Worker& worker) {
-    for (; next_ < options_.inputs.size(); ++next_) {
-      const std::string& input = options_.inputs[next_];
-      const std::vector<ResultRow> planned = planned_rows(options_, groups_, input);
+    for (; next_ < options_.cases.inputs.size(); ++next_) {
+      const std::string& input = options_.cases.inputs[next_];
+      const std::vector<ResultRow> planned = planned_rows(options_.cases, groups_, input);
       const auto kept = std::count_if(planned.begin(), planned.end(), [this](const ResultRow& row) {
         return !ledger_.pending(row);
       });
       ledger_.progress().skip(kept);
       if (!ledger_.may_be_pending(input, planned)) continue;
-      RunOptions work = child_work(options_);
-      work.inputs = {input};
-      work.device = worker.device;
-      if (options_.resume != Resume::none) work.known = ledger_.known_of(input);
+      Work work{options_.cases, options_.protocol};
+      work.cases.inputs = {input};
+      work.protocol.device = worker.device;
+      if (options_.cases.resume != Resume::none) work.cases.known = ledger_.known_of(input);
       worker.input = input;
       worker.child = std::make_unique<Child>(kThisProgram, std::vector<std::string>{"worker"},
                                              describe_work(work));

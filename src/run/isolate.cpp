@@ -10,7 +10,7 @@
 
 namespace spmmbench {
 
-ChildOutcome run_isolated(const RunOptions& work, double timeout_s) {
+ChildOutcome run_isolated(const Work& work, double timeout_s) {
   ChildOutcome outcome;
   Child child(kThisProgram, {"worker"}, describe_work(work));
   const double deadline = steady_seconds() + timeout_s;

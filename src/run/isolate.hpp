@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "run/plan.hpp"
+#include "run/work.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
@@ -18,6 +18,6 @@ struct ChildOutcome {
 
 // Does the work of one case (case_work) in a child and kills it after timeout_s. Throws
 // Interrupted.
-ChildOutcome run_isolated(const RunOptions& work, double timeout_s);
+ChildOutcome run_isolated(const Work& work, double timeout_s);
 
 }  // namespace spmmbench

@@ -28,37 +28,38 @@ bool is_pending(std::optional<Status> recorded, Resume resume) {
 }
 
 Ledger::Ledger(const RunOptions& options, RunContext context)
-    : options_(options), warnings_(options.limits.noise, context.timer_floor_us) {
-  if (options.json.empty() && options.csv.empty()) return;
-  journal_.emplace(RunOutputs{options.json, options.csv}, std::move(context),
-                   options.resume != Resume::none ? Earlier::take_over
-                   : options.overwrite            ? Earlier::give_up
-                                                  : Earlier::keep,
-                   options.can_resume);
+    : options_(options), warnings_(options.protocol.limits.noise, context.timer_floor_us) {
+  if (options.outputs.json.empty() && options.outputs.csv.empty()) return;
+  journal_.emplace(RunOutputs{options.outputs.json, options.outputs.csv}, std::move(context),
+                   options.cases.resume != Resume::none ? Earlier::take_over
+                   : options.outputs.overwrite          ? Earlier::give_up
+                                                        : Earlier::keep,
+                   options.outputs.can_resume);
   for (const std::string& line : journal_->damaged()) say("spmmbench: {}\n", line);
 }
 
 std::optional<Recorded> Ledger::find(const std::string& key) const {
   if (journal_) return journal_->find(key);
-  const auto it = options_.known.find(key);
-  return it == options_.known.end() ? std::nullopt : std::optional(it->second);
+  const auto it = options_.cases.known.find(key);
+  return it == options_.cases.known.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::map<std::string, Recorded> Ledger::known_of(const std::string& input) const {
-  return journal_ ? journal_->cases_of(to_printable(input)) : options_.known;
+  return journal_ ? journal_->cases_of(to_printable(input)) : options_.cases.known;
 }
 
 bool Ledger::pending(const ResultRow& planned) const {
-  if (options_.resume == Resume::none) return true;
+  if (options_.cases.resume == Resume::none) return true;
   const std::optional<Recorded> recorded = find(case_key(planned));
   if (recorded && !planned.matrix.sha256.empty() && planned.matrix.sha256 != recorded->sha256)
     return true;
-  return is_pending(recorded ? std::optional(recorded->status) : std::nullopt, options_.resume);
+  return is_pending(recorded ? std::optional(recorded->status) : std::nullopt,
+                    options_.cases.resume);
 }
 
 bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const {
   // An input that brings its own B has another N than planned.
-  if (options_.resume == Resume::failed) {
+  if (options_.cases.resume == Resume::failed) {
     const std::map<std::string, Recorded> cases = known_of(input);
     return std::any_of(cases.begin(), cases.end(), [](const auto& entry) {
       return to_repeat(entry.second.status, Resume::failed);
@@ -71,7 +72,7 @@ bool Ledger::may_be_pending(const std::string& input, const std::vector<ResultRo
 
 void Ledger::begin(std::size_t cases, std::size_t pending) {
   planned_ = cases;
-  progress_.emplace(cases, pending, options_.quiet);
+  progress_.emplace(cases, pending, options_.outputs.quiet);
 }
 
 void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
@@ -85,7 +86,7 @@ void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
     say("spmmbench: {}: another matrix than before: {} earlier rows are given up\n",
         row.matrix.source, given_up);
   }
-  if (options_.jsonl) show(dump_line(to_json(row)) + '\n');
+  if (options_.outputs.jsonl) show(dump_line(to_json(row)) + '\n');
   rows_of_matrix.push_back(std::move(row));
 }
 
@@ -93,12 +94,12 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
   if (rows.empty()) return;
   progress_->clear();
   progress_->matrix_done(rows.front().matrix.name);
-  if (options_.tables && !options_.quiet && !options_.jsonl) {
-    Baselines own(options_.table.calls);
+  if (options_.outputs.tables && !options_.outputs.quiet && !options_.outputs.jsonl) {
+    Baselines own(options_.outputs.table.calls);
     for (const ResultRow& row : rows) own.add(row);
     const Baselines& baselines = journal_ ? journal_->baselines() : own;
-    TableStyle style = options_.table;
-    if (journal_ && options_.resume != Resume::none) add_earlier(rows, style);
+    TableStyle style = options_.outputs.table;
+    if (journal_ && options_.cases.resume != Resume::none) add_earlier(rows, style);
     for (ResultRow& row : rows) baselines.fill(row);
     show(format_table(rows, style));
     summary_.add(rows, style);
@@ -141,10 +142,10 @@ void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
                   : unreadable_              ? Ending::partly_read
                                              : Ending::complete;
   // A run that repeats what failed measures nothing that the first run left out.
-  if (options_.resume == Resume::failed && journal_->earlier_ending() > ending) {
+  if (options_.cases.resume == Resume::failed && journal_->earlier_ending() > ending) {
     ending = journal_->earlier_ending();
     say("spmmbench: {}: is not complete: --resume measures the rest\n",
-        to_printable(options_.json.empty() ? options_.csv : options_.json));
+        to_printable(options_.outputs.json.empty() ? options_.outputs.csv : options_.outputs.json));
   }
   const std::size_t named = journal_->damaged().size();
   const bool complete = journal_->finish(clocks_after, ending);
@@ -155,8 +156,8 @@ void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
 
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   progress_->clear();
-  show(summary_.format(options_.table));
-  if (!options_.quiet)
+  show(summary_.format(options_.outputs.table));
+  if (!options_.outputs.quiet)
     for (const std::string& warning : warnings_.lines())
       write_status(
           wrap("warning: " + printable_message(warning), terminal_width(STDERR_FILENO), 4) + '\n');
@@ -169,8 +170,8 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   }
   if (!output_error_.empty()) throw Error(output_error_);
   if (interrupted) {
-    const bool resumable =
-        options_.can_resume && !journal_of({options_.json, options_.csv}).empty();
+    const bool resumable = options_.outputs.can_resume &&
+                           !journal_of({options_.outputs.json, options_.outputs.csv}).empty();
     if (journal_)
       say("spmmbench: interrupted: what was measured is kept{}\n",
           resumable ? ", and --resume goes on" : "");
@@ -180,7 +181,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   if (failed_ || incomplete_) return ExitCode::some_failed;
   if (unreadable_) return ExitCode::usage;
   // Where a child of --devices resumes, its parent has the earlier rows.
-  const bool has_all_rows = journal_ || options_.resume == Resume::none;
+  const bool has_all_rows = journal_ || options_.cases.resume == Resume::none;
   if (planned_ > 0 && !measured_ && has_all_rows) {
     say("spmmbench: nothing was measured: every case was skipped\n");
     return ExitCode::some_failed;

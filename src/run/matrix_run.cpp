@@ -18,8 +18,10 @@ std::string reason_of(const std::exception& error) {
 
 }  // namespace
 
-MatrixRun::MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& machine)
-    : options_(options),
+MatrixRun::MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& protocol,
+                     Machine& machine)
+    : cases_(cases),
+      protocol_(protocol),
       machine_(machine),
       host_b_(loaded.b ? &*loaded.b : nullptr),
       a_(std::move(loaded.a.csr)) {}
@@ -45,7 +47,7 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
   try {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
-    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, options_.load.seed,
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
                    ExactTraits{.binary = binary, .sums = sums});
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
@@ -57,9 +59,8 @@ MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout lay
   OnDevice& made = operands_[{device.info().kind, planned.n, layout}];
   if (made.reference) return made;
   const auto make = [&] {
-    made.operands =
-        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type, layout,
-                      host_b_, options_.load.seed, device);
+    made.operands = make_operands(a_.csr(), planned.n, planned.group->precision,
+                                  planned.group->c_type, layout, host_b_, cases_.load.seed, device);
     made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
   };
   try {
@@ -115,26 +116,27 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.n = planned.n;
     input.problem.precision = planned.group->precision;
     input.problem.c_type = planned.group->c_type;
-    input.problem.layout = layout_for(planned.choice->kernel->info(), options_.layout, planned.n);
+    input.problem.layout = layout_for(planned.choice->kernel->info(), cases_.layout, planned.n);
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;
-    if (!options_.save_failing.empty())
+    if (!protocol_.save_failing.empty())
       input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b) {
-        return save_failing(options_.save_failing, wrong, problem, b, input.operands->c, device);
+        return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, device);
       };
-    input.repeat_check = options_.repeat_check;
-    input.one_launch = options_.one_launch;
-    if (!options_.one_launch) input.exact = &*exact_;
+    input.repeat_check = protocol_.repeat_check;
+    input.one_launch = protocol_.one_launch;
+    if (!protocol_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);
     if (is_new)
       bytes->second =
           compulsory_bytes(a_.csr(), planned.n, planned.group->precision, planned.group->c_type);
     input.compulsory_bytes = bytes->second;
     // A copy bandwidth that the parent measured belongs to its main device.
-    const double copy_rate = options_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()
-                                 ? options_.rates.copy_bytes_per_second
-                                 : device.copy_bytes_per_second();
+    const double copy_rate =
+        protocol_.rates.copy_bytes_per_second > 0 && &device == &machine_.main()
+            ? protocol_.rates.copy_bytes_per_second
+            : device.copy_bytes_per_second();
     input.bound_us = bytes->second / copy_rate * 1e6;
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
@@ -150,7 +152,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.operands_error = reason_of(error);
   }
   if (input.device == nullptr) return fail(input.operands_error);
-  if (!run_case(input, options_.limits, row)) lose();
+  if (!run_case(input, protocol_.limits, row)) lose();
 }
 
 MatrixSummary summarise_matrix(const NamedMatrix& matrix) {

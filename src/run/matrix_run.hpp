@@ -10,21 +10,16 @@
 #include <tuple>
 
 #include "measure/case.hpp"
+#include "run/machine.hpp"
 #include "run/operand_a.hpp"
 #include "run/plan.hpp"
 
 namespace spmmbench {
 
-struct Machine {
-  std::unique_ptr<Device> host, gpu;  // gpu: null when there is none or none is asked for
-  std::string lost_in;                // the kernel that left the GPU unusable; empty while it works
-  Device& main() const { return gpu ? *gpu : *host; }
-};
-
 class MatrixRun {
  public:
-  // `loaded` and `options` must outlive this object. It takes A's arrays out of `loaded`.
-  MatrixRun(LoadedInput& loaded, const RunOptions& options, Machine& machine);
+  // `loaded`, `cases` and `protocol` must outlive this object. It takes A's arrays out of `loaded`.
+  MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& protocol, Machine& machine);
 
   // Fills `row`. Throws only Interrupted.
   void run(const PlannedCase& planned, ResultRow& row);
@@ -43,7 +38,8 @@ class MatrixRun {
   OnDevice& on_device(const PlannedCase& planned, Layout layout, Device& device);
   void free_memory(const OnDevice& needed);
 
-  const RunOptions& options_;
+  const Cases& cases_;
+  const Protocol& protocol_;
   Machine& machine_;
   const DenseMatrix* host_b_;
   OperandA a_;

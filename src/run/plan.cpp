@@ -26,28 +26,28 @@ bool excluded(const std::string& name, const std::vector<std::string>& globs) {
 
 // The kernels of a library; if it cannot be loaded, a single kernel whose rows give the reason. A
 // library that is not there is mistyped.
-std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const RunOptions& options) {
+std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const Protocol& protocol) {
   if (!std::filesystem::exists(pattern.path))
     throw Error(fmt::format("{}: no such file", pattern.path));
   try {
-    return options.plugins_here ? load_plugin(pattern.path)
-                                : load_plugin_safely(pattern.path, options.timeout_s);
+    return protocol.plugins_here ? load_plugin(pattern.path)
+                                 : load_plugin_safely(pattern.path, protocol.timeout_s);
   } catch (const Error& error) {
     return unloadable(pattern, error.what());
   }
 }
 
-std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
+std::vector<KernelChoice> choose(const Cases& cases, const Protocol& protocol, DeviceKind device) {
   const std::vector<const Kernel*> all = Registry<Kernel>::instance().sorted();
   std::vector<KernelChoice> chosen;
   const auto add = [&](const Kernel* kernel, const Options& given) {
-    if (excluded(kernel->info().name, options.exclude)) return;
+    if (excluded(kernel->info().name, cases.exclude)) return;
     KernelChoice choice{kernel, given};
     if (std::none_of(chosen.begin(), chosen.end(),
                      [&](const KernelChoice& c) { return c.label() == choice.label(); }))
       chosen.push_back(std::move(choice));
   };
-  if (options.kernels.empty()) {
+  if (cases.kernels.empty()) {
     // With a GPU, the kernels for GPUs. Without one, all kernels: those for GPUs then appear as
     // skipped, with the reason. In both cases without those with a purpose of their own.
     for (const Kernel* kernel : all)
@@ -56,7 +56,7 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
         add(kernel, {});
   }
   std::map<std::string, std::string> paths;  // of plug-ins, by file name without ending
-  for (const std::string& pattern : options.kernels) {
+  for (const std::string& pattern : cases.kernels) {
     const Spec spec = Spec::parse(pattern);
     std::vector<const Kernel*> among = all;
     std::string glob = spec.name;
@@ -67,7 +67,7 @@ std::vector<KernelChoice> choose(const RunOptions& options, DeviceKind device) {
       if (path != plugin.path)
         throw Error(fmt::format("{} and {}: kernels of both would be called {}: rename one file",
                                 path, plugin.path, stem));
-      among = plugin_kernels(plugin, options);
+      among = plugin_kernels(plugin, protocol);
       glob = stem + ":" + plugin.kernels;
     }
     bool matched = false;
@@ -100,12 +100,13 @@ bool offers(const Kernel& kernel, Precision precision, ElementType c_type) {
 
 }  // namespace
 
-std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind device) {
-  const std::vector<KernelChoice> chosen = choose(options, device);
+std::vector<PrecisionGroup> plan_groups(const Cases& cases, const Protocol& protocol,
+                                        DeviceKind device) {
+  const std::vector<KernelChoice> chosen = choose(cases, protocol, device);
   std::vector<PrecisionGroup> groups;
-  for (const Precision precision : options.precisions)
-    groups.push_back({precision, options.c_type, false, chosen});
-  if (!options.baselines) return groups;
+  for (const Precision precision : cases.precisions)
+    groups.push_back({precision, cases.c_type, false, chosen});
+  if (!cases.baselines) return groups;
 
   const auto in_group = [&](const Kernel* kernel, Precision precision, ElementType c_type) {
     return std::any_of(groups.begin(), groups.end(), [&](const PrecisionGroup& group) {
@@ -120,17 +121,16 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
     PrecisionGroup group{precision, c_type, true, {}};
     for (const Kernel* kernel : Registry<Kernel>::instance().sorted())
       if (kernel->info().baseline && kernel->info().device == device &&
-          glob_match(glob, kernel->info().name) &&
-          !excluded(kernel->info().name, options.exclude) && offers(*kernel, precision, c_type) &&
-          !in_group(kernel, precision, c_type))
+          glob_match(glob, kernel->info().name) && !excluded(kernel->info().name, cases.exclude) &&
+          offers(*kernel, precision, c_type) && !in_group(kernel, precision, c_type))
         group.kernels.push_back({kernel, {}});
     if (!group.kernels.empty()) implied.push_back(std::move(group));
   };
-  for (const Precision precision : options.precisions) imply(precision, options.c_type, "*");
+  for (const Precision precision : cases.precisions) imply(precision, cases.c_type, "*");
   const bool has_fp32 =
-      options.c_type == ElementType::f32 && contains(options.precisions, Precision::fp32);
+      cases.c_type == ElementType::f32 && contains(cases.precisions, Precision::fp32);
   // Who asks for tf32 has fp32 values, so every fp32 algorithm is a baseline too.
-  const bool has_tf32 = contains(options.precisions, Precision::tf32);
+  const bool has_tf32 = contains(cases.precisions, Precision::tf32);
   if (!has_fp32 && device == DeviceKind::host)
     imply(Precision::fp32, ElementType::f32, "eigen_csr");
   else if (!has_fp32)
@@ -139,28 +139,26 @@ std::vector<PrecisionGroup> plan_groups(const RunOptions& options, DeviceKind de
   return groups;
 }
 
-std::vector<PlannedCase> plan_cases(const RunOptions& options,
-                                    const std::vector<PrecisionGroup>& groups,
+std::vector<PlannedCase> plan_cases(const Cases& cases, const std::vector<PrecisionGroup>& groups,
                                     const std::vector<std::int64_t>& ns) {
   static const Spec kNone{"none", {}};
   std::vector<const Spec*> orders = {&kNone};
-  for (const Spec& reorder : options.reorderings)
+  for (const Spec& reorder : cases.reorderings)
     if (reorder.name != "none") orders.push_back(&reorder);
-  const bool unordered_asked = orders.size() <= options.reorderings.size();
-  std::vector<PlannedCase> cases;
+  const bool unordered_asked = orders.size() <= cases.reorderings.size();
+  std::vector<PlannedCase> planned;
   for (const Spec* reorder : orders)
     for (const PrecisionGroup& group : groups)
       for (const KernelChoice& choice : group.kernels)
         for (const std::int64_t n : ns) {
           const bool reorderable = !group.implied && choice.kernel->info().writes_row_ids;
           if (reorder == &kNone ? unordered_asked || !reorderable : reorderable)
-            cases.push_back({reorder, &group, n, &choice});
+            planned.push_back({reorder, &group, n, &choice});
         }
-  return cases;
+  return planned;
 }
 
-ResultRow planned_row(const RunOptions& options, const std::string& source,
-                      const PlannedCase& planned) {
+ResultRow planned_row(const Cases& cases, const std::string& source, const PlannedCase& planned) {
   ResultRow row;
   row.matrix.source = to_printable(source);
   row.n = planned.n;
@@ -169,18 +167,17 @@ ResultRow planned_row(const RunOptions& options, const std::string& source,
   row.binary = planned.choice->kernel->info().binary;
   row.precision = to_string(planned.group->precision);
   row.c_type = to_string(planned.group->c_type);
-  row.layout = options.layout == Layout::row_major ? "row" : "col";
+  row.layout = cases.layout == Layout::row_major ? "row" : "col";
   row.reorder = planned.reorder->to_string();
-  row.command = "spmmbench run " + case_arguments(options, row) + " --no-baselines";
+  row.command = "spmmbench run " + case_arguments(cases, row) + " --no-baselines";
   return row;
 }
 
-std::vector<ResultRow> planned_rows(const RunOptions& options,
-                                    const std::vector<PrecisionGroup>& groups,
+std::vector<ResultRow> planned_rows(const Cases& cases, const std::vector<PrecisionGroup>& groups,
                                     const std::string& source) {
   std::vector<ResultRow> rows;
-  for (const PlannedCase& planned : plan_cases(options, groups, options.ns))
-    rows.push_back(planned_row(options, source, planned));
+  for (const PlannedCase& planned : plan_cases(cases, groups, cases.ns))
+    rows.push_back(planned_row(cases, source, planned));
   return rows;
 }
 

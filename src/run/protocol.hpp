@@ -1,19 +1,19 @@
 #pragma once
-// Writes the options that decide what a run measures, and how, to the context of its document, and
-// reads them back.
+// Writes what decides what a run measures, and how, to the context of its document, and reads it
+// back.
 
 #include <map>
 #include <string>
 
-#include "run/plan.hpp"
+#include "run/work.hpp"
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
 
-std::map<std::string, std::string> protocol_of(const RunOptions& options);
+std::map<std::string, std::string> protocol_of(const Cases& cases, const Protocol& how);
 
-// The options to measure in the way that this context describes, on the same device. Throws Error
-// where it lacks a setting.
-RunOptions options_of(const RunContext& context);
+// Measures in the way that this context describes, on the same device. Names no case. Throws Error
+// where the context lacks a setting.
+Work work_of(const RunContext& context);
 
 }  // namespace spmmbench

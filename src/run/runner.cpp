@@ -10,6 +10,8 @@
 #include "core/contains.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
+#include "io/sha256.hpp"
+#include "io/tensor_path.hpp"
 #include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
 #include "report/journal.hpp"
@@ -17,42 +19,19 @@
 #include "run/devices.hpp"
 #include "run/dry_run.hpp"
 #include "run/failing.hpp"
-#include "run/given_b.hpp"
 #include "run/isolate.hpp"
 #include "run/ledger.hpp"
+#include "run/load_operands.hpp"
+#include "run/machine.hpp"
 #include "run/matrix_run.hpp"
 #include "run/protocol.hpp"
 #include "run/work.hpp"
 #include "select/cache.hpp"
-#include "select/device_rates.hpp"
 #include "spmmbench/printable.hpp"
 #include "verify/exact.hpp"
 
 namespace spmmbench {
 namespace {
-
-// Opens `--device`, or the first of `--devices`. These must all be of one model, because a document
-// describes one model only.
-Machine open_machine(const RunOptions& options) {
-  Machine machine;
-  machine.host = open_host_device();
-  const CudaProbe cuda = probe_cuda();
-  const auto count = static_cast<int>(cuda.devices.size());
-  std::vector<int> wanted = options.devices;
-  if (wanted.empty()) wanted = {options.device};
-  for (const int index : wanted) {
-    // Where there is no GPU, the default device 0 means the CPU kernels.
-    if (index >= count && (count > 0 || index > 0 || !options.devices.empty()))
-      throw Error(fmt::format("device {}: this machine has {} CUDA devices", index, count));
-    if (index >= 0 && index < count && cuda.devices[index].name != cuda.devices[wanted[0]].name)
-      throw Error(fmt::format("devices {} are of different models", fmt::join(wanted, ",")));
-  }
-  if (wanted[0] >= 0 && count > 0) machine.gpu = open_cuda_device(wanted[0]);
-  else if (!options.quiet)
-    say("spmmbench: {}: running the CPU kernels\n",
-        wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
-  return machine;
-}
 
 // Of the GPUs among them, as in "a, b".
 std::string uuids_of(const std::vector<int>& devices) {
@@ -62,37 +41,23 @@ std::string uuids_of(const std::vector<int>& devices) {
   return fmt::format("{}", fmt::join(uuids, ", "));
 }
 
-// Measures the rates that this process was not given: the copy always, the others if a kernel asks
-// for them.
-DeviceRates rates_for(const RunOptions& options, const std::vector<PrecisionGroup>& groups,
-                      Device& device) {
-  if (options.rates.copy_bytes_per_second > 0) set_rates(device.info(), options.rates);
-  const auto asks = [](const KernelChoice& choice) { return choice.kernel->info().asks_for_rates; };
-  for (const PrecisionGroup& group : groups)
-    if (std::any_of(group.kernels.begin(), group.kernels.end(), asks)) return rates_of(device);
-  DeviceRates rates = options.rates;
-  if (rates.copy_bytes_per_second == 0)
-    rates.copy_bytes_per_second = device.copy_bytes_per_second();
-  return rates;
-}
-
 class Run {
  public:
   Run(const RunOptions& options, const std::vector<std::string>& argv)
       : options_(options),
         machine_(open_machine(options)),
-        groups_(plan_groups(options, machine_.main().info().kind)),
-        rates_(rates_for(options, groups_, machine_.main())),
+        groups_(plan_groups(options.cases, options.protocol, machine_.main().info().kind)),
+        rates_(rates_for(options.protocol.rates, groups_, machine_.main())),
         ledger_(options, context(argv)) {
-    const std::vector<PlannedCase> planned = plan_cases(options, groups_, options.ns);
-    const std::size_t cases = planned.size() * options.inputs.size();
+    const std::vector<PlannedCase> planned = plan_cases(options.cases, groups_, options.cases.ns);
+    const std::size_t cases = planned.size() * options.cases.inputs.size();
     std::size_t pending = std::count_if(planned.begin(), planned.end(),
                                         [this](const auto& one) { return can_run(one); }) *
-                          options.inputs.size();
-    if (options.resume != Resume::none) {
+                          options.cases.inputs.size();
+    if (options.cases.resume != Resume::none) {
       pending = 0;
-      for (const std::string& input : options.inputs)
-        pending += count_pending(planned_rows(options, groups_, input));
+      for (const std::string& input : options.cases.inputs)
+        pending += count_pending(planned_rows(options.cases, groups_, input));
     }
     ledger_.begin(cases, pending);
   }
@@ -100,9 +65,9 @@ class Run {
   ExitCode execute() {
     bool interrupted = false;
     try {
-      if (!options_.devices.empty()) run_on_devices(options_, groups_, ledger_);
+      if (!options_.machines.devices.empty()) run_on_devices(options_, groups_, ledger_);
       else
-        for (const std::string& input : options_.inputs) measure_input(input);
+        for (const std::string& input : options_.cases.inputs) measure_input(input);
     } catch (const Interrupted&) {
       interrupted = true;
     }
@@ -113,11 +78,16 @@ class Run {
 
  private:
   RunContext context(const std::vector<std::string>& argv) {
-    RunContext context = collect_context(argv, options_.load.seed, machine_.main(), rates_);
-    if (options_.devices.size() > 1) context.device.uuid = uuids_of(options_.devices);
-    context.protocol = protocol_of(options_);
-    context.tags = options_.tags;
-    context.calls = options_.table.calls;
+    RunContext context = collect_context(argv, options_.cases.load.seed, machine_.main(), rates_);
+    if (options_.machines.devices.size() > 1)
+      context.device.uuid = uuids_of(options_.machines.devices);
+    context.protocol = protocol_of(options_.cases, options_.protocol);
+    // A child writes no document.
+    if (const std::string& b = options_.cases.b_file; !b.empty() && options_.outputs.has_file())
+      if (std::string hash = file_sha256(file_of(b)); !hash.empty())
+        context.protocol["b_sha256"] = std::move(hash);
+    context.tags = options_.outputs.tags;
+    context.calls = options_.outputs.table.calls;
     return context;
   }
 
@@ -131,38 +101,10 @@ class Run {
                          [this](const ResultRow& row) { return ledger_.pending(row); });
   }
 
-  LoadedInput load(const std::string& input) const {
-    LoadedInput loaded = load_input(input, options_.load);
-    if (!options_.b_file.empty()) {
-      LoadOptions b_options = options_.load;
-      b_options.dims = options_.b_dims;
-      b_options.prune.clear();
-      loaded.b = load_dense(options_.b_file, b_options);
-    }
-    if (loaded.b && loaded.b->rows != loaded.a.csr.cols)
-      throw Error(fmt::format(
-          "{}: A is {} x {} but B is {} x {}: expected as many rows of B as columns of A", input,
-          loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows, loaded.b->cols));
-    if (const auto& sizes = options_.b_dims; sizes && loaded.b) {
-      const std::int64_t rows = options_.load.dims->first;
-      if (loaded.a.csr.rows != rows || loaded.b->rows != sizes->first ||
-          loaded.b->cols != sizes->second)
-        throw Error(fmt::format("{}: A is {} x {} and B is {} x {}: expected --dims {} {} {}",
-                                input, loaded.a.csr.rows, loaded.a.csr.cols, loaded.b->rows,
-                                loaded.b->cols, rows, sizes->first, sizes->second));
-    }
-    if (loaded.b && loaded.b->cols == 0)
-      throw Error(
-          fmt::format("{}: B is {} x 0: expected at least one column", input, loaded.b->rows));
-    if (loaded.b)
-      expect_finite(*loaded.b, options_.b_file.empty() ? input : options_.b_file, groups_);
-    return loaded;
-  }
-
   // Empty when the input cannot be read; the run then goes on with the next one.
   std::optional<LoadedInput> try_load(const std::string& input) {
     try {
-      return load(input);
+      return load_operands(input, options_.cases, groups_);
     } catch (const Error& error) {
       ledger_.input_failed(error.what(), ExitCode::usage);
     } catch (const std::bad_alloc&) {
@@ -173,7 +115,7 @@ class Run {
 
   void measure_input(const std::string& input) {
     poll_interrupt();
-    const std::vector<ResultRow> expected = planned_rows(options_, groups_, input);
+    const std::vector<ResultRow> expected = planned_rows(options_.cases, groups_, input);
     const std::size_t pending = count_pending(expected);
     if (!ledger_.may_be_pending(input, expected)) return ledger_.progress().skip(expected.size());
     ledger_.progress().start(fmt::format("loading {}", to_printable(input)));
@@ -182,7 +124,7 @@ class Run {
       ledger_.progress().skip(expected.size() - pending);
       return ledger_.progress().drop(pending);
     }
-    if (loaded->b && !options_.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
+    if (loaded->b && !options_.outputs.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
       ledger_.progress().clear();
       say("warning: {}: every product with this B is zero, which only the exact test, with values "
           "of its own, can tell from no product; and zeros save power\n",
@@ -191,10 +133,10 @@ class Run {
     const MatrixSummary summary = summarise_matrix(loaded->a);
     // An input that brings its own B decides N.
     const std::vector<std::int64_t> ns =
-        loaded->b ? std::vector<std::int64_t>{loaded->b->cols} : options_.ns;
+        loaded->b ? std::vector<std::int64_t>{loaded->b->cols} : options_.cases.ns;
     std::vector<std::pair<PlannedCase, ResultRow>> cases;
-    for (const PlannedCase& planned : plan_cases(options_, groups_, ns)) {
-      ResultRow row = planned_row(options_, input, planned);
+    for (const PlannedCase& planned : plan_cases(options_.cases, groups_, ns)) {
+      ResultRow row = planned_row(options_.cases, input, planned);
       row.matrix = summary;
       if (ledger_.pending(row)) cases.emplace_back(planned, std::move(row));
     }
@@ -203,18 +145,19 @@ class Run {
     if (cases.size() < pending) ledger_.progress().drop(pending - cases.size());
 
     const double load_ms = loaded->a.load_ms;
-    if (options_.isolate) loaded.reset();  // the children load it themselves
+    if (options_.protocol.isolate) loaded.reset();  // the children load it themselves
     std::optional<MatrixRun> matrix;
-    if (loaded) matrix.emplace(*loaded, options_, machine_);
+    if (loaded) matrix.emplace(*loaded, options_.cases, options_.protocol, machine_);
     for (auto& [planned, row] : cases) {
       poll_interrupt();
       row.stages_ms["load"] = load_ms;
       ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
       measure_case(matrix ? &*matrix : nullptr, planned, row);
-      if (options_.after_case) options_.after_case(row);
+      if (options_.outputs.after_case) options_.outputs.after_case(row);
       if (can_run(planned)) ledger_.progress().done();
       else ledger_.progress().skip(1);
-      if (const std::string warning = error_warning(row); !warning.empty() && !options_.quiet) {
+      if (const std::string warning = error_warning(row);
+          !warning.empty() && !options_.outputs.quiet) {
         ledger_.progress().clear();
         say("spmmbench: {}\n", warning);
       }
@@ -229,7 +172,8 @@ class Run {
     if (const std::string reason = why_unloadable(kernel); !reason.empty()) {
       row.status = Status::failed;
       row.reason = reason;
-    } else if (matrix != nullptr && (options_.plugins_here || plugin_path(kernel).empty())) {
+    } else if (matrix != nullptr &&
+               (options_.protocol.plugins_here || plugin_path(kernel).empty())) {
       measure_here(*matrix, planned, row);
     } else {
       if (matrix != nullptr) matrix->release_memory();
@@ -246,9 +190,9 @@ class Run {
   }
 
   void measure_isolated(ResultRow& row) {
-    RunOptions work = case_work(options_, row);
-    work.rates = rates_;
-    ChildOutcome outcome = run_isolated(work, options_.timeout_s);
+    Work work = case_work({options_.cases, options_.protocol}, row);
+    work.protocol.rates = rates_;
+    ChildOutcome outcome = run_isolated(work, options_.protocol.timeout_s);
     if (outcome.row) {
       row = std::move(*outcome.row);
       return;
@@ -268,29 +212,31 @@ class Run {
 // A resumed run keeps the tags and --calls that it is not given, and always the rates, since the
 // document has one bound for all of its rows.
 RunOptions with_earlier(RunOptions options) {
-  if (options.resume == Resume::none) return options;
-  const std::optional<RunContext> earlier = earlier_context({options.json, options.csv});
+  if (options.cases.resume == Resume::none) return options;
+  const std::optional<RunContext> earlier =
+      earlier_context({options.outputs.json, options.outputs.csv});
   if (!earlier) return options;
-  options.tags.insert(earlier->tags.begin(), earlier->tags.end());
-  if (!options.calls_given) options.table.calls = earlier->calls;
-  options.rates = {.copy_bytes_per_second = earlier->copy_gb_per_s * 1e9,
-                   .gather_bytes_per_second = earlier->gather_gb_per_s.value_or(0) * 1e9,
-                   .dense_flops_per_second = earlier->dense_tflops.value_or(0) * 1e12};
+  options.outputs.tags.insert(earlier->tags.begin(), earlier->tags.end());
+  if (!options.outputs.calls_given) options.outputs.table.calls = earlier->calls;
+  options.protocol.rates = {.copy_bytes_per_second = earlier->copy_gb_per_s * 1e9,
+                            .gather_bytes_per_second = earlier->gather_gb_per_s.value_or(0) * 1e9,
+                            .dense_flops_per_second = earlier->dense_tflops.value_or(0) * 1e12};
   return options;
 }
 
 }  // namespace
 
 ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>& argv) {
-  if (options.dry_run) {
+  if (options.outputs.dry_run) {
     print_dry_run(options);
     return ExitCode::ok;
   }
-  install_interrupt_handler(!options.quiet);
-  set_cache_folder(options.cache);
+  install_interrupt_handler(!options.outputs.quiet);
+  set_cache_folder(options.protocol.cache);
   const RunOptions whole = with_earlier(options);
   MadeFolders saved;
-  if (!whole.save_failing.empty()) saved = require_failing_folder(whole.save_failing);
+  if (!whole.protocol.save_failing.empty())
+    saved = require_failing_folder(whole.protocol.save_failing);
   Run run(whole, argv);
   saved.keep();
   return run.execute();

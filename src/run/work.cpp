@@ -45,20 +45,17 @@ Enum read_enum(const Json& json, Enum last) {
 
 }  // namespace
 
-std::string describe_work(const RunOptions& options) {
+std::string describe_work(const Work& work) {
   // All members are bound by name: with a new one this does not compile until it is named here, and
-  // then written below and read in read_work unless a child has no use for it. These have none:
-  // csv, tags, dry_run, tables, table, calls_given, overwrite, can_resume, devices and after_case,
-  // since a child writes one document or lines of JSON and measures on one device.
+  // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, json, csv, tags, save_failing, cache, repeat_check, dry_run,
-               quiet, tables, table, calls_given, jsonl, resume, overwrite, can_resume, known,
-               isolate, timeout_s, plugins_here, limits, rates, device, devices, one_launch,
-               after_case] = options;
+               load, b_file, b_dims, resume, known] = work.cases;
+  const auto& [limits, repeat_check, one_launch, isolate, timeout_s, plugins_here, cache,
+               save_failing, rates, device] = work.protocol;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
-  Json work = {{"inputs", texts(inputs)},
+  Json json = {{"inputs", texts(inputs)},
                {"ns", ns},
                {"kernels", texts(kernels)},
                {"exclude", texts(exclude)},
@@ -73,12 +70,9 @@ std::string describe_work(const RunOptions& options) {
                {"prune", to_printable(prune)},
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
-               {"json", to_printable(json)},
                {"save_failing", to_printable(save_failing)},
                {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
-               {"quiet", quiet},
-               {"jsonl", jsonl},
                {"resume", static_cast<int>(resume)},
                {"known", Json::array()},
                {"isolate", isolate},
@@ -92,85 +86,75 @@ std::string describe_work(const RunOptions& options) {
                {"device", device},
                {"one_launch", one_launch}};
   for (const Precision precision : precisions)
-    work["precisions"].push_back(static_cast<int>(precision));
-  for (const Spec& spec : reorderings) work["reorderings"].push_back(spec.to_string());
+    json["precisions"].push_back(static_cast<int>(precision));
+  for (const Spec& spec : reorderings) json["reorderings"].push_back(spec.to_string());
   for (const auto& [key, recorded] : known)
-    work["known"].push_back({key, static_cast<int>(recorded.status), recorded.sha256});
-  return work.dump();
+    json["known"].push_back({key, static_cast<int>(recorded.status), recorded.sha256});
+  return json.dump();
 }
 
-RunOptions read_work(const std::string& text) try {
-  const Json work = parse_json(text);
-  RunOptions options;
-  options.inputs = read_texts(work.at("inputs"));
-  options.ns = work.at("ns").get<std::vector<std::int64_t>>();
-  options.kernels = read_texts(work.at("kernels"));
-  options.exclude = read_texts(work.at("exclude"));
-  options.precisions.clear();
-  for (const Json& precision : work.at("precisions"))
-    options.precisions.push_back(read_enum(precision, kPrecisions.back()));
-  options.c_type = read_enum(work.at("c_type"), kElementTypes.back());
-  options.layout = read_enum(work.at("layout"), Layout::col_major);
-  options.reorderings.clear();
-  for (const Json& spec : work.at("reorderings"))
-    options.reorderings.push_back(Spec::parse(spec.get<std::string>()));
-  options.baselines = work.at("baselines");
-  options.load.seed = work.at("seed");
-  options.load.dims = read_sizes(work.at("dims"));
-  options.load.bin_type = read_enum(work.at("bin_type"), kElementTypes.back());
-  options.load.prune = read_text(work.at("prune"));
-  options.b_file = read_text(work.at("b_file"));
-  options.b_dims = read_sizes(work.at("b_dims"));
-  options.json = read_text(work.at("json"));
-  options.save_failing = read_text(work.at("save_failing"));
-  options.cache = read_text(work.at("cache"));
-  options.repeat_check = work.at("repeat_check");
-  options.quiet = work.at("quiet");
-  options.jsonl = work.at("jsonl");
-  options.resume = read_enum(work.at("resume"), Resume::failed);
-  for (const Json& entry : work.at("known"))
-    options.known[entry.at(0).get<std::string>()] = {read_enum(entry.at(1), Status::timeout),
-                                                     entry.at(2).get<std::string>()};
-  options.isolate = work.at("isolate");
-  options.timeout_s = work.at("timeout_s");
-  options.plugins_here = work.at("plugins_here");
-  options.limits.noise = work.at("noise");
-  options.limits.min_samples = work.at("min_samples");
-  options.limits.max_samples = work.at("max_samples");
-  options.limits.max_seconds = work.at("max_seconds");
-  const Json& rates = work.at("rates");
-  options.rates = {rates.at(0), rates.at(1), rates.at(2)};
-  options.device = work.at("device");
-  options.one_launch = work.at("one_launch");
-  return options;
+Work read_work(const std::string& text) try {
+  const Json json = parse_json(text);
+  Work work;
+  Cases& cases = work.cases;
+  cases.inputs = read_texts(json.at("inputs"));
+  cases.ns = json.at("ns").get<std::vector<std::int64_t>>();
+  cases.kernels = read_texts(json.at("kernels"));
+  cases.exclude = read_texts(json.at("exclude"));
+  cases.precisions.clear();
+  for (const Json& precision : json.at("precisions"))
+    cases.precisions.push_back(read_enum(precision, kPrecisions.back()));
+  cases.c_type = read_enum(json.at("c_type"), kElementTypes.back());
+  cases.layout = read_enum(json.at("layout"), Layout::col_major);
+  cases.reorderings.clear();
+  for (const Json& spec : json.at("reorderings"))
+    cases.reorderings.push_back(Spec::parse(spec.get<std::string>()));
+  cases.baselines = json.at("baselines");
+  cases.load.seed = json.at("seed");
+  cases.load.dims = read_sizes(json.at("dims"));
+  cases.load.bin_type = read_enum(json.at("bin_type"), kElementTypes.back());
+  cases.load.prune = read_text(json.at("prune"));
+  cases.b_file = read_text(json.at("b_file"));
+  cases.b_dims = read_sizes(json.at("b_dims"));
+  cases.resume = read_enum(json.at("resume"), Resume::failed);
+  for (const Json& entry : json.at("known"))
+    cases.known[entry.at(0).get<std::string>()] = {read_enum(entry.at(1), Status::timeout),
+                                                   entry.at(2).get<std::string>()};
+  Protocol& protocol = work.protocol;
+  protocol.save_failing = read_text(json.at("save_failing"));
+  protocol.cache = read_text(json.at("cache"));
+  protocol.repeat_check = json.at("repeat_check");
+  protocol.isolate = json.at("isolate");
+  protocol.timeout_s = json.at("timeout_s");
+  protocol.plugins_here = json.at("plugins_here");
+  protocol.limits.noise = json.at("noise");
+  protocol.limits.min_samples = json.at("min_samples");
+  protocol.limits.max_samples = json.at("max_samples");
+  protocol.limits.max_seconds = json.at("max_seconds");
+  const Json& rates = json.at("rates");
+  protocol.rates = {rates.at(0), rates.at(1), rates.at(2)};
+  protocol.device = json.at("device");
+  protocol.one_launch = json.at("one_launch");
+  return work;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("work description: {}", error.what()));
 }
 
-RunOptions child_work(RunOptions options) {
-  options.json.clear();
-  options.csv.clear();
-  options.quiet = options.jsonl = true;
-  options.devices.clear();
-  options.after_case = nullptr;
-  return options;
-}
-
-RunOptions case_work(const RunOptions& options, const ResultRow& row) {
-  RunOptions work = child_work(options);
-  work.inputs = {from_printable(row.matrix.source)};
-  work.ns = {row.n};
-  work.kernels = {kernel_argument(row.kernel, row.command)};
-  work.exclude.clear();
-  work.precisions = {parse_precision(row.precision)};
-  work.c_type = parse_element_type(row.c_type);
-  work.layout = row.layout == "col" ? Layout::col_major : Layout::row_major;
-  work.reorderings = {Spec::parse(row.reorder)};
-  work.baselines = false;
-  work.resume = Resume::none;
-  work.known.clear();
-  work.isolate = false;
-  work.plugins_here = true;
+Work case_work(Work work, const ResultRow& row) {
+  Cases& cases = work.cases;
+  cases.inputs = {from_printable(row.matrix.source)};
+  cases.ns = {row.n};
+  cases.kernels = {kernel_argument(row.kernel, row.command)};
+  cases.exclude.clear();
+  cases.precisions = {parse_precision(row.precision)};
+  cases.c_type = parse_element_type(row.c_type);
+  cases.layout = row.layout == "col" ? Layout::col_major : Layout::row_major;
+  cases.reorderings = {Spec::parse(row.reorder)};
+  cases.baselines = false;
+  cases.resume = Resume::none;
+  cases.known.clear();
+  work.protocol.isolate = false;
+  work.protocol.plugins_here = true;
   return work;
 }
 

@@ -11,13 +11,13 @@ extern "C" int __real_main(int argc, char** argv);
 extern "C" int __wrap_main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "worker") return __real_main(argc, argv);
   spmmbench::RunOptions options;
-  options.devices = {-1, -1};
-  options.json = argv[1];
-  options.inputs.assign(argv + 2, argv + argc);
-  options.kernels = {"cpu_csr", "planted_hang"};
-  options.baselines = false;
-  options.isolate = true;
-  options.timeout_s = 8;
-  options.limits.max_samples = 10;
+  options.machines.devices = {-1, -1};
+  options.outputs.json = argv[1];
+  options.cases.inputs.assign(argv + 2, argv + argc);
+  options.cases.kernels = {"cpu_csr", "planted_hang"};
+  options.cases.baselines = false;
+  options.protocol.isolate = true;
+  options.protocol.timeout_s = 8;
+  options.protocol.limits.max_samples = 10;
   return static_cast<int>(spmmbench::run_benchmark(options, {argv, argv + argc}));
 }

@@ -19,46 +19,45 @@ namespace {
 
 const std::string kOddName = "-a \\b'\"$\xff\x01\xc3\xa9\n.mtx";
 
-RunOptions every_option() {
-  RunOptions options;
-  options.inputs = {kOddName, "gen:uniform?rows=5"};
-  options.ns = {1, 64};
-  options.kernels = {"cpu_csr?threads=2"};
-  options.exclude = {"x*"};
-  options.precisions = {Precision::tf32, Precision::bf16};
-  options.c_type = ElementType::f16;
-  options.layout = Layout::col_major;
-  options.reorderings = {Spec::parse("rsh?alpha=0.5")};
-  options.baselines = false;
-  options.load = {UINT64_MAX, std::pair<std::int64_t, std::int64_t>{3, 4}, ElementType::bf16,
-                  "block:2x2:0.5"};
-  options.b_file = "b\xfe.npy";
-  options.b_dims = {4, 5};
-  options.json = "j\xfd";
-  options.csv = "c";
-  options.quiet = options.jsonl = true;
-  options.resume = Resume::failed;
-  options.known = {{"key", {Status::timeout, "00ff"}}};
-  options.isolate = true;
-  options.timeout_s = 0.1;
-  options.limits = {0.125, 3, 7, 0.3};
-  options.plugins_here = true;
-  options.rates = {1e12, 2e12, 3e14};
-  options.device = -1;
-  options.devices = {0, 2};
-  options.one_launch = true;
-  return options;
+Work every_option() {
+  Work work;
+  work.cases.inputs = {kOddName, "gen:uniform?rows=5"};
+  work.cases.ns = {1, 64};
+  work.cases.kernels = {"cpu_csr?threads=2"};
+  work.cases.exclude = {"x*"};
+  work.cases.precisions = {Precision::tf32, Precision::bf16};
+  work.cases.c_type = ElementType::f16;
+  work.cases.layout = Layout::col_major;
+  work.cases.reorderings = {Spec::parse("rsh?alpha=0.5")};
+  work.cases.baselines = false;
+  work.cases.load = {UINT64_MAX, std::pair<std::int64_t, std::int64_t>{3, 4}, ElementType::bf16,
+                     "block:2x2:0.5"};
+  work.cases.b_file = "b\xfe.npy";
+  work.cases.b_dims = {4, 5};
+  work.cases.resume = Resume::failed;
+  work.cases.known = {{"key", {Status::timeout, "00ff"}}};
+  work.protocol.isolate = true;
+  work.protocol.timeout_s = 0.1;
+  work.protocol.repeat_check = true;
+  work.protocol.cache = "k\xfc";
+  work.protocol.save_failing = "s\xfb";
+  work.protocol.limits = {0.125, 3, 7, 0.3};
+  work.protocol.plugins_here = true;
+  work.protocol.rates = {1e12, 2e12, 3e14};
+  work.protocol.device = -1;
+  work.protocol.one_launch = true;
+  return work;
 }
 
 TEST(Work, EveryOptionSurvivesItsDescription) {
   const std::string text = describe_work(every_option());
-  const RunOptions again = read_work(text);
+  const Work again = read_work(text);
   EXPECT_EQ(describe_work(again), text);
-  EXPECT_EQ(again.inputs, every_option().inputs);
-  EXPECT_EQ(again.b_file, every_option().b_file);
-  EXPECT_EQ(again.load.seed, UINT64_MAX);
-  EXPECT_EQ(again.limits.max_seconds, 0.3);
-  EXPECT_NE(describe_work(RunOptions{}), text);
+  EXPECT_EQ(again.cases.inputs, every_option().cases.inputs);
+  EXPECT_EQ(again.cases.b_file, every_option().cases.b_file);
+  EXPECT_EQ(again.cases.load.seed, UINT64_MAX);
+  EXPECT_EQ(again.protocol.limits.max_seconds, 0.3);
+  EXPECT_NE(describe_work(Work{}), text);
 }
 
 TEST(Work, AnythingElseIsRefusedInOneLine) {
@@ -73,7 +72,7 @@ TEST(Work, AnythingElseIsRefusedInOneLine) {
   EXPECT_THROW(read_work(text), Error);
 }
 
-TEST(Work, AChildMeasuresTheCaseOfItsRowAndWritesNoFiles) {
+TEST(Work, AChildMeasuresTheCaseOfItsRow) {
   ResultRow row;
   row.matrix.source = to_printable(kOddName);
   row.n = 7;
@@ -82,28 +81,27 @@ TEST(Work, AChildMeasuresTheCaseOfItsRowAndWritesNoFiles) {
   row.c_type = "bf16";
   row.layout = "row";
   row.reorder = "rcm?x=1";
-  const RunOptions work = case_work(every_option(), row);
-  EXPECT_EQ(work.inputs, std::vector<std::string>{kOddName});
-  EXPECT_EQ(work.kernels, std::vector<std::string>{"cpu_csr?threads=1"});
-  EXPECT_EQ(work.precisions, std::vector{Precision::fp16});
-  EXPECT_EQ(work.c_type, ElementType::bf16);
-  EXPECT_EQ(work.layout, Layout::row_major);
-  EXPECT_EQ(work.reorderings.front().to_string(), "rcm?x=1");
-  EXPECT_TRUE(work.json.empty() && work.csv.empty() && work.devices.empty());
-  EXPECT_TRUE(work.jsonl && !work.isolate && !work.baselines);
+  const Work work = case_work(every_option(), row);
+  EXPECT_EQ(work.cases.inputs, std::vector<std::string>{kOddName});
+  EXPECT_EQ(work.cases.kernels, std::vector<std::string>{"cpu_csr?threads=1"});
+  EXPECT_EQ(work.cases.precisions, std::vector{Precision::fp16});
+  EXPECT_EQ(work.cases.c_type, ElementType::bf16);
+  EXPECT_EQ(work.cases.layout, Layout::row_major);
+  EXPECT_EQ(work.cases.reorderings.front().to_string(), "rcm?x=1");
+  EXPECT_TRUE(!work.protocol.isolate && !work.cases.baselines);
 }
 
 TEST(Protocol, GivesTheOptionsBackThatItWasMadeOf) {
   RunContext context;
-  context.protocol = protocol_of(every_option());
+  context.protocol = protocol_of(every_option().cases, every_option().protocol);
   context.seed = 9;
-  const RunOptions again = options_of(context);
-  EXPECT_EQ(protocol_of(again).at("dims"), "3 4 5");
-  EXPECT_EQ(again.b_file, every_option().b_file);
-  EXPECT_EQ(again.limits.min_samples, 3);
-  EXPECT_EQ(again.load.seed, 9U);
+  const Work again = work_of(context);
+  EXPECT_EQ(protocol_of(again.cases, again.protocol).at("dims"), "3 4 5");
+  EXPECT_EQ(again.cases.b_file, every_option().cases.b_file);
+  EXPECT_EQ(again.protocol.limits.min_samples, 3);
+  EXPECT_EQ(again.cases.load.seed, 9U);
   context.protocol.erase("max_seconds");
-  EXPECT_THROW(options_of(context), Error);
+  EXPECT_THROW(work_of(context), Error);
 }
 
 TEST(Command, IsQuotedForAShellWhateverTheBytes) {

@@ -30,8 +30,8 @@ TEST(Pending, FailedAndTimedOutCasesAreMeasuredAgainAndWrongOnesOnRequest) {
 class LedgerTest : public ::testing::Test {
  protected:
   LedgerTest() {
-    options_.quiet = true;
-    options_.json = folder_.file("out.json");
+    options_.outputs.quiet = true;
+    options_.outputs.json = folder_.file("out.json");
   }
 
   static ResultRow with_status(const std::string& kernel, Status status) {
@@ -69,32 +69,32 @@ TEST_F(LedgerTest, TheExitCodeIsThatOfTheWorstRow) {
               ExitCode::wrong_result);
   }
   EXPECT_EQ(run({ok, with_status("d", Status::wrong)}, true), ExitCode::interrupted);
-  options_.json.clear();
+  options_.outputs.json.clear();
   EXPECT_EQ(run({ok, with_status("c", Status::timeout)}), ExitCode::some_failed);
   EXPECT_EQ(run({ok, with_status("d", Status::wrong)}), ExitCode::wrong_result);
   EXPECT_EQ(run({}), ExitCode::ok) << "nothing was planned";
 }
 
 TEST_F(LedgerTest, TheExitCodeCountsTheRowsOfTheEarlierRun) {
-  options_.resume = Resume::rest;
+  options_.cases.resume = Resume::rest;
   for (const auto& [status, code] : {std::pair(Status::wrong, ExitCode::wrong_result),
                                      {Status::failed, ExitCode::some_failed},
                                      {Status::timeout, ExitCode::some_failed},
                                      {Status::ok, ExitCode::ok}}) {
-    options_.json = folder_.file(std::string(to_string(status)) + ".json");
+    options_.outputs.json = folder_.file(std::string(to_string(status)) + ".json");
     run({with_status("a", status)}, true);
     EXPECT_EQ(run({with_status("b", Status::ok)}), code);
     EXPECT_EQ(run({with_status("a", Status::ok)}), ExitCode::ok) << "it is right now";
   }
-  options_.json = folder_.file("measured.json");
+  options_.outputs.json = folder_.file("measured.json");
   run({with_status("a", Status::ok)}, true);
   EXPECT_EQ(run({with_status("b", Status::skipped)}), ExitCode::ok) << "something was measured";
 }
 
 TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
   EXPECT_EQ(run({with_status("a", Status::ok)}, true), ExitCode::interrupted);
-  EXPECT_FALSE(read_document(options_.json).complete);
-  options_.overwrite = true;
+  EXPECT_FALSE(read_document(options_.outputs.json).complete);
+  options_.outputs.overwrite = true;
   for (const ExitCode code : {ExitCode::usage, ExitCode::some_failed}) {
     std::optional<Ledger> ledger(std::in_place, options_, context());
     ledger->begin(1, 1);
@@ -103,23 +103,23 @@ TEST_F(LedgerTest, ADocumentIsCompleteWhereEveryInputWasReadToItsEnd) {
     ledger->input_failed("bad.mtx: cannot be opened", code);
     EXPECT_EQ(ledger->finish({}, false), code);
     ledger.reset();
-    EXPECT_FALSE(read_document(options_.json).complete);
+    EXPECT_FALSE(read_document(options_.outputs.json).complete);
     const bool goes_on = code == ExitCode::some_failed;
-    EXPECT_EQ(std::filesystem::exists(options_.json + ".journal"), goes_on);
+    EXPECT_EQ(std::filesystem::exists(options_.outputs.json + ".journal"), goes_on);
   }
 }
 
 TEST_F(LedgerTest, ARunWithoutARowLeavesTheEarlierDocument) {
   run({with_status("a", Status::ok)});
   EXPECT_EQ(run({}, true), ExitCode::interrupted);
-  const ResultDocument document = read_document(options_.json);
+  const ResultDocument document = read_document(options_.outputs.json);
   EXPECT_TRUE(document.complete);
   EXPECT_EQ(document.rows.size(), 1U);
 }
 
 TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
   run({with_status("a", Status::ok)}, true);
-  options_.resume = Resume::rest;
+  options_.cases.resume = Resume::rest;
   const Ledger ledger(options_, context());
   ResultRow planned = with_status("a", Status::failed);
   EXPECT_FALSE(ledger.pending(planned));
@@ -136,7 +136,7 @@ TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
   ResultRow failed = with_status("a", Status::wrong);
   failed.matrix.source = "failed.mtx";
   run({failed, with_status("b", Status::ok)}, true);
-  options_.resume = Resume::failed;
+  options_.cases.resume = Resume::failed;
   const Ledger ledger(options_, context());
   EXPECT_TRUE(ledger.may_be_pending("failed.mtx", {}));
   EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
@@ -149,7 +149,7 @@ TEST_F(LedgerTest, AnInterruptedRunNamesResumeWhereItCanGoOn) {
     return ::testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(said(), "spmmbench: interrupted: what was measured is kept, and --resume goes on\n");
-  options_.json = "-";
+  options_.outputs.json = "-";
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(said(), "spmmbench: interrupted: what was measured is kept\n");
   EXPECT_TRUE(::testing::internal::GetCapturedStdout().starts_with("{\"schema_version\": "));

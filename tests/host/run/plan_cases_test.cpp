@@ -30,51 +30,51 @@ TEST(Shard, OnlyIndicesOfTheCountAreTaken) {
     EXPECT_THROW(parse_shard(bad), Error) << bad;
 }
 
-RunOptions cpu_options() {
-  RunOptions options;
-  options.kernels = {"cpu_csr"};
-  options.baselines = false;
-  options.ns = {8, 16};
-  options.precisions = {Precision::fp16, Precision::fp32};
-  options.reorderings = {Spec{"none", {}}, Spec{"degree", {}}};
-  return options;
+Cases cpu_cases() {
+  Cases cases;
+  cases.kernels = {"cpu_csr"};
+  cases.baselines = false;
+  cases.ns = {8, 16};
+  cases.precisions = {Precision::fp16, Precision::fp32};
+  cases.reorderings = {Spec{"none", {}}, Spec{"degree", {}}};
+  return cases;
 }
 
 TEST(PlanCases, CrossOrdersPrecisionsAndWidths) {
-  const RunOptions options = cpu_options();
-  const auto groups = plan_groups(options, DeviceKind::host);
-  const auto cases = plan_cases(options, groups, options.ns);
-  ASSERT_EQ(cases.size(), 8U);
-  EXPECT_EQ(cases[0].reorder->name, "none");
-  EXPECT_EQ(cases[7].reorder->name, "degree");
-  EXPECT_EQ(cases[0].group, cases[1].group) << "what shares A follows one another";
+  const Cases cases = cpu_cases();
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
+  const auto planned = plan_cases(cases, groups, cases.ns);
+  ASSERT_EQ(planned.size(), 8U);
+  EXPECT_EQ(planned[0].reorder->name, "none");
+  EXPECT_EQ(planned[7].reorder->name, "degree");
+  EXPECT_EQ(planned[0].group, planned[1].group) << "what shares A follows one another";
 }
 
 TEST(PlanCases, WithoutNoneOnlyReorderedCasesAreThere) {
-  RunOptions options = cpu_options();
-  options.reorderings = {Spec{"degree", {}}};
-  const auto groups = plan_groups(options, DeviceKind::host);
-  for (const PlannedCase& planned : plan_cases(options, groups, {8}))
+  Cases cases = cpu_cases();
+  cases.reorderings = {Spec{"degree", {}}};
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
+  for (const PlannedCase& planned : plan_cases(cases, groups, {8}))
     EXPECT_EQ(planned.reorder->name, "degree");
 }
 
 TEST(PlanCases, ImpliedBaselinesRunInTheOrderOfTheMatrixAlone) {
   if (Registry<Kernel>::instance().find("eigen_csr") == nullptr) GTEST_SKIP() << "built without";
-  RunOptions options = cpu_options();
-  options.baselines = true;
-  options.reorderings = {Spec{"degree", {}}};
-  const auto groups = plan_groups(options, DeviceKind::host);
-  for (const PlannedCase& planned : plan_cases(options, groups, {8}))
+  Cases cases = cpu_cases();
+  cases.baselines = true;
+  cases.reorderings = {Spec{"degree", {}}};
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
+  for (const PlannedCase& planned : plan_cases(cases, groups, {8}))
     EXPECT_EQ(planned.reorder->name, planned.group->implied ? "none" : "degree");
 }
 
 TEST(Plan, BaselinesAreImpliedWhereTheyWereNotAskedForNorExcluded) {
   if (Registry<Kernel>::instance().find("eigen_csr") == nullptr) GTEST_SKIP() << "built without";
-  RunOptions options = cpu_options();
-  options.baselines = true;
+  Cases cases = cpu_cases();
+  cases.baselines = true;
   const auto implied = [&] {
     std::vector<std::string> found;
-    for (const PrecisionGroup& group : plan_groups(options, DeviceKind::host))
+    for (const PrecisionGroup& group : plan_groups(cases, {}, DeviceKind::host))
       for (const KernelChoice& choice : group.kernels)
         if (group.implied)
           found.push_back(choice.label() + " " + std::string(to_string(group.precision)));
@@ -82,76 +82,77 @@ TEST(Plan, BaselinesAreImpliedWhereTheyWereNotAskedForNorExcluded) {
   };
   using Names = std::vector<std::string>;
   EXPECT_EQ(implied(), (Names{"eigen_csr fp16", "eigen_csr fp32"})) << "fp32 once";
-  options.precisions = {Precision::fp32};
+  cases.precisions = {Precision::fp32};
   EXPECT_EQ(implied(), Names{"eigen_csr fp32"});
-  options.kernels = {"cpu_csr", "eigen_csr"};
+  cases.kernels = {"cpu_csr", "eigen_csr"};
   EXPECT_EQ(implied(), Names{}) << "asked for";
-  options.kernels = {"cpu_csr"};
-  options.exclude = {"eigen*"};
+  cases.kernels = {"cpu_csr"};
+  cases.exclude = {"eigen*"};
   EXPECT_EQ(implied(), Names{});
-  options.exclude.clear();
-  options.c_type = ElementType::f16;
+  cases.exclude.clear();
+  cases.c_type = ElementType::f16;
   EXPECT_EQ(implied().back(), "eigen_csr fp32") << "of C in fp32";
-  const auto groups = plan_groups(options, DeviceKind::host);
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
   EXPECT_TRUE(std::ranges::any_of(groups, [](const PrecisionGroup& group) {
     return group.implied && group.c_type == ElementType::f32;
   }));
 }
 
 TEST(Plan, AKernelIsTakenOnceWithEachSetOfOptions) {
-  RunOptions options = cpu_options();
-  options.precisions = {Precision::fp32};
-  options.kernels = {"cpu_csr", "cpu*", "auto?tune=0", "auto?tune=1", "auto?tune=0"};
+  Cases cases = cpu_cases();
+  cases.precisions = {Precision::fp32};
+  cases.kernels = {"cpu_csr", "cpu*", "auto?tune=0", "auto?tune=1", "auto?tune=0"};
   std::vector<std::string> labels;
-  const auto groups = plan_groups(options, DeviceKind::host);
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
   for (const KernelChoice& choice : groups.at(0).kernels) labels.push_back(choice.label());
   EXPECT_EQ(std::ranges::count(labels, "cpu_csr"), 1);
   EXPECT_EQ(std::set<std::string>(labels.begin(), labels.end()).size(), labels.size());
 }
 
 TEST(Protocol, IsReadBackAsTheOptionsItWasWrittenFrom) {
-  RunOptions options = cpu_options();
-  options.limits = {.noise = 0.02, .min_samples = 7, .max_samples = 77, .max_seconds = 0.5};
-  options.load.prune = "block:64x64:0.9";
-  options.load.dims = {30, 40};
-  options.load.seed = 9;
-  options.b_dims = {40, 5};
-  options.b_file = "b.bin";
-  options.isolate = true;
+  Work work{cpu_cases(), {}};
+  work.protocol.limits = {.noise = 0.02, .min_samples = 7, .max_samples = 77, .max_seconds = 0.5};
+  work.cases.load.prune = "block:64x64:0.9";
+  work.cases.load.dims = {30, 40};
+  work.cases.load.seed = 9;
+  work.cases.b_dims = {40, 5};
+  work.cases.b_file = "b.bin";
+  work.protocol.isolate = true;
   RunContext context;
-  context.protocol = protocol_of(options);
-  context.seed = options.load.seed;
-  const RunOptions back = options_of(context);
-  EXPECT_EQ(protocol_of(back).at("isolated"), "no") << "that is where cases run, not how";
-  RunOptions expected = options;
-  expected.isolate = false;
-  EXPECT_EQ(protocol_of(back), protocol_of(expected));
+  context.protocol = protocol_of(work.cases, work.protocol);
+  context.seed = work.cases.load.seed;
+  const Work back = work_of(context);
+  EXPECT_EQ(protocol_of(back.cases, back.protocol).at("isolated"), "no")
+      << "that is where cases run, not how";
+  Work expected = work;
+  expected.protocol.isolate = false;
+  EXPECT_EQ(protocol_of(back.cases, back.protocol), protocol_of(expected.cases, expected.protocol));
   EXPECT_EQ(context.protocol.at("isolated"), "yes");
   EXPECT_EQ(context.protocol.at("prune"), "block:64x64:0.9");
-  EXPECT_EQ(back.load.seed, 9U);
-  EXPECT_EQ(back.load.dims, options.load.dims);
-  EXPECT_EQ(back.b_dims, options.b_dims);
-  EXPECT_EQ(back.b_file, "b.bin");
-  EXPECT_EQ(back.limits.max_samples, 77);
-  EXPECT_EQ(back.device, -1) << "no GPU";
+  EXPECT_EQ(back.cases.load.seed, 9U);
+  EXPECT_EQ(back.cases.load.dims, work.cases.load.dims);
+  EXPECT_EQ(back.cases.b_dims, work.cases.b_dims);
+  EXPECT_EQ(back.cases.b_file, "b.bin");
+  EXPECT_EQ(back.protocol.limits.max_samples, 77);
+  EXPECT_EQ(back.protocol.device, -1) << "no GPU";
   context.device.kind = DeviceKind::cuda;
   context.device.index = 3;
-  EXPECT_EQ(options_of(context).device, 3);
+  EXPECT_EQ(work_of(context).protocol.device, 3);
   context.protocol.erase("max_samples");
-  EXPECT_THROW(options_of(context), Error);
+  EXPECT_THROW(work_of(context), Error);
 }
 
 TEST(PlannedRow, ItsCommandNamesWhatDecidesTheResult) {
-  RunOptions options = cpu_options();
-  options.load.seed = 7;
-  options.load.prune = "block:64x64:0.9";
-  const auto groups = plan_groups(options, DeviceKind::host);
-  const auto cases = plan_cases(options, groups, {8});
-  EXPECT_EQ(planned_row(options, "a b's.npy", cases.back()).command,
+  Cases cases = cpu_cases();
+  cases.load.seed = 7;
+  cases.load.prune = "block:64x64:0.9";
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
+  const auto planned = plan_cases(cases, groups, {8});
+  EXPECT_EQ(planned_row(cases, "a b's.npy", planned.back()).command,
             "spmmbench run 'a b'\\''s.npy' -n 8 -k cpu_csr --precision fp32 --reorder degree "
             "--seed 7 --prune block:64x64:0.9 --no-baselines");
-  options.layout = Layout::col_major;
-  EXPECT_EQ(planned_row(options, "a.mtx", cases.back()).layout, "col");
+  cases.layout = Layout::col_major;
+  EXPECT_EQ(planned_row(cases, "a.mtx", planned.back()).layout, "col");
 }
 
 CsrMatrix sample_matrix() { return {3, 4, {0, 1, 3, 3}, {0, 1, 3}, {0.1F, 3000.0F, -0.25F}}; }

@@ -12,10 +12,10 @@ namespace spmmbench {
 namespace {
 
 TEST(Plan, AnUnknownKernelIsNamedWithTheKnownOnes) {
-  RunOptions options;
-  options.kernels = {"no_such_kernel"};
+  Cases cases;
+  cases.kernels = {"no_such_kernel"};
   try {
-    plan_groups(options, DeviceKind::host);
+    plan_groups(cases, {}, DeviceKind::host);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("cpu_csr"), std::string::npos);
@@ -23,17 +23,17 @@ TEST(Plan, AnUnknownKernelIsNamedWithTheKnownOnes) {
 }
 
 TEST(Plan, AMatchedKernelMustHaveTheOption) {
-  RunOptions options;
-  options.kernels = {"cpu_csr?colour=blue"};
-  EXPECT_THROW(plan_groups(options, DeviceKind::host), Error);
+  Cases cases;
+  cases.kernels = {"cpu_csr?colour=blue"};
+  EXPECT_THROW(plan_groups(cases, {}, DeviceKind::host), Error);
 }
 
 TEST(Plan, OneGroupPerPrecisionWithoutBaselines) {
-  RunOptions options;
-  options.baselines = false;
-  options.kernels = {"cpu*"};
-  options.precisions = {Precision::fp16, Precision::fp32};
-  const auto groups = plan_groups(options, DeviceKind::host);
+  Cases cases;
+  cases.baselines = false;
+  cases.kernels = {"cpu*"};
+  cases.precisions = {Precision::fp16, Precision::fp32};
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
   ASSERT_EQ(groups.size(), 2U);
   EXPECT_FALSE(groups[0].implied);
   EXPECT_TRUE(std::any_of(groups[0].kernels.begin(), groups[0].kernels.end(),
@@ -42,10 +42,10 @@ TEST(Plan, OneGroupPerPrecisionWithoutBaselines) {
 
 TEST(Plan, ARunWithoutAGpuGetsEigenInFp32AndInItsOwnPrecisionAsBaselines) {
   if (Registry<Kernel>::instance().find("eigen_csr") == nullptr) GTEST_SKIP() << "built without";
-  RunOptions options;
-  options.kernels = {"cpu_csr"};
-  options.precisions = {Precision::fp16};
-  const auto groups = plan_groups(options, DeviceKind::host);
+  Cases cases;
+  cases.kernels = {"cpu_csr"};
+  cases.precisions = {Precision::fp16};
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
   ASSERT_EQ(groups.size(), 3U);
   for (const auto& [group, precision] :
        {std::pair(groups[0], Precision::fp16), {groups[1], Precision::fp32}}) {
@@ -59,9 +59,9 @@ TEST(Plan, ARunWithoutAGpuGetsEigenInFp32AndInItsOwnPrecisionAsBaselines) {
 
 TEST(Plan, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
   const auto has_any = [](const std::vector<std::string>& patterns) {
-    RunOptions options;
-    options.kernels = patterns;
-    const auto groups = plan_groups(options, DeviceKind::host);
+    Cases cases;
+    cases.kernels = patterns;
+    const auto groups = plan_groups(cases, {}, DeviceKind::host);
     return std::any_of(groups.begin(), groups.end(), [](const PrecisionGroup& group) {
       return std::any_of(group.kernels.begin(), group.kernels.end(), [](const KernelChoice& one) {
         return !one.kernel->info().purpose.empty();
@@ -77,10 +77,10 @@ TEST(Plan, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
 }
 
 TEST(Plan, ExcludingEverythingIsAnError) {
-  RunOptions options;
-  options.kernels = {"cpu_csr"};
-  options.exclude = {"cpu*"};
-  EXPECT_THROW(plan_groups(options, DeviceKind::host), Error);
+  Cases cases;
+  cases.kernels = {"cpu_csr"};
+  cases.exclude = {"cpu*"};
+  EXPECT_THROW(plan_groups(cases, {}, DeviceKind::host), Error);
 }
 
 }  // namespace

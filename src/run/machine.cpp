@@ -1,0 +1,48 @@
+#include "run/machine.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "gpu/backend.hpp"
+#include "io/output.hpp"
+#include "select/device_rates.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+
+Machine open_machine(const RunOptions& options) {
+  Machine machine;
+  machine.host = open_host_device();
+  const CudaProbe cuda = probe_cuda();
+  const auto count = static_cast<int>(cuda.devices.size());
+  std::vector<int> wanted = options.machines.devices;
+  if (wanted.empty()) wanted = {options.protocol.device};
+  for (const int index : wanted) {
+    // Where there is no GPU, the default device 0 means the CPU kernels.
+    if (index >= count && (count > 0 || index > 0 || !options.machines.devices.empty()))
+      throw Error(fmt::format("device {}: this machine has {} CUDA devices", index, count));
+    if (index >= 0 && index < count && cuda.devices[index].name != cuda.devices[wanted[0]].name)
+      throw Error(fmt::format("devices {} are of different models", fmt::join(wanted, ",")));
+  }
+  if (wanted[0] >= 0 && count > 0) machine.gpu = open_cuda_device(wanted[0]);
+  else if (!options.outputs.quiet)
+    say("spmmbench: {}: running the CPU kernels\n",
+        wanted[0] < 0 ? "no GPU asked for" : cuda.reason);
+  return machine;
+}
+
+DeviceRates rates_for(const DeviceRates& known, const std::vector<PrecisionGroup>& groups,
+                      Device& device) {
+  if (known.copy_bytes_per_second > 0) set_rates(device.info(), known);
+  const auto asks = [](const KernelChoice& choice) { return choice.kernel->info().asks_for_rates; };
+  for (const PrecisionGroup& group : groups)
+    if (std::any_of(group.kernels.begin(), group.kernels.end(), asks)) return rates_of(device);
+  DeviceRates rates = known;
+  if (rates.copy_bytes_per_second == 0)
+    rates.copy_bytes_per_second = device.copy_bytes_per_second();
+  return rates;
+}
+
+}  // namespace spmmbench
