@@ -105,7 +105,7 @@ class AsyncBcsrPlan final : public Plan {
     stages_ = bcsr::kStages(o).value_or(
         std::min(bcsr::kUsualStages, variant_.max_stages(device.info().shared_per_block)));
 
-    shared_bytes_ = bcsr::Ring::bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
+    shared_bytes_ = bcsr::shared_bytes(variant_.stage_bytes, variant_.staging_bytes, stages_);
     allow_shared_bytes(variant_.kernel, shared_bytes_);
 
     std::vector<bcsr::Work> work;

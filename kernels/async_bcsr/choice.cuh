@@ -37,7 +37,7 @@ struct Variant {
   int max_stages(std::size_t shared_per_block) const {
     constexpr int kReserved = 1024;  // by the system, per CTA
     const int block = (static_cast<int>(shared_per_block) + kReserved) / blocks_per_sm - kReserved;
-    return std::min((block - Ring::bytes(0, staging_bytes, 0)) / stage_bytes, kMaxStages);
+    return std::min((block - shared_bytes(0, staging_bytes, 0)) / stage_bytes, kMaxStages);
   }
 };
 

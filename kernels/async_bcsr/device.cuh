@@ -18,7 +18,6 @@
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
-#include "ptx/setmaxnreg.cuh"
 
 namespace spmmbench::async_bcsr {
 
@@ -96,7 +95,8 @@ struct Producer {
   const CUtensorMap& map_a;
   const CUtensorMap& map_b;
   const Arguments& args;
-  const Ring& ring;
+  const typename S::Ring& ring;
+  StageHead* heads;    // of the stages
   std::uint32_t rank;  // in the cluster
   int thread;          // among the loaders
   Walk<S> walk;
@@ -110,16 +110,16 @@ struct Producer {
     if (!walk.next(step)) return false;
     if constexpr (S::kLoader == Loader::tma) {
       if (thread == 0) {
-        at.wait_empty(ring.front.empty);
-        load_tma<S>(map_a, map_b, args, ring, at.stage, step, rank);
+        ring.wait_empty(at);
+        load_tma<S>(map_a, map_b, args, ring, heads[at.stage], at.stage, step, rank);
       }
     } else {
-      at.wait_empty(ring.front.empty);
-      load_cp_async<S>(args, ring, at.stage, step, thread);
+      ring.wait_empty(at);
+      load_cp_async<S>(args, ring.stage(at.stage), heads[at.stage], step, thread);
       __pipeline_commit();
       ++unpublished;
     }
-    at.advance(ring.stages);
+    ring.advance(at);
     return true;
   }
   // cp.async: makes the oldest group in flight visible to wgmma.
@@ -127,8 +127,8 @@ struct Producer {
     if constexpr (S::kLoader == Loader::cp_async) {
       if (unpublished == 0) return;
       wait_groups(--unpublished);
-      publish_at.publish(ring.front.full);
-      publish_at.advance(ring.stages);
+      ring.publish(publish_at);
+      ring.advance(publish_at);
     }
   }
 
@@ -165,32 +165,20 @@ __device__ void multiply(float (&acc)[S::kTileN / 2], const char* tile_a, const 
   ptx::wgmma_wait_group<0>();
 }
 
-template <class S>
-__device__ void release(const Ring& ring, int stage) {
-  if (threadIdx.x % 32 != 0) return;
-  if constexpr (S::kCluster == 1) {
-    ptx::mbarrier_arrive(ring.front.empty + stage);
-  } else {
-    for (unsigned peer = 0; peer < S::kCluster; ++peer)
-      ptx::mbarrier_arrive(
-          ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster,
-          static_cast<std::uint64_t*>(__cluster_map_shared_rank(ring.front.empty + stage, peer)));
-  }
-}
-
 // `producer`: null when producers are warps of their own. Votes decide the branches around the
 // wgmmas: where ptxas cannot see that a whole warp takes the same branch, it copies accumulators
 // around the branches and serialises the wgmmas.
 template <class S>
-__device__ void consume(const CUtensorMap& map_c, const Arguments& args, const Ring& ring,
+__device__ void consume(const CUtensorMap& map_c, const Arguments& args,
+                        const typename S::Ring& ring, const StageHead* heads, char* staging,
                         int consumer, [[maybe_unused]] Producer<S>* producer) {
   const auto any = [](std::uint32_t flag) { return __any_sync(~0U, flag != 0) != 0; };
   float acc[S::kTileN / 2];
-  Store<S> store(map_c, args, ring, consumer);
+  Store<S> store(map_c, args, staging, consumer);
   mbarrier::Cursor at;
   const int lane = threadIdx.x % 32;
   // Steps loaded ahead of the one multiplied; a single stage can only be refilled after it.
-  const int ahead = ring.stages > 1 ? ring.stages - 1 : 1;
+  const int ahead = ring.count() > 1 ? ring.count() - 1 : 1;
   if constexpr (!S::kSpecialised) {
     for (int i = 0; i < ahead; ++i) producer->load_next();
   }
@@ -201,17 +189,17 @@ __device__ void consume(const CUtensorMap& map_c, const Arguments& args, const R
     int row = 0, column = 0;
     do {
       if constexpr (!S::kSpecialised) producer->publish();
-      at.wait_full(ring.front.full);
+      ring.wait_full(at);
       // Read by the lane that releases the stage; the shuffle has all lanes past the wait before.
-      const StageHead& head = ring.front.head[at.stage];
+      const StageHead& head = heads[at.stage];
       if (lane == 0) flags = head.flags, row = head.unit_row[consumer], column = head.column;
       flags = __shfl_sync(~0U, flags, 0);
       if (any(flags >> consumer & 1)) {
-        const char* const tile = ring.tiles + at.stage * S::kStageBytes;
+        const char* const tile = ring.stage(at.stage);
         multiply<S>(acc, tile + consumer * kTileBytes, tile + kHeight * kTileBytes);
       }
-      release<S>(ring, at.stage);
-      at.advance(ring.stages);
+      ring.template release<S::kCluster>(at.stage);
+      ring.advance(at);
       if constexpr (!S::kSpecialised) producer->load_next();
     } while (!any(flags & StageHead::kLastStep));
     ptx::keep_in_registers(acc);
@@ -227,48 +215,40 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocksPerSm)
     kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
            const __grid_constant__ CUtensorMap map_c, const __grid_constant__ Arguments args) {
   extern __shared__ __align__(1024) char shared[];
-  const Ring ring(shared, S::kStagingBytes, args.stages);
-  if (threadIdx.x == 0) {
-    mbarrier::init(ring.front.full, ring.front.empty, args.stages,
-                   S::kLoader == Loader::tma ? 1 : S::kLoaders, S::kCluster * S::kConsumers / 32);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  __syncthreads();
+  auto& front = *reinterpret_cast<Front*>(shared);
+  char* const staging = shared + kFrontBytes;
+  const typename S::Ring ring(front.barriers, staging + S::kStagingBytes, args.stages);
+  ring.start(S::kLoader == Loader::tma ? 1 : S::kLoaders, S::kCluster * S::kConsumers / 32);
   std::uint32_t rank = 0;
   if constexpr (S::kCluster > 1) {
     rank = ptx::get_sreg_cluster_ctarank();
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
   }
-  ptx::griddepcontrol_launch_dependents();
   const int warpgroup = static_cast<int>(threadIdx.x) / kWarpgroup;
-  const auto producer = [&] {
-    const int thread = static_cast<int>(threadIdx.x) - (S::kSpecialised ? S::kConsumers : 0);
-    return Producer<S>{map_a,
-                       map_b,
-                       args,
-                       ring,
-                       rank,
-                       thread,
-                       Walk<S>(args, static_cast<int>(blockIdx.x) / S::kCluster, rank)};
+  const auto producer = [&](int thread) {
+    return Producer<S>{
+        map_a,      map_b, args,   ring,
+        front.head, rank,  thread, Walk<S>(args, static_cast<int>(blockIdx.x) / S::kCluster, rank)};
   };
   if constexpr (!S::kSpecialised) {
-    Producer<S> own = producer();
+    Producer<S> own = producer(static_cast<int>(threadIdx.x));
     ptx::griddepcontrol_wait();
-    consume<S>(map_c, args, ring, warpgroup, &own);
-  } else if (warpgroup == kHeight) {
-    if constexpr (S::kMovesRegisters) ptx::setmaxnreg_dec<S::kProducerRegisters>();
-    if (S::kLoader == Loader::cp_async || threadIdx.x < S::kConsumers + 32) {
-      Producer<S> own = producer();
-      ptx::griddepcontrol_wait();
-      while (own.load_next())
-        if (own.unpublished == ring.stages) own.publish();
-      while (own.unpublished > 0) own.publish();
-    }
+    consume<S>(map_c, args, ring, front.head, staging, warpgroup, &own);
   } else {
-    if constexpr (S::kMovesRegisters) ptx::setmaxnreg_inc<S::kConsumerRegisters>();
-    ptx::griddepcontrol_wait();
-    consume<S>(map_c, args, ring, warpgroup, nullptr);
+    with_roles<S::kConsumers, S::kRoleRegisters>(
+        [&](int thread) {
+          if (S::kLoader == Loader::tma && thread >= 32) return;
+          Producer<S> own = producer(thread);
+          ptx::griddepcontrol_wait();
+          while (own.load_next())
+            if (own.unpublished == ring.count()) own.publish();
+          while (own.unpublished > 0) own.publish();
+        },
+        [&] {
+          ptx::griddepcontrol_wait();
+          consume<S>(map_c, args, ring, front.head, staging, warpgroup, nullptr);
+        });
   }
   // A CTA must not end before its peers' multicasts into it and their arrivals on its barriers.
   if constexpr (S::kCluster > 1) {

@@ -16,19 +16,20 @@ struct Step {
   StageHead head;
 };
 
-// TMA. The tiles arrive on full[stage], which also expects the issuing thread.
+// TMA. The tiles arrive on `full` of the stage, which also expects the issuing thread.
 template <class S>
 __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, const Arguments& args,
-                         const Ring& ring, int stage, const Step& step, std::uint32_t rank) {
-  char* const tile_a = ring.tiles + stage * S::kStageBytes;
+                         const typename S::Ring& ring, StageHead& head, int stage, const Step& step,
+                         std::uint32_t rank) {
+  char* const tile_a = ring.stage(stage);
   char* const tile_b = tile_a + kHeight * kTileBytes;
-  std::uint64_t* const full = ring.front.full + stage;
+  std::uint64_t* const full = ring.full(stage);
   const int blocks = (step.a_row[0] >= 0 ? 1 : 0) + (step.a_row[1] >= 0 ? 1 : 0);
   const int bytes = blocks == 0 ? 0 : (blocks + S::kTilesB) * kTileBytes;
   // The loads come first. They may complete bytes that are not expected yet, which does no harm
   // before the arrival.
   const auto announce = [&] {
-    ring.front.head[stage] = step.head;
+    head = step.head;
     mbarrier::arrive_expect(full, bytes);
   };
   if (blocks == 0) return announce();
@@ -64,17 +65,16 @@ __device__ void load_tma(const CUtensorMap& map_a, const CUtensorMap& map_b, con
 // cp.async. Chunks of 16 bytes, chunk c of line l goes to place c ^ (l % 8) of its line. The caller
 // commits the group and later publishes it: fence, then an arrival of every loader thread.
 template <class S>
-__device__ void load_cp_async(const Arguments& args, const Ring& ring, int stage, const Step& step,
-                              int thread) {
+__device__ void load_cp_async(const Arguments& args, char* tile_a, StageHead& head,
+                              const Step& step, int thread) {
   using Element = typename S::Element;
   constexpr int kChunks = kLineBytes / 16;
   constexpr int kPerChunk = 16 / sizeof(Element);
   const auto place = [](char* tile, int line, int chunk) {
     return tile + line * kLineBytes + ((chunk ^ (line & 7)) << 4);
   };
-  char* const tile_a = ring.tiles + stage * S::kStageBytes;
   char* const tile_b = tile_a + kHeight * kTileBytes;
-  if (thread == 0) ring.front.head[stage] = step.head;
+  if (thread == 0) head = step.head;
 
 #pragma unroll
   for (int r = 0; r < kHeight; ++r) {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "async_bcsr/work.hpp"
-#include "common/mbarrier.cuh"
+#include "common/hopper_ring.cuh"
 #include "format/bcsr_groups.hpp"
 #include "ptx/wgmma.cuh"
 #include "spmmbench/device.hpp"
@@ -79,8 +79,9 @@ struct Shape {
   static constexpr int kProducers = !kSpecialised ? 0 : kMovesRegisters ? kWarpgroup : 32;
   static constexpr int kThreads = kConsumers + kProducers;
   static constexpr int kLoaders = kSpecialised ? kProducers : kConsumers;
-  static constexpr int kProducerRegisters = 56;  // of 65536 / kThreads at entry
-  static constexpr int kConsumerRegisters = 224;
+  static constexpr RoleRegisters kRoleRegisters =  // of 65536 / kThreads at entry
+      kMovesRegisters ? RoleRegisters{.producer = 56, .consumer = 224} : RoleRegisters{};
+  using Ring = HopperRing<kMaxStages, kStageBytes, RingSize::at_launch>;
 
   static_assert(kMajorB == ptx::Major::k || sizeof(Element) == 2,
                 "wgmma reads 32-bit operands K-major only");
@@ -96,29 +97,17 @@ struct alignas(16) StageHead {
   std::int32_t unit_row[kHeight];
 };
 
-// Dynamic shared memory, aligned for the swizzle: barriers and heads; the chunks of C; the stages,
-// each kHeight tiles of A and then B.
-struct Ring {
-  static constexpr int kFrontBytes = 1024;
-  struct Front {
-    StageHead head[kMaxStages];
-    std::uint64_t full[kMaxStages], empty[kMaxStages];
-  };
-  static_assert(sizeof(Front) <= kFrontBytes);
-
-  Front& front;
-  char* staging;
-  char* tiles;
-  int stages;
-
-  __device__ Ring(char* shared, int staging_bytes, int stages_)
-      : front(*reinterpret_cast<Front*>(shared)),
-        staging(shared + kFrontBytes),
-        tiles(staging + staging_bytes),
-        stages(stages_) {}
-  static constexpr int bytes(int stage_bytes, int staging_bytes, int stages) {
-    return kFrontBytes + staging_bytes + stage_bytes * stages;
-  }
+// Dynamic shared memory, aligned for the swizzle: Front; the chunks of C; the stages, each kHeight
+// tiles of A and then B.
+struct Front {
+  StageHead head[kMaxStages];
+  RingBarriers<kMaxStages> barriers;
 };
+inline constexpr int kFrontBytes = 1024;
+static_assert(sizeof(Front) <= kFrontBytes);
+
+constexpr int shared_bytes(int stage_bytes, int staging_bytes, int stages) {
+  return kFrontBytes + staging_bytes + stage_bytes * stages;
+}
 
 }  // namespace spmmbench::async_bcsr

@@ -11,10 +11,10 @@ namespace spmmbench::async_bcsr {
 template <class S>
 class Store {
  public:
-  __device__ Store(const CUtensorMap& map, const Arguments& args, const Ring& ring, int consumer)
+  __device__ Store(const CUtensorMap& map, const Arguments& args, char* staging, int consumer)
       : map_(map),
         args_(args),
-        chunks_(ring.staging + consumer * S::kChunks * kTileBytes),
+        chunks_(staging + consumer * S::kChunks * kTileBytes),
         barrier_(1 + consumer),
         leader_(threadIdx.x % kWarpgroup == 0) {}
 

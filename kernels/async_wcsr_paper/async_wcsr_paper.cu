@@ -21,7 +21,7 @@
 #include "common/arrive_and_sum.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
-#include "common/mbarrier.cuh"
+#include "common/hopper_ring.cuh"
 #include "format/tile_work.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
@@ -69,14 +69,11 @@ struct Arguments {
   unsigned* arrivals;  // [split][blockIdx.y][warp]; all zero between launches
 };
 
-struct Barriers {
-  std::uint64_t full[kStages];   // the issuer's expect_tx and every producer's rows
-  std::uint64_t empty[kStages];  // one arrival of each consumer warp
-};
+using Ring = HopperRing<kStages, kStageBytes>;
 
 template <class Input>
 __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const TileSpan& span,
-                        int tiles, char* ring, Barriers& barriers, int thread) {
+                        int tiles, const Ring& ring, int thread) {
   constexpr int kChunks = kFeatures * sizeof(Input) / 16;
   constexpr int kRowsPerStep = kWarpgroup / kChunks;
   const int chunk = thread % kChunks, first_row = thread / kChunks;
@@ -85,15 +82,15 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
   const bool inside = feature < in.n;
   mbarrier::Cursor fill, publish;
   const auto publish_next = [&] {
-    publish.publish(barriers.full);
-    publish.advance(kStages);
+    ring.publish(publish);
+    ring.advance(publish);
   };
   for (int t = 0; t < tiles; ++t) {
-    fill.wait_empty(barriers.empty);
-    char* const stage = ring + fill.stage * kStageBytes;
+    ring.wait_empty(fill);
+    char* const stage = ring.stage(fill.stage);
     const std::int32_t tile = span.first_tile + t;
     if (thread == 0) {
-      std::uint64_t* const full = barriers.full + fill.stage;
+      std::uint64_t* const full = ring.full(fill.stage);
       mbarrier::arrive_expect(full, kPanelBytes);
       const std::int32_t at[2] = {0, tile * kWindowRows};
       ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, stage, &map_a, at, full);
@@ -109,7 +106,7 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
                              b + column * in.b_row_bytes);
     }
     ptx::cp_async_commit_group();
-    fill.advance(kStages);
+    ring.advance(fill);
     if (t >= kLag) {
       ptx::cp_async_wait_group<kLag>();
       publish_next();
@@ -120,16 +117,15 @@ __device__ void produce(const CUtensorMap& map_a, const Arguments& in, const Til
 }
 
 template <class Input>
-__device__ void consume(const Arguments& in, const TileSpan& span, int tiles, const char* ring,
-                        Barriers& barriers) {
+__device__ void consume(const Arguments& in, const TileSpan& span, int tiles, const Ring& ring) {
   constexpr int kAccumulators = kFeatures / 2;
   constexpr int kGroup = 8 * kLineBytes, kSteps = kTileColumns / 16;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   float d[kAccumulators];
   mbarrier::Cursor at;
   for (int t = 0; t < tiles; ++t) {
-    at.wait_full(barriers.full);
-    const char* const stage = ring + at.stage * kStageBytes;
+    ring.wait_full(at);
+    const char* const stage = ring.stage(at.stage);
     const std::uint64_t a = ptx::wgmma_descriptor(stage, 0, kGroup);
     const std::uint64_t b = ptx::wgmma_descriptor(stage + kPanelBytes, kPanelBytes, kGroup);
     ptx::keep_in_registers(d);
@@ -142,8 +138,8 @@ __device__ void consume(const Arguments& in, const TileSpan& span, int tiles, co
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<0>();
     ptx::keep_in_registers(d);
-    if (lane == 0) ptx::mbarrier_arrive(barriers.empty + at.stage);
-    at.advance(kStages);
+    ring.release(at.stage);
+    ring.advance(at);
   }
 
   if (span.split >= 0) {
@@ -174,19 +170,15 @@ template <class Input>
 __global__ void __launch_bounds__(2 * kWarpgroup, 2)
     paper_kernel(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ Arguments in) {
   extern __shared__ char shared[];
-  __shared__ Barriers barriers;
-  char* const ring = shared + (1024 - __cvta_generic_to_shared(shared) % 1024) % 1024;
-  if (threadIdx.x == 0) {
-    mbarrier::init(barriers.full, barriers.empty, kStages, 1 + kWarpgroup, kConsumerWarps);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  __syncthreads();
+  __shared__ RingBarriers<kStages> barriers;
+  const Ring ring(barriers, shared + (1024 - __cvta_generic_to_shared(shared) % 1024) % 1024);
+  // A stage is full when the issuer's copy of A and every producer's rows have arrived.
+  ring.start(1 + kWarpgroup, kConsumerWarps);
   const TileSpan span = in.spans[blockIdx.x];
   const int tiles = span.tiles & ~TileSpan::kShared;
   ptx::griddepcontrol_wait();
-  ptx::griddepcontrol_launch_dependents();
-  if (threadIdx.x < kWarpgroup) consume<Input>(in, span, tiles, ring, barriers);
-  else produce<Input>(map_a, in, span, tiles, ring, barriers, threadIdx.x - kWarpgroup);
+  with_roles<kWarpgroup>([&](int thread) { produce<Input>(map_a, in, span, tiles, ring, thread); },
+                         [&] { consume<Input>(in, span, tiles, ring); });
 }
 
 // ---- Host adapter -------------------------------------------------------------------------------

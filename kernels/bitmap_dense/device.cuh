@@ -16,11 +16,11 @@
 #include <algorithm>
 
 #include "bitmap_dense/queue_reader.cuh"
+#include "common/hopper_ring.cuh"
 #include "common/panel_sums.cuh"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
-#include "ptx/setmaxnreg.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace spmmbench::bitmap_dense {
@@ -36,7 +36,6 @@ inline constexpr int kPieceUnits = 1;
 // The cost of joining a part of a panel's sums, with tiles of 256 columns: 6 us, while a unit takes
 // 2.8 us (docs/decisions/bitmap-dense.md).
 inline constexpr int kPartUnits = 2;
-inline constexpr int kProducerRegisters = 24;
 // What a multiprocessor of compute capability 9.0 has, all for one CTA (CUDA C Programming Guide).
 inline constexpr int kRegistersMost = 65536, kSharedMost = 227 * 1024;
 inline constexpr int kStagesMost = 5;  // of B
@@ -51,12 +50,16 @@ struct Shape {
   // As many warps decode as registers and shared memory allow.
   static constexpr int kWarpgroups = kTileN == 256 ? 2 : kTileN >= 64 ? 3 : 4;
   static constexpr int kWarps = 4 * kWarpgroups;  // that multiply
-  static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
-  static constexpr int kConsumerRegisters = kWarpgroups == 2 ? 240 : kWarpgroups == 3 ? 160 : 112;
+  static constexpr int kConsumers = 32 * kWarps;  // threads
+  static constexpr int kThreads = kConsumers + kWarpgroup;
+  static constexpr RoleRegisters kRoleRegisters{.producer = 24,
+                                                .consumer = kWarpgroups == 2   ? 240
+                                                            : kWarpgroups == 3 ? 160
+                                                                               : 112};
   // A CTA starts with so many registers a thread, a multiple of 8, and moves them among its
   // warpgroups. If these ask for more, it waits forever.
   static constexpr int kStartRegisters = kRegistersMost / kThreads / 8 * 8;
-  static_assert(kWarpgroups * kConsumerRegisters + kProducerRegisters <=
+  static_assert(kWarpgroups * kRoleRegisters.consumer + kRoleRegisters.producer <=
                 (kWarpgroups + 1) * kStartRegisters);
   static constexpr int kStepFragmentsK = BitmapPanels::kStepFragments;
   // Row-major B is copied in lines of 64 columns: a narrow tile has columns that are not used.
@@ -77,54 +80,54 @@ struct Shape {
   static constexpr int kRingsAt = kBarrierBytes + kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingsAt + kWarps * Reader::kWarpBytes;
   static_assert(kStages >= 2);
-  static_assert((2 * kStages + kWarps * kWarpBarriers) * sizeof(std::uint64_t) <= kConstantsAt);
+  using Ring = HopperRing<kStages, kStageBytes>;
+  struct Barriers {
+    RingBarriers<kStages> ring;
+    std::uint64_t queues[kWarps][kWarpBarriers];  // of each warp's own rings
+  };
+  static_assert(sizeof(Barriers) <= kConstantsAt);
   static constexpr auto kMajor = kLayout == Layout::col_major ? ptx::Major::k : ptx::Major::mn;
   static constexpr int kAccumulators = kTileN / 2;
 };
 
+// What the producer loads: the tiles of B of a stage. The warps that multiply load A themselves.
 template <class S>
-__device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
-                        std::uint64_t* full, std::uint64_t* empty) {
-  mbarrier::Cursor at;
-  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
-  PanelPiece piece = args.pieces[first_piece];
-  ptx::griddepcontrol_wait();
-  for (int p = first_piece; p < last_piece; ++p) {
-    if (p > first_piece) piece = args.pieces[p];
+struct Loads {
+  const Arguments& args;
+  const CUtensorMap& map_b;
+
+  __device__ int first() const { return args.piece_ptr[blockIdx.x]; }
+  __device__ int last() const { return args.piece_ptr[blockIdx.x + 1]; }
+  __device__ PanelPiece piece(int p) const { return args.pieces[p]; }
+  __device__ int stages(const PanelPiece& piece) const { return piece.steps / S::kStageSteps; }
+
+  __device__ void load_a(const PanelPiece&, int, char*, std::uint64_t*) const {}
+  __device__ void load_b(const PanelPiece& piece, int i, char* stage, std::uint64_t* full) const {
     const int first_k = piece.first_step * S::kStepFragmentsK * 16;
-    const int count = piece.steps / S::kStageSteps;
-    for (int i = 0; i < count; ++i) {
-      at.wait_empty(empty);
-      char* const to = stages + at.stage * S::kStageBytes;
-      std::uint64_t* const barrier = full + at.stage;
-      mbarrier::arrive_expect(barrier, S::kStageBytes);
-      for (int s = 0; s < S::kStageSteps; ++s) {
-        const int k = first_k + (i * S::kStageSteps + s) * kStageK;
-        char* const tile = to + s * S::kTileBytes;
-        if constexpr (S::kLayoutB == Layout::col_major) {
-          const std::int32_t from[2] = {k, piece.column};
-          ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from,
-                                    barrier);
-        } else {
-          for (int j = 0; j < S::kTileLines / kStageK; ++j) {
-            const std::int32_t from[2] = {piece.column + j * kStageK, k};
-            ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
-                                      tile + j * kStageK * kLineBytes, &map_b, from, barrier);
-          }
+    for (int s = 0; s < S::kStageSteps; ++s) {
+      const int k = first_k + (i * S::kStageSteps + s) * kStageK;
+      char* const tile = stage + s * S::kTileBytes;
+      if constexpr (S::kLayoutB == Layout::col_major) {
+        const std::int32_t from[2] = {k, piece.column};
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map_b, from, full);
+      } else {
+        for (int j = 0; j < S::kTileLines / kStageK; ++j) {
+          const std::int32_t from[2] = {piece.column + j * kStageK, k};
+          ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                    tile + j * kStageK * kLineBytes, &map_b, from, full);
         }
       }
-      at.advance(S::kStages);
     }
   }
-}
+};
 
 // The tile of B that a stage begins with. The shuffle tells the compiler that all lanes have the
 // same descriptor, which `wgmma` wants in a register of the warp.
 template <class S>
-__device__ std::uint64_t descriptor_of_b(const char* stages, int stage) {
+__device__ std::uint64_t descriptor_of_b(const typename S::Ring& ring, int stage) {
   constexpr int kGroup = 8 * kLineBytes;
   stage = __shfl_sync(kFullWarp, stage, 0);
-  return ptx::wgmma_descriptor(stages + stage * S::kStageBytes, kStageK * kLineBytes, kGroup);
+  return ptx::wgmma_descriptor(ring.stage(stage), kStageK * kLineBytes, kGroup);
 }
 
 // One decoded step: the rows times the columns of the tile `b`.
@@ -142,11 +145,11 @@ __device__ void multiply(float (&acc)[S::kAccumulators],
 }
 
 template <class S>
-__device__ void consume(const Arguments& args, const DenseView& c, char* shared, char* stages,
-                        std::uint64_t* full, std::uint64_t* empty, std::uint64_t* ring_full) {
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+__device__ void consume(const Arguments& args, const DenseView& c, char* shared,
+                        const typename S::Ring& ring, typename S::Barriers& barriers) {
+  const int warp = static_cast<int>(threadIdx.x) / 32;
   typename S::Reader reader(shared + S::kRingsAt + warp * S::Reader::kWarpBytes,
-                            ring_full + warp * kWarpBarriers, shared + S::kConstantsAt);
+                            barriers.queues[warp], shared + S::kConstantsAt);
   mbarrier::Cursor at;
   reader.begin(args, args.first_segments[blockIdx.x * S::kWarps + warp]);
   const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
@@ -170,24 +173,24 @@ __device__ void consume(const Arguments& args, const DenseView& c, char* shared,
         reader.fetch(a[s % 2]);
         if (s + 1 < BitmapPanels::kGroupSteps) reader.look_up(reader.bits_of(group, s + 1));
         if (s % S::kStageSteps == 0) {
-          at.wait_full(full);
-          b = descriptor_of_b<S>(stages, at.stage);
+          ring.wait_full(at);
+          b = descriptor_of_b<S>(ring, at.stage);
         }
         multiply<S>(acc[0], a[s % 2],
                     ptx::wgmma_descriptor_advance(b, s % S::kStageSteps * S::kTileBytes));
         reader.release();
         ptx::wgmma_wait_group<1>();  // the step before: its registers and its stage are free
-        if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
+        if (finished >= 0) ring.release(finished);
         finished = -1;
         if (s % S::kStageSteps == S::kStageSteps - 1) {
           finished = at.stage;
-          at.advance(S::kStages);
+          ring.advance(at);
         }
       }
     }
     ptx::wgmma_wait_group<0>();
     ptx::keep_in_registers(acc[0]);
-    if (finished >= 0 && lane == 0) ptx::mbarrier_arrive(empty + finished);
+    if (finished >= 0) ring.release(finished);
     if (next_piece > p) reader.begin(args, next);  // it begins while the sums are stored
     if (piece.parts == 1 || join_parts(args.workspace, piece, warp, acc))
       store_panel(c, piece, warp, acc);
@@ -200,25 +203,16 @@ __global__ void __launch_bounds__(S::kThreads, 1)
                     const __grid_constant__ CUtensorMap map_b,
                     const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
-  auto* const full = reinterpret_cast<std::uint64_t*>(shared);
-  std::uint64_t* const empty = full + S::kStages;
-  std::uint64_t* const ring_full = empty + S::kStages;
-  char* const stages = shared + S::kBarrierBytes;
-  if (threadIdx.x == 0) {
-    mbarrier::init(full, empty, S::kStages, 1, S::kWarps);
-    mbarrier::init(ring_full, S::kWarps * kWarpBarriers, 1);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
+  auto& barriers = *reinterpret_cast<typename S::Barriers*>(shared);
+  const typename S::Ring ring(barriers.ring, shared + S::kBarrierBytes);
   TakerOf<typename S::Queues>::write_constants(shared + S::kConstantsAt);
-  __syncthreads();
-  ptx::griddepcontrol_launch_dependents();
-  if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
-    ptx::setmaxnreg_dec<kProducerRegisters>();
-    if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, full, empty);
-  } else {
-    ptx::setmaxnreg_inc<S::kConsumerRegisters>();
-    consume<S>(args, c, shared, stages, full, empty, ring_full);
-  }
+  ring.start(1, S::kWarps,
+             [&] { mbarrier::init(barriers.queues[0], S::kWarps * kWarpBarriers, 1); });
+  with_roles<S::kConsumers, S::kRoleRegisters>(
+      [&](int thread) {
+        if (thread == 0) ring.fill(Loads<S>{args, map_b});
+      },
+      [&] { consume<S>(args, c, shared, ring, barriers); });
 }
 
 }  // namespace spmmbench::bitmap_dense

@@ -1,7 +1,8 @@
 #pragma once
-// Rings in shared memory: copies fill their stages ahead of the warps that read them. Every stage
-// has a barrier `full`, on which its copies arrive, and where producers are other threads than the
-// readers, a barrier `empty`, on which the readers arrive when they are done with the stage.
+// Barriers of rings in shared memory (common/hopper_ring.cuh, common/bulk_ring.cuh): copies fill
+// their stages ahead of the warps that read them. Every stage has a barrier `full`, on which its
+// copies arrive, and where producers are other threads than the readers, a barrier `empty`, on
+// which the readers arrive when they are done with the stage.
 //
 // The rings of window/multiply.cuh and esmm/ have no barriers: their readers make the copies
 // themselves, by cp.async, and wait for groups of them.
@@ -12,17 +13,10 @@
 
 namespace spmmbench::mbarrier {
 
-// The barriers of a ring, each with the number of arrivals that ends a phase. One thread calls
-// this; ptx::fence_mbarrier_init and a barrier of all threads must follow.
-__device__ inline void init(std::uint64_t* full, int stages, std::uint32_t arrivals) {
-  for (int i = 0; i < stages; ++i) ptx::mbarrier_init(full + i, arrivals);
-}
-__device__ inline void init(std::uint64_t* full, std::uint64_t* empty, int stages,
-                            std::uint32_t producers, std::uint32_t readers) {
-  for (int i = 0; i < stages; ++i) {
-    ptx::mbarrier_init(full + i, producers);
-    ptx::mbarrier_init(empty + i, readers);
-  }
+// So many barriers, each with the number of arrivals that ends a phase. One thread calls this;
+// ptx::fence_mbarrier_init and a barrier of all threads must follow.
+__device__ inline void init(std::uint64_t* barriers, int count, std::uint32_t arrivals) {
+  for (int i = 0; i < count; ++i) ptx::mbarrier_init(barriers + i, arrivals);
 }
 
 // Waits until the phase of that parity has completed. A fresh barrier counts as having completed

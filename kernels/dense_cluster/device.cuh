@@ -19,7 +19,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/mbarrier.cuh"
+#include "common/hopper_ring.cuh"
 #include "common/tile_store.cuh"
 #include "gpu/element.cuh"
 #include "ptx/cluster.cuh"
@@ -36,7 +36,6 @@ namespace spmmbench::dense_cluster {
 inline constexpr int kWarpgroup = 128, kWarpgroupRows = 64;
 inline constexpr int kMostStages = 16;
 inline constexpr int kBarrierBytes = 1024;  // so that the stages are aligned for their swizzle
-static_assert((2 * kMostStages + 1) * sizeof(std::uint64_t) <= kBarrierBytes);
 inline constexpr int kMmaK = 16;
 
 template <class T, TileB kTile, int kTileRows, int kTileColumns>
@@ -53,6 +52,12 @@ struct Shape {
   static constexpr int kBoxBytes = kTileK * kBoxColumns * 2;
   static constexpr int kLineBytesB = kTile == TileB::row_major ? 2 * kBoxColumns : kLineBytes;
   static constexpr int kStageBytes = stage_bytes(kTile, {kTileM, kTileN});
+  using Ring = HopperRing<kMostStages, kStageBytes, RingSize::at_launch>;
+  struct Barriers {
+    RingBarriers<kMostStages> ring;
+    std::uint64_t received;  // the sums of the other CTAs
+  };
+  static_assert(sizeof(Barriers) <= kBarrierBytes);
   static constexpr int kAccumulators = kTileN / 2;
   // A thread's sums in twos: of neighbouring columns of a row.
   static constexpr int kPairs = kAccumulators / 2;
@@ -224,48 +229,47 @@ __device__ void store(const CUtensorMap& map_c, const DenseView& c, int row, int
   }
 }
 
-// Copies B from k on into a stage.
-template <class S>
-__device__ void load_b(const Arguments& args, const CUtensorMap& map, char* to, std::uint64_t* full,
-                       int k, int column) {
-  const auto copy = [&](char* tile, std::int32_t x, std::int32_t y) {
-    const std::int32_t from[2] = {x, y};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &map, from, full);
-  };
-  if constexpr (S::kTileB == TileB::col_major) copy(to, k, column);
-  else if (S::kTileB == TileB::narrow && args.b_in_one_line)
-    for (int i = 0; i < kTileK * kNarrowColumns; i += kPieceOfLine)
-      copy(to + 2 * i, k * kNarrowColumns + i, 0);
-  else
-    for (int i = 0; i < S::kTileN / S::kBoxColumns; ++i)
-      copy(to + i * S::kBoxBytes, column + i * S::kBoxColumns, k);
-}
+// The part of a tile of C that a CTA computes.
+struct Part {
+  int row, column;       // of C
+  int first_k, k_tiles;  // of 64
+};
 
+// What the producer loads: the tiles of A and B of one part.
 template <class S>
-__device__ void produce(const Arguments& args, const CUtensorMap& map_a, const CUtensorMap& map_b,
-                        char* stages, std::uint64_t* full, std::uint64_t* empty, int first,
-                        int count, int row, int column) {
-  const auto load_a = [&](int i, int stage) {
-    mbarrier::arrive_expect(full + stage, S::kStageBytes);
-    const std::int32_t from[2] = {(first + i) * kTileK, row};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
-                              stages + stage * S::kStageBytes, &map_a, from, full + stage);
-  };
-  // No launch writes A: the ring is filled with it while the launch before ends.
-  const int ahead = min(count, args.stages);
-  for (int i = 0; i < ahead; ++i) load_a(i, i);
-  ptx::griddepcontrol_wait();
-  mbarrier::Cursor at;
-  for (int i = 0; i < count; ++i) {
-    if (i >= ahead) {
-      at.wait_empty(empty);
-      load_a(i, at.stage);
-    }
-    load_b<S>(args, map_b, stages + at.stage * S::kStageBytes + S::kTileBytesA, full + at.stage,
-              (first + i) * kTileK, column);
-    at.advance(args.stages);
+struct Loads {
+  const Arguments& args;
+  const CUtensorMap& map_a;
+  const CUtensorMap& map_b;
+  const Part& part;
+
+  __device__ int first() const { return 0; }
+  __device__ int last() const { return 1; }
+  __device__ Part piece(int) const { return part; }
+  __device__ int stages(const Part& part) const { return part.k_tiles; }
+
+  __device__ void load_a(const Part& part, int i, char* stage, std::uint64_t* full) const {
+    copy(map_a, stage, (part.first_k + i) * kTileK, part.row, full);
   }
-}
+  __device__ void load_b(const Part& part, int i, char* stage, std::uint64_t* full) const {
+    char* const to = stage + S::kTileBytesA;
+    const int k = (part.first_k + i) * kTileK;
+    if constexpr (S::kTileB == TileB::col_major) copy(map_b, to, k, part.column, full);
+    else if (S::kTileB == TileB::narrow && args.b_in_one_line)
+      for (int j = 0; j < kTileK * kNarrowColumns; j += kPieceOfLine)
+        copy(map_b, to + 2 * j, k * kNarrowColumns + j, 0, full);
+    else
+      for (int j = 0; j < S::kTileN / S::kBoxColumns; ++j)
+        copy(map_b, to + j * S::kBoxBytes, part.column + j * S::kBoxColumns, k, full);
+  }
+
+ private:
+  __device__ static void copy(const CUtensorMap& map, char* to, std::int32_t x, std::int32_t y,
+                              std::uint64_t* full) {
+    const std::int32_t from[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, &map, from, full);
+  }
+};
 
 // Narrow B: columns 8 to 15 are the next 8 of k, and so on, also beyond the end of the stage. What
 // comes of them lies beyond the columns of C.
@@ -277,8 +281,7 @@ __device__ std::uint64_t descriptor_of_b(const char* tile) {
 }
 
 template <class S>
-__device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], const char* stages,
-                         std::uint64_t* full, std::uint64_t* empty, int count) {
+__device__ void multiply(float (&acc)[S::kAccumulators], const typename S::Ring& ring, int count) {
   constexpr int kGroup = 8 * kLineBytes;
   constexpr int kAdvanceB = S::kTileB == TileB::col_major   ? 2 * kMmaK
                             : S::kTileB == TileB::row_major ? kMmaK * S::kLineBytesB
@@ -287,8 +290,8 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
   mbarrier::Cursor at;
   int finished = -1;  // the stage before
   for (int i = 0; i < count; ++i) {
-    at.wait_full(full);
-    const char* const stage = stages + at.stage * S::kStageBytes;
+    ring.wait_full(at);
+    const char* const stage = ring.stage(at.stage);
     const std::uint64_t a = ptx::wgmma_descriptor(stage + first_line * kLineBytes, 0, kGroup);
     const std::uint64_t b = descriptor_of_b<S>(stage + S::kTileBytesA);
     ptx::wgmma_fence();
@@ -299,9 +302,9 @@ __device__ void multiply(const Arguments& args, float (&acc)[S::kAccumulators], 
           ptx::wgmma_descriptor_advance(b, k * kAdvanceB), i > 0 || k > 0);
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();
-    if (finished >= 0 && threadIdx.x % 32 == 0) ptx::mbarrier_arrive(empty + finished);
+    if (finished >= 0) ring.release(finished);
     finished = at.stage;
-    at.advance(args.stages);
+    ring.advance(at);
   }
   ptx::wgmma_wait_group<0>();
   ptx::keep_in_registers(acc);
@@ -317,50 +320,42 @@ __global__ void __launch_bounds__(S::kThreads)
                    const __grid_constant__ CUtensorMap map_b,
                    const __grid_constant__ CUtensorMap map_c, const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
-  auto* const full = reinterpret_cast<std::uint64_t*>(shared);
-  std::uint64_t* const empty = full + kMostStages;
-  std::uint64_t* const received = empty + kMostStages;
-  char* const stages = shared + kBarrierBytes;
-  char* const inbox = stages + args.stages * S::kStageBytes;
+  auto& barriers = *reinterpret_cast<typename S::Barriers*>(shared);
+  const typename S::Ring ring(barriers.ring, shared + kBarrierBytes, args.stages);
+  char* const inbox = ring.stage(args.stages);
   const int cluster_log2 = kSplits ? args.cluster_log2 : 0, cluster = 1 << cluster_log2;
   const int tile = static_cast<int>(blockIdx.x) >> cluster_log2;
   const int rank = static_cast<int>(blockIdx.x) & (cluster - 1);
-  const int row = tile % args.row_tiles * S::kTileM, column = tile / args.row_tiles * S::kTileN;
   const int first = args.k_tiles * rank >> cluster_log2;
-  const int count = (args.k_tiles * (rank + 1) >> cluster_log2) - first;
+  const Part part{tile % args.row_tiles * S::kTileM, tile / args.row_tiles * S::kTileN, first,
+                  (args.k_tiles * (rank + 1) >> cluster_log2) - first};
   if (threadIdx.x == S::kMultiplyingThreads) {
     ptx::prefetch_tensormap(map_a);
     ptx::prefetch_tensormap(map_b);
   }
-  // One thread prepares the barriers. Where the lanes of a warp share that and all execute the
-  // fence, a launch takes 2 % longer (docs/decisions/dense-cluster.md).
-  if (threadIdx.x == 0) {
-    mbarrier::init(full, empty, args.stages, 1, S::kMultiplyingThreads / 32);
-    mbarrier::init(received, 1, 1);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  __syncthreads();
-  ptx::griddepcontrol_launch_dependents();
+  ring.start(1, S::kMultiplyingThreads / 32, [&] { mbarrier::init(&barriers.received, 1, 1); });
   if constexpr (kSplits) {
     if (threadIdx.x == 0)
-      mbarrier::arrive_expect(received, S::kInboxBytes - (S::kInboxBytes >> cluster_log2));
+      mbarrier::arrive_expect(&barriers.received,
+                              S::kInboxBytes - (S::kInboxBytes >> cluster_log2));
     ptx::cluster_arrive_relaxed();  // before others write here, the barrier must be ready
   }
-  if (threadIdx.x >= S::kMultiplyingThreads) {
-    if (threadIdx.x == S::kMultiplyingThreads)
-      produce<S>(args, map_a, map_b, stages, full, empty, first, count, row, column);
-    __syncwarp();
-    if constexpr (kSplits) ptx::cluster_wait();
-    return;
-  }
-  float acc[S::kAccumulators];
-  multiply<S>(args, acc, stages, full, empty, count);
-  if constexpr (kSplits) {
-    ptx::cluster_wait();
-    join<S>(c, row, column, acc, inbox, received, rank, cluster_log2);
-  } else {
-    store<S>(map_c, c, row, column, acc, inbox);
-  }
+  with_roles<S::kMultiplyingThreads>(
+      [&](int thread) {
+        if (thread == 0) ring.fill(Loads<S>{args, map_a, map_b, part});
+        __syncwarp();
+        if constexpr (kSplits) ptx::cluster_wait();
+      },
+      [&] {
+        float acc[S::kAccumulators];
+        multiply<S>(acc, ring, part.k_tiles);
+        if constexpr (kSplits) {
+          ptx::cluster_wait();
+          join<S>(c, part.row, part.column, acc, inbox, &barriers.received, rank, cluster_log2);
+        } else {
+          store<S>(map_c, c, part.row, part.column, acc, inbox);
+        }
+      });
 }
 
 }  // namespace spmmbench::dense_cluster

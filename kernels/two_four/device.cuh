@@ -9,13 +9,12 @@
 
 #include <cuda.h>
 
-#include "common/mbarrier.cuh"
+#include "common/hopper_ring.cuh"
 #include "common/panel_sums.cuh"
 #include "format/two_four.hpp"
 #include "ptx/cuda_ptx.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "ptx/keep.cuh"
-#include "ptx/setmaxnreg.cuh"
 #include "ptx/wgmma.cuh"
 
 namespace spmmbench::two_four {
@@ -25,8 +24,7 @@ inline constexpr int kMmaK = 32;  // columns of A in one wgmma.sp
 // What a part of a panel's sums costs to join, in units of 128 columns of A: 3 to 4 us, where a
 // unit takes 1 us (docs/decisions/two-four.md).
 inline constexpr int kPartUnits = 4;
-inline constexpr int kProducerRegisters = 40;
-inline constexpr int kConsumerRegisters = 232;
+inline constexpr RoleRegisters kRoleRegisters{.producer = 40, .consumer = 232};
 
 struct Arguments {
   const PanelPiece* pieces;
@@ -44,8 +42,9 @@ struct Shape {
   static constexpr int kTileN = kTileColumns;
   static constexpr int kWarpgroups = 2;  // that multiply
   static constexpr int kPanels = 2;      // of one warpgroup: at most 128 sums a thread
-  static constexpr int kThreads = (kWarpgroups + 1) * kWarpgroup;
   static constexpr int kWarps = 4 * kWarpgroups;
+  static constexpr int kConsumers = 32 * kWarps;  // threads
+  static constexpr int kThreads = kConsumers + kWarpgroup;
   static constexpr int kWarpRows = 16 * kPanels;
   static constexpr int kRegisters = kTileN / 2;  // of sums, per panel
 
@@ -63,78 +62,48 @@ struct Shape {
   static constexpr int kBarrierBytes = 1024;
   static constexpr int kStages = (232448 - kBarrierBytes) / kStageBytes;  // 227 KB a CTA
   static constexpr int kSharedBytes = kBarrierBytes + kStages * kStageBytes;
+  using Ring = HopperRing<kStages, kStageBytes>;
+  static_assert(sizeof(RingBarriers<kStages>) <= kBarrierBytes);
   static_assert(kBytesA % 1024 == 0 && kStageBytes % 1024 == 0, "B is aligned for its swizzle");
   static_assert(TwoFour::kUnitBlocks % kStageBlocks == 0);
 };
 
-// Barriers of the ring's stages.
+// What the producer loads: the blocks of A and the boxes of B of a stage.
 template <class S>
-struct Ring {
-  std::uint64_t full[S::kStages], empty[S::kStages];
-};
+struct Loads {
+  const Arguments& args;
+  const CUtensorMap& map_b;
 
-// Asks for a stage's blocks of A, and tells its barrier to expect all of the stage.
-template <class S>
-__device__ void load_a(const Arguments& args, char* to, std::uint64_t* full, int first_panel,
-                       int block) {
-  mbarrier::arrive_expect(full, S::kStageBytes);
+  __device__ int first() const { return args.piece_ptr[blockIdx.x]; }
+  __device__ int last() const { return args.piece_ptr[blockIdx.x + 1]; }
+  __device__ PanelPiece piece(int p) const { return args.pieces[p]; }
+  __device__ int stages(const PanelPiece& piece) const { return piece.steps / S::kStageBlocks; }
+
+  __device__ void load_a(const PanelPiece& piece, int i, char* stage, std::uint64_t* full) const {
+    const int first_panel = piece.first_panel * S::kWarpRows / TwoFour::kRows;
+    const int block = piece.first_step + i * S::kStageBlocks;
 #pragma unroll
-  for (int i = 0; i < S::kWarpgroups * S::kPanels; ++i) {
-    // Past the last panel there is none: its rows are multiplied and not stored.
-    const std::int64_t panel = min(first_panel + i, args.panels - 1);
-    ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, to + i * S::kPanelBytes,
-                       args.blocks + (panel * args.panel_blocks + block) * TwoFour::kBlockBytes,
-                       S::kPanelBytes, full);
-  }
-}
-
-// Asks for a stage's boxes of B.
-template <class S>
-__device__ void load_b(const CUtensorMap& map_b, char* to, std::uint64_t* full, int block,
-                       int first_column) {
-#pragma unroll
-  for (int i = 0; i < S::kBoxes; ++i) {
-    const int k = (block + i / S::kBlockBoxes) * TwoFour::kCols;
-    const int column = first_column + i % S::kBlockBoxes * S::kBoxColumns;
-    constexpr bool kByColumn = S::kLayoutB == Layout::col_major;
-    const std::int32_t from[2] = {kByColumn ? k : column, kByColumn ? column : k};
-    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to + i * S::kBoxBytes, &map_b,
-                              from, full);
-  }
-}
-
-template <class S>
-__device__ void produce(const Arguments& args, const CUtensorMap& map_b, char* stages,
-                        Ring<S>& ring) {
-  const auto panel_of = [](const PanelPiece& piece) {
-    return piece.first_panel * S::kWarpRows / TwoFour::kRows;
-  };
-  const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
-  // No launch writes A: the ring is filled with it while the launch before ends.
-  int ahead = 0;
-  const PanelPiece first = args.pieces[first_piece];
-  for (; ahead < S::kStages && ahead * S::kStageBlocks < first.steps; ++ahead)
-    load_a<S>(args, stages + ahead * S::kStageBytes, ring.full + ahead, panel_of(first),
-              first.first_step + ahead * S::kStageBlocks);
-  ptx::griddepcontrol_wait();
-  mbarrier::Cursor at;
-  for (int p = first_piece; p < last_piece; ++p) {
-    const PanelPiece piece = args.pieces[p];
-    for (int block = piece.first_step; block < piece.first_step + piece.steps;
-         block += S::kStageBlocks) {
-      char* const stage = stages + at.stage * S::kStageBytes;
-      std::uint64_t* const full = ring.full + at.stage;
-      if (ahead > 0) {
-        --ahead;
-      } else {
-        at.wait_empty(ring.empty);
-        load_a<S>(args, stage, full, panel_of(piece), block);
-      }
-      load_b<S>(map_b, stage + S::kBytesA, full, block, piece.column);
-      at.advance(S::kStages);
+    for (int j = 0; j < S::kWarpgroups * S::kPanels; ++j) {
+      // Past the last panel there is none: its rows are multiplied and not stored.
+      const std::int64_t panel = min(first_panel + j, args.panels - 1);
+      ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, stage + j * S::kPanelBytes,
+                         args.blocks + (panel * args.panel_blocks + block) * TwoFour::kBlockBytes,
+                         S::kPanelBytes, full);
     }
   }
-}
+  __device__ void load_b(const PanelPiece& piece, int i, char* stage, std::uint64_t* full) const {
+    const int block = piece.first_step + i * S::kStageBlocks;
+#pragma unroll
+    for (int j = 0; j < S::kBoxes; ++j) {
+      const int k = (block + j / S::kBlockBoxes) * TwoFour::kCols;
+      const int column = piece.column + j % S::kBlockBoxes * S::kBoxColumns;
+      constexpr bool kByColumn = S::kLayoutB == Layout::col_major;
+      const std::int32_t from[2] = {kByColumn ? k : column, kByColumn ? column : k};
+      ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global,
+                                stage + S::kBytesA + j * S::kBoxBytes, &map_b, from, full);
+    }
+  }
+};
 
 // This thread's indices of one stage: of every block and panel of its warpgroup.
 template <class S>
@@ -177,10 +146,8 @@ __device__ void multiply(float (&acc)[S::kPanels][S::kRegisters], const char* ti
 }
 
 template <class S>
-__device__ void consume(const Arguments& args, const DenseView& c, const char* stages,
-                        Ring<S>& ring) {
+__device__ void consume(const Arguments& args, const DenseView& c, const typename S::Ring& ring) {
   const int warp = static_cast<int>(threadIdx.x) / 32, warpgroup = warp / 4;
-  const unsigned lane = threadIdx.x % 32;
   const int first_piece = args.piece_ptr[blockIdx.x], last_piece = args.piece_ptr[blockIdx.x + 1];
   PanelPiece piece = args.pieces[first_piece];
   ptx::griddepcontrol_wait();
@@ -199,23 +166,22 @@ __device__ void consume(const Arguments& args, const DenseView& c, const char* s
 #pragma unroll
       for (int i = 0; i < S::kUnitStages; ++i) {
         read[i] = at.stage;
-        tile_a[i] = stages + at.stage * S::kStageBytes + warpgroup * S::kPanels * S::kPanelBytes;
-        at.wait_full(ring.full);
+        tile_a[i] = ring.stage(at.stage) + warpgroup * S::kPanels * S::kPanelBytes;
+        ring.wait_full(at);
         load_indices<S>(indices[i], tile_a[i]);
-        at.advance(S::kStages);
+        ring.advance(at);
       }
       ptx::wgmma_fence();
 #pragma unroll
       for (int i = 0; i < S::kUnitStages; ++i)
-        multiply<S>(acc, tile_a[i], stages + read[i] * S::kStageBytes + S::kBytesA, indices[i]);
+        multiply<S>(acc, tile_a[i], ring.stage(read[i]) + S::kBytesA, indices[i]);
       ptx::wgmma_commit_group();
       // wgmma.sp reads the indices while the thread goes on, so the next ones must wait. The other
       // warpgroup keeps the tensor cores busy.
       ptx::wgmma_wait_group<0>();
       __syncwarp();  // all lanes have read their indices
 #pragma unroll
-      for (int i = 0; i < S::kUnitStages; ++i)
-        if (lane == 0) ptx::mbarrier_arrive(ring.empty + read[i]);
+      for (int i = 0; i < S::kUnitStages; ++i) ring.release(read[i]);
     }
 #pragma unroll
     for (auto& panel : acc) ptx::keep_in_registers(panel);
@@ -233,22 +199,14 @@ __global__ void __launch_bounds__(S::kThreads, 1)
     kernel(const __grid_constant__ Arguments args, const __grid_constant__ CUtensorMap map_b,
            const __grid_constant__ DenseView c) {
   extern __shared__ __align__(1024) char shared[];
-  auto& ring = *reinterpret_cast<Ring<S>*>(shared);
-  static_assert(sizeof(Ring<S>) <= S::kBarrierBytes);
-  char* const stages = shared + S::kBarrierBytes;
-  if (threadIdx.x == 0) {
-    mbarrier::init(ring.full, ring.empty, S::kStages, 1, S::kWarps);
-    ptx::fence_mbarrier_init(ptx::sem_release, ptx::scope_cluster);
-  }
-  __syncthreads();
-  ptx::griddepcontrol_launch_dependents();
-  if (threadIdx.x >= S::kWarpgroups * kWarpgroup) {
-    ptx::setmaxnreg_dec<kProducerRegisters>();
-    if (threadIdx.x == S::kWarpgroups * kWarpgroup) produce<S>(args, map_b, stages, ring);
-  } else {
-    ptx::setmaxnreg_inc<kConsumerRegisters>();
-    consume<S>(args, c, stages, ring);
-  }
+  const typename S::Ring ring(*reinterpret_cast<RingBarriers<S::kStages>*>(shared),
+                              shared + S::kBarrierBytes);
+  ring.start(1, S::kWarps);
+  with_roles<S::kConsumers, kRoleRegisters>(
+      [&](int thread) {
+        if (thread == 0) ring.fill(Loads<S>{args, map_b});
+      },
+      [&] { consume<S>(args, c, ring); });
 }
 
 }  // namespace spmmbench::two_four
