@@ -143,6 +143,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   command.add_option("PATH", in.paths, "Matrix file, directory, @list or gen:SPEC");
   in.n_option =
       command.add_option("-n,--n", in.ns, "Columns of B: 128 | 32,64 | 32:512:x2 | 32:128:32")
+          ->type_name(kListType)
           ->capture_default_str();
   add_list_option(command, "-k,--kernel", in.kernels,
                   "Kernels by NAME or glob, with options as NAME?key=value&key=value; default: all "
@@ -150,6 +151,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   add_list_option(command, "-x,--exclude", in.exclude, "Leave out kernels by glob");
   command
       .add_option("--precision", in.precisions, names_of(kPrecisions) + " or several: fp16,tf32")
+      ->type_name(kListType)
       ->capture_default_str();
   command.add_option("--c-type", in.c_type, "What C is stored as: " + names_of(kElementTypes))
       ->capture_default_str();
@@ -158,6 +160,7 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   command
       .add_option("--reorder", in.reorder,
                   "Row orderings by NAME or glob, each NAME?key=value: none,rsh,rcm")
+      ->type_name(kListType)
       ->capture_default_str();
   add_seed_option(command, in.options.cases.load.seed, "Seed of B and of a pattern's values");
   command.add_option("--prune", in.options.cases.load.prune,

@@ -1,5 +1,5 @@
 #pragma once
-// The file of --config, held to its form before CLI11 reads it, which skips what it cannot read.
+// The file of --config, read as TOML 1.0 by toml++.
 
 #include <CLI/CLI.hpp>
 #include <istream>
@@ -9,12 +9,11 @@ namespace spmmbench {
 
 class ConfigFile final : public CLI::ConfigBase {
  public:
-  explicit ConfigFile(const CLI::App& app) : app_(app) {
-    comment('\n');  // in no line: CLI11 would look for comments within quotes
-  }
+  explicit ConfigFile(const CLI::App& app) : app_(app) {}
 
-  // Throws Error with file and line for a section without its bracket, a key without a value, and a
-  // quote or a list without its end. Leaves out flags that are false.
+  // A list for an option that takes one text, separated by commas, is joined by them; a table is a
+  // list of KEY=VALUE. Leaves out flags that are false. Throws Error with file and line for what is
+  // no TOML, and for a value that the option cannot have.
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
  private:

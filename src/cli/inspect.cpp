@@ -331,12 +331,12 @@ void add_inspect(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--reorder", arguments->reorder,
                    "Orderings to compare, as NAME?key=value: none,degree,rcm,rabbit,tca,rsh,pack")
-      ->type_name("LIST")
+      ->type_name(kListType)
       ->capture_default_str();
   command
       ->add_option("--formats", arguments->formats,
                    "Formats to size, by name, glob or NAME?key=value")
-      ->type_name("LIST")
+      ->type_name(kListType)
       ->capture_default_str();
   command
       ->add_option("--threshold", arguments->threshold,

@@ -11,6 +11,9 @@
 
 namespace spmmbench {
 
+// What --help calls the value of an option that takes one text of several items, with commas.
+inline constexpr const char* kListType = "LIST";
+
 // At commas. Throws Error naming `flag` on an empty item.
 std::vector<std::string> split_list(std::string_view text, std::string_view flag);
 

@@ -165,6 +165,7 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   command
       ->add_option("--devices", in->devices,
                    "Spread the matrices over these CUDA devices: all, or 0,2")
+      ->type_name(kListType)
       ->excludes("--device");
   add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });

@@ -261,15 +261,17 @@ void add_show(CLI::App& app, ExitCode&) {
       "show", "Print recorded runs, also one that is at work (OUT.json.journal), as run's table");
   command->add_option("RUN", in->paths, "Result document or journal; needed but for --legend");
   add_list_option(*command, "-m,--matrix", in->matrices, "Matrices by NAME or glob; default: all");
-  command->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2; default: all");
+  command->add_option("-n,--n", in->ns, "Columns of B: 128 | 32,64 | 32:512:x2; default: all")
+      ->type_name(kListType);
   add_list_option(*command, "-k,--kernel", in->kernels,
                   "Kernels by NAME or glob, with the options that they must have");
   add_list_option(*command, "-x,--exclude", in->exclude, "Leave out kernels by glob");
-  command->add_option("--precision", in->precisions,
-                      names_of(kPrecisions) + " or several: fp16,tf32");
-  command->add_option("--reorder", in->reorder, "Row orderings: none,rsh");
-  command->add_option("--status", in->statuses,
-                      "ok, wrong, skipped, failed or timeout, or several");
+  command
+      ->add_option("--precision", in->precisions, names_of(kPrecisions) + " or several: fp16,tf32")
+      ->type_name(kListType);
+  command->add_option("--reorder", in->reorder, "Row orderings: none,rsh")->type_name(kListType);
+  command->add_option("--status", in->statuses, "ok, wrong, skipped, failed or timeout, or several")
+      ->type_name(kListType);
   command
       ->add_option(
           "--format", in->format,

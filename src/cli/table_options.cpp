@@ -12,10 +12,12 @@
 namespace spmmbench {
 
 void add_table_options(CLI::App& command, TableOptions& in) {
-  command.add_option("--columns", in.columns,
-                     fmt::format("Columns of the table: some of {}, or any field of the CSV; "
-                                 "default: as many as fit",
-                                 table_column_help()));
+  command
+      .add_option("--columns", in.columns,
+                  fmt::format("Columns of the table: some of {}, or any field of the CSV; "
+                              "default: as many as fit",
+                              table_column_help()))
+      ->type_name(kListType);
   command.add_option("--sort", in.sort,
                      "Column to sort rows by, COLUMN or COLUMN:desc; default: the fastest first");
   command

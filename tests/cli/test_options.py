@@ -95,10 +95,16 @@ class OptionsTest(CliCase):
             config.write_text(text)
             self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}: {expected}")
         for text, line, expected in (
-            ("[run]\nn =\n", 2, "n: expected a value"), ("[run]\nn=\n", 2, "n: expected a value"),
-            ("[run]\nn = # 8\n", 2, "n: expected a value"), ("# mine\n[run\nn = 8\n", 2, "expected ] after [run"),
-            ('[run]\n\nn="4\n', 3, 'expected a closing quote after "4'), ("[run]\nn='4\n", 2, "expected a closing quote after '4"),
-            ('[run]\nkernel = ["a",\n"b"\n', 2, "expected ] at the end of the list"),
+            ("[run]\nn =\n", 2, "Error while parsing key-value pair: expected value"),
+            ("[run]\nn = # 8\n", 2, "Error while parsing key-value pair: expected value"),
+            ("# mine\n[run\nn = 8\n", 2, "Error while parsing table header: expected ']'"),
+            ('[run]\n\nn="4\n', 3, "Error while parsing string"), ("[run]\nn='4\n", 2, "Error while parsing literal string"),
+            ('[run]\nkernel = ["a",\n"b"\n', 3, "Error while parsing array: encountered end-of-file"),
+            ("[run]\nn = 8\nn = 16\n", 3, "Error while parsing key-value pair: cannot redefine existing integer 'n'"),
+            ("[run]\nkernel = []\n", 2, "kernel: expected a value, got an empty list"),
+            ("[run]\njson = ['a', 'b']\n", 2, "json: expected a value, got a list"),
+            ("[run]\nn = [[8]]\n", 2, "n: expected a value, got a list, a table or a date"),
+            ("[run]\n\ntag = 2026-11-28\n", 3, "tag: expected a value, got a list, a table or a date"),
         ):
             config.write_text(text)
             self.assert_one_line(self.spmmbench("run", SMALL, "--config", config), 1, f"{config}:{line}: {expected}")
@@ -110,11 +116,11 @@ class OptionsTest(CliCase):
         self.assertIn(" n=16 fp16 cpu_csr", result.stdout)
         self.assert_one_line(self.spmmbench("run", SMALL, "--config", "no_such.toml"), 1, "no_such.toml")
 
-    def test_only_a_flag_stands_in_a_file_without_a_value(self):
+    def test_a_text_in_a_file_has_quotes(self):
         config = self.folder / "a.toml"
         for text, line, expected in (
-            ("[run]\njson\n", 2, "json: expected a value"), ("[run]\nquiet\nn\n", 3, "n: expected a value"),
-            ("[show]\n[ run ]\ncsv # mine\n", 3, "csv: expected a value"), ("run.json\n", 1, "run.json: expected a value"),
+            ("[run]\njson\n", 2, "Error while parsing key-value pair: expected '='"),
+            ("[run]\nquiet = true\nkernel = cpu_csr\n", 3, "Error while parsing"),
             ("[run]\njson = true\n", 2, 'json: expected a value, got true ("true" is a text)'),
             ("[run]\nkernel=false\n", 2, "kernel: expected a value, got false"),
         ):
@@ -122,13 +128,35 @@ class OptionsTest(CliCase):
                 config.write_text(text)
                 result = self.spmmbench("run", SMALL, "--config", config, cwd=self.folder)
                 self.assert_one_line(result, 1, f"{config}:{line}: {expected}")
-        config.write_text("[run]\nquiet\nno-baselines\njson = 'true'\n")
+        config.write_text("[run]\nquiet = true\nno-baselines = true\njson = 'true'\n")
         self.assertEqual(self.run_cpu(SMALL, "--config", config, cwd=self.folder).stdout, "")
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["a.toml", "true"])
 
+    def test_values_in_a_file_are_read_as_toml_reads_them(self):
+        config, out = self.folder / "a.toml", self.folder / "caf\u00e9 \"1\".json"
+        tags = ['a="q"#b', "b=\u00e9", "c=\\u00e9", "d=x\ty", "e=back\\slash", "f=[1,2]", "g=a,b", "h=1e5", "i= lead"]
+        config.write_text(r"""
+run.n = [ 0x20,  # 32
+          # a list goes on after a comment
+          6_4 ]
+run.precision = ["fp32"]
+run.json = "caf\u00e9 \"1\".json"
+run.max-seconds = 1e-2
+run.tag = ["a=\"q\"#b", "b=\u00e9", 'c=\u00e9', "d=x\ty", "e=back\\slash", "f=[1,2]", "g=a,b", "h=1e5", "i= lead"]
+""", encoding="utf-8")
+        result = self.run_cpu(SMALL, "-q", "--config", config, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = read(out)
+        self.assertEqual(sorted({row["n"] for row in document["rows"]}), [32, 64])
+        self.assertEqual(document["context"]["tags"], dict(tag.split("=", 1) for tag in tags))
+        config.write_text(f"run = {{ n = [8], tag = {{ who = 'me', size = 3 }}, json = '{out}', overwrite = true }}\n")
+        result = self.run_cpu(SMALL, "-q", "--config", config)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(read(out)["context"]["tags"], {"who": "me", "size": "3"})
+
     def test_a_flag_that_is_false_in_a_file_is_not_given(self):
         config, out = self.folder / "a.toml", self.folder / "out.json"
-        for no in ("false", "off", "no", "0", '"false"'):
+        for no in ("false", "'off'", '"no"', "0", '"false"'):
             config.write_text(f"[run]\nresume = {no}\nquiet = {no}\n[profile]\nrun = {no}\n")
             result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -138,7 +166,7 @@ class OptionsTest(CliCase):
         config.write_text("[run]\nresume = true\n")
         result = self.run_cpu(SMALL, "--config", config, "--overwrite", "--json", out)
         self.assert_one_line(result, 1, "--resume excludes --overwrite")
-        config.write_text("[run]\nresume = perhaps\n")
+        config.write_text("[run]\nresume = 'perhaps'\n")
         self.assertEqual(self.run_cpu(SMALL, "--config", config, "--json", out).returncode, 1)
 
     def test_every_command_takes_options_from_a_file(self):
@@ -172,8 +200,7 @@ class OptionsTest(CliCase):
     def test_a_number_sign_in_quotes_begins_no_comment(self):
         config = self.folder / "a.toml"
         for value, file in (
-            ('"a#1.json"', "a#1.json"), ("'a #2.json' # 'two'", "a #2.json"), ("a3.json#three", "a3.json"),
-            ('"it\'s #4.json"', "it's #4.json"), ("it's5.json # that's it", "it's5.json"),
+            ('"a#1.json"', "a#1.json"), ("'a #2.json' # 'two'", "a #2.json"), ('"it\'s #4.json"', "it's #4.json"),
         ):
             with self.subTest(value):
                 config.write_text(f"[run]\nkernel = [  # a list\n'cpu_csr',  # \"one\"\n]\njson = {value}\n")
