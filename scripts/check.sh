@@ -28,7 +28,7 @@ headers() {
 }
 
 tidy() {
-  require clang-tidy
+  require clang-tidy libtomlplusplus-dev libarchive-dev
   local base=${SPMMBENCH_BASE:-HEAD~1} complaints failed=0 report
   if ! git rev-parse --quiet --verify "$base" >/dev/null; then
     echo "left out: no $base here (a shallow clone?)"

@@ -1,151 +1,199 @@
 #include "io/archive.hpp"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <filesystem>
-#include <limits>
 #include <new>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "io/file.hpp"
 #include "io/gzip.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
 
-// POSIX ustar: 512-byte headers, each followed by the member's bytes padded to 512.
-constexpr std::size_t kTarBlock = 512;
-constexpr std::size_t kTarMagicAt = 257;
-constexpr std::uint64_t kLargestMember = std::uint64_t{1} << 62;  // no sum with it overflows
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;
+// No line of a matrix is as long. A longer one would fill the memory before its end shows that it
+// is none.
+constexpr std::size_t kLongestTextLine = std::size_t{1} << 20;
+constexpr std::size_t kMostShown = 200;  // characters of a member's name, which may have a million
+constexpr int kMostFollowed = 8;         // followed from one member to the next
 
-struct TarHeader {
-  std::string name;
-  std::uint64_t size = 0;
-  bool plain_file = false;
+struct FreeArchive {
+  void operator()(archive* a) const { (void)archive_read_free(a); }
 };
 
-std::string_view field(const char* block, std::size_t at, std::size_t length) {
-  return {block + at, ::strnlen(block + at, length)};
-}
-
-// The size is octal text, or big-endian binary when the first bit is set (GNU). Of one beyond 64
-// bits: the largest of them.
-std::uint64_t tar_number(const char* block, std::size_t at, std::size_t length) {
-  std::uint64_t value = 0;
-  if ((block[at] & 0x80) != 0) {
-    for (std::size_t i = 1; i < length; ++i) {
-      if (value >> 56 != 0) return std::numeric_limits<std::uint64_t>::max();
-      value = value << 8 | static_cast<unsigned char>(block[at + i]);
-    }
-    return value;
-  }
-  for (const char c : field(block, at, length))
-    if (c >= '0' && c <= '7') value = value << 3 | static_cast<std::uint64_t>(c - '0');
-  return value;
-}
-
-TarHeader parse_tar_header(const char* block) {
-  TarHeader header;
-  const std::string_view prefix = field(block, 345, 155), name = field(block, 0, 100);
-  header.name = prefix.empty() ? std::string(name) : fmt::format("{}/{}", prefix, name);
-  header.size = tar_number(block, 124, 12);
-  const char type = block[156];
-  header.plain_file = type == '0' || type == '\0';
-  return header;
-}
-
-// Receives the unpacked bytes piece by piece. Keeps all of them, or one member of a tar archive.
-class MatrixTextSink {
+// A packed file, read by libarchive: an archive or one text.
+class Packed {
  public:
-  explicit MatrixTextSink(const std::string& path)
-      : path_(path), memory_(available_memory_bytes()) {}
-
-  void feed(std::string_view bytes) {
-    if (kind_ == Kind::unknown) {
-      head_.append(bytes);
-      if (head_.size() < kTarBlock) return;
-      kind_ = std::string_view(head_).substr(kTarMagicAt, 5) == "ustar" ? Kind::tar : Kind::text;
-      const std::string all = std::move(head_);
-      head_.clear();
-      return kind_ == Kind::tar ? feed_tar(all) : keep(all);
+  explicit Packed(const std::string& path)
+      : path_(path), file_(path), archive_(archive_read_new()) {
+    archive* const a = archive_.get();
+    if (a == nullptr) throw std::bad_alloc();
+    archive_read_support_format_tar(a);
+    archive_read_support_format_raw(a);
+    archive_read_support_format_empty(a);
+    archive_read_support_filter_xz(a);
+    archive_read_support_filter_zstd(a);
+    const std::string_view bytes = file_.bytes();
+    if (GzipInput::begins(bytes)) {
+      gzip_.emplace(bytes, path);
+      check(archive_read_open(a, this, nullptr, next_piece, nullptr));
+    } else {
+      check(archive_read_open_memory(a, bytes.data(), bytes.size()));
+      if (archive_filter_count(a) < 2) refuse(bytes);  // libarchive counts the file as one
     }
-    kind_ == Kind::tar ? feed_tar(bytes) : keep(bytes);
   }
 
-  UnpackedText finish() {
-    if (kind_ == Kind::unknown) keep(head_);
-    if (kind_ != Kind::tar) return {std::move(text_), path_};
-    if (found_.empty())
-      throw Error(
-          fmt::format("{}: expected a member NAME/NAME.mtx, got {}", path_,
-                      members_.empty() ? "none" : fmt::format("{}", fmt::join(members_, ", "))));
-    if (wanted_ && left_ > 0)
-      throw Error(fmt::format("{}: truncated: {} lacks {} bytes", path_, found_, left_));
-    return {std::move(text_), fmt::format("{}({})", path_, found_)};
+  // The next member, or null.
+  archive_entry* next() {
+    archive_entry* entry = nullptr;
+    return check(archive_read_next_header(archive_.get(), &entry)) == ARCHIVE_EOF ? nullptr : entry;
+  }
+
+  bool is_archive() const {
+    return (archive_format(archive_.get()) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+  }
+
+  // Bytes of the member; 0 at its end.
+  std::size_t read(std::vector<char>& piece) {
+    return static_cast<std::size_t>(
+        check(archive_read_data(archive_.get(), piece.data(), piece.size())));
+  }
+
+  // What lies behind an archive has a checksum too.
+  void read_to_end() {
+    while (gzip_ && !gzip_->next().empty()) continue;
   }
 
  private:
-  enum class Kind { unknown, text, tar };
-
-  void keep(std::string_view bytes) {
-    if (text_.view().size() + bytes.size() > memory_)
-      throw Error(fmt::format("{}: expected text that fits in memory, got more than {}", path_,
-                              format_bytes(static_cast<double>(memory_))));
-    text_.append(bytes);
-  }
-
-  void feed_tar(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const bool in_member = left_ + padding_ > 0;
-      const std::size_t take =
-          std::min<std::uint64_t>(bytes.size(), left_ > 0      ? left_
-                                                : padding_ > 0 ? padding_
-                                                               : kTarBlock - head_.size());
-      const std::string_view part = bytes.substr(0, take);
-      bytes.remove_prefix(take);
-      if (!in_member) {
-        head_.append(part);
-        if (head_.size() == kTarBlock) open_member();
-      } else if (left_ > 0) {
-        if (wanted_) keep(part);
-        left_ -= take;
-      } else {
-        padding_ -= take;
-      }
+  static la_ssize_t next_piece(archive*, void* self, const void** piece) {
+    auto& packed = *static_cast<Packed*>(self);
+    try {
+      const std::string_view bytes = packed.gzip_->next();
+      *piece = bytes.data();
+      return static_cast<la_ssize_t>(bytes.size());
+    } catch (...) {  // no exception passes through C
+      packed.failure_ = std::current_exception();
+      return ARCHIVE_FATAL;
     }
   }
 
-  void open_member() {
-    const TarHeader header = parse_tar_header(head_.data());
-    head_.clear();
-    if (header.size > kLargestMember)
-      throw Error(fmt::format("{}: corrupt: the member {} has {} bytes", path_, quote(header.name),
-                              header.size));
-    left_ = header.size;
-    padding_ = (kTarBlock - header.size % kTarBlock) % kTarBlock;
-    const std::filesystem::path name(header.name);
-    // The folder of the archive has the name of the matrix; NAME_b.mtx and others beside it are not
-    // A.
-    wanted_ = found_.empty() && header.plain_file && name.extension() == ".mtx" &&
-              name.stem() == name.parent_path().filename();
-    if (wanted_) found_ = header.name;
-    if (header.plain_file && !header.name.empty() && members_.size() < 8)
-      members_.push_back(quote(header.name));
+  // Returns what libarchive returned, unless it failed.
+  la_ssize_t check(la_ssize_t result) {
+    if (failure_) std::rethrow_exception(failure_);
+    if (result >= 0 || result == ARCHIVE_WARN) return result;
+    const char* const reason = archive_error_string(archive_.get());
+    throw Error(
+        fmt::format("{}: truncated or corrupt: {}", path_, reason == nullptr ? "unknown" : reason));
+  }
+
+  [[noreturn]] void refuse(std::string_view bytes) const {
+    const std::string foreign = describe_foreign_content(bytes.substr(0, 256));
+    throw Error(fmt::format("{}: expected gzip, xz or zstd data, got {}", path_,
+                            !foreign.empty() ? foreign
+                            : bytes.empty()  ? "an empty file"
+                                             : quote(bytes.substr(0, 16))));
   }
 
   const std::string& path_;
-  std::size_t memory_;
-  Kind kind_ = Kind::unknown;
-  TextBuffer text_;
-  std::string head_, found_;
-  std::vector<std::string> members_;
-  std::uint64_t left_ = 0, padding_ = 0;  // bytes of the current member still to come
-  bool wanted_ = false;                   // the current member is the matrix
+  MappedFile file_;
+  std::optional<GzipInput> gzip_;
+  std::exception_ptr failure_;  // of gzip_
+  std::unique_ptr<archive, FreeArchive> archive_;
 };
+
+// The whole member. Throws Error where it does not fit in memory or is no text with lines.
+TextBuffer read_text(Packed& packed, const std::string& path) {
+  const std::size_t memory = available_memory_bytes();
+  TextBuffer text;
+  std::vector<char> piece(kReadBytes);
+  std::size_t line = 0;  // bytes since the last line end
+  while (const std::size_t length = packed.read(piece)) {
+    const std::string_view bytes(piece.data(), length);
+    const std::size_t end = bytes.find('\n');
+    if (line + std::min(end, length) > kLongestTextLine)
+      throw Error(fmt::format("{}: expected lines of at most {} bytes, got a longer one after {}",
+                              path, kLongestTextLine,
+                              format_bytes(static_cast<double>(text.view().size()))));
+    line = end == std::string_view::npos ? line + length : length - bytes.rfind('\n');
+    if (text.view().size() + length > memory)
+      throw Error(fmt::format("{}: expected text that fits in memory, got more than {}", path,
+                              format_bytes(static_cast<double>(memory))));
+    text.append(bytes);
+  }
+  return text;
+}
+
+// A name as the archive has it: in UTF-8 where the locale has no such characters.
+std::string name_of(archive_entry* entry) {
+  const char* name = archive_entry_pathname(entry);
+  if (name == nullptr) name = archive_entry_pathname_utf8(entry);
+  return name == nullptr ? "" : name;
+}
+
+// The member that a link stands for; empty where `entry` is none.
+std::string target_of(archive_entry* entry, const std::string& name) {
+  if (const char* const other = archive_entry_hardlink(entry); other != nullptr) return other;
+  if (const char* const other = archive_entry_symlink(entry); other != nullptr)
+    return (std::filesystem::path(name).parent_path() / other).lexically_normal().string();
+  return {};
+}
+
+// The folder of the archive has the name of the matrix; NAME_b.mtx and others beside it are not A.
+bool is_matrix(const std::string& name) {
+  const std::filesystem::path path(name);
+  return path.extension() == ".mtx" && path.stem() == path.parent_path().filename();
+}
+
+bool same_member(const std::string& a, const std::string& b) {
+  return std::filesystem::path(a).lexically_normal() == std::filesystem::path(b).lexically_normal();
+}
+
+// The member `wanted`, or the matrix where that is empty. Of two members of one name the last is
+// the one that unpacking leaves.
+UnpackedText unpack(const std::string& path, const std::string& wanted, int links) {
+  Packed packed(path);
+  TextBuffer text;
+  std::string found, target;
+  std::vector<std::string> members;
+  while (archive_entry* const entry = packed.next()) {
+    if (!packed.is_archive()) return {read_text(packed, path), path};
+    const std::string name = name_of(entry), linked = target_of(entry, name);
+    if (linked.empty() && archive_entry_filetype(entry) != AE_IFREG) continue;
+    if (members.size() < 8) members.push_back(quote(name));
+    if (wanted.empty() ? !is_matrix(name) : !same_member(name, wanted)) continue;
+    if (!found.empty() && !same_member(name, found))
+      throw Error(fmt::format("{}: expected one member NAME/NAME.mtx, got {} and {}", path,
+                              quote(found), quote(name)));
+    found = name;
+    target = linked;
+    text = linked.empty() ? read_text(packed, path) : TextBuffer();
+  }
+  if (!packed.is_archive()) return {std::move(text), path};  // no byte
+  packed.read_to_end();
+  if (found.empty())
+    throw Error(fmt::format(
+        "{}: expected a member {}, got {}", path, wanted.empty() ? "NAME/NAME.mtx" : quote(wanted),
+        members.empty() ? "none" : fmt::format("{}", fmt::join(members, ", "))));
+  if (target.empty())
+    return {std::move(text),
+            fmt::format("{}({})", path, to_printable(found.substr(0, kMostShown)))};
+  if (links == kMostFollowed)
+    throw Error(fmt::format("{}: {} is a link to a link", path, quote(found)));
+  return unpack(path, target, links + 1);
+}
 
 }  // namespace
 
@@ -163,10 +211,6 @@ void TextBuffer::append(std::string_view text) {
   size_ += text.size();
 }
 
-UnpackedText unpack_matrix_text(const std::string& path) {
-  MatrixTextSink sink(path);
-  inflate_file(path, [&](std::string_view bytes) { sink.feed(bytes); });
-  return sink.finish();
-}
+UnpackedText unpack_matrix_text(const std::string& path) { return unpack(path, "", 0); }
 
 }  // namespace spmmbench

@@ -1,6 +1,6 @@
 #pragma once
-// The text of a compressed matrix: NAME.mtx.gz, or SuiteSparse's NAME.tar.gz with its member
-// NAME/NAME.mtx.
+// The text of a packed matrix: NAME.mtx.gz, .xz or .zst, or SuiteSparse's NAME.tar.gz with its
+// member NAME/NAME.mtx.
 
 #include <cstddef>
 #include <cstdlib>
@@ -29,8 +29,8 @@ struct UnpackedText {
   std::string name;  // for messages: the path, with the member of an archive in parentheses
 };
 
-// Throws Error when the data are not gzip, truncated or corrupt, do not fit in memory, or when the
-// archive has no such member.
+// Throws Error when the data are not gzip, xz or zstd, truncated or corrupt, do not fit in memory,
+// have a line of more than 1 MiB, or when the archive has no such member.
 UnpackedText unpack_matrix_text(const std::string& path);
 
 }  // namespace spmmbench

@@ -7,7 +7,6 @@
 #include <limits>
 #include <vector>
 
-#include "io/file.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -25,55 +24,55 @@ Bytef* mutable_bytes(const char* data) {  // zlib reads through a pointer to non
   return reinterpret_cast<Bytef*>(const_cast<char*>(data));
 }
 
-struct Inflater {
-  z_stream z{};
-  Inflater() {
-    if (inflateInit2(&z, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
-  }
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
-  ~Inflater() { inflateEnd(&z); }
-};
+constexpr std::string_view kGzipMagic = "\x1f\x8b";
 
 }  // namespace
 
-void inflate_file(const std::string& path, const ByteSink& sink) {
-  const MappedFile file(path);
-  std::string_view rest = file.bytes();
-  if (!rest.starts_with("\x1f\x8b")) {
-    const std::string foreign = describe_foreign_content(rest.substr(0, 256));
-    throw Error(fmt::format("{}: expected gzip data, got {}", path,
-                            !foreign.empty() ? foreign
-                            : rest.empty()   ? "an empty file"
-                                             : quote(rest.substr(0, 16))));
+struct GzipInput::Stream {
+  z_stream z{};
+  std::vector<char> piece = std::vector<char>(kPieceBytes);
+  bool ended = false;  // the last member is complete
+  Stream() {
+    if (inflateInit2(&z, kGzipWindowBits) != Z_OK) throw std::bad_alloc();
   }
-  Inflater inflater;
-  z_stream& z = inflater.z;
-  std::vector<char> piece(kPieceBytes);
-  for (;;) {
-    z.next_in = mutable_bytes(rest.data());
-    z.avail_in = clamp_length(rest.size());
-    z.next_out = reinterpret_cast<Bytef*>(piece.data());
-    z.avail_out = static_cast<uInt>(piece.size());
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() { inflateEnd(&z); }
+};
+
+bool GzipInput::begins(std::string_view packed) { return packed.starts_with(kGzipMagic); }
+
+GzipInput::GzipInput(std::string_view packed, std::string path)
+    : packed_(packed), rest_(packed), path_(std::move(path)), stream_(std::make_unique<Stream>()) {}
+GzipInput::~GzipInput() = default;
+
+std::string_view GzipInput::next() {
+  z_stream& z = stream_->z;
+  std::size_t length = 0;
+  while (!stream_->ended && length == 0) {
+    z.next_in = mutable_bytes(rest_.data());
+    z.avail_in = clamp_length(rest_.size());
+    z.next_out = reinterpret_cast<Bytef*>(stream_->piece.data());
+    z.avail_out = static_cast<uInt>(kPieceBytes);
     const int status = inflate(&z, Z_NO_FLUSH);
+    const char* const at = reinterpret_cast<const char*>(z.next_in);
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-      throw Error(fmt::format("{}: corrupt gzip data at byte {}: {}", path,
-                              reinterpret_cast<const char*>(z.next_in) - file.bytes().data(),
+      throw Error(fmt::format("{}: corrupt gzip data at byte {}: {}", path_, at - packed_.data(),
                               z.msg != nullptr ? z.msg : "unknown"));
-    sink({piece.data(), piece.size() - z.avail_out});
-    const bool output_full = z.avail_out == 0;
-    rest.remove_prefix(reinterpret_cast<const char*>(z.next_in) - rest.data());
+    length = kPieceBytes - z.avail_out;
+    rest_.remove_prefix(at - rest_.data());
     if (status == Z_STREAM_END) {
       // Members may follow one another; zero padding and trailing bytes end the file, as for gzip.
-      if (!rest.starts_with("\x1f\x8b")) return;
-      inflateReset(&z);
-    } else if (rest.empty() && !output_full) {
+      stream_->ended = !begins(rest_);
+      if (!stream_->ended) inflateReset(&z);
+    } else if (rest_.empty() && z.avail_out > 0) {
       throw Error(
           fmt::format("{}: truncated: the gzip data end after {} bytes, in the middle of "
                       "the stream",
-                      path, file.bytes().size()));
+                      path_, packed_.size()));
     }
   }
+  return {stream_->piece.data(), length};
 }
 
 struct GzipOutput::Stream {

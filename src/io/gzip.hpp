@@ -1,7 +1,6 @@
 #pragma once
 // gzip streams through zlib.
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,11 +9,26 @@
 
 namespace spmmbench {
 
-using ByteSink = std::function<void(std::string_view)>;
+// Unpacks all members of a gzip file, piece by piece. Unlike libarchive it compares their
+// checksums.
+class GzipInput {
+ public:
+  static bool begins(std::string_view packed);  // true if these are gzip data
 
-// Unpacks every member of the gzip file at `path` into `sink`, piece by piece. Throws Error when it
-// is not gzip, truncated or corrupt (its CRC included).
-void inflate_file(const std::string& path, const ByteSink& sink);
+  GzipInput(std::string_view packed, std::string path);  // `packed` outlives it
+  ~GzipInput();
+
+  // The next piece, valid until the next call; empty at the end. Throws Error where the data are
+  // truncated or corrupt.
+  std::string_view next();
+
+ private:
+  struct Stream;
+
+  std::string_view packed_, rest_;
+  std::string path_;
+  std::unique_ptr<Stream> stream_;
+};
 
 // An output file that is compressed on the way.
 class GzipOutput {

@@ -35,9 +35,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Longest first, so that a name's whole extension is found.
-constexpr std::string_view kExtensions[] = {".mtx.gz", ".tar.gz", ".mtx",        ".tgz",
-                                            ".csr",    ".npy",    ".npz",        ".bin",
-                                            ".mm",     ".smtx",   ".safetensors"};
+constexpr std::string_view kExtensions[] = {
+    ".safetensors", ".mtx.zst", ".tar.zst", ".mtx.gz", ".mtx.xz", ".tar.gz", ".tar.xz", ".smtx",
+    ".mtx",         ".tgz",     ".csr",     ".npy",    ".npz",    ".bin",    ".mm"};
+
+bool is_packed(std::string_view extension) {
+  return extension == ".tgz" || extension.starts_with(".tar") || extension.starts_with(".mtx.");
+}
 
 std::string_view extension_of(std::string_view path) {
   for (const std::string_view extension : kExtensions)
@@ -301,7 +305,7 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.csr = to_csr(values);
   } else if (extension == ".mtx" || extension == ".mm") {
     take(read_matrix_market(path));
-  } else if (extension == ".mtx.gz" || extension == ".tar.gz" || extension == ".tgz") {
+  } else if (is_packed(extension)) {
     const UnpackedText unpacked = unpack_matrix_text(path);
     take(parse_matrix_market(unpacked.text.view(), unpacked.name));
   } else if (extension == ".csr") {
