@@ -113,7 +113,8 @@ struct SplitRow {
 
 // The cuts of A, the same for every N.
 struct Parts {
-  Parts(const SparseOperand& operand, StageTimer& stages) : a(operand) {
+  Parts(const SparseOperand& operand, Device& where, StageTimer& stages)
+      : a(operand), device(where) {
     const auto timed = stages.scope("build");
     const CsrMatrix& csr = *operand.a;
     const std::int64_t length = std::max<std::int64_t>(csr.rows + csr.nnz(), 1);
@@ -128,6 +129,7 @@ struct Parts {
   }
 
   SparseOperand a;
+  Device& device;
   std::int64_t count = 0;
   std::vector<Cut> cuts;
   std::vector<SplitRow> split_rows;
@@ -144,15 +146,18 @@ class CpuCsrPlan final : public Plan {
     const auto timed = stages.scope("build");
     heads_.resize(parts.count * n_);
     tails_.resize(parts.count * n_);
-    if (widens(parts.a.precision, shape.layout)) widened_b_.resize(parts.a.k() * n_);
+    if (!widens(parts.a.precision, shape.layout)) return;
+    // The device compares it with the memory that is left, and filled it counts as taken.
+    widened_b_ = parts.device.allocate(parts.a.k() * n_ * sizeof(float));
+    parts.device.fill_bytes(widened_b_.data(), 0, widened_b_.bytes());
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream) override {
     const float* rows_of_b = static_cast<const float*>(b.data);
     std::int64_t ld = b.ld;
-    if (!widened_b_.empty()) {
+    if (widened_b_.bytes() > 0) {
       widen_all(b);
-      rows_of_b = widened_b_.data();
+      rows_of_b = widened_b_.as<float>();
       ld = n_;
     }
 #pragma omp parallel for schedule(dynamic, 1)
@@ -162,7 +167,7 @@ class CpuCsrPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes = (heads_.size() + tails_.size() + widened_b_.size()) * sizeof(float) +
+    report.device_bytes = (heads_.size() + tails_.size()) * sizeof(float) + widened_b_.bytes() +
                           a_.row_ptr.size() * sizeof(std::int64_t) +
                           a_.col_idx.size() * (sizeof(std::int32_t) + sizeof(float));
     report.params["threads"] = fmt::format("{}", omp_get_max_threads());
@@ -176,7 +181,7 @@ class CpuCsrPlan final : public Plan {
 #pragma omp parallel for schedule(static)
     for (std::int64_t row = 0; row < b.rows; row += kRows) {
       const std::int64_t count = std::min(kRows, b.rows - row);
-      float* out = widened_b_.data() + row * n_;
+      float* out = widened_b_.as<float>() + row * n_;
       if (b.layout == Layout::row_major)
         for (std::int64_t i = 0; i < count; ++i) widen(b, (row + i) * b.ld, n_, out + i * n_, 1);
       else
@@ -222,12 +227,13 @@ class CpuCsrPlan final : public Plan {
   const CsrMatrix& a_;
   std::int64_t n_;
   std::vector<float> heads_, tails_;  // one row of N sums per part
-  std::vector<float> widened_b_;      // K x N, or empty when B is used as it lies
+  Buffer widened_b_;                  // K x N, fp32; empty when B is used as it lies
 };
 
 class CpuCsrPrepared final : public Prepared {
  public:
-  CpuCsrPrepared(const SparseOperand& a, StageTimer& stages) : parts_(a, stages) {}
+  CpuCsrPrepared(const SparseOperand& a, Device& device, StageTimer& stages)
+      : parts_(a, device, stages) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     return std::make_unique<CpuCsrPlan>(parts_, shape, stages);
@@ -251,9 +257,9 @@ class CpuCsr final : public Kernel {
     return Support::yes(bytes);
   }
 
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
-    return std::make_unique<CpuCsrPrepared>(a, stages);
+    return std::make_unique<CpuCsrPrepared>(a, device, stages);
   }
 
  private:

@@ -23,6 +23,25 @@ using SparseRows = Eigen::Map<const Eigen::SparseMatrix<float, Eigen::RowMajor, 
 template <int kOrder>
 using Dense = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, kOrder>;
 
+// Memory for a matrix that its kernel fills. The device compares it with the memory that is left,
+// and filled with zeros it counts as taken.
+template <int kOrder>
+class Held {
+ public:
+  Held() = default;
+  Held(Device& device, std::int64_t rows, std::int64_t cols)
+      : memory_(device.allocate(rows * cols * sizeof(float))), rows_(rows), cols_(cols) {
+    device.fill_bytes(memory_.data(), 0, memory_.bytes());
+  }
+
+  std::size_t bytes() const { return memory_.bytes(); }
+  Eigen::Map<Dense<kOrder>> matrix() const { return {memory_.as<float>(), rows_, cols_}; }
+
+ private:
+  Buffer memory_;
+  std::int64_t rows_ = 0, cols_ = 0;
+};
+
 template <int kOrder>
 Eigen::Map<Dense<kOrder>, Eigen::Unaligned, Eigen::OuterStride<>> view_of(const DenseView& view) {
   return {static_cast<float*>(view.data), view.rows, view.cols, Eigen::OuterStride<>(view.ld)};
@@ -56,22 +75,23 @@ void narrow(const float* from, const DenseView& to) {
 template <int kOrder>
 class EigenPlan final : public Plan {
  public:
-  EigenPlan(const SparseRows& a, const SparseOperand& operand, const Shape& shape) : a_(a) {
-    if (storage_type(operand.precision) != ElementType::f32) b_.resize(operand.k(), shape.n);
-    if (shape.c_type != ElementType::f32) c_.resize(operand.m(), shape.n);
+  EigenPlan(const SparseRows& a, const SparseOperand& operand, const Shape& shape, Device& device)
+      : a_(a) {
+    if (storage_type(operand.precision) != ElementType::f32) b_ = {device, operand.k(), shape.n};
+    if (shape.c_type != ElementType::f32) c_ = {device, operand.m(), shape.n};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream) override {
-    if (b_.size() == 0) return multiply(view_of<kOrder>(b), c);
-    widen(b, b_.data());
-    multiply(b_, c);
+    if (b_.bytes() == 0) return multiply(view_of<kOrder>(b), c);
+    widen(b, b_.matrix().data());
+    multiply(b_.matrix(), c);
   }
 
   PlanReport report() const override {
     PlanReport report;
     report.device_bytes = static_cast<std::size_t>(a_.rows() + 1) * sizeof(std::int32_t) +
-                          static_cast<std::size_t>(a_.nonZeros()) * 2 * sizeof(float) +
-                          static_cast<std::size_t>(b_.size() + c_.size()) * sizeof(float);
+                          static_cast<std::size_t>(a_.nonZeros()) * 2 * sizeof(float) + b_.bytes() +
+                          c_.bytes();
     report.params["threads"] = fmt::format("{}", Eigen::nbThreads());
     return report;
   }
@@ -79,30 +99,31 @@ class EigenPlan final : public Plan {
  private:
   template <class B>
   void multiply(const B& b, const DenseView& c) {
-    if (c_.size() == 0) {
+    if (c_.bytes() == 0) {
       view_of<kOrder>(c).noalias() = a_ * b;
       return;
     }
-    c_.noalias() = a_ * b;
-    narrow(c_.data(), c);
+    c_.matrix().noalias() = a_ * b;
+    narrow(c_.matrix().data(), c);
   }
 
   const SparseRows& a_;
-  Dense<kOrder> b_, c_;  // empty where B and C are used as they lie
+  Held<kOrder> b_, c_;  // empty where B and C are used as they lie
 };
 
 class EigenPrepared final : public Prepared {
  public:
-  EigenPrepared(const SparseOperand& a, StageTimer& stages)
+  EigenPrepared(const SparseOperand& a, Device& device, StageTimer& stages)
       : operand_(a),
+        device_(device),
         row_ptr_(copy(*a.a, stages)),
         a_(a.m(), a.k(), a.nnz(), row_ptr_.data(), a.a->col_idx.data(), a.a->values.data()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const auto timed = stages.scope("build");
     if (shape.layout == Layout::row_major)
-      return std::make_unique<EigenPlan<Eigen::RowMajor>>(a_, operand_, shape);
-    return std::make_unique<EigenPlan<Eigen::ColMajor>>(a_, operand_, shape);
+      return std::make_unique<EigenPlan<Eigen::RowMajor>>(a_, operand_, shape, device_);
+    return std::make_unique<EigenPlan<Eigen::ColMajor>>(a_, operand_, shape, device_);
   }
 
  private:
@@ -112,6 +133,7 @@ class EigenPrepared final : public Prepared {
   }
 
   SparseOperand operand_;
+  Device& device_;
   std::vector<std::int32_t> row_ptr_;
   SparseRows a_;
 };
@@ -131,9 +153,9 @@ class EigenCsr final : public Kernel {
         problem.a->row_ptr.size() * sizeof(std::int32_t));
   }
 
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
-    return std::make_unique<EigenPrepared>(a, stages);
+    return std::make_unique<EigenPrepared>(a, device, stages);
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,21 @@ fs::path own_group(const fs::path& root) {
   return {};
 }
 
+// What `ulimit -v` leaves of the addresses of this process.
+std::size_t left_of_addresses(const fs::path& root) {
+  constexpr std::string_view kName = "Max address space";
+  std::ifstream limits(root / "proc/self/limits");
+  for (std::string line; std::getline(limits, line);) {
+    if (!line.starts_with(kName)) continue;
+    std::istringstream soft(line.substr(kName.size()));
+    std::size_t limit = 0;
+    if (!(soft >> limit)) return SIZE_MAX;  // "unlimited"
+    const std::size_t kib = read_number(root / "proc/self/status", "VmSize:", 0);
+    return limit - std::min(limit, kib * 1024);
+  }
+  return SIZE_MAX;
+}
+
 }  // namespace
 
 std::size_t available_memory_bytes() { return available_memory_bytes("/"); }
@@ -62,7 +78,7 @@ std::size_t available_memory_bytes(const fs::path& root) {
   std::size_t left = std::min(left_on_machine(root), left_in_group(all_groups));
   for (fs::path group = own_group(root); !group.empty(); group = group.parent_path())
     left = std::min(left, left_in_group(all_groups / group));
-  return left;
+  return std::min(left, left_of_addresses(root));
 }
 
 }  // namespace spmmbench

@@ -8,6 +8,7 @@
 #include "gpu/backend.hpp"
 #include "io_fixtures.hpp"
 #include "measure/operands.hpp"
+#include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
@@ -68,6 +69,20 @@ TEST_F(Machine, LooksAtEveryCgroupAroundTheProcess) {
   EXPECT_EQ(left(), 5 * kMib) << "another cgroup";
 }
 
+TEST_F(Machine, LeavesAProcessTheAddressesThatItMayHave) {
+  const auto limit_addresses = [&](const std::string& soft) {
+    root_.write("proc/self/limits",
+                fmt::format("Limit  Soft Limit  Hard Limit  Units\nMax data size  1  1  bytes\n"
+                            "Max address space         {}  unlimited  bytes\n",
+                            soft));
+    return left();
+  };
+  root_.write("proc/self/status", "Name:\tx\nVmPeak:\t 99999 kB\nVmSize:\t   10240 kB\n");
+  EXPECT_EQ(limit_addresses(std::to_string(30 * kMib)), 20 * kMib);
+  EXPECT_EQ(limit_addresses(std::to_string(5 * kMib)), 0U);
+  EXPECT_EQ(limit_addresses("unlimited"), 100 * kMib);
+}
+
 std::unique_ptr<Device> host_with_8_mib() {
   return open_host_device([] { return 8 * kMib; });
 }
@@ -103,6 +118,24 @@ TEST(HostMemoryLimit, RefusesOperandsThatFitOneByOneOnly) {
   EXPECT_NO_THROW((void)make(600, &b));
   const DenseMatrix wide{1000, 1000, std::vector<float>(1'000'000)};
   EXPECT_THROW((void)make(1000, &wide), OutOfMemory) << "B is there twice while it is rounded";
+}
+
+TEST(HostMemoryLimit, HoldsForTheCopiesThatAKernelMakesOfBAndC) {
+  const auto device = host_with_8_mib();
+  const CsrMatrix a{1000, 1000, std::vector<std::int64_t>(1001), {}, {}};
+  for (const char* const name : {"cpu_csr", "eigen_csr"}) {
+    const Kernel* const kernel = Registry<Kernel>::instance().find(name);
+    if (kernel == nullptr) continue;  // built without Eigen
+    StageTimer stages;
+    Problem problem;
+    problem.a = &a;
+    problem.precision = Precision::fp16;
+    const auto prepared = kernel->prepare(problem.operand(), {}, *device, stages);
+    EXPECT_NE(prepared->bind({2000, ElementType::f32, Layout::row_major}, stages), nullptr);
+    EXPECT_THROW((void)prepared->bind({2100, ElementType::f32, Layout::row_major}, stages),
+                 OutOfMemory)
+        << name << ": B of 4.2 MB, widened";
+  }
 }
 
 }  // namespace
