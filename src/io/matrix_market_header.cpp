@@ -132,10 +132,10 @@ void parse_size(const Lines& lines, Header& header) {
   else header.entries = header.rows * std::max<std::int64_t>(header.rows - 1, 0) / 2;
 }
 
-// The shortest line of data: "1\n" in an array, "1 1\n" and "1 1 1\n" otherwise; the last line may
-// lack its end.
+// The shortest line of data: "1\n" in an array, "1 1\n" otherwise; the last line may lack its end.
+// A line that lacks its value is named when it is read.
 void check_room(const Lines& lines, const Header& header, std::size_t bytes_left) {
-  const std::size_t shortest = header.array ? 2 : header.field == Field::pattern ? 4 : 6;
+  const std::size_t shortest = header.array ? 2 : 4;
   const std::size_t most = (bytes_left + 1) / shortest;
   if (static_cast<std::uint64_t>(header.entries) > most)
     lines.fail(

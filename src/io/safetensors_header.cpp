@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::string_view kMetadata = "__metadata__";
+
 // Receives the header event by event. nlohmann's parser defines the signatures; a function that
 // returns false ends the parse, with `problem` set.
 class HeaderReader final : public nlohmann::json_sax<Json> {
@@ -47,7 +49,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     switch (place_) {
       case Place::outside: place_ = Place::in_header; return true;
       case Place::in_header:
-        if (key_ == "__metadata__") {
+        if (key_ == kMetadata) {
           place_ = Place::in_metadata;
           return true;
         }
@@ -116,6 +118,10 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   enum class Place { outside, in_header, in_metadata, in_tensor, in_list };
 
   bool refuse(const std::string& got) {
+    if (place_ == Place::in_metadata || (place_ == Place::in_header && key_ == kMetadata)) {
+      problem = fmt::format("expected texts in {}, got {}", kMetadata, got);
+      return false;
+    }
     problem = fmt::format("expected {{name: {{dtype, shape, data_offsets}}}}, got {}", got);
     if (!tensors.empty()) problem += fmt::format(" at {}", quote(tensors.back().name));
     return false;

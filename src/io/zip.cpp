@@ -17,12 +17,31 @@ struct Close {
 };
 using Archive = std::unique_ptr<void, Close>;
 
+constexpr std::size_t kMostNameBytes = 65536;         // the format counts them in 16 bits
 constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes unpacked at a time
 // deflate's best: 258 bytes of output for two bits of input (RFC 1951), rounded up.
 constexpr std::size_t kMostExpansion = 1040;
 // The methods and the flag of a member that are read or refused here (APPNOTE.TXT, 4.4.4
 // and 4.4.5).
 constexpr unsigned long kStored = 0, kDeflated = 8, kEncryptedFlag = 1;
+
+// Where the members of these names stand; of several of one name the last, as NumPy takes it.
+std::map<std::string, unz64_file_pos> last_places(unzFile archive,
+                                                  const std::vector<std::string>& names) {
+  std::map<std::string, unz64_file_pos> places;
+  std::string name(kMostNameBytes, '\0');
+  for (int at = unzGoToFirstFile(archive); at == UNZ_OK; at = unzGoToNextFile(archive)) {
+    unz_file_info64 info{};
+    unz64_file_pos place{};
+    if (unzGetCurrentFileInfo64(archive, &info, name.data(), name.size(), nullptr, 0, nullptr, 0) !=
+            UNZ_OK ||
+        unzGetFilePos64(archive, &place) != UNZ_OK)
+      break;
+    const std::string found = name.substr(0, info.size_filename);
+    if (std::find(names.begin(), names.end(), found) != names.end()) places[found] = place;
+  }
+  return places;
+}
 
 std::string read_current(unzFile archive, const std::string& label, std::size_t archive_bytes) {
   unz_file_info64 info{};
@@ -70,8 +89,8 @@ std::map<std::string, std::string> unzip_members(const std::string& path,
     throw Error(
         fmt::format("{}: expected a zip archive, got one without its end (truncated?)", path));
   std::map<std::string, std::string> out;
-  for (const std::string& name : names)
-    if (unzLocateFile(archive.get(), name.c_str(), 1) == UNZ_OK)
+  for (auto& [name, place] : last_places(archive.get(), names))
+    if (unzGoToFilePos64(archive.get(), &place) == UNZ_OK)
       out[name] = read_current(archive.get(), fmt::format("{}({})", path, name), archive_bytes);
   return out;
 }

@@ -288,7 +288,7 @@ class BadInputTest(CliCase):
         self.refused("nothing to run: expected a PATH")
 
     def test_truncated_files_are_refused(self):
-        self.refused(":2: expected 3 entries", self.file("a.mtx", COORDINATE + "3 3 3\n1 1 1\n2 2 2\n"))
+        self.refused(":4: expected 3 entries, got the end of the file after 2", self.file("a.mtx", COORDINATE + "3 3 3\n1 1 1\n2 2 2\n"))
         whole = gzip.compress(b"%" * 100000, compresslevel=0)
         self.refused("truncated", self.file("b.mtx.gz", whole[:5000]))
         cache = self.folder / "c.csr"

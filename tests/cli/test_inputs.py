@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import sys
+import warnings
 import zipfile
 
 try:
@@ -58,6 +59,20 @@ class Inputs(CliCase):
                     np.testing.assert_array_equal(
                         self.convert(path), saved.toarray().astype(np.float32)
                     )
+
+    def test_of_two_members_of_one_name_the_last_is_taken_as_numpy_does(self):
+        first, last = (sp.random(7, 5, 0.4, "csr", random_state=seed, dtype=np.float32) for seed in (1, 2))
+        path = self.folder / "twice.npz"
+        with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
+            warnings.simplefilter("ignore")  # zipfile warns of the second name
+            for number, matrix in enumerate((first, last)):
+                saved = self.folder / f"{number}.npz"
+                sp.save_npz(saved, matrix)
+                with zipfile.ZipFile(saved) as source:
+                    for name in source.namelist():
+                        archive.writestr(name, source.read(name))
+        np.testing.assert_array_equal(self.convert(path), sp.load_npz(path).toarray())
+        np.testing.assert_array_equal(self.convert(path), last.toarray())
 
     def test_broken_npz_files_are_one_line(self):
         matrix = sp.random(70, 50, 0.2, "csr", random_state=5)

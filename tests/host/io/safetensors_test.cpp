@@ -169,7 +169,10 @@ TEST(Safetensors, HeadersOfAnotherStructureAreRefused) {
   EXPECT_EQ(complaint(R"({"a":{"dtype":"F32","shape":[[1]]}})"), expected + "a list at 'a'");
   EXPECT_EQ(complaint(R"({"a":{"kind":1}})"), expected + "'kind' at 'a'");
   EXPECT_EQ(complaint(R"({"a\nb":{}})"), expected + "'a\\x0ab'");
-  EXPECT_EQ(complaint(R"({"__metadata__":{"a":1}})"), expected + "1");
+  EXPECT_EQ(complaint(R"({"__metadata__":{"a":1}})"),
+            "safetensors header: expected texts in __metadata__, got 1");
+  EXPECT_EQ(complaint(R"({"__metadata__":["a"]})"),
+            "safetensors header: expected texts in __metadata__, got a list");
   EXPECT_EQ(complaint(R"({"a":{"dtype":"F32","shape":[]}})"),
             "safetensors header: expected dtype, shape and data_offsets of 'a'");
   EXPECT_EQ(complaint(R"({"a":{"dtype":"F32","dtype":"F32"}})"),
