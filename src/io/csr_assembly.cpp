@@ -60,6 +60,29 @@ std::int64_t sort_row(std::int32_t* cols, float* values, std::int64_t length,
   return kept;
 }
 
+// Gives the rows in `merged` the sums of their entries before these were rounded.
+template <class Entry>
+void sum_exactly(CsrMatrix& csr, const std::vector<EntryBlock<Entry>>& blocks, Symmetry symmetry,
+                 const std::vector<std::int64_t>& merged, int threads) {
+  std::vector<char> is_merged(csr.rows);
+  for (const std::int64_t row : merged) is_merged[row] = 1;
+  const auto count = static_cast<std::int64_t>(merged.size());
+  ExceptionTrap trap;
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+  for (int part = 0; part < threads; ++part)
+    trap.run([&] {
+      const std::int64_t first = count * part / threads, last = count * (part + 1) / threads;
+      if (first == last) return;
+      std::vector<ValueEntry> entries;
+      for_each_in_rows(blocks, symmetry, merged[first], merged[last - 1] + 1,
+                       [&](const Entry& entry) {
+                         if (is_merged[entry.row]) entries.push_back(entry);
+                       });
+      set_sums(csr, std::move(entries));
+    });
+  trap.rethrow();
+}
+
 // Closes the gaps that merged duplicates left: row r keeps its first kept[r] entries.
 void compact(CsrMatrix& csr, const std::vector<std::int64_t>& removed_before) {
   for (std::int64_t row = 0; row < csr.rows; ++row) {
@@ -75,7 +98,22 @@ void compact(CsrMatrix& csr, const std::vector<std::int64_t>& removed_before) {
 
 }  // namespace
 
-void sort_rows(CsrMatrix& csr, int threads) {
+void set_sums(CsrMatrix& csr, std::vector<ValueEntry> entries) {
+  std::stable_sort(entries.begin(), entries.end(), [](const ValueEntry& a, const ValueEntry& b) {
+    return std::pair(a.row, a.col) < std::pair(b.row, b.col);
+  });
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < entries.size(); ++at) {
+    const ValueEntry& of = entries[i];
+    if (i == 0 || of.row != entries[i - 1].row) at = csr.row_ptr[of.row];
+    double sum = entries[i].value;
+    for (++i; i < entries.size() && entries[i].row == of.row && entries[i].col == of.col; ++i)
+      sum += entries[i].value;
+    csr.values[at] = static_cast<float>(sum);
+  }
+}
+
+std::vector<std::int64_t> sort_rows(CsrMatrix& csr, int threads) {
   ExceptionTrap trap;
   std::vector<std::pair<std::int64_t, std::int64_t>> shrunk;  // row, entries removed
 #pragma omp parallel num_threads(threads)
@@ -99,13 +137,18 @@ void sort_rows(CsrMatrix& csr, int threads) {
     trap.run([&] { shrunk.insert(shrunk.end(), own_shrunk.begin(), own_shrunk.end()); });
   }
   trap.rethrow();
+  std::vector<std::int64_t> merged;
   if (!shrunk.empty()) {
     std::vector<std::int64_t> removed_before(csr.rows + 1);
     for (const auto& [row, removed] : shrunk) removed_before[row + 1] = removed;
     for (std::int64_t row = 0; row < csr.rows; ++row)
       removed_before[row + 1] += removed_before[row];
     compact(csr, removed_before);
+    merged.reserve(shrunk.size());
+    for (const auto& [row, removed] : shrunk) merged.push_back(row);
+    std::sort(merged.begin(), merged.end());
   }
+  return merged;
 }
 
 template <class Entry>
@@ -147,13 +190,15 @@ CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
                      [&](const Entry& entry) {
                        const std::int64_t at = row_ptr[entry.row]++;
                        csr.col_idx[at] = entry.col;
-                       if constexpr (has_value) csr.values[at] = entry.value;
+                       if constexpr (has_value) csr.values[at] = static_cast<float>(entry.value);
                      });
   std::copy_backward(row_ptr, row_ptr + rows, row_ptr + rows + 1);
   row_ptr[0] = 0;
-  blocks = {};
 
-  sort_rows(csr, threads);
+  if (!has_value) blocks = {};
+  const std::vector<std::int64_t> merged = sort_rows(csr, threads);
+  if constexpr (has_value)
+    if (!merged.empty()) sum_exactly(csr, blocks, symmetry, merged, threads);
   return csr;
 }
 

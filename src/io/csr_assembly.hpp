@@ -17,7 +17,7 @@ struct PatternEntry {
 };
 struct ValueEntry {
   std::int32_t row, col;
-  float value;
+  double value;  // rounded to fp32 after duplicates are added
 };
 
 // Entries of one part of the file, in file order, and the rows of the result that they touch.
@@ -38,8 +38,13 @@ struct EntryBlock {
 };
 
 // Columns ascending within each row, duplicates added in fp64 in the order they stand in. `values`
-// may be empty. The result does not depend on `threads`.
-void sort_rows(CsrMatrix& csr, int threads);
+// may be empty. Returns the rows that had duplicates, ascending. The result does not depend on
+// `threads`.
+std::vector<std::int64_t> sort_rows(CsrMatrix& csr, int threads);
+
+// Gives rows that had duplicates the sums of what `entries` has of them, which fp32 has not
+// rounded: all their entries, in the order of addition. `csr` has their columns, sorted.
+void set_sums(CsrMatrix& csr, std::vector<ValueEntry> entries);
 
 // The CSR of all blocks; `blocks` is freed. Duplicates are added in fp64 in file order. The result
 // does not depend on `threads` nor on where the blocks were cut. PatternEntry gives empty `values`.

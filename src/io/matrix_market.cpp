@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <vector>
@@ -71,8 +72,9 @@ class LineScanner {
     return true;
   }
 
-  // A real number, or an integer in the range of int64 or uint64 when `integer`.
-  bool value(bool integer, float& out) {
+  // A real number, or an integer in the range of int64 or uint64 when `integer`. Rounded to fp32 it
+  // is what the text rounds to.
+  bool value(bool integer, double& out) {
     skip_blanks();
     const char* first = p_ + (*p_ == '+' && p_[1] != '-');
     const char* last = nullptr;
@@ -83,12 +85,15 @@ class LineScanner {
       const bool fits = narrow.ec != std::errc::result_out_of_range;
       const auto [end, error] = fits ? narrow : std::from_chars(first, end_, large);
       if (error != std::errc{}) return false;
-      out = fits ? static_cast<float>(whole) : static_cast<float>(large);
+      out = fits ? off_tie(static_cast<double>(whole), [&] { return static_cast<float>(whole); })
+                 : off_tie(static_cast<double>(large), [&] { return static_cast<float>(large); });
       last = end;
     } else {
       const auto [end, error] = std::from_chars(first, end_, out);
       if (error == std::errc::invalid_argument) return false;
-      if (error == std::errc::result_out_of_range) out = saturated(first, end);
+      out = error == std::errc::result_out_of_range
+                ? saturated(first, end)
+                : off_tie(out, [&, stop = end] { return rounded(first, stop); });
       last = end;
     }
     if (!(is_blank(*last) || *last == '\n')) return false;
@@ -105,10 +110,24 @@ class LineScanner {
   }
 
  private:
-  // from_chars returns no value on overflow or underflow; strtof returns infinity, zero or a
+  // from_chars returns no value on overflow or underflow; these return infinity, zero or a
   // subnormal number.
-  static float saturated(const char* first, const char* last) {
+  static double saturated(const char* first, const char* last) {
+    return std::strtod(std::string(first, last).c_str(), nullptr);
+  }
+  static float rounded(const char* first, const char* last) {
     return std::strtof(std::string(first, last).c_str(), nullptr);
+  }
+
+  // `value`, or its neighbour where it lies in the middle between two numbers of fp32 and would not
+  // be rounded to `nearest()`, the one that is nearer to what it stands for.
+  template <class Nearest>
+  static double off_tie(double value, const Nearest& nearest) {
+    const auto here = static_cast<float>(value);
+    const double mirrored = 2 * value - here;
+    if (mirrored == here || static_cast<float>(mirrored) != mirrored) return value;
+    const float right = nearest();
+    return right == here ? value : std::nextafter(value, right);
   }
 
   const char* p_;
@@ -143,13 +162,13 @@ bool parse_entry(LineScanner& line, const Header& header, EntryBlock<Entry>& out
 }
 
 bool parse_entry(LineScanner& line, const Header& header, ArrayBlock& out, Fault& fault) {
-  float value = 0;
+  double value = 0;
   if (!line.value(header.field == Field::integer, value)) {
     fault = {0, header.field == Field::integer ? "a 64-bit integer value" : "a real value",
              line.token()};
     return false;
   }
-  out.entries.push_back(value);
+  out.entries.push_back(static_cast<float>(value));
   return true;
 }
 

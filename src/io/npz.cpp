@@ -122,6 +122,28 @@ std::vector<std::int64_t> read_integers(const Array& array, std::int64_t low, st
   return out;
 }
 
+// Gives the rows in `merged` the sums of their values before these were rounded to fp32.
+void sum_exactly(CsrMatrix& csr, const std::vector<std::int64_t>& merged, const Array& offsets,
+                 const Array& columns, const Array& values) {
+  std::vector<ValueEntry> entries;
+  visit(offsets, [&](auto offset) {
+    for (const std::int64_t row : merged)
+      for (auto i = static_cast<std::int64_t>(offset(row));
+           i < static_cast<std::int64_t>(offset(row + 1)); ++i)
+        entries.push_back({static_cast<std::int32_t>(row), 0, static_cast<double>(i)});
+  });
+  // Until here `value` is where an entry stands.
+  visit(columns, [&](auto column) {
+    for (ValueEntry& entry : entries)
+      entry.col = static_cast<std::int32_t>(column(static_cast<std::size_t>(entry.value)));
+  });
+  visit(values, [&](auto value) {
+    for (ValueEntry& entry : entries)
+      entry.value = static_cast<double>(value(static_cast<std::size_t>(entry.value)));
+  });
+  set_sums(csr, std::move(entries));
+}
+
 }  // namespace
 
 CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path) {
@@ -147,15 +169,15 @@ CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path) {
   if (columns.count != values.count)
     throw Error(fmt::format("{}: expected as many columns as values, got {} and {}", path,
                             columns.count, values.count));
-  const auto nnz = static_cast<std::int64_t>(columns.count);
-  csr.row_ptr = read_integers(offsets, 0, nnz, "an offset");
+  csr.row_ptr = read_integers(offsets, 0, static_cast<std::int64_t>(columns.count), "an offset");
   for (std::int64_t row = 0; row < csr.rows; ++row)
     if (csr.row_ptr[row] > csr.row_ptr[row + 1])
       throw Error(fmt::format("{}: expected rising offsets, got {} after {}", offsets.label,
                               csr.row_ptr[row + 1], csr.row_ptr[row]));
-  if (csr.row_ptr.front() != 0 || csr.nnz() != nnz)
-    throw Error(fmt::format("{}: expected offsets from 0 to {}, got {} to {}", offsets.label, nnz,
-                            csr.row_ptr.front(), csr.nnz()));
+  if (csr.row_ptr.front() != 0)
+    throw Error(
+        fmt::format("{}: expected offsets from 0 on, got {}", offsets.label, csr.row_ptr.front()));
+  const std::int64_t nnz = csr.nnz();  // what lies behind the last offset is spare room
   csr.col_idx.resize(nnz);
   csr.values.resize(nnz);
   visit(columns, [&](auto read) {
@@ -170,7 +192,8 @@ CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path) {
   visit(values, [&](auto read) {
     for (std::int64_t i = 0; i < nnz; ++i) csr.values[i] = static_cast<float>(read(i));
   });
-  sort_rows(csr, omp_get_max_threads());
+  const std::vector<std::int64_t> merged = sort_rows(csr, omp_get_max_threads());
+  if (!merged.empty()) sum_exactly(csr, merged, offsets, columns, values);
   return csr;
 }
 

@@ -53,11 +53,10 @@ Sample random_sample(std::uint64_t seed) {
     if (symmetry == "skew-symmetric" && row == col) continue;
     ++count;
     std::string value;
-    float read = 0;
     if (field == "integer") value = fmt::format("{}", static_cast<std::int32_t>(random()));
     else if (pick(2) == 0) value = fmt::format("{:.12g}", any_float(random) * 1.0000001);
     else value = fmt::format("{}{:e}", pick(4) == 0 ? "+" : "", std::abs(any_float(random)));
-    read = std::strtof(value.c_str(), nullptr);
+    const double read = std::strtod(value.c_str(), nullptr);
     body +=
         fmt::format("{}{}{}{:0{}}{}{}{}{}", blanks(0), row + 1, blanks(1), col + 1, 1 + pick(2) * 5,
                     out.pattern ? "" : blanks(1), out.pattern ? "" : value, blanks(0), line_end);
@@ -204,6 +203,31 @@ TEST(MatrixMarket, DuplicatesAddUpInFp64) {
             std::vector<float>{1});
 }
 
+TEST(MatrixMarket, DuplicatesAreRoundedToFp32WhenTheyAreAdded) {
+  EXPECT_EQ(parse(kReal + std::string("1 2 3\n1 1 16777217\n1 1 -16777216\n1 2 5\n")).csr,
+            csr_of(1, 2, {{{0, 0}, 1}, {{0, 1}, 5}}));
+  EXPECT_EQ(parse("%%MatrixMarket matrix coordinate integer symmetric\n3 3 6\n2 1 16777217\n"
+                  "3 3 7\n1 1 16777217\n2 1 -16777216\n1 1 -16777216\n3 3 16777217\n")
+                .csr,
+            csr_of(3, 3, {{{0, 0}, 1}, {{0, 1}, 1}, {{1, 0}, 1}, {{2, 2}, 16777224}}));
+  // Many rows, over several chunks and threads.
+  constexpr int kRows = 3000;
+  std::string text = kReal + fmt::format("{0} {0} {1}\n", kRows, 3 * kRows);
+  for (const char* const value : {"16777217", "0.5", "-16777216"})
+    for (int row = kRows; row >= 1; --row) text += fmt::format("{0} {0} {1}\n", row, value);
+  const CsrMatrix csr = parse(text, 1000).csr;
+  ASSERT_EQ(csr.nnz(), kRows);
+  for (const float value : csr.values) ASSERT_EQ(value, 1.5F);
+}
+
+TEST(MatrixMarket, AValueIsRoundedOnce) {
+  // Just above the middle between 1 and the next number of fp32: in fp64 it is the middle itself.
+  const std::string entry = "1 1 1\n1 1 1.0000000596046447753906251\n";
+  EXPECT_EQ(parse(kReal + entry).csr.values, std::vector<float>{1.00000012F});
+  EXPECT_EQ(parse(kReal + std::string("1 1 1\n1 1 1e50\n")).csr.values,
+            std::vector<float>{std::numeric_limits<float>::infinity()});
+}
+
 TEST(MatrixMarket, OneRowThatHoldsEverythingBackwardsIsSorted) {
   std::string text = kReal + std::string("3 5000 5000\n");
   for (int col = 5000; col >= 1; --col) text += fmt::format("2 {} {}\n", col, col);
@@ -234,6 +258,12 @@ TEST(MatrixMarket, SizesBeyond32BitsAreRefusedBeforeAnythingIsAllocated) {
             }),
             "a.mtx:2: expected a matrix that fits in memory, got 2000000000 x 3 with 1 entries: "
             "needs 16.0 GB, 1.0 GB available");
+}
+
+TEST(MatrixMarket, ALineWithoutItsValueIsNamed) {
+  std::string text = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 4\n";
+  EXPECT_EQ(message(text + "1 1\n2 1\n3 1\n3 3\n"),
+            "a.mtx:3: expected a 64-bit integer value, got the end of the line");
 }
 
 struct BadFile {

@@ -52,6 +52,22 @@ TEST(Npz, ColumnsAreSortedAndRepeatedOnesAdded) {
   EXPECT_EQ(summed, csr_of(3, 4, {{{0, 2}, -0.5}, {{2, 1}, 4}}));
 }
 
+TEST(Npz, RepeatedValuesAreRoundedToFp32WhenTheyAreAdded) {
+  NpzMembers members = matrix();
+  members["indptr"] = vector_npy("<i8", std::vector<std::int64_t>{0, 0, 3, 4});
+  members["indices"] = vector_npy("<i4", std::vector<std::int32_t>{3, 1, 3, 0});
+  members["data"] = vector_npy("<f8", std::vector<double>{16777217, 2, -16777216, 16777217});
+  EXPECT_EQ(csr_from_npz(members, "f"),
+            csr_of(3, 4, {{{1, 1}, 2}, {{1, 3}, 1}, {{2, 0}, 16777216}}));
+}
+
+TEST(Npz, WhatLiesBehindTheLastOffsetIsIgnored) {
+  NpzMembers members = matrix();
+  members["indices"] = vector_npy("<i4", std::vector<std::int32_t>{0, 3, 1, 99});
+  members["data"] = vector_npy("<f4", std::vector<float>{1.5F, -2, 4, 7});
+  EXPECT_EQ(csr_from_npz(members, "f"), kExpected);
+}
+
 TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
   const auto refusal = [](const std::string& member, const std::string& bytes) {
     return error_of([&] { with(member, bytes); });
@@ -68,7 +84,7 @@ TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
   EXPECT_EQ(refusal("indptr", ints({0, 2, 2, 4})),
             "f(indptr.npy): expected an offset from 0 to 3, got 4 at 3");
   EXPECT_EQ(refusal("indptr", ints({1, 2, 2, 3})),
-            "f(indptr.npy): expected offsets from 0 to 3, got 1 to 3");
+            "f(indptr.npy): expected offsets from 0 on, got 1");
   EXPECT_EQ(refusal("indices", ints({0, 4, 1})),
             "f(indices.npy): expected columns from 0 to 3, got 4 at 1");
   EXPECT_EQ(refusal("indices", ints({0, -1, 1})),
