@@ -45,6 +45,19 @@ RECORDED = DATA / "lists" / "recorded.csv"
 # ---------------------------------------------------------------- archives
 
 
+LONGEST_LINE = 1 << 20  # bytes; spmmbench refuses a longer one too
+
+
+def size_line(lines):
+    """The first line that is no comment. Raises FetchError at one that would fill the memory."""
+    while line := lines.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            raise FetchError(f"damaged archive: a line of more than {LONGEST_LINE} bytes")
+        if not line.startswith(b"%"):
+            return line
+    return b""
+
+
 def check_archive(entry, path):
     """Reads a .tar.gz to its end, checksum included. Raises FetchError."""
     sizes = None
@@ -52,9 +65,8 @@ def check_archive(entry, path):
         with tarfile.open(path, "r|gz") as archive:
             for member in archive:
                 if member.name == f"{entry.name}/{entry.name}.mtx" and member.isfile():
-                    lines = archive.extractfile(member)
-                    size_line = next((line for line in lines if not line.startswith(b"%")), b"")
-                    sizes = [int(word) for word in size_line.split()[:2]]
+                    line = size_line(archive.extractfile(member))
+                    sizes = [int(word) for word in line.split()[:2]]
         with gzip.open(path) as packed:  # tarfile stops before the checksum at the end
             while packed.read(CHUNK):
                 pass
@@ -100,6 +112,7 @@ class Folder:
     def __init__(self, path, downloader, update_lock):
         self.path, self.downloader, self.update_lock = path, downloader, update_lock
         self.lock_path = path / "checksums.json"
+        self.temporary = path / "checksums.json.tmp"
         self.lock = {}
         if self.lock_path.exists():
             try:
@@ -114,6 +127,8 @@ class Folder:
         matrix = archive if suffix == ".tar.gz" else archive.with_suffix(".mtx")
         if archive.parent.resolve().parent != self.path.resolve():
             raise FetchError(f"{archive.parent} leads outside {self.path}")
+        if archive.parent in (self.lock_path, self.temporary):
+            raise FetchError(f"{archive.parent} is no folder but the list of checksums")
         outcome = "already there"
         known = self.lock.get(entry.key, {})
         recorded = known.get("sha256")
@@ -163,10 +178,9 @@ class Folder:
             "bytes": archive.stat().st_size,
             "url": entry.url,
         }
-        temporary = self.lock_path.with_name("checksums.json.tmp")
-        with create(temporary) as file:
+        with create(self.temporary) as file:
             file.write((json.dumps(self.lock, indent=1, sort_keys=True) + "\n").encode())
-        replace(temporary, self.lock_path)
+        replace(self.temporary, self.lock_path)
 
 
 def parse_arguments(argv):

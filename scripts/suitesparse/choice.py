@@ -23,8 +23,10 @@ class Entry:
 
     def __post_init__(self):
         for part in (self.group, self.name):
-            if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", part):
-                raise FetchError(f"{part!r}: expected a group or a matrix name, such as HB or cant")
+            if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{,99}", part):
+                raise FetchError(
+                    f"{part[:40]!r}: expected a group or a matrix name, such as HB or cant, of at most 100 characters"
+                )
 
     @property
     def key(self):
@@ -88,8 +90,12 @@ def parse_index(text):
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].strip().isdigit():
         raise FetchError("the index is not ssstats.csv: expected the number of matrices on line 1")
-    entries = []
-    for number, row in enumerate(csv.reader(lines[2:]), start=3):
+    entries, reader = [], csv.reader(lines[2:])
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise FetchError(f"index line {reader.line_num + 2}: {error}") from None
+    for number, row in enumerate(rows, start=3):
         if not row:
             continue
         try:

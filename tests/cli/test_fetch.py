@@ -211,13 +211,14 @@ class FetchTest(unittest.TestCase):
         index = self.out.parent / "ssstats.csv"
         evil = archive_of("x", b"")
         for group, name in (("..", "x"), ("../..", "x"), ("HB", "../../x"), ("/tmp", "x"), ("HB", ".."),
-                            ("", "x"), ("HB", "a\\b"), ("HB", ".hidden")):
+                            ("", "x"), ("HB", "a\\b"), ("HB", ".hidden"), ("HB", "x" * 1_000_000)):
             index.write_text(f'1\ndate\n"{group}","{name}",1,1,1\n')
             self.server.files |= {f"/MM/{group}/{name}.tar.gz": evil, f"/{name}.tar.gz": evil}
             before = sorted(self.out.parent.rglob("*"))
             result = self.fetch("--index", str(index), "--group", "*", "--min-nnz", "1")
             self.assertEqual(result.returncode, 1, (group, name))
             self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+            self.assertLess(len(result.stderr), 300)
             self.assertIn("index line 3", result.stderr)
             self.assertEqual(sorted(self.out.parent.rglob("*")), before)
         self.assertEqual(self.fetch("HB/../../x").returncode, 1)
@@ -263,6 +264,33 @@ class FetchTest(unittest.TestCase):
         self.assertIn("the index says [7, 1]", self.fetch("--index", str(index), "can?").stderr)
         index.write_text("1\ndate\nWilliams,cant,1,1,1\n")
         self.assertEqual(self.fetch("--index", str(index), "can?").returncode, 0)
+
+    def test_a_line_that_would_fill_the_memory_is_refused(self):
+        tar = tarfile.TarInfo("cant/cant.mtx")
+        tar.size = 200 << 20
+        raw = io.BytesIO()
+        with gzip.open(raw, "wb", compresslevel=1) as packed:
+            packed.write(tar.tobuf())
+            for _ in range(200):
+                packed.write(b"%" * (1 << 20))
+            packed.write(bytes(1024))
+        self.server.files["/MM/Williams/cant.tar.gz"] = raw.getvalue()
+        command = [sys.executable, "-c", "import resource, runpy, sys\n"
+                   "resource.setrlimit(resource.RLIMIT_DATA, (150 << 20, 150 << 20))\n"
+                   "sys.argv = sys.argv[1:]\nsys.path.insert(0, sys.argv[0].rpartition('/')[0])\n"
+                   "runpy.run_path(sys.argv[0], run_name='__main__')"]
+        command += [str(SCRIPT), "--out", str(self.out), "--base-url", self.server.url, "Williams/cant"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(result.returncode, 4, result.stderr)
+        self.assertIn("a line of more than 1048576 bytes", result.stderr)
+
+    def test_a_group_called_as_the_list_of_checksums_stops_nothing(self):
+        for name in ("checksums.json", "checksums.json.tmp"):
+            self.server.files[f"/MM/{name}/tiny.tar.gz"] = archive_of("tiny", b"")
+            result = self.fetch(f"{name}/tiny", "HB/tiny")
+            self.assertEqual(result.returncode, 4, result.stderr)
+            self.assertIn(f"{name}/tiny: failed: {self.out / name} is no folder", result.stderr)
+            self.assertTrue(self.path("HB/tiny.tar.gz").exists())
 
     def test_a_broken_index_is_one_line(self):
         self.server.files["/files/ssstats.csv"] = b"<html>"
