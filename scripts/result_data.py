@@ -283,8 +283,8 @@ def checked_row(row, place):
 def checked_timing(timing, what):
     timing = filled(timing, ABSENT_TIMING, what)
     median_us = timing.get("median_us")
-    if median_us is None or not is_number(median_us) or not 0 <= median_us < math.inf:
-        raise ValueError(f"{what}: no median_us")
+    if median_us is None or not is_number(median_us) or not 0 < median_us < math.inf:
+        raise ValueError(f"{what}: median_us is no time above 0")
     for name in ("q1_us", "q3_us", "min_us"):
         timing[name] = median_us if timing[name] is None else timing[name]
     samples = timing["samples_us"]

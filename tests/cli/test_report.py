@@ -302,6 +302,7 @@ class ReportTest(ReportCase):
             "rows": json.dumps({"schema_version": 1, "context": {}, "rows": 7}),
             "row": json.dumps({"schema_version": 1, "context": {}, "rows": [{"kernel": "x"}]}),
             "median": whole.replace('"median_us": 9.0', '"median_us": "fast"', 1),
+            "no time": whole.replace('"median_us": 9.0', '"median_us": 0', 1),
             "status": whole.replace('"status": "ok"', '"status": "fine"', 1),
             "size": whole.replace('"rows": 10000', '"rows": null', 1),
         }
