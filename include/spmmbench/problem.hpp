@@ -5,6 +5,7 @@
 #include <span>
 
 #include "spmmbench/device.hpp"
+#include "spmmbench/device_csr.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/reordering.hpp"
@@ -27,6 +28,9 @@ struct SparseOperand {
   // The caller's estimates of `a`, which kernels then need not make. They outlive everything
   // prepared from this. Null where the caller has made none.
   const MatrixFeatures* features = nullptr;
+  // The same matrix where it lies in the memory of the device that it is prepared for, else null.
+  // Outlives everything prepared from it.
+  const DeviceCsr* on_device = nullptr;
 
   std::int64_t m() const { return a->rows; }
   std::int64_t k() const { return a->cols; }

@@ -66,6 +66,7 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
   ExactTest test;
   try {
     problem.a = &operands.a();
+    problem.on_device = nullptr;
     const ExactOperands::OnDevice& made = operands.on_device(problem, device);
     StageTimer not_counted;
     if (!prepared)

@@ -41,6 +41,7 @@ void MatrixRun::select(const PlannedCase& planned) {
   if (!new_sums) return;
   exact_.reset();
   if (new_a) {
+    resident_.reset();
     operands_.clear();
     compulsory_.clear();
     a_error_.clear();
@@ -85,6 +86,7 @@ void MatrixRun::free_memory(const OnDevice& needed) {
 
 void MatrixRun::release_memory() {
   prepared_ = {};
+  resident_.reset();
   operands_.clear();
   if (exact_) exact_->release_memory();
 }
@@ -141,6 +143,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
       OnDevice& made = on_device(planned, input.problem.layout, device);
+      if (on_gpu && !resident_) resident_.emplace(a_.csr(), planned.group->precision, device);
+      if (on_gpu) input.problem.on_device = &resident_->view();
       input.operands = &made.operands;
       input.reference = made.reference.get();
       input.free_memory = [this, &made] { free_memory(made); };

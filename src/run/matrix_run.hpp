@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "gpu/csr_on_device.hpp"
 #include "measure/case.hpp"
 #include "run/machine.hpp"
 #include "run/operand_a.hpp"
@@ -43,6 +44,7 @@ class MatrixRun {
   Machine& machine_;
   const DenseMatrix* host_b_;
   OperandA a_;
+  std::optional<CsrOnDevice> resident_;  // the current A in the memory of the GPU
   std::optional<ExactOperands> exact_;  // of the current A
   std::string a_error_;                 // why A could not be put in the current order
   std::optional<PlannedCase> current_;

@@ -1,0 +1,41 @@
+#pragma once
+// Plain CSR on the device: the caller's arrays where A lies there already, else a copy of A.
+
+#include <cstddef>
+#include <optional>
+
+#include "gpu/csr_on_device.hpp"
+#include "spmmbench/problem.hpp"
+#include "spmmbench/stage_timer.hpp"
+
+namespace spmmbench {
+
+class ResidentCsr {
+ public:
+  // Stage "upload", where A is not on the device. The caller's arrays outlive this.
+  ResidentCsr(const SparseOperand& a, Device& device, StageTimer& stages) {
+    if (a.on_device != nullptr) {
+      view_ = *a.on_device;
+      return;
+    }
+    const auto timed = stages.scope("upload");
+    view_ = copy_.emplace(*a.a, a.precision, device).view();
+  }
+
+  const DeviceCsr& view() const { return view_; }
+  std::size_t copied_bytes() const { return copy_ ? copy_->bytes() : 0; }
+
+ private:
+  std::optional<CsrOnDevice> copy_;
+  DeviceCsr view_;
+};
+
+// What the copy takes, where one is made.
+inline std::size_t resident_bytes(const SparseOperand& a) {
+  if (a.on_device != nullptr) return 0;
+  return static_cast<std::size_t>(a.m() + 1) * sizeof(std::int64_t) +
+         static_cast<std::size_t>(a.nnz()) *
+             (sizeof(std::int32_t) + bytes_of(storage_type(a.precision)));
+}
+
+}  // namespace spmmbench

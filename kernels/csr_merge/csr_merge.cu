@@ -1,0 +1,192 @@
+// csr_merge: C = A * B on the CUDA cores from plain CSR, with no preparation: the kernel finds its
+// work while it runs. It is the product to begin with when A is new.
+//
+// HOW WORK IS DIVIDED. Walk A row by row: every nonzero is one step, and the end of every row is
+// one more. This merge path (Merrill and Garland, SC 2016; Yang, Buluc and Owens, Euro-Par 2018)
+// has rows + nnz places, and each CTA takes equally many of them, whatever the rows look like:
+//
+//     row 0     row 1 (empty)   row 2
+//     x x x E   E               x x x x x x x x E      x: nonzero, E: end of a row
+//     |---- CTA 0 ----|--- CTA 1 ---|--- CTA 2 ---     places of one CTA
+//
+// Two warps find the row in which the CTA begins and the one in which it ends, 32 places of row_ptr
+// at a time. The CTA copies its part of A to shared memory, and its groups of 1 to 32 lanes divide
+// the places among themselves in the same way. A lane holds 16 bytes of each row of B, so a group
+// is as wide as a row of B, and rows of more than 512 bytes are cut into slabs (blockIdx.y).
+//
+// Loads do not stop at the ends of rows: a group has kUnroll rows of B in flight also where rows of
+// A have one nonzero each.
+//
+// ROWS THAT ARE SHARED. What groups have of a row that ends in a later group is passed on by a
+// segmented scan, in the warp by shuffles and then through shared memory. A row that goes on in
+// another CTA, at most one from each CTA to the next, is summed in global memory, and the CTA that
+// arrives last writes C (common/arrive_and_sum.cuh). The order of these sums varies from launch to
+// launch: results agree within the error bound, not bit for bit.
+//
+// BYTES. nnz * N * bytes(B) from the L2 cache, C once, A once for each slab.
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/dependent_launch.hpp"
+#include "common/grid_limit.hpp"
+#include "common/resident_csr.hpp"
+#include "csr_merge/device.cuh"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// How the N columns and the places of the merge path are divided.
+struct Division {
+  int lanes;  // of a group
+  int items;  // places of a group
+  std::int64_t ctas;
+  std::int64_t slabs;
+  std::int64_t columns_padded;
+
+  int places() const { return csr_merge::kThreads / lanes * items; }
+};
+
+// Small matrices are cut finely, so that every group of the device has work; large ones coarsely,
+// since each CTA begins with a search. Odd numbers spread the groups' places over the banks of
+// shared memory.
+int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int sm_count) {
+  const std::int64_t groups =
+      std::int64_t{sm_count} * csr_merge::kCtasPerSm * (csr_merge::kThreads / lanes);
+  constexpr int kLeast = 7;
+  const int most = lanes >= 32 ? 127 : lanes == 16 ? 63 : lanes >= 4 ? 31 : 15;
+  const auto even = static_cast<int>(std::min<std::int64_t>(most, places * slabs / groups));
+  return std::max(kLeast, even | 1);
+}
+
+Division divide(const SparseOperand& a, std::int64_t n, int sm_count) {
+  const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(a.precision)));
+  int lanes = 1;
+  while (lanes < 32 && lanes * per_lane < n) lanes *= 2;
+  const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
+  const std::int64_t all = a.m() + a.nnz();
+  Division out{lanes, items_of_group(all, slabs, lanes, sm_count), 0, slabs,
+               n == 1 ? 4 : slabs * lanes * per_lane};
+  out.ctas = (all + out.places() - 1) / out.places();
+  return out;
+}
+
+class CsrMergePlan final : public Plan {
+ public:
+  CsrMergePlan(const ResidentCsr& a, const SparseOperand& operand, std::int64_t n, Device& device,
+               StageTimer& stages)
+      : a_(a),
+        n_(n),
+        division_(divide(operand, n, device.info().sm_count)),
+        overlap_(kernels_wait()) {
+    const auto timed = stages.scope("build");
+    const std::size_t sums = division_.ctas * division_.columns_padded * sizeof(float);
+    const std::size_t arrivals = division_.ctas * division_.slabs * sizeof(unsigned);
+    workspace_ = device.allocate(sums + arrivals);
+    device.fill_bytes(workspace_.data(), 0, workspace_.bytes());
+    sums_ = {workspace_.as<float>(), reinterpret_cast<unsigned*>(workspace_.as<char>() + sums),
+             division_.columns_padded};
+  }
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+    visit_element_type(b.type, [&](auto* tag) {
+      using TB = std::remove_pointer_t<decltype(tag)>;
+      constexpr int kColumns = kPerVector<TB>;
+      if (n_ == 1) return launch_as<TB, 1, 1>(b, c, stream);
+      switch (division_.lanes) {
+        case 1: return launch_as<TB, 1, kColumns>(b, c, stream);
+        case 2: return launch_as<TB, 2, kColumns>(b, c, stream);
+        case 4: return launch_as<TB, 4, kColumns>(b, c, stream);
+        case 8: return launch_as<TB, 8, kColumns>(b, c, stream);
+        case 16: return launch_as<TB, 16, kColumns>(b, c, stream);
+        default: return launch_as<TB, 32, kColumns>(b, c, stream);
+      }
+    });
+  }
+
+  PlanReport report() const override {
+    PlanReport report;
+    report.device_bytes = a_.copied_bytes() + workspace_.bytes();
+    report.params["lanes"] = fmt::format("{}", division_.lanes);
+    report.params["items"] = fmt::format("{}", division_.items);
+    return report;
+  }
+
+ private:
+  template <class TB, int kLanes, int kCount>
+  void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
+    const dim3 grid(static_cast<unsigned>(division_.ctas), static_cast<unsigned>(division_.slabs));
+    const int places = division_.places();
+    const std::size_t staged = (places + 1) * sizeof(int) + places * sizeof(TB);
+    launch_dependent(csr_merge::csr_merge_kernel<TB, kLanes, kCount>, grid,
+                     dim3(csr_merge::kThreads), staged, stream, overlap_, a_.view(),
+                     static_cast<const TB*>(b.data),
+                     static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
+                     csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums_);
+  }
+
+  const ResidentCsr& a_;
+  std::int64_t n_;
+  Division division_;
+  bool overlap_;
+  Buffer workspace_;
+  csr_merge::Sums sums_{};
+};
+
+class CsrMergePrepared final : public Prepared {
+ public:
+  CsrMergePrepared(const SparseOperand& a, Device& device, StageTimer& stages)
+      : operand_(a), a_(a, device, stages), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
+    return std::make_unique<CsrMergePlan>(a_, operand_, shape.n, device_, stages);
+  }
+
+ private:
+  SparseOperand operand_;
+  ResidentCsr a_;
+  Device& device_;
+};
+
+class CsrMerge final : public Kernel {
+ public:
+  const KernelInfo& info() const override { return info_; }
+
+  Support supports(const Problem& problem, const DeviceInfo& device) const override {
+    if (problem.n != 1 && problem.layout == Layout::col_major)
+      return Support::no("needs row-major B and C");
+    const Division division = divide(problem, problem.n, device.sm_count);
+    if (division.slabs > kMaxGridY)
+      return Support::no(
+          fmt::format("N above {}", kMaxGridY * (division.columns_padded / division.slabs)));
+    const std::int64_t workspace = division.ctas * (division.columns_padded + division.slabs) * 4;
+    return Support::yes(resident_bytes(problem) + static_cast<std::size_t>(workspace));
+  }
+
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    return std::make_unique<CsrMergePrepared>(a, device, stages);
+  }
+
+ private:
+  KernelInfo info_ = {
+      .name = "csr_merge",
+      .summary = "plain CSR on CUDA cores along the merge path: nothing is prepared",
+      .source = "merge path: Merrill and Garland, SC 2016",
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
+      .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
+      .accumulation = Accumulation::fp32_fma,
+  };
+};
+
+SPMMBENCH_REGISTER_KERNEL(CsrMerge);
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,275 @@
+#pragma once
+// Device code of csr_merge. csr_merge.cu explains how work is divided.
+
+#include <climits>
+#include <cstdint>
+#include <type_traits>
+
+#include "common/arrive_and_sum.cuh"
+#include "common/dense_io.cuh"
+#include "ptx/griddepcontrol.cuh"
+#include "spmmbench/device_csr.hpp"
+
+namespace spmmbench::csr_merge {
+
+constexpr int kThreads = 256;
+constexpr int kCtasPerSm = 4;  // 64 registers: all loads of a batch stay in flight
+constexpr int kUnroll = 8;     // rows of B that a group has in flight
+constexpr unsigned kWarp = 0xFFFFFFFFU;
+
+// A row that CTAs share is summed in memory: in the slot of the CTA that it begins in.
+struct Sums {
+  float* slots;        // [CTA][columns_padded]; all zero between launches
+  unsigned* arrivals;  // [CTA][slab]; all zero between launches
+  std::int64_t columns_padded;
+};
+
+// Where C goes. Element (i, j) is at data[i * stride + j], of type `type`.
+struct Rows {
+  void* data;
+  std::int64_t stride;
+  ElementType type;
+};
+
+// How many rows of A end before place `diagonal` of the merge path. The end of row r is at place
+// row_ptr[r + 1] + r. All lanes of a warp search together: each round leaves a 33rd.
+__device__ inline std::int64_t rows_before(const DeviceCsr& a, std::int64_t diagonal, int lane) {
+  std::int64_t low = 0, high = a.rows < diagonal ? a.rows : diagonal;
+  while (low < high) {
+    const std::int64_t step = (high - low + 32) / 33;
+    const std::int64_t row = low + (lane + 1) * step - 1;
+    const bool before = row < high && __ldg(a.row_ptr + row + 1) + row < diagonal;
+    const int passed = __popc(__ballot_sync(kWarp, before));
+    const std::int64_t next = low + (passed + 1) * step - 1;
+    low += passed * step;
+    high = passed < 32 && next < high ? next : high;
+  }
+  return low;
+}
+
+// The same among the rows of a CTA, whose ends are counted from its first nonzero.
+__device__ inline int rows_before(const int* ends, int rows, int diagonal) {
+  int low = 0, high = min(rows, diagonal);
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (ends[middle] + middle < diagonal) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// The share of one CTA: places [begin, end) of the merge path. It is the same for all threads.
+struct Share {
+  std::int64_t begin, end;
+  std::int64_t first_row, last_row;  // in progress at begin and at end; last_row may be `rows`
+  std::int64_t first_entry;
+  int rows, entries;        // ends of rows and nonzeros in the share
+  bool continues, is_left;  // first_row began earlier; last_row goes on later
+};
+
+__device__ inline Share share_of(const DeviceCsr& a, int places, std::int64_t (&found)[2]) {
+  Share out;
+  const std::int64_t all = a.rows + a.nnz;
+  out.begin = static_cast<std::int64_t>(blockIdx.x) * places;
+  out.end = out.begin + places < all ? out.begin + places : all;
+  const int warp = threadIdx.x / 32;
+  if (warp < 2) {
+    const std::int64_t row = rows_before(a, warp == 0 ? out.begin : out.end, threadIdx.x % 32);
+    if (threadIdx.x % 32 == 0) found[warp] = row;
+  }
+  __syncthreads();
+  out.first_row = found[0];
+  out.last_row = found[1];
+  out.first_entry = out.begin - out.first_row;
+  out.rows = static_cast<int>(out.last_row - out.first_row);
+  out.entries = static_cast<int>(out.end - out.begin) - out.rows;
+  out.continues = __ldg(a.row_ptr + out.first_row) + out.first_row < out.begin;
+  out.is_left = out.last_row < a.rows && __ldg(a.row_ptr + out.last_row) + out.last_row < out.end;
+  return out;
+}
+
+// What a lane does with the columns that it holds: kCount of them, from `column` on.
+template <int kCount, int kLanes>
+struct Columns {
+  std::int64_t column, n;
+
+  __device__ void store(const Rows& c, std::int64_t row, const float (&sums)[kCount]) const {
+    if (c.type == ElementType::f32) store_as<float>(c, row, sums);
+    else if (c.type == ElementType::f16) store_as<__half>(c, row, sums);
+    else store_as<__nv_bfloat16>(c, row, sums);
+  }
+
+  template <class C>
+  __device__ void store_as(const Rows& c, std::int64_t row, const float (&sums)[kCount]) const {
+    C* const to = static_cast<C*>(c.data) + row * c.stride;
+    if constexpr (kCount == 1) {
+      *to = from_float<C>(sums[0]);
+    } else if constexpr (kLanes > 1) {
+      store_streaming(to, column, n, sums, lanes_of_group<kLanes>());
+    } else {
+#pragma unroll
+      for (int j = 0; j < kCount; j += 4)
+        if (column + j < n)
+          store_four(to + column + j, make_float4(sums[j], sums[j + 1], sums[j + 2], sums[j + 3]));
+    }
+  }
+
+  // This CTA's part of a row that several CTAs share. The last of them writes C.
+  __device__ void add_part(const Sums& shared, const Rows& c, const DeviceCsr& a, std::int64_t row,
+                           int places, int lane, const float (&part)[kCount]) const {
+    const std::int64_t owner = (__ldg(a.row_ptr + row) + row) / places;
+    const std::int64_t end = (__ldg(a.row_ptr + row + 1) + row) / places;
+    float sums[kCount < 4 ? 4 : kCount] = {};
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) sums[j] = part[j];
+    const PartialSums partial = {.own = shared.slots + owner * shared.columns_padded + column,
+                                 .arrivals = shared.arrivals + owner * gridDim.y + blockIdx.y,
+                                 .parts = static_cast<int>(end - owner) + 1};
+    if (!arrive_and_sum<4, kLanes>(partial, lane, sums)) return;
+    float all[kCount];
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) all[j] = sums[j];
+    store(c, row, all);
+  }
+};
+
+// Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
+// 16 bytes of a row of B, or the one element of a vector.
+template <class TB, int kLanes, int kCount>
+__global__ void __launch_bounds__(kThreads, kCtasPerSm)
+    csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
+                     std::uint32_t row_bytes, const __grid_constant__ Rows c, std::int64_t n,
+                     int items, const __grid_constant__ Sums shared_sums) {
+  static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerVector<TB>);
+  constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
+  extern __shared__ int staged[];  // ends of rows, columns, values
+  __shared__ std::int64_t found[2];
+  __shared__ int first_rows[kGroups + 1];
+  __shared__ float heads[kCount][kThreads];
+  __shared__ float warp_tails[kWarps][kLanes][kCount];
+  __shared__ bool warp_ends[kWarps];
+
+  const int places = kGroups * items;
+  const Share share = share_of(a, places, found);
+  int* const ends = staged;
+  int* const columns = staged + share.rows + 1;
+  TB* const values = reinterpret_cast<TB*>(staged + places + 1);
+  for (int i = threadIdx.x; i < share.rows; i += kThreads)
+    ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
+  if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
+  for (int e = threadIdx.x; e < share.entries; e += kThreads) {
+    columns[e] = __ldcs(a.col_idx + share.first_entry + e);
+    values[e] = __ldcs(static_cast<const TB*>(a.values) + share.first_entry + e);
+  }
+  __syncthreads();
+  const int all = share.rows + share.entries;
+  if (threadIdx.x <= kGroups)
+    first_rows[threadIdx.x] =
+        rows_before(ends, share.rows, min(static_cast<int>(threadIdx.x) * items, all));
+  if (kGroups == kThreads && threadIdx.x == 0) first_rows[kGroups] = share.rows;
+  __syncthreads();
+
+  const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
+  const std::int64_t column =
+      kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
+  const Columns<kCount, kLanes> own{column, n};
+  const char* const b_piece = reinterpret_cast<const char*>(b + (column < n ? column : 0));
+  const int first_row = first_rows[group], last_row = first_rows[group + 1];
+  int entry = min(group * items, all) - first_row;
+  const int last_entry = min((group + 1) * items, all) - last_row;
+  int row = first_row, end = ends[row];
+  float sums[kCount] = {};
+
+  // Until here only A was read, since the previous launch may still be running.
+  ptx::griddepcontrol_wait();
+
+  // The first row that ends may have begun in an earlier group: it waits for what that has.
+  const auto end_row = [&] {
+    if (row == first_row) {
+#pragma unroll
+      for (int j = 0; j < kCount; ++j) heads[j][threadIdx.x] = sums[j];
+    } else {
+      own.store(c, share.first_row + row, sums);
+    }
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) sums[j] = 0;
+    end = ends[++row];
+  };
+  for (; entry < last_entry; entry += kUnroll) {
+    using Raw = std::conditional_t<kCount == 1, TB, uint4>;
+    Raw raw[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      const int at = min(entry + u, last_entry - 1);
+      const auto offset = static_cast<std::uint64_t>(static_cast<std::uint32_t>(columns[at]));
+      raw[u] = __ldca(reinterpret_cast<const Raw*>(b_piece + offset * row_bytes));
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (entry + u >= last_entry) break;
+      while (end == entry + u) end_row();
+      const float value = to_float(values[entry + u]);
+      if constexpr (kCount == 1) {
+        sums[0] += value * to_float(raw[u]);
+      } else {
+        float x[kCount];
+        unpack(raw[u], x, TB{});
+#pragma unroll
+        for (int j = 0; j < kCount; ++j) sums[j] += value * x[j];
+      }
+    }
+  }
+  while (row < last_row) end_row();
+  ptx::griddepcontrol_launch_dependents();
+
+  // What is left of the last row goes to the group in which it ends: a segmented scan.
+  const bool has_end = last_row > first_row;
+  bool ended = has_end;
+  const int warp = threadIdx.x / 32, warp_lane = threadIdx.x % 32;
+#pragma unroll
+  for (int distance = kLanes; distance < 32; distance *= 2) {
+    const bool ended_before = __shfl_up_sync(kWarp, ended, distance);
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) {
+      const float before = __shfl_up_sync(kWarp, sums[j], distance);
+      if (warp_lane >= distance && !ended) sums[j] += before;
+    }
+    ended |= warp_lane >= distance && ended_before;
+  }
+  float carried[kCount];  // from earlier groups
+  bool ended_before = kLanes < 32 ? __shfl_up_sync(kWarp, ended, kLanes % 32) : false;
+#pragma unroll
+  for (int j = 0; j < kCount; ++j) {
+    carried[j] = kLanes < 32 ? __shfl_up_sync(kWarp, sums[j], kLanes % 32) : 0;
+    if (warp_lane < kLanes) carried[j] = 0;
+  }
+  if (warp_lane < kLanes) ended_before = false;
+  if (warp_lane >= 32 - kLanes) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) warp_tails[warp][lane][j] = sums[j];
+    warp_ends[warp] = ended;
+  }
+  __syncthreads();
+  float of_warps[kCount] = {};
+  for (int before = warp - 1; before >= 0; --before) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) of_warps[j] += warp_tails[before][lane][j];
+    if (warp_ends[before]) break;
+  }
+  if (has_end) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j)
+      carried[j] += heads[j][threadIdx.x] + (ended_before ? 0 : of_warps[j]);
+    const std::int64_t to = share.first_row + first_row;
+    if (first_row == 0 && share.continues)
+      own.add_part(shared_sums, c, a, to, places, lane, carried);
+    else own.store(c, to, carried);
+  }
+  if (group == kGroups - 1 && share.is_left) {
+#pragma unroll
+    for (int j = 0; j < kCount; ++j) sums[j] += ended ? 0 : of_warps[j];
+    own.add_part(shared_sums, c, a, share.last_row, places, lane, sums);
+  }
+}
+
+}  // namespace spmmbench::csr_merge
