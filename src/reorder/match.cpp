@@ -1,0 +1,180 @@
+// Matches rows into clusters of 2, 4, 8, 16 and 32 that share columns. At each level every cluster
+// ranks the others by the share of columns that both have, and two that rank each other first,
+// among those without a partner, are joined. Clusters that find none are joined in their order. All
+// of a level can be done at once, and the result does not depend on who is faster: the device
+// computes the same order (kernels/row_order/match_order.hpp).
+
+#include "reorder/match.hpp"
+
+#include <omp.h>
+
+#include <iterator>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/parallel.hpp"
+#include "reorder/compact.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using match::Partner;
+
+// Clusters of equally many rows, in the order of their first rows.
+struct Clusters {
+  std::vector<std::int32_t> ptr = {0};  // into columns
+  std::vector<std::int32_t> columns;    // of each cluster, ascending
+  std::vector<std::int32_t> rows;       // all rows of the first cluster, then of the second, ...
+
+  std::int32_t count() const { return static_cast<std::int32_t>(ptr.size()) - 1; }
+  std::int32_t length(std::int32_t i) const { return ptr[i + 1] - ptr[i]; }
+};
+
+// For each column the clusters that have it, ascending.
+struct Lists {
+  std::vector<std::int32_t> ptr;
+  std::vector<std::int32_t> clusters;
+
+  Lists(const Clusters& all, std::int64_t cols) : ptr(cols + 1), clusters(all.columns.size()) {
+    for (const std::int32_t column : all.columns) ++ptr[column + 1];
+    std::partial_sum(ptr.begin(), ptr.end(), ptr.begin());
+    std::vector<std::int32_t> next(ptr.begin(), ptr.end() - 1);
+    for (std::int32_t i = 0; i < all.count(); ++i)
+      for (std::int32_t at = all.ptr[i]; at < all.ptr[i + 1]; ++at)
+        clusters[next[all.columns[at]]++] = i;
+  }
+};
+
+constexpr std::int32_t kNone = -1;
+
+// The best partners of one cluster among those without one. `weight` is all zero, before and after.
+std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Lists& lists,
+                                 const std::vector<std::int32_t>& mate,
+                                 std::vector<std::int32_t>& weight) {
+  const std::int32_t columns = all.length(own), used = match::used_columns(columns);
+  std::vector<std::int32_t> met;
+  for (std::int32_t i = 0; i < used; ++i) {
+    const std::int32_t column = all.columns[all.ptr[own] + match::used_column(i, columns, used)];
+    const auto begin = lists.clusters.begin() + lists.ptr[column];
+    const auto end = lists.clusters.begin() + lists.ptr[column + 1];
+    const auto length = static_cast<std::int32_t>(end - begin);
+    const bool is_long = length > match::kMostPlaces;
+    const auto before =
+        is_long ? static_cast<std::int32_t>(std::lower_bound(begin, end, own) - begin) : 0;
+    const match::Part part = match::part_of_list(length, before);
+    for (auto at = begin + part.begin; at != begin + part.end; ++at) {
+      if (*at == own || mate[*at] != kNone) continue;
+      if (weight[*at] == 0) met.push_back(*at);
+      weight[*at] += part.weight;
+    }
+  }
+  std::vector<Partner> out;
+  out.reserve(met.size());
+  for (const std::int32_t other : met)
+    out.push_back(match::rank_partner(own, other, std::exchange(weight[other], 0), columns, used,
+                                      all.length(other)));
+  const auto kept = out.begin() + std::min<std::ptrdiff_t>(match::kPartners, std::ssize(out));
+  std::partial_sort(out.begin(), kept, out.end(),
+                    [](const Partner& x, const Partner& y) { return x.before(y); });
+  out.erase(kept, out.end());
+  return out;
+}
+
+// The partner of every cluster, or kNone.
+std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols) {
+  const Lists lists(all, cols);
+  const std::int32_t count = all.count();
+  std::vector<std::int32_t> mate(count, kNone), first(count);
+  std::vector<std::vector<Partner>> partners(count);
+  for (int pass = 0; pass < match::kPasses; ++pass) {
+    for_each_with_table(
+        count, 64, omp_get_max_threads(), [&] { return std::vector<std::int32_t>(count); },
+        [&](std::vector<std::int32_t>& weight, std::int64_t i) {
+          const auto own = static_cast<std::int32_t>(i);
+          if (mate[own] == kNone) partners[own] = partners_of(own, all, lists, mate, weight);
+        });
+    for (int round = 0; round < match::kRounds; ++round) {
+      for (std::int32_t i = 0; i < count; ++i) {
+        first[i] = kNone;
+        if (mate[i] != kNone) continue;
+        const auto free = std::ranges::find_if(
+            partners[i], [&](const Partner& one) { return mate[one.cluster] == kNone; });
+        if (free != partners[i].end()) first[i] = free->cluster;
+      }
+      for (std::int32_t i = 0; i < count; ++i)
+        if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
+    }
+  }
+  return mate;
+}
+
+// Joins partners, and those without one two by two in their order. The last of an odd number of
+// these is left out: its rows are added to `left`.
+Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
+              std::vector<std::vector<std::int32_t>>& left) {
+  const auto rows_of_one = all.count() == 0 ? 0 : std::ssize(all.rows) / all.count();
+  const auto rows = [&](std::int32_t i) { return all.rows.begin() + i * rows_of_one; };
+  std::int32_t waiting = kNone;
+  for (std::int32_t i = 0; i < all.count(); ++i) {
+    if (mate[i] != kNone) continue;
+    if (waiting == kNone) {
+      waiting = i;
+      continue;
+    }
+    mate[i] = waiting;
+    mate[std::exchange(waiting, kNone)] = i;
+  }
+  if (waiting != kNone) left.emplace_back(rows(waiting), rows(waiting) + rows_of_one);
+  Clusters out;
+  for (std::int32_t i = 0; i < all.count(); ++i) {
+    const std::int32_t other = mate[i];
+    if (other == kNone || other < i) continue;
+    out.rows.insert(out.rows.end(), rows(i), rows(i) + rows_of_one);
+    out.rows.insert(out.rows.end(), rows(other), rows(other) + rows_of_one);
+    const auto columns = [&](std::int32_t one) {
+      return std::span(all.columns).subspan(all.ptr[one], all.length(one));
+    };
+    std::ranges::set_union(columns(i), columns(other), std::back_inserter(out.columns));
+    out.ptr.push_back(static_cast<std::int32_t>(out.columns.size()));
+  }
+  return out;
+}
+
+Permutation match_rows(const CsrMatrix& matrix) {
+  Clusters clusters;
+  clusters.columns = matrix.col_idx;
+  for (std::int32_t row = 0; row < matrix.rows; ++row) {
+    if (matrix.row_length(row) == 0) continue;
+    clusters.rows.push_back(row);
+    clusters.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
+  }
+  std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
+  for (int level = 0; level < match::kLevels && clusters.count() > 1; ++level)
+    clusters = join(clusters, match_clusters(clusters, matrix.cols), left);
+  Permutation order = std::move(clusters.rows);
+  order.reserve(matrix.rows);
+  for (auto one = left.rbegin(); one != left.rend(); ++one)
+    order.insert(order.end(), one->begin(), one->end());
+  for (std::int32_t row = 0; row < matrix.rows; ++row)
+    if (matrix.row_length(row) == 0) order.push_back(row);
+  return order;
+}
+
+class Match final : public Reordering {
+ public:
+  std::string name() const override { return "match"; }
+  std::string summary() const override {
+    return "rows matched two by two, then pairs, up to clusters of 32 that share columns";
+  }
+  Permutation compute(const CsrMatrix& matrix, const Options& /*options*/) const override {
+    return order_compactly(matrix, match_rows);
+  }
+};
+
+SPMMBENCH_REGISTER_REORDERING(Match);
+
+}  // namespace
+}  // namespace spmmbench

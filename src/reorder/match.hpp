@@ -1,0 +1,74 @@
+#pragma once
+// The rules of the row order `match` (match.cpp), for the host and for the device, so that both
+// give the same order.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "spmmbench/host_device.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench::match {
+
+constexpr int kLevels = 5;  // clusters of 2^5 rows: the highest windows of any kernel
+// Each level looks for partners so often, for the clusters that have none yet. A second pass
+// gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/device-order.md).
+constexpr int kPasses = 2;
+constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
+constexpr int kRounds = 6;    // of asking them, in each pass
+// Of a longer list of clusters only so many places are read, around the cluster that reads it.
+constexpr std::int32_t kMostPlaces = 64;
+// Of a cluster with more columns only so many are looked at, evenly spaced.
+constexpr std::int32_t kMostColumns = 1024;
+
+// What one column adds to the similarity of two clusters that have it: half where its list is not
+// read to its end, since the column may then be missed elsewhere.
+constexpr std::int32_t kWhole = 2, kHalf = 1;
+
+// Places [begin, end) of a column's list that a cluster reads.
+struct Part {
+  std::int32_t begin, end, weight;
+};
+// `own`: how many clusters of the list come before the one that reads it.
+SPMMBENCH_HOST_DEVICE constexpr Part part_of_list(std::int32_t length, std::int32_t own) {
+  if (length <= kMostPlaces) return {0, length, kWhole};
+  const std::int32_t first = own - kMostPlaces / 2, last = length - kMostPlaces;
+  const std::int32_t begin = first < 0 ? 0 : first > last ? last : first;
+  return {begin, begin + kMostPlaces, kHalf};
+}
+
+struct Partner {
+  std::uint64_t rank = 0;
+  std::int32_t cluster = -1;
+
+  SPMMBENCH_HOST_DEVICE constexpr bool before(const Partner& other) const {
+    return rank != other.rank ? rank > other.rank : cluster < other.cluster;
+  }
+};
+
+// How cluster `own` ranks `other`: by the share of their columns that both have (Jaccard), and
+// where shares are equal by a hash of the pair, so that both rank each other alike. `weight`: the
+// sum over the columns of `own` that were looked at, `used` of `columns`.
+SPMMBENCH_HOST_DEVICE inline Partner rank_partner(std::int32_t own, std::int32_t other,
+                                                  std::int64_t weight, std::int64_t columns,
+                                                  std::int64_t used, std::int64_t other_columns) {
+  const std::int64_t scaled = weight * columns / used;
+  const std::int64_t shared = scaled < kWhole * other_columns ? scaled : kWhole * other_columns;
+  const std::int64_t all = kWhole * (columns + other_columns) - shared;
+  const float share = static_cast<float>(shared) / static_cast<float>(all);
+  const std::uint64_t low = own < other ? own : other, high = own < other ? other : own;
+  return {std::uint64_t{std::bit_cast<std::uint32_t>(share)} << 32 | mix64(low << 32 | high) >> 32,
+          other};
+}
+
+// Columns that are looked at, and which the i-th of them is.
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_columns(std::int32_t columns) {
+  return columns < kMostColumns ? columns : kMostColumns;
+}
+SPMMBENCH_HOST_DEVICE constexpr std::int32_t used_column(std::int32_t i, std::int32_t columns,
+                                                         std::int32_t used) {
+  return static_cast<std::int32_t>(std::int64_t{i} * columns / used);
+}
+
+}  // namespace spmmbench::match
