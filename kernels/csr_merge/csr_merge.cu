@@ -35,6 +35,7 @@
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/resident_csr.hpp"
+#include "core/limits.hpp"
 #include "csr_merge/device.cuh"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/registry.hpp"
@@ -56,6 +57,7 @@ struct Division {
 // Small matrices are cut finely, so that every group of the device has work; large ones coarsely,
 // since each CTA begins with a search. Odd numbers spread the groups' places over the banks of
 // shared memory.
+const auto kItems = auto_integer_option("items", 1, 127, "places of the merge path for each group");
 int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int sm_count) {
   const std::int64_t groups =
       std::int64_t{sm_count} * csr_merge::kCtasPerSm * (csr_merge::kThreads / lanes);
@@ -65,25 +67,28 @@ int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int sm_co
   return std::max(kLeast, even | 1);
 }
 
-Division divide(const SparseOperand& a, std::int64_t n, int sm_count) {
+Division divide(const SparseOperand& a, std::int64_t n, const Options& options, int sm_count) {
   const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(a.precision)));
   int lanes = 1;
   while (lanes < 32 && lanes * per_lane < n) lanes *= 2;
   const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
   const std::int64_t all = a.m() + a.nnz();
-  Division out{lanes, items_of_group(all, slabs, lanes, sm_count), 0, slabs,
-               n == 1 ? 4 : slabs * lanes * per_lane};
+  Division out{lanes, kItems(options).value_or(items_of_group(all, slabs, lanes, sm_count)), 0,
+               slabs, n == 1 ? 4 : slabs * lanes * per_lane};
   out.ctas = (all + out.places() - 1) / out.places();
   return out;
 }
 
+// Places of B are counted in 32 bits, in vectors of 16 bytes; half, since rows are padded.
+constexpr double kMostBytesOfB = 16.0 * 4294967296.0 / 2;
+
 class CsrMergePlan final : public Plan {
  public:
-  CsrMergePlan(const ResidentCsr& a, const SparseOperand& operand, std::int64_t n, Device& device,
-               StageTimer& stages)
+  CsrMergePlan(const ResidentCsr& a, const SparseOperand& operand, std::int64_t n,
+               const Options& options, Device& device, StageTimer& stages)
       : a_(a),
         n_(n),
-        division_(divide(operand, n, device.info().sm_count)),
+        division_(divide(operand, n, options, device.info().sm_count)),
         overlap_(kernels_wait()) {
     const auto timed = stages.scope("build");
     const std::size_t sums = division_.ctas * division_.columns_padded * sizeof(float);
@@ -123,11 +128,10 @@ class CsrMergePlan final : public Plan {
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     const dim3 grid(static_cast<unsigned>(division_.ctas), static_cast<unsigned>(division_.slabs));
     const int places = division_.places();
-    const std::size_t staged = (places + 1) * sizeof(int) + places * sizeof(TB);
     launch_dependent(csr_merge::csr_merge_kernel<TB, kLanes, kCount>, grid,
-                     dim3(csr_merge::kThreads), staged, stream, overlap_, a_.view(),
-                     static_cast<const TB*>(b.data),
-                     static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
+                     dim3(csr_merge::kThreads), csr_merge::staged_bytes<kCount>(places), stream,
+                     overlap_, a_.view(), static_cast<const TB*>(b.data),
+                     static_cast<std::uint32_t>(b.row_stride() * sizeof(TB) / kVectorBytes),
                      csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums_);
   }
 
@@ -141,15 +145,17 @@ class CsrMergePlan final : public Plan {
 
 class CsrMergePrepared final : public Prepared {
  public:
-  CsrMergePrepared(const SparseOperand& a, Device& device, StageTimer& stages)
-      : operand_(a), a_(a, device, stages), device_(device) {}
+  CsrMergePrepared(const SparseOperand& a, const Options& options, Device& device,
+                   StageTimer& stages)
+      : operand_(a), options_(options), a_(a, device, stages), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CsrMergePlan>(a_, operand_, shape.n, device_, stages);
+    return std::make_unique<CsrMergePlan>(a_, operand_, shape.n, options_, device_, stages);
   }
 
  private:
   SparseOperand operand_;
+  Options options_;
   ResidentCsr a_;
   Device& device_;
 };
@@ -161,17 +167,21 @@ class CsrMerge final : public Kernel {
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     if (problem.n != 1 && problem.layout == Layout::col_major)
       return Support::no("needs row-major B and C");
-    const Division division = divide(problem, problem.n, device.sm_count);
+    const Division division = divide(problem, problem.n, problem.options, device.sm_count);
     if (division.slabs > kMaxGridY)
       return Support::no(
           fmt::format("N above {}", kMaxGridY * (division.columns_padded / division.slabs)));
+    if (static_cast<double>(problem.k()) * static_cast<double>(problem.n) *
+            static_cast<double>(bytes_of(storage_type(problem.precision))) >=
+        kMostBytesOfB)
+      return Support::no("B of 32 GB and more");
     const std::int64_t workspace = division.ctas * (division.columns_padded + division.slabs) * 4;
     return Support::yes(resident_bytes(problem) + static_cast<std::size_t>(workspace));
   }
 
-  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
                                     StageTimer& stages) const override {
-    return std::make_unique<CsrMergePrepared>(a, device, stages);
+    return std::make_unique<CsrMergePrepared>(a, options, device, stages);
   }
 
  private:
@@ -183,6 +193,7 @@ class CsrMerge final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,
+      .options = {kItems},
   };
 };
 

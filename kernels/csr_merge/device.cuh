@@ -14,7 +14,8 @@ namespace spmmbench::csr_merge {
 
 constexpr int kThreads = 256;
 constexpr int kCtasPerSm = 4;  // 64 registers: all loads of a batch stay in flight
-constexpr int kUnroll = 8;     // rows of B that a group has in flight
+// Rows of B that a group has in flight, and the same where rows of A end among their nonzeros.
+constexpr int kUnroll = 8, kUnrollEnds = 4;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 
 // A row that CTAs share is summed in memory: in the slot of the CTA that it begins in.
@@ -58,34 +59,34 @@ __device__ inline int rows_before(const int* ends, int rows, int diagonal) {
   return low;
 }
 
-// The share of one CTA: places [begin, end) of the merge path. It is the same for all threads.
+// The share of one CTA: places [begin, end) of the merge path.
 struct Share {
-  std::int64_t begin, end;
   std::int64_t first_row, last_row;  // in progress at begin and at end; last_row may be `rows`
   std::int64_t first_entry;
   int rows, entries;        // ends of rows and nonzeros in the share
   bool continues, is_left;  // first_row began earlier; last_row goes on later
 };
 
-__device__ inline Share share_of(const DeviceCsr& a, int places, std::int64_t (&found)[2]) {
-  Share out;
+// All threads call it. `share` lies in shared memory, where it costs no registers.
+__device__ inline void find_share(const DeviceCsr& a, int places, Share& share) {
   const std::int64_t all = a.rows + a.nnz;
-  out.begin = static_cast<std::int64_t>(blockIdx.x) * places;
-  out.end = out.begin + places < all ? out.begin + places : all;
+  const std::int64_t begin = static_cast<std::int64_t>(blockIdx.x) * places;
+  const std::int64_t end = begin + places < all ? begin + places : all;
   const int warp = threadIdx.x / 32;
   if (warp < 2) {
-    const std::int64_t row = rows_before(a, warp == 0 ? out.begin : out.end, threadIdx.x % 32);
-    if (threadIdx.x % 32 == 0) found[warp] = row;
+    const std::int64_t row = rows_before(a, warp == 0 ? begin : end, threadIdx.x % 32);
+    if (threadIdx.x % 32 == 0) (warp == 0 ? share.first_row : share.last_row) = row;
   }
   __syncthreads();
-  out.first_row = found[0];
-  out.last_row = found[1];
-  out.first_entry = out.begin - out.first_row;
-  out.rows = static_cast<int>(out.last_row - out.first_row);
-  out.entries = static_cast<int>(out.end - out.begin) - out.rows;
-  out.continues = __ldg(a.row_ptr + out.first_row) + out.first_row < out.begin;
-  out.is_left = out.last_row < a.rows && __ldg(a.row_ptr + out.last_row) + out.last_row < out.end;
-  return out;
+  if (threadIdx.x == 0) {
+    const std::int64_t first = share.first_row, last = share.last_row;
+    share.first_entry = begin - first;
+    share.rows = static_cast<int>(last - first);
+    share.entries = static_cast<int>(end - begin) - share.rows;
+    share.continues = __ldg(a.row_ptr + first) + first < begin;
+    share.is_left = last < a.rows && __ldg(a.row_ptr + last) + last < end;
+  }
+  __syncthreads();
 }
 
 // What a lane does with the columns that it holds: kCount of them, from `column` on.
@@ -133,33 +134,52 @@ struct Columns {
   }
 };
 
+// A nonzero as it is staged in shared memory.
+struct alignas(8) Entry {
+  std::uint32_t b_vector;  // where its row of B begins, in units of 16 bytes
+  float value;
+};
+
+// Bytes of shared memory for the staged part of A: nonzeros or, for a vector, their products, and
+// after them the ends of rows. Together they are as many as the places, and one end more.
+template <int kCount>
+constexpr std::size_t staged_bytes(int places) {
+  return static_cast<std::size_t>(places + 1) * (kCount == 1 ? sizeof(float) : sizeof(Entry));
+}
+
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
 // 16 bytes of a row of B, or the one element of a vector.
 template <class TB, int kLanes, int kCount>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
-                     std::uint32_t row_bytes, const __grid_constant__ Rows c, std::int64_t n,
+                     std::uint32_t row_vectors, const __grid_constant__ Rows c, std::int64_t n,
                      int items, const __grid_constant__ Sums shared_sums) {
   static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerVector<TB>);
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
-  extern __shared__ int staged[];  // ends of rows, columns, values
-  __shared__ std::int64_t found[2];
+  constexpr bool kIsVector = kCount == 1;
+  using Staged = std::conditional_t<kIsVector, float, Entry>;
+  extern __shared__ __align__(8) unsigned char memory[];
+  __shared__ Share share;
   __shared__ int first_rows[kGroups + 1];
   __shared__ float heads[kCount][kThreads];
   __shared__ float warp_tails[kWarps][kLanes][kCount];
   __shared__ bool warp_ends[kWarps];
 
   const int places = kGroups * items;
-  const Share share = share_of(a, places, found);
-  int* const ends = staged;
-  int* const columns = staged + share.rows + 1;
-  TB* const values = reinterpret_cast<TB*>(staged + places + 1);
+  find_share(a, places, share);
+  auto* const staged = reinterpret_cast<Staged*>(memory);
+  int* const ends = reinterpret_cast<int*>(staged + share.entries);
   for (int i = threadIdx.x; i < share.rows; i += kThreads)
     ends[i] = static_cast<int>(__ldg(a.row_ptr + share.first_row + i + 1) - share.first_entry);
   if (threadIdx.x == 0) ends[share.rows] = INT_MAX;
+  // Until here only A was read, since the previous launch may still be running.
+  if constexpr (kIsVector) ptx::griddepcontrol_wait();
   for (int e = threadIdx.x; e < share.entries; e += kThreads) {
-    columns[e] = __ldcs(a.col_idx + share.first_entry + e);
-    values[e] = __ldcs(static_cast<const TB*>(a.values) + share.first_entry + e);
+    const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
+    const float value = to_float(__ldcs(static_cast<const TB*>(a.values) + share.first_entry + e));
+    // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
+    if constexpr (kIsVector) staged[e] = value * to_float(b[column]);
+    else staged[e] = {static_cast<std::uint32_t>(column) * row_vectors, value};
   }
   __syncthreads();
   const int all = share.rows + share.entries;
@@ -173,15 +193,11 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   const std::int64_t column =
       kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
   const Columns<kCount, kLanes> own{column, n};
-  const char* const b_piece = reinterpret_cast<const char*>(b + (column < n ? column : 0));
   const int first_row = first_rows[group], last_row = first_rows[group + 1];
   int entry = min(group * items, all) - first_row;
   const int last_entry = min((group + 1) * items, all) - last_row;
   int row = first_row, end = ends[row];
   float sums[kCount] = {};
-
-  // Until here only A was read, since the previous launch may still be running.
-  ptx::griddepcontrol_wait();
 
   // The first row that ends may have begun in an earlier group: it waits for what that has.
   const auto end_row = [&] {
@@ -195,28 +211,41 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     for (int j = 0; j < kCount; ++j) sums[j] = 0;
     end = ends[++row];
   };
-  for (; entry < last_entry; entry += kUnroll) {
-    using Raw = std::conditional_t<kCount == 1, TB, uint4>;
-    Raw raw[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      const int at = min(entry + u, last_entry - 1);
-      const auto offset = static_cast<std::uint64_t>(static_cast<std::uint32_t>(columns[at]));
-      raw[u] = __ldca(reinterpret_cast<const Raw*>(b_piece + offset * row_bytes));
+  if constexpr (kIsVector) {
+    for (; entry < last_entry; ++entry) {
+      while (end == entry) end_row();
+      sums[0] += staged[entry];
     }
+  } else {
+    ptx::griddepcontrol_wait();  // until here only A was read
+    const auto* const b_lane = reinterpret_cast<const uint4*>(b + (column < n ? column : 0));
+    const auto add = [&](const uint4& raw, float value) {
+      float x[kCount];
+      unpack(raw, x, TB{});
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (entry + u >= last_entry) break;
-      while (end == entry + u) end_row();
-      const float value = to_float(values[entry + u]);
-      if constexpr (kCount == 1) {
-        sums[0] += value * to_float(raw[u]);
-      } else {
-        float x[kCount];
-        unpack(raw[u], x, TB{});
+      for (int j = 0; j < kCount; ++j) sums[j] += value * x[j];
+    };
+    while (entry < last_entry) {
+      if (min(end, last_entry) >= entry + kUnroll) {  // no row ends before the last of these
+        uint4 raw[kUnroll];
 #pragma unroll
-        for (int j = 0; j < kCount; ++j) sums[j] += value * x[j];
+        for (int u = 0; u < kUnroll; ++u) raw[u] = __ldca(b_lane + staged[entry + u].b_vector);
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) add(raw[u], staged[entry + u].value);
+        entry += kUnroll;
+        continue;
       }
+      uint4 raw[kUnrollEnds];
+#pragma unroll
+      for (int u = 0; u < kUnrollEnds; ++u)
+        raw[u] = __ldca(b_lane + staged[min(entry + u, last_entry - 1)].b_vector);
+#pragma unroll
+      for (int u = 0; u < kUnrollEnds; ++u) {
+        if (entry + u >= last_entry) break;
+        while (end == entry + u) end_row();
+        add(raw[u], staged[entry + u].value);
+      }
+      entry += kUnrollEnds;
     }
   }
   while (row < last_row) end_row();

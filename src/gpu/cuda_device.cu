@@ -12,6 +12,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "gpu/memory_pool.hpp"
 #include "gpu/nvml.hpp"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/random.hpp"
@@ -150,20 +151,18 @@ class CudaDevice final : public Device {
     std::size_t free = 0;
     std::size_t total = 0;
     SPMMBENCH_CUDA(cudaMemGetInfo(&free, &total));
-    return free;
+    return free + pool_.kept_bytes();
   }
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes == 0) return {};
-    void* data = nullptr;
-    const cudaError_t error = cudaMalloc(&data, bytes);
-    if (error == cudaErrorMemoryAllocation) {
-      (void)cudaGetLastError();
+    const MemoryPool::Block block = pool_.allocate(bytes);
+    if (block.data == nullptr)
       throw OutOfMemory(
           fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()));
-    }
-    SPMMBENCH_CUDA(error);
-    return {this, data, bytes};
+    // cudaFree would have waited when the block was freed.
+    if (block.reused) SPMMBENCH_CUDA(cudaDeviceSynchronize());
+    return {this, block.data, bytes};
   }
 
   using Device::upload;
@@ -227,9 +226,19 @@ class CudaDevice final : public Device {
   ClockState clocks() override { return nvml_clock_state(info_.uuid); }
 
  private:
+  void release(void* data) noexcept override { pool_.release(data); }
+
+  static void* take(std::size_t bytes) {
+    void* data = nullptr;
+    const cudaError_t error = cudaMalloc(&data, bytes);
+    if (error == cudaSuccess) return data;
+    if (error != cudaErrorMemoryAllocation) SPMMBENCH_CUDA(error);
+    (void)cudaGetLastError();
+    return nullptr;
+  }
   // A garbage collector may free a plan while somebody captures a CUDA graph, which a plain
   // cudaFree would end.
-  void release(void* data) noexcept override {
+  static void give(void* data) noexcept {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     SPMMBENCH_CUDA_NOEXCEPT(cudaThreadExchangeStreamCaptureMode(&mode));
     SPMMBENCH_CUDA_NOEXCEPT(cudaFree(data));
@@ -315,6 +324,7 @@ class CudaDevice final : public Device {
   }
 
   DeviceInfo info_;
+  MemoryPool pool_{take, give};  // before all buffers of this object
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;

@@ -18,7 +18,7 @@ constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
 constexpr int kRounds = 6;    // of asking them, in each pass
 // Of a longer list of clusters only so many places are read, around the cluster that reads it.
-constexpr std::int32_t kMostPlaces = 64;
+constexpr std::int32_t kMostPlaces = 32;
 // Of a cluster with more columns only so many are looked at, evenly spaced.
 constexpr std::int32_t kMostColumns = 1024;
 

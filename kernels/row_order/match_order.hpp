@@ -1,0 +1,19 @@
+#pragma once
+// The row order `match` (src/reorder/match.cpp) on the device. It is the same as the host's.
+
+#include <cstdint>
+
+#include "spmmbench/device.hpp"
+#include "spmmbench/device_csr.hpp"
+
+namespace spmmbench {
+
+// Whether match_order can take it: less than 2^31 - 1 nonzeros, and at most two rows and two
+// columns for each, since its tables have an entry for every row and column.
+bool can_match(const DeviceCsr& a);
+
+// order[i] is the row that stands at position i: an int32 for each row. Returns when the order is
+// there. Throws DeviceError.
+Buffer match_order(const DeviceCsr& a, Device& device);
+
+}  // namespace spmmbench

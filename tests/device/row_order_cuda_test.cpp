@@ -1,0 +1,99 @@
+// The row order `match` on the device against the host's.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "../../kernels/row_order/match_order.hpp"
+#include "devices.hpp"
+#include "gpu/csr_on_device.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+Permutation host_order(const CsrMatrix& matrix) {
+  return Registry<Reordering>::instance().at("match").compute(matrix, {});
+}
+
+Permutation device_order(const CsrMatrix& matrix, Device& device) {
+  const CsrOnDevice a(matrix, Precision::fp32, device);
+  EXPECT_TRUE(can_match(a.view()));
+  const Buffer order = match_order(a.view(), device);
+  Permutation out(matrix.rows);
+  device.download(out.data(), order.data(), out.size() * sizeof(out[0]));
+  return out;
+}
+
+// Rows of `length(row)` different columns, `step(row)` apart from a random one on.
+template <class Length, class Step>
+CsrMatrix make(std::int64_t rows, std::int64_t cols, Length length, Step step) {
+  CsrMatrix m{rows, cols, {0}, {}, {}};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::vector<std::int32_t> columns;
+    const auto first = static_cast<std::int64_t>(hash_position(7, row % (rows / 3 + 1), 0) % cols);
+    for (std::int64_t i = 0; i < length(row); ++i)
+      columns.push_back(static_cast<std::int32_t>((first + i * step(row)) % cols));
+    std::ranges::sort(columns);
+    columns.erase(std::ranges::unique(columns).begin(), columns.end());
+    m.col_idx.insert(m.col_idx.end(), columns.begin(), columns.end());
+    m.row_ptr.push_back(static_cast<std::int64_t>(m.col_idx.size()));
+  }
+  m.values.assign(m.col_idx.size(), 1.0F);
+  return m;
+}
+
+void expect_same_order(const CsrMatrix& matrix, Device& device) {
+  const Permutation order = device_order(matrix, device);
+  validate_permutation(order, matrix.rows);
+  EXPECT_EQ(order, host_order(matrix));
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForShortRows) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  expect_same_order(
+      make(
+          5003, 3000, [](auto row) { return row % 9; }, [](auto row) { return 1 + row % 3; }),
+      device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForListsThatAreNotReadToTheirEnd) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  expect_same_order(
+      make(
+          4000, 70, [](auto row) { return 5 + row % 20; }, [](auto row) { return 1 + row % 2; }),
+      device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostForRowsThatMeetMoreClustersThanATableHolds) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  expect_same_order(make(
+                        20'000, 9000, [](auto row) { return row % 1000 == 5 ? 3000 : 6; },
+                        [](auto row) { return row % 1000 == 5 ? 3 : 1 + row % 5; }),
+                    device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereFewRowsAreLeft) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const std::int64_t rows : {1, 2, 3, 31, 33, 63})
+    expect_same_order(
+        make(
+            rows, 40, [](auto row) { return row % 4 == 2 ? 0 : 30; }, [](auto) { return 1; }),
+        device);
+}
+
+TEST(MatchOnDevice, GivesTheOrderOfTheHostWhereNoRowsShareAColumn) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  CsrMatrix diagonal{777, 777, {0}, {}, {}};
+  for (std::int32_t row = 0; row < 777; ++row) {
+    diagonal.col_idx.push_back(row);
+    diagonal.values.push_back(1);
+    diagonal.row_ptr.push_back(row + 1);
+  }
+  expect_same_order(diagonal, device);
+}
+
+}  // namespace
+}  // namespace spmmbench::test
