@@ -140,26 +140,56 @@ __device__ Stretch used_stretch(const Level& all, std::int32_t own, std::int32_t
   return stretch_of(all, own, all.columns[all.ptr[own] + match::used_column(i, columns, used)]);
 }
 
-// Adds up weights by cluster, open addressing.
+// Slots of the tables that warps and CTAs have.
+constexpr int kFewSlots = 256, kMoreSlots = 1024, kMostSlots = 8192;
+
+// Adds up weights by cluster, open addressing, and lists the slots that are in use.
 template <int kSlots>
 struct Table {
   std::int32_t cluster[kSlots];
   std::int32_t weight[kSlots];
+  std::uint16_t slot[kSlots];
+  std::int32_t count;
 
-  __device__ void clear(int thread, int threads) {
+  // More would make searches long.
+  static constexpr std::int32_t kMost = kSlots / 4 * 3;
+
+  __device__ void begin(int thread, int threads) {
     for (int at = thread; at < kSlots; at += threads) cluster[at] = kNone, weight[at] = 0;
+    if (thread == 0) count = 0;
   }
-  // False where the table is too full.
-  __device__ bool add(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
-    constexpr int kMostTries = 32;
-    for (int tries = 0; tries < kMostTries; ++tries) {
+  // Before it, and before count is set to 0 by one of the threads, all of them wait.
+  __device__ void clear(int thread, int threads) {
+    for (int i = thread; i < count; i += threads) cluster[slot[i]] = kNone, weight[slot[i]] = 0;
+  }
+  // The slot where the weight was added, and whether it was free; no slot where all that are looked
+  // at are taken.
+  struct Added {
+    int slot;
+    bool is_new;
+  };
+  __device__ Added add(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
+    // A table that is certain to have room is searched to its end.
+    constexpr int kTries = kSlots == kFewSlots ? kSlots : 32;
+    for (int tries = 0; tries < kTries; ++tries) {
       const auto at = static_cast<int>((hash + tries) % kSlots);
       const std::int32_t there = atomicCAS(&cluster[at], kNone, other);
       if (there != kNone && there != other) continue;
       atomicAdd(&weight[at], of_weight);
-      return true;
+      return {at, there == kNone};
     }
-    return false;
+    return {kNone, false};
+  }
+  // Lists the new slots of a warp's lanes, which call it together.
+  __device__ void list(const Added& added) {
+    const unsigned lanes = __ballot_sync(kWarp, added.is_new);
+    if (lanes == 0) return;
+    const int lane = threadIdx.x % 32;
+    std::int32_t first = 0;
+    if (lane == 0) first = atomicAdd(&count, __popc(lanes));
+    first = __shfl_sync(kWarp, first, 0);
+    if (added.is_new)
+      slot[first + __popc(lanes & ((1U << lane) - 1U))] = static_cast<std::uint16_t>(added.slot);
   }
 };
 
@@ -175,23 +205,29 @@ __device__ Partner best_of_warp(const Partner& own) {
   return {std::uint64_t{most_high} << 32 | most_low, cluster};
 }
 
-// The kPartners best partners of a warp, best first: place i of `best` gets the i-th. Each lane
-// brings kCount of its own.
-template <int kCount, class Store>
-__device__ void sort_best(Partner (&own)[kCount], Store&& store) {
-  for (int i = 0; i < match::kPartners; ++i) {
-    Partner mine = none();
-#pragma unroll
-    for (int j = 0; j < kCount; ++j)
-      if (own[j].before(mine)) mine = own[j];
-    const Partner best = best_of_warp(mine);
-    store(i, best);
-    if (best.rank == 0) return;
-#pragma unroll
-    for (int j = 0; j < kCount; ++j)
-      if (own[j].cluster == best.cluster) own[j] = none();
-  }
+__device__ Partner from_lane(const Partner& own, int lane) {
+  return {__shfl_sync(kWarp, own.rank, lane), __shfl_sync(kWarp, own.cluster, lane)};
 }
+
+// The best partners that a warp has seen, best first: lane i has the i-th.
+struct Best {
+  Partner own = none();  // of lanes below kPartners
+
+  // One partner from each lane, or none().
+  __device__ void add(Partner mine) {
+    const int lane = threadIdx.x % 32;
+    Partner last = from_lane(own, match::kPartners - 1);
+    while (__any_sync(kWarp, mine.before(last))) {
+      const Partner best = best_of_warp(mine);
+      if (mine.cluster == best.cluster) mine = none();
+      const int place = __popc(__ballot_sync(kWarp, lane < match::kPartners && own.before(best)));
+      const Partner above = from_lane(own, lane == 0 ? 0 : lane - 1);
+      if (lane == place) own = best;
+      else if (lane > place && lane < match::kPartners) own = above;
+      last = from_lane(own, match::kPartners - 1);
+    }
+  }
+};
 
 struct Partners {
   std::int32_t* of;         // [clusters][kPartners], kNone after the last
@@ -214,7 +250,7 @@ struct Search {
 
   // Adds the clusters that share some of the columns to the table: the warp takes columns [first,
   // first + count), of at most 32, place by place of their lists. Of several sweeps each takes the
-  // clusters of its own. False where the table is too full for all that this lane found.
+  // clusters of its own. False where the table is too full.
   template <int kSlots>
   __device__ bool read(Table<kSlots>& table, std::int32_t first, std::int32_t count, unsigned sweep,
                        unsigned sweeps) const {
@@ -228,7 +264,6 @@ struct Search {
       if (lane >= distance) end += before;
     }
     const std::int32_t places = __shfl_sync(kWarp, end, 31);
-    bool fits = true;
     for (std::int32_t from = 0; from < places; from += 32) {
       const std::int32_t place = from + lane;
       int source = 0;  // the lane whose stretch has the place
@@ -239,44 +274,57 @@ struct Search {
       const std::int32_t length = __shfl_sync(kWarp, mine.count, source);
       const std::int32_t weight = __shfl_sync(kWarp, mine.weight, source);
       const std::int32_t last = __shfl_sync(kWarp, end, source);
-      if (place >= places) continue;
-      const std::int32_t other = all.lists[begin + place - (last - length)];
-      if (other == own || mate[other] != kNone) continue;
-      const std::uint64_t hash = mix64(other);
-      if (sweeps > 1 && static_cast<unsigned>(hash >> 32) % sweeps != sweep) continue;
-      fits &= table.add(other, hash, weight);
+      typename Table<kSlots>::Added added{0, false};
+      if (place < places) {
+        const std::int32_t other = all.lists[begin + place - (last - length)];
+        const std::uint64_t hash = mix64(other);
+        if (other != own && mate[other] == kNone &&
+            (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
+          added = table.add(other, hash, weight);
+      }
+      __syncwarp();
+      table.list(added);
+      const bool fits = added.slot != kNone && table.count <= Table<kSlots>::kMost;
+      if (!__all_sync(kWarp, fits)) return false;
     }
-    return fits;
+    return true;
   }
 
+  // The i-th that is in the table, or none.
   template <int kSlots>
-  __device__ Partner partner(const Table<kSlots>& table, int slot) const {
+  __device__ Partner partner(const Table<kSlots>& table, int i) const {
+    if (i >= table.count) return none();
+    const int slot = table.slot[i];
     const std::int32_t other = table.cluster[slot];
-    if (other == kNone) return none();
     return match::rank_partner(own, other, table.weight[slot], columns, used, all.length(other));
   }
 
-  __device__ void keep(const Partners& out, int i, const Partner& best) const {
-    if (threadIdx.x % 32 == 0)
-      out.of[std::int64_t{own} * match::kPartners + i] = best.rank == 0 ? kNone : best.cluster;
+  __device__ void keep(const Partners& out, const Best& best) const {
+    const int lane = threadIdx.x % 32;
+    if (lane < match::kPartners)
+      out.of[std::int64_t{own} * match::kPartners + lane] =
+          best.own.rank == 0 ? kNone : best.own.cluster;
   }
 };
 
-// A warp for each cluster. What would fill a table to more than 3/4 is left to the next kernel.
-template <int kSlots>
-constexpr std::int32_t kMostOfTable = kSlots / 4 * 3;
-constexpr int kFewSlots = 256, kMoreSlots = 1024, kMostSlots = 8192;
 template <int kSlots>
 constexpr int kWarpThreads = kSlots == kFewSlots ? 256 : 128;
+// Clusters that read more places of lists meet more clusters than the warps' tables hold. Below it
+// that is tried, since most places repeat the same clusters.
+constexpr std::int32_t kMostWarpPlaces = 4096;
 
+// A warp for each cluster. What does not fit in its table is left to the next kernel.
 template <int kSlots>
 __global__ void __launch_bounds__(kWarpThreads<kSlots>)
     find_partners(const __grid_constant__ Level all, const std::int32_t* mate, Partners out) {
   constexpr bool kIsFirst = kSlots == kFewSlots;
   constexpr int kWarps = kWarpThreads<kSlots> / 32;
+  constexpr std::int32_t kMostPlaces = kIsFirst ? Table<kSlots>::kMost : kMostWarpPlaces;
   __shared__ Table<kSlots> tables[kWarps];
   Table<kSlots>& table = tables[threadIdx.x / 32];
   const int lane = threadIdx.x % 32;
+  table.begin(lane, 32);
+  __syncwarp();
   const std::int32_t end = kIsFirst ? all.clusters : out.count[0];
   const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
   for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
@@ -284,88 +332,84 @@ __global__ void __launch_bounds__(kWarpThreads<kSlots>)
     if (mate[own] != kNone) continue;
     const Search search(all, mate, own);
     std::int32_t places = search.used;
-    if (places <= kMostOfTable<kSlots>) {
+    if (places <= kMostPlaces) {
       places = 0;
       for (std::int32_t i = lane; i < search.used; i += 32)
         places += used_stretch(all, own, i, search.columns, search.used).count;
       places = __reduce_add_sync(kWarp, places);
     }
-    if (places > kMostOfTable<kSlots>) {
+    bool fits = places <= kMostPlaces;
+    for (std::int32_t first = 0; fits && first < search.used; first += 32) {
+      fits = search.read(table, first, min(32, search.used - first), 0, 1);
+      __syncwarp();
+    }
+    if (fits) {
+      Best best;
+      for (std::int32_t i = 0; i < table.count; i += 32) best.add(search.partner(table, i + lane));
+      search.keep(out, best);
+    } else if (lane == 0) {
       constexpr int kNext = kIsFirst ? 0 : 1;
-      if (lane == 0) out.longer[kNext][atomicAdd(&out.count[kNext], 1)] = own;
-      continue;
+      out.longer[kNext][atomicAdd(&out.count[kNext], 1)] = own;
     }
     table.clear(lane, 32);
     __syncwarp();
-    for (std::int32_t first = 0; first < search.used; first += 32)
-      search.read(table, first, min(32, search.used - first), 0, 1);
-    __syncwarp();
-    Partner ranked[kSlots / 32];
-#pragma unroll
-    for (int i = 0; i < kSlots / 32; ++i) ranked[i] = search.partner(table, lane + i * 32);
-    sort_best(ranked, [&](int i, const Partner& best) { search.keep(out, i, best); });
+    if (lane == 0) table.count = 0;
     __syncwarp();
   }
 }
 
-// A CTA for each of the others. It begins as if the table held all clusters that are met, which
-// are far fewer than the places of their lists. Where it does not, they are counted in twice as
-// many sweeps, each of a part of them.
-__global__ void __launch_bounds__(kThreads)
+constexpr int kCtaThreads = 512;
+
+// A CTA for each of the others. Where not even its table holds all that is met, these are counted
+// in twice as many sweeps, each of a part of them.
+__global__ void __launch_bounds__(kCtaThreads)
     find_partners_by_cta(const __grid_constant__ Level all, const std::int32_t* mate,
                          Partners out) {
-  constexpr int kWarps = kThreads / 32;
+  constexpr int kWarps = kCtaThreads / 32;
   extern __shared__ __align__(16) unsigned char memory[];
   auto& table = *reinterpret_cast<Table<kMostSlots>*>(memory);
-  __shared__ Partner best_of[kWarps][match::kPartners], kept[match::kPartners];
+  __shared__ Partner best_of[kWarps][match::kPartners];
   const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  table.begin(thread, kCtaThreads);
+  const auto clear = [&] {
+    __syncthreads();
+    table.clear(thread, kCtaThreads);
+    __syncthreads();
+    if (thread == 0) table.count = 0;
+    __syncthreads();
+  };
   const std::int32_t count = out.count[1];
   for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
        at += static_cast<std::int32_t>(gridDim.x)) {
     const Search search(all, mate, out.longer[1][at]);
-    const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);  // columns of a warp
+    // Columns of a warp at a time. All warps take as many turns.
+    const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
+    Best best;
     bool done = false;
     for (unsigned sweeps = 1; !done; sweeps *= 2) {
-      if (thread < match::kPartners) kept[thread] = none();
+      best = {};
       done = true;
       for (unsigned sweep = 0; done && sweep < sweeps; ++sweep) {
-        __syncthreads();
-        table.clear(thread, kThreads);
-        __syncthreads();
-        bool fits = true;
-        for (std::int32_t first = warp * part; first < search.used; first += kWarps * part)
-          fits &= search.read(table, first, min(part, search.used - first), sweep, sweeps);
-        done = __syncthreads_and(fits);
-        if (!done) break;
-        Partner ranked[kMostSlots / kThreads];
-#pragma unroll
-        for (int i = 0; i < kMostSlots / kThreads; ++i)
-          ranked[i] = search.partner(table, thread + i * kThreads);
-        if (lane < match::kPartners) best_of[warp][lane] = none();
-        __syncwarp();
-        sort_best(ranked, [&](int i, const Partner& best) {
-          if (lane == 0) best_of[warp][i] = best;
-        });
-        __syncthreads();
-        if (warp == 0) {  // of all warps, and of the sweeps before
-          constexpr int kBest = kWarps * match::kPartners / 32;
-          Partner all_best[kBest + 1];
-#pragma unroll
-          for (int i = 0; i < kBest; ++i) all_best[i] = (&best_of[0][0])[lane + i * 32];
-          all_best[kBest] = lane < match::kPartners ? kept[lane] : none();
-          __syncwarp();
-          if (lane < match::kPartners) kept[lane] = none();
-          __syncwarp();
-          sort_best(all_best, [&](int i, const Partner& best) {
-            if (lane == 0) kept[i] = best;
-          });
+        clear();
+        for (std::int32_t first = 0; done && first < search.used; first += kWarps * part) {
+          const std::int32_t own = first + warp * part;
+          const bool fits = search.read(table, own, min(part, search.used - own), sweep, sweeps);
+          done = __syncthreads_and(fits);
         }
+        for (std::int32_t i = 0; done && i < table.count; i += kCtaThreads)
+          best.add(search.partner(table, i + thread));
       }
     }
+    clear();
+    if (lane < match::kPartners) best_of[warp][lane] = best.own;
     __syncthreads();
-    if (warp == 0)
-      for (int i = 0; i < match::kPartners; ++i) search.keep(out, i, kept[i]);
-    __syncthreads();
+    if (warp == 0) {
+      for (int i = 0; i < kWarps * match::kPartners; i += 32) {
+        const Partner other = (&best_of[0][0])[i + lane];
+        best.add(i + lane < match::kPartners ? none() : other);  // its own are there already
+      }
+      search.keep(out, best);
+    }
   }
 }
 
@@ -655,14 +699,14 @@ class Matching {
         return std::int64_t{clusters + clusters_of_cta - 1} / clusters_of_cta;
       };
       constexpr int kFew = kWarpThreads<kFewSlots>, kMore = kWarpThreads<kMoreSlots>;
-      constexpr std::int64_t kMoreCtasPerSm = 6, kCtasPerSm = 3;  // by their tables
+      constexpr std::int64_t kMoreCtasPerSm = 5, kCtasPerSm = 2;  // by their tables
       find(find_partners<kFewSlots>, kFew, ctas(kFew / 32), 0);
       find(find_partners<kMoreSlots>, kMore, std::min(ctas(kMore / 32), kMoreCtasPerSm * sms), 0);
-      find(find_partners_by_cta, kThreads, std::min(ctas(1), kCtasPerSm * sms),
+      find(find_partners_by_cta, kCtaThreads, std::min(ctas(1), kCtasPerSm * sms),
            sizeof(Table<kMostSlots>));
       Rounds rounds{{rounds_[0], rounds_[1]}, partners_.of, counts_, partners_.count, clusters};
       void* arguments[] = {&rounds};
-      constexpr std::int64_t kRoundCtasPerSm = 4;  // fewer than fit
+      constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
       SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(hold_rounds,
                                                  dim3(static_cast<unsigned>(std::min<std::int64_t>(
                                                      ctas(kThreads), kRoundCtasPerSm * sms))),

@@ -53,7 +53,7 @@ struct Partner {
 SPMMBENCH_HOST_DEVICE inline Partner rank_partner(std::int32_t own, std::int32_t other,
                                                   std::int64_t weight, std::int64_t columns,
                                                   std::int64_t used, std::int64_t other_columns) {
-  const std::int64_t scaled = weight * columns / used;
+  const std::int64_t scaled = used == columns ? weight : weight * columns / used;
   const std::int64_t shared = scaled < kWhole * other_columns ? scaled : kWhole * other_columns;
   const std::int64_t all = kWhole * (columns + other_columns) - shared;
   const float share = static_cast<float>(shared) / static_cast<float>(all);
