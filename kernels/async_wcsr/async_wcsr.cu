@@ -25,6 +25,7 @@
 #include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "row_order/device_orders.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 #include "window/bound.hpp"
@@ -135,6 +136,7 @@ class AsyncWcsrPlan final : public Plan {
     if (windows_.matrix.input.data() != nullptr) {  // built just now: it may still be running
       const auto timed = built.cost.scope("build");
       device.synchronize();
+      windows_.matrix.csr.reset();
       windows_.matrix.input = {};
     }
     stages.add(built.cost);
@@ -186,7 +188,7 @@ class AsyncWcsrPlan final : public Plan {
   PlanReport report_;
 };
 
-const std::vector<std::string> kSearched = {"pack"};
+const std::vector<std::string> kSearched = {"match"};
 const auto kOrder = window::order_option("auto", kSearched);
 const auto kBuild =
     choice_option("build", "device", {"host", "device"}, "where the format is built");
@@ -194,11 +196,12 @@ const auto kBuild =
 class AsyncWcsrPrepared final : public Prepared {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
-      : a_(a),
+      : orders_(a, device),
+        a_(with_orders(a, orders_)),
         options_(options),
         device_(device),
         on_device_(kBuild(options) == "device"),
-        chooser_(a, options, kOrder, kSearched,
+        chooser_(a_, options, kOrder, kSearched,
                  window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
                  device.info()) {}
 
@@ -240,7 +243,7 @@ class AsyncWcsrPrepared final : public Prepared {
         nonempty = leave_out_empty_rows(*a_.a, *choice.row_order);
     }
     const Permutation& order = nonempty ? nonempty->row_order : *choice.row_order;
-    out.matrix = on_device_ ? build_wcsr(*a_.a, out.shape, order, device_, cost)
+    out.matrix = on_device_ ? build_wcsr(a_, out.shape, order, device_, cost)
                             : upload_wcsr(*a_.a, out.shape, order, device_, cost);
     const auto timed = cost.scope("upload");
     out.places = static_cast<std::int32_t>(order.empty() ? a_.m() : std::ssize(order));
@@ -251,6 +254,7 @@ class AsyncWcsrPrepared final : public Prepared {
     return out;
   }
 
+  DeviceOrders orders_;
   SparseOperand a_;
   Options options_;
   Device& device_;

@@ -19,7 +19,6 @@
 
 #include "async_wcsr/device_build.hpp"
 #include "async_wcsr/device_window.cuh"
-#include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 
@@ -233,8 +232,9 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 }  // namespace
 
-DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
-                      Device& device, StageTimer& stages) {
+DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
+                      const Permutation& row_order, Device& device, StageTimer& stages) {
+  const CsrMatrix& matrix = *operand.a;
   const std::int64_t places =
       row_order.empty() ? matrix.rows : static_cast<std::int64_t>(row_order.size());
   const std::int64_t windows = (places + shape.window_rows - 1) / shape.window_rows;
@@ -243,29 +243,21 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   // The window pointers, and after them the distinct columns summed over the windows.
   const std::int64_t gathered_at = windows / 4 * 4 + 4;
   std::vector<std::int32_t> counts(gathered_at + 2);
+  DeviceWcsr out;
+  out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
+  const DeviceCsr& csr = out.csr->view();
   MemoryLayout layout;
-  const std::size_t row_ptr = layout.add(bytes_of(matrix.row_ptr));
-  const std::size_t col_idx = layout.add(bytes_of(matrix.col_idx));
-  const std::size_t entries = layout.add(matrix.values.size() * bytes_of(shape.value_type));
   const std::size_t row_of = layout.add(bytes_of(row_order));
   const std::size_t counted = layout.add(bytes_of(counts));
-  DeviceWcsr out;
   Buffer& input = out.input;
   {
     const auto timed = stages.scope("upload");
     input = device.allocate(layout.bytes());
-    const auto upload = [&](std::size_t at, const auto& array) {
-      device.upload(array_at<void>(input, at), array.data(), bytes_of(array));
-    };
-    upload(row_ptr, matrix.row_ptr);
-    upload(col_idx, matrix.col_idx);
-    visit_element(shape.value_type,
-                  [&](auto element) { upload(entries, encode_values(matrix.values, element)); });
-    upload(row_of, row_order);
+    device.upload(array_at<void>(input, row_of), row_order.data(), bytes_of(row_order));
   }
   const auto timed = stages.scope("build");
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const Csr a{array_at<std::int64_t>(input, row_ptr), array_at<std::int32_t>(input, col_idx),
+  const Csr a{csr.row_ptr, csr.col_idx,
               row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), places,
               shape.window_rows};
   const auto ctas = static_cast<unsigned>(windows);
@@ -289,7 +281,7 @@ DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Per
   device.fill_bytes(out.memory.data(), 0, zeroed);
   const auto place = [&](auto bits) {
     using Bits = decltype(bits);
-    const Boxes<Bits> boxes{array_at<Bits>(input, entries),
+    const Boxes<Bits> boxes{static_cast<const Bits*>(csr.values),
                             first_tile,
                             static_cast<Bits*>(out.values),
                             out.window_ptr,

@@ -1,9 +1,11 @@
 #pragma once
-// The WCSR build on the device: the same bytes as Wcsr::build, from a CSR matrix on the host.
+// The WCSR build on the device: the same bytes as Wcsr::build.
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "common/resident_csr.hpp"
 #include "format/wcsr.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/kernel.hpp"
@@ -15,7 +17,9 @@ struct DeviceWcsr {
   void* values = nullptr;              // [tiles * window_rows * tile_columns], the shape's type
   std::int32_t* window_ptr = nullptr;  // [windows + 1]
   std::int32_t* col_idx = nullptr;     // [tiles * tile_columns]
-  Buffer input;  // what the device build reads; may be freed once it has ended
+  // What the device build reads; may be freed once it has ended.
+  std::unique_ptr<ResidentCsr> csr;
+  Buffer input;
   std::vector<std::int32_t> window_ptr_host;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
 
@@ -23,10 +27,11 @@ struct DeviceWcsr {
 };
 
 // `row_order` as in Wcsr: empty is natural, and empty rows may lack. The last kernel may still run
-// when this returns, so that the caller can work meanwhile. Stages: "upload" for the CSR matrix,
-// "build". Throws Error beyond 2^31 - 1 nonzeros, DeviceError otherwise.
-DeviceWcsr build_wcsr(const CsrMatrix& matrix, const WcsrShape& shape, const Permutation& row_order,
-                      Device& device, StageTimer& stages);
+// when this returns, so that the caller can work meanwhile. Stages: "upload" for the row order,
+// and for the CSR matrix where it is not on the device, and "build". Throws Error beyond 2^31 - 1
+// nonzeros, DeviceError otherwise.
+DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
+                      const Permutation& row_order, Device& device, StageTimer& stages);
 
 // The same from the host build. Stages: "build", "upload".
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,

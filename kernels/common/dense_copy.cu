@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "gpu/upload_values.hpp"
 
 namespace spmmbench {
 namespace {

@@ -52,8 +52,8 @@
 #include "common/dense_io.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
-#include "common/upload_values.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/upload_values.hpp"
 #include "ptx/griddepcontrol.cuh"
 #include "spmmbench/registry.hpp"
 

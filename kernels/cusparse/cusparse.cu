@@ -6,9 +6,9 @@
 #include <limits>
 #include <mutex>
 
-#include "common/upload_values.hpp"
 #include "cusparse/cusparse.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/upload_values.hpp"
 
 namespace spmmbench {
 namespace {

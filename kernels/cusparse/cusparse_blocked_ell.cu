@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/upload_values.hpp"
 #include "cusparse/cusparse.hpp"
 #include "format/bcsr.hpp"
+#include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -4,8 +4,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/upload_values.hpp"
 #include "cusparse/cusparse.hpp"
+#include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "common/upload_values.hpp"
 #include "cusparse/cusparse.hpp"
+#include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

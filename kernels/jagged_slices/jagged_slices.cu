@@ -28,12 +28,13 @@
 #include <utility>
 
 #include "common/dependent_launch.hpp"
-#include "common/upload_values.hpp"
 #include "core/row_lengths.hpp"
 #include "format/jagged_slices.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/upload_values.hpp"
 #include "jagged_slices/device.cuh"
 #include "jagged_slices/order.hpp"
+#include "row_order/device_orders.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -233,7 +234,11 @@ class JaggedSlicesPlan final : public Plan {
 class JaggedSlicesPrepared final : public Prepared {
  public:
   JaggedSlicesPrepared(const SparseOperand& a, const Options& options, Device& device)
-      : a_(a), options_(options), device_(device), orders_(a, options) {}
+      : device_orders_(a, device),
+        a_(with_orders(a, device_orders_)),
+        options_(options),
+        device_(device),
+        orders_(a_, options) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
@@ -254,6 +259,7 @@ class JaggedSlicesPrepared final : public Prepared {
   }
 
  private:
+  DeviceOrders device_orders_;
   SparseOperand a_;
   Options options_;
   Device& device_;

@@ -20,7 +20,7 @@ inline bool is_order(const std::string& text) {
 }
 inline const auto kOrder = text_option(
     "order", "natural", {"natural, search or a reordering", is_order, {"natural", "degree"}},
-    "order in which slices take rows; search: natural or pack, by the sectors of B that blocks of "
+    "order in which slices take rows; search: natural or match, by the sectors of B that blocks of "
     "rows gather");
 
 // Rows of B that a sector holds, at least one. A vector has no gaps.
@@ -41,7 +41,7 @@ class OrderChooser {
  public:
   OrderChooser(const SparseOperand& a, const Options& options) : a_(a), order_(kOrder(options)) {}
 
-  // In the order of packed windows a block of rows gathers fewer different sectors of B. In
+  // In the order of matched rows a block of rows gathers fewer different sectors of B. In
   // exchange rows of C are not written side by side, which costs most if C is a vector. The
   // constants were measured on 107 matrices (docs/decisions/jagged-slices.md).
   RowOrder choose(std::int64_t n, StageTimer& stages) {
@@ -53,9 +53,9 @@ class OrderChooser {
       return {"natural", &a_.orders->get("natural", stages)};
     const Considered& natural = consider("natural", n, stages);
     if (natural.share > kLeastShare) {
-      const Considered& packed = consider("pack", n, stages);
-      if (packed.share < (vector ? kMostLeftOfVector : kMostLeft) * natural.share)
-        return {"pack", packed.rows};
+      const Considered& matched = consider("match", n, stages);
+      if (matched.share < (vector ? kMostLeftOfVector : kMostLeft) * natural.share)
+        return {"match", matched.rows};
     }
     return {"natural", natural.rows};
   }

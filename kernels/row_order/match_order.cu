@@ -764,8 +764,8 @@ class Matching {
 
 }  // namespace
 
-bool can_match(const DeviceCsr& a) {
-  return a.nnz < INT32_MAX && a.rows < INT32_MAX && a.rows + a.cols <= 2 * a.nnz;
+bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz) {
+  return nnz < INT32_MAX && rows + cols <= 2 * nnz;
 }
 
 Buffer match_order(const DeviceCsr& a, Device& device) { return Matching(a, device).order(); }

@@ -10,7 +10,7 @@ namespace spmmbench {
 
 // Whether match_order can take it: less than 2^31 - 1 nonzeros, and at most two rows and two
 // columns for each, since its tables have an entry for every row and column.
-bool can_match(const DeviceCsr& a);
+bool can_match(std::int64_t rows, std::int64_t cols, std::int64_t nnz);
 
 // order[i] is the row that stands at position i: an int32 for each row. Returns when the order is
 // there. Throws DeviceError.

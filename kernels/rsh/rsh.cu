@@ -18,11 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "common/upload_values.hpp"
 #include "format/rs_image.hpp"
 #include "format/rs_tile.hpp"
 #include "gpu/cuda_check.hpp"
+#include "gpu/upload_values.hpp"
 #include "ptx/griddepcontrol.cuh"
+#include "row_order/device_orders.hpp"
 #include "rsh/bitmap_tiles.cuh"
 #include "rsh/residual.cuh"
 #include "spmmbench/registry.hpp"
@@ -112,7 +113,7 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
-const std::vector<std::string> kSearched = {"rsh", "pack"};
+const std::vector<std::string> kSearched = {"rsh", "match"};
 const auto kOrder = window::order_option("search", kSearched);
 const auto kFeatureTile =
     window::feature_tile_option({"128", "256"}, "windows of 32 rows take 128");
@@ -280,10 +281,11 @@ class RshPlan final : public Plan {
 class RshPrepared final : public Prepared {
  public:
   RshPrepared(const SparseOperand& a, const Options& options, Device& device)
-      : a_(a),
+      : orders_(a, device),
+        a_(with_orders(a, orders_)),
         options_(options),
         device_(device),
-        chooser_(a, options, kOrder, kSearched,
+        chooser_(a_, options, kOrder, kSearched,
                  cost_of(static_cast<int>(bytes_of(storage_type(a.precision)))), device.info()) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
@@ -314,6 +316,7 @@ class RshPrepared final : public Prepared {
     return out;
   }
 
+  DeviceOrders orders_;
   SparseOperand a_;
   Options options_;
   Device& device_;

@@ -36,7 +36,7 @@ struct Choice {
 
 // Another order must gain this factor, since the estimate is not exact.
 constexpr double kOrderMargin = 1.06;
-constexpr const char* kPack = "pack";
+constexpr const char* kMatch = "match";
 constexpr const char* kPackFromRcm = "pack?start=rcm";
 
 // Bytes of a feature tile where rows of B are longer than kNarrowRow.
@@ -123,7 +123,7 @@ inline bool is_order(const std::string& text) {
   return text == "natural" || text == "auto" || text == "search" || names_reordering(text);
 }
 // `searched`: what order=search considers beside natural. By count `degree` is never the best where
-// `pack` is considered.
+// `match` is considered.
 inline Option<std::string> order_option(const std::string& value,
                                         const std::vector<std::string>& searched) {
   return text_option("order", value,
@@ -176,9 +176,9 @@ class WindowChooser {
     std::optional<double> natural_returned;
     if (worth_it && order_ == "search") {
       others = searched_;
-      const auto pack = std::find(others.begin(), others.end(), kPack);
-      if (pack != others.end() && rcm_returns_less(natural_returned, n, stages))
-        *pack = kPackFromRcm;
+      const auto match = std::find(others.begin(), others.end(), kMatch);
+      if (match != others.end() && rcm_returns_less(natural_returned, n, stages))
+        *match = kPackFromRcm;
     } else if (worth_it && lengths_vary(a_) && degree_may_gain(all[0], n, stages)) {
       others = {"degree"};
     }

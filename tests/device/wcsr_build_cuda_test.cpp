@@ -73,7 +73,12 @@ void expect_host_bytes(Device& device, const CsrMatrix& matrix, const WcsrShape&
                        const Permutation& rows) {
   const Wcsr host = Wcsr::build(matrix, shape, rows);
   StageTimer stages;
-  const DeviceWcsr built = build_wcsr(matrix, shape, rows, device, stages);
+  SparseOperand operand;
+  operand.a = &matrix;
+  operand.precision = shape.value_type == ElementType::f32   ? Precision::tf32
+                      : shape.value_type == ElementType::f16 ? Precision::fp16
+                                                             : Precision::bf16;
+  const DeviceWcsr built = build_wcsr(operand, shape, rows, device, stages);
   EXPECT_EQ(built.window_ptr_host, host.window_ptr);
   EXPECT_EQ(downloaded<std::int32_t>(device, built.window_ptr, host.window_ptr.size()),
             host.window_ptr);

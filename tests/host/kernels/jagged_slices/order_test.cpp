@@ -37,7 +37,7 @@ TEST(SliceOrder, SearchTakesThePackedOrderWhereBlocksOfRowsThenGatherLess) {
   const CsrMatrix grid = testing::shuffled_grid(128);
   for (const std::int64_t n : {2, 8, 16, 32}) {
     const SliceChoice chosen = choose_slices(grid, "search", n);
-    EXPECT_EQ(chosen.order, "pack") << n;
+    EXPECT_EQ(chosen.order, "match") << n;
     EXPECT_EQ(chosen.rows, grid.rows) << n;
   }
 }
@@ -70,7 +70,7 @@ TEST(SliceOrder, EveryWidthCountsTheOrderOnce) {
   const CsrMatrix grid = testing::shuffled_grid(128);
   StageTimer alone;
   const auto orders = make_row_orders(grid, Spec::parse("none"));
-  orders->get("pack", alone);
+  orders->get("match", alone);
   SparseOperand a;
   a.a = &grid;
   a.precision = Precision::fp16;

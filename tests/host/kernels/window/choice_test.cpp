@@ -28,7 +28,7 @@ Chosen choose(const CsrMatrix& matrix, const std::string& order,
   a.features = features;
   DeviceInfo device;
   device.l2_bytes = l2_bytes;
-  const std::vector<std::string> searched = {"pack"};
+  const std::vector<std::string> searched = {"match"};
   window::WindowChooser chooser(a, Options({{std::string("window"), "8"}}),
                                 window::order_option(order, searched), searched,
                                 window::dense_box_cost(2), device);
@@ -53,7 +53,7 @@ TEST(Window, TheL1CacheKeepsLessOfWiderRows) {
 }
 
 TEST(WindowChooser, SearchTakesThePackedOrderWhereItGathersLeast) {
-  EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "pack");
+  EXPECT_EQ(choose(testing::shuffled_grid(64), "search").order, "match");
 }
 
 TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndTheCacheIsSmall) {
@@ -72,7 +72,7 @@ TEST(WindowChooser, PacksFromReverseCuthillMcKeeWhereNeighboursLieFarApartAndThe
   const CsrMatrix matrix = testing::from_rows(kPoints, rows);
   constexpr std::size_t kSmall = std::size_t{8} << 20;  // keeps 8192 of the 36864 rows of B
   EXPECT_EQ(choose(matrix, "search", nullptr, kSmall).order, "pack?start=rcm");
-  EXPECT_EQ(choose(matrix, "search").order, "pack");
+  EXPECT_EQ(choose(matrix, "search").order, "match");
 }
 
 TEST(WindowChooser, AutoLooksForNoOrderOfItsOwn) {
@@ -116,7 +116,7 @@ TEST(WindowChooser, FeaturesThatTheCallerHasStandForTheEstimateOfTheNaturalOrder
   MatrixFeatures features = features_of(matrix);
   EXPECT_EQ(windows_of(features).gathered_share, estimate_wcsr(matrix, {}).gathered_share);
   EXPECT_EQ(windows_of(features).stored_share, estimate_wcsr(matrix, {}).stored_share);
-  EXPECT_EQ(choose(matrix, "search", &features).order, "pack");
+  EXPECT_EQ(choose(matrix, "search", &features).order, "match");
   features.gathered_8 = features.stored_8 = 0.1;  // far less than any order gathers
   EXPECT_EQ(choose(matrix, "search", &features).order, "natural");
 }

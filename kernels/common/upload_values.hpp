@@ -1,2 +1,0 @@
-#pragma once
-#include "gpu/upload_values.hpp"
