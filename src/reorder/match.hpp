@@ -13,7 +13,7 @@ namespace spmmbench::match {
 
 constexpr int kLevels = 5;  // clusters of 2^5 rows: the highest windows of any kernel
 // Each level looks for partners so often, for the clusters that have none yet. A second pass
-// gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/device-order.md).
+// gathers 5 % fewer rows of B, a third less than 1 % (docs/decisions/row-orders.md).
 constexpr int kPasses = 2;
 constexpr int kPartners = 8;  // that a cluster remembers, the most similar ones
 constexpr int kRounds = 6;    // of asking them, in each pass
