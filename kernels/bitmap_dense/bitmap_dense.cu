@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bitmap_dense/bytes.hpp"
 #include "bitmap_dense/device.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
@@ -19,7 +20,6 @@
 #include "gpu/cuda_check.hpp"
 #include "gpu/tensor_map.hpp"
 #include "ptx/sm90a.cuh"
-#include "select/bitmap_bytes.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

@@ -28,7 +28,7 @@
 #include "ptx/keep.cuh"
 #include "ptx/prefetch_tensormap.cuh"
 #include "ptx/wgmma.cuh"
-#include "select/dense_split.hpp"
+#include "dense_cluster/split.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::dense_cluster {

@@ -58,17 +58,13 @@ double measure_ms(double us) {
 
 }  // namespace
 
-double cost_us(double us, double prepare_ms, std::int64_t calls) {
-  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
-}
-
-bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls) {
+bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls) {
   constexpr double kMayTake = 1.1;  // times the prediction; docs/decisions/selection-trials.md
   const double spent_ms = other.prepare_ms + measure_ms(other.us) + measure_ms(best.us);
   return cost_us(other.us, spent_ms, calls) < kMayTake * best.us;
 }
 
-bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
+bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
                   std::int64_t calls) {
   constexpr double kLonger = 1.4;  // times either; docs/decisions/selection-trials.md
   if (calls > 0)

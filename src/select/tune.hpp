@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "select/cache.hpp"
-#include "select/predict.hpp"
+#include "select/rank.hpp"
 
 namespace spmmbench {
 
@@ -18,19 +18,15 @@ struct Trial {
   double us = 0, prepare_ms = 0;  // predicted
 };
 
-// The time by which candidates are ranked, in us. With `calls` > 0 it includes preparation, spread
-// over so many calls.
-double cost_us(double us, double prepare_ms, std::int64_t calls);
-
 // With calls: whether measuring pays at all. It does if preparing and measuring `other` should cost
 // less than `other` would save, should `best`, the best prediction, take somewhat longer than
 // predicted.
-bool worth_tuning(const Prediction& best, const Prediction& other, std::int64_t calls);
+bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
 
 // Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
 // calls: if its prediction is within 1.4 x of `best`, the best prediction, or of that time. With
 // calls: only if it should save more than trying it costs.
-bool worth_trying(const Prediction& best, const Prediction& other, double least_us,
+bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
                   std::int64_t calls);
 
 struct Tuned {

@@ -1,73 +1,71 @@
-// The terms (src/select/predict.hpp) of recorded cases, which scripts/fit_selection.py fits the
-// coefficients to. `spmmbench_selection_terms < CASES` reads a document like
-// results/selection/cases.json, of which it needs the devices, the features of the matrices, and
-// device, matrix, n, precision, layout and the names of the kernels of each case. It writes, as
-// JSON, the names of the terms, and for each case their values in the same order, the kernels that
-// are worth a prediction, and those that are only worth a trial.
+// The amounts of work (src/select/estimate.hpp) that scripts/refit fits factors to.
+// `spmmbench_selection_terms FOLDER` reads a folder like results/selection. It writes a line for
+// every estimator,
+//
+//   estimator SPEC NARROW NAME:UNIT:LEAST ... / NAME:UNIT:LEAST ...
+//
+// the amounts of a call and those of preparation with the least that their factors may be, and for
+// every case and each estimator whose kernel ran, with its options or without,
+//
+//   CASE SPEC STANDING AMOUNT ... / AMOUNT ...
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <iostream>
-#include <nlohmann/json.hpp>
+#include <string>
 
-#include "recorded_product.hpp"
-#include "report/json.hpp"
-#include "select/predict.hpp"
+#include "recorded.hpp"
+#include "select/estimate.hpp"
 
 namespace {
 
 using namespace spmmbench;
-using nlohmann::json;
 
-template <class T>
-json names_of(const T& terms) {
-  json names = json::array();
-  for (const auto& [name, value] : named_terms(terms)) names.push_back(name);
-  return names;
-}
-
-template <class T>
-json values_of(const T& terms) {
-  json values = json::array();
-  for (const auto& [name, value] : named_terms(terms)) values.push_back(value);
-  return values;
-}
-
-json terms_of_case(const json& document, const json& entry) {
-  const RecordedProduct one = recorded_product(document, entry);
-  json worth = json::array(), trials = json::array();
-  for (const json& kernel : entry.at("kernels")) {
-    const Standing standing = standing_of(kernel.get<std::string>(), one.features, one.n);
-    if (standing == Standing::full) worth.push_back(kernel);
-    if (standing == Standing::trial) trials.push_back(kernel);
+std::string described(const std::vector<Amount>& amounts) {
+  std::string text;
+  for (const Amount& one : amounts) {
+    std::string unit = one.unit;
+    std::ranges::replace(unit, ' ', '_');
+    text += fmt::format(" {}:{}:{}", one.name, unit, one.least_factor);
   }
-  return {
-      {"considered", std::move(worth)},
-      {"trials", std::move(trials)},
-      {"terms", values_of(terms_of(one.features, one.n, one.layout, one.precision, one.device))},
-      {"prepare_terms", values_of(prepare_terms_of(one.features, one.n, one.precision))}};
+  return text;
+}
+
+std::string values(const std::vector<Amount>& amounts, const Product& product) {
+  std::string text;
+  for (const Amount& one : amounts) text += fmt::format(" {:.9g}", one.of(product));
+  return text;
+}
+
+const char* name_of(Standing standing) {
+  switch (standing) {
+    case Standing::left_out: return "left_out";
+    case Standing::trial: return "trial";
+    case Standing::full: return "full";
+  }
+  return "";
 }
 
 }  // namespace
 
-int main() try {
-  const json document = json::parse(std::cin);
-  if (!document.is_object()) throw Error("expected an object with devices, matrices and cases");
-  json cases = json::array();
-  for (const json& entry : document.at("cases")) {
-    try {
-      cases.push_back(terms_of_case(document, entry));
-    } catch (const std::exception& error) {
-      throw Error(fmt::format("cases[{}]: {}", cases.size(), describe_json_error(error)));
+int main(int count, char** arguments) try {
+  if (count != 2) throw Error("expected a folder like results/selection");
+  for (const auto& one : estimators())
+    fmt::print("estimator {} {}{} /{}\n", one->spec, one->narrow, described(one->us), described(one->prepare_ms));
+  std::size_t index = 0;
+  for (const recorded::Case& one : recorded::cases(arguments[1])) {
+    const Product product = one.product();
+    for (const auto& of : estimators()) {
+      const std::string kernel = of->spec.substr(0, of->spec.find('?'));
+      if (one.times.contains(of->spec) || one.times.contains(kernel))
+        fmt::print("{} {} {}{} /{}\n", index, of->spec, name_of(of->standing_for(product)),
+                   values(of->us, product), values(of->prepare_ms, product));
     }
+    ++index;
   }
-  std::cout << json{{"terms", names_of(Terms{})},
-                    {"prepare_terms", names_of(PrepareTerms{})},
-                    {"cases", std::move(cases)}}
-            << '\n';
 } catch (const std::exception& error) {
-  fmt::print(stderr, "spmmbench_selection_terms: {}\n", describe_json_error(error));
+  fmt::print(stderr, "spmmbench_selection_terms: {}\n", error.what());
   return 1;
 }

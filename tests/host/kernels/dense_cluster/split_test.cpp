@@ -1,4 +1,4 @@
-#include "select/dense_split.hpp"
+#include "dense_cluster/split.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The height of windows that costs least.
 
-#include "select/window_cost.hpp"
+#include "window/cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "select/window_cut.hpp"
+#include "window/cut.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,49 @@
+// The time of dense blocks of 128 x 64.
+
+#include <algorithm>
+#include <cmath>
+
+#include "async_bcsr/factors.hpp"
+#include "select/estimate.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr double kBlockColumns = 64;
+
+// Blocks that the busiest SM walks, 128 x 256 of C at a time.
+double block_steps(const Product& p) {
+  const double tiles = std::ceil(p.f.rows / amounts::kTileOfC) *
+                       std::ceil(p.columns / (2 * amounts::kTileOfC));
+  return std::ceil(tiles / p.device.sm_count) * p.f.band_blocks;
+}
+// The part of the blocks that the L2 cache cannot hold, from memory.
+double block_spill(const Product& p) {
+  return p.spill_us(std::ceil(p.f.rows / amounts::kTileOfC) * amounts::kTileOfC *
+                    p.f.band_blocks * kBlockColumns * p.value_bytes);
+}
+// Millions of entries of blocks.
+double stored(const Product& p) {
+  return p.f.block_fill > 0 ? prepare_amounts::nonzeros(p) / p.f.block_fill : 0;
+}
+
+// Emptier blocks were never the fastest (select/features.hpp).
+Standing standing_of(const Product& p) { return full_if(p.f.block_fill >= kLeastBlockFill); }
+
+// Nothing can be faster than reading the spill at the rate of memory, and no recorded case of
+// scattered nonzeros shows it: its factor is at least 1.
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_bcsr",
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"c", "us", amounts::c},
+                                     {"block_steps", "blocks", block_steps},
+                                     {"block_spill", "us", block_spill, 1}},
+                              .prepare_ms = {{"constant", "times", prepare_amounts::constant},
+                                             {"nonzeros", "10^6", prepare_amounts::nonzeros},
+                                             {"rows", "10^6", prepare_amounts::rows},
+                                             {"stored", "10^6 entries", stored}},
+                              .factors = async_bcsr::factors(),
+                              .standing = standing_of});
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,58 @@
+// The time of windows of rows: what they gather, the tiles that they multiply, and what cutting and
+// walking them costs.
+
+#include "async_wcsr/factors.hpp"
+#include "select/estimate.hpp"
+#include "spmmbench/registry.hpp"
+#include "window/amounts.hpp"
+
+namespace spmmbench {
+namespace {
+
+// Rows of B of 16 bytes share a sector of the L2 cache.
+constexpr std::int64_t kNarrow = 8;
+
+std::vector<Amount> windows() {
+  return {{"launch", "launches", amounts::launch},
+          {"b", "us", amounts::b},
+          {"c", "us", amounts::c},
+          {"spill", "us", amounts::spill},
+          {"tiles", "100 tiles an SM", window::tiles},
+          {"parts", "10 CTAs", window::parts},
+          {"depth", "10 tiles", window::depth},
+          {"filled_rows", "100 rows an SM", window::filled_rows},
+          {"variation", "deviations", amounts::variation}};
+}
+std::vector<Amount> natural() {
+  std::vector<Amount> all = windows();
+  all.push_back({"a_csr", "us", amounts::a_csr});
+  all.push_back({"gather_window", "us", window::gather_window});
+  return all;
+}
+std::vector<Amount> search() {
+  std::vector<Amount> all = windows();
+  all.push_back({"longest_row", "1000 nonzeros", amounts::longest_row});
+  all.push_back({"ordered_gather", "us", window::ordered_gather});
+  return all;
+}
+
+// Where rows hardly overlap an order of them rarely gains, except where they differ in length
+// (docs/decisions/selection-model.md).
+Standing standing_of_search(const Product& p) {
+  return full_if(p.f.cv_row > kAlikeRows || rows_overlap(p.f), Standing::trial);
+}
+
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
+                              .us = natural(),
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = async_wcsr::factors(),
+                              .narrow = kNarrow});
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
+                              .us = search(),
+                              .prepare_ms = window::prepare_with_search(),
+                              .factors = async_wcsr::factors(),
+                              .standing = standing_of_search,
+                              .narrow = kNarrow});
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,29 @@
+// The time of rows that each gather a row of B for every nonzero.
+
+#include "csr_row_split/factors.hpp"
+#include "select/estimate.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// auto takes a vector as column-major, which csr_row_split does not run.
+Standing standing_of(const Product& p) { return full_if(!p.is_vector()); }
+
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"b", "us", amounts::b},
+                                     {"c", "us", amounts::c},
+                                     {"spill", "us", amounts::spill},
+                                     {"gather_distinct", "us", amounts::gather_distinct},
+                                     {"nonzeros", "100 an SM", amounts::nonzeros},
+                                     {"longest_row", "1000 nonzeros", amounts::longest_row},
+                                     {"variation", "deviations", amounts::variation},
+                                     {"uneven_rows", "us", amounts::uneven_rows},
+                                     {"mean_row", "100 nonzeros", amounts::mean_row}},
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = csr_row_split::factors(),
+                              .standing = standing_of});
+
+}  // namespace
+}  // namespace spmmbench

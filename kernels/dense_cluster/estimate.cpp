@@ -1,0 +1,43 @@
+// The time that the kernel expects of its division of the product.
+
+#include <cstdint>
+
+#include "dense_cluster/factors.hpp"
+#include "dense_cluster/split.hpp"
+#include "select/estimate.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+struct Division {
+  explicit Division(const Product& p)
+      : m(static_cast<std::int64_t>(p.f.rows)),
+        k(static_cast<std::int64_t>(p.f.cols)),
+        // A matrix of one column is the same in both layouts.
+        layout(p.is_vector() ? Layout::col_major : p.layout),
+        split(dense_cluster::choose_split(m, k, p.n, layout,
+                                          static_cast<int>(p.device.sm_count))) {}
+  std::int64_t m, k;
+  Layout layout;
+  dense_cluster::Split split;
+};
+double expected(const Product& p) { return Division(p).split.us; }
+// What all CTAs copy, from the L2 cache.
+double copies(const Product& p) {
+  const Division d(p);
+  return dense_cluster::copied_bytes(d.m, d.k, p.n, d.layout, d.split) /
+         p.device.gather_bytes_per_us;
+}
+
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"expected", "us", expected},
+                                     {"copies", "us", copies},
+                                     {"dense_a", "us", amounts::dense_a},
+                                     {"dense_spill", "us", amounts::dense_spill}},
+                              .prepare_ms = prepare_amounts::of_dense(),
+                              .factors = dense_cluster::factors()});
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,43 @@
+// The time of slots that are as long as the longest of eight.
+
+#include <algorithm>
+#include <cmath>
+
+#include "format/slot_streams.hpp"
+#include "gather_mma/factors.hpp"
+#include "select/estimate.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+// The slots that are read (format/slot_streams.hpp). All eight slots of a row in a chunk of columns
+// are as long as the longest: with scattered nonzeros 1.42 deviations above their mean, which is
+// what the largest of eight normal numbers is on average. Groups of four add half of three.
+double slots_of(const MatrixFeatures& f) {
+  constexpr double kLongest = 1.42, kGroupEnd = (SlotStreams::kGroupQuads - 1) / 2.0;
+  const auto chunks = static_cast<double>(SlotStreams::chunks(static_cast<std::int64_t>(f.cols)));
+  const double slots = std::max(1.0, f.rows * chunks * SlotStreams::kOctet);
+  const double mean = f.nnz / slots;
+  return slots * (mean + kLongest * std::sqrt(mean) + kGroupEnd);
+}
+// Of 8 columns that are multiplied at once.
+double groups(const Product& p) { return p.n <= 8 ? 1 : 2; }
+double passes(const Product& p) { return std::ceil(p.columns / (8 * groups(p))); }
+double slots(const Product& p) {
+  constexpr double kUnit = 1000;
+  return p.per_sm(slots_of(p.f) * passes(p)) / kUnit;
+}
+double slot_groups(const Product& p) { return slots(p) * groups(p); }
+
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"b", "us", amounts::b},
+                                     {"c", "us", amounts::c},
+                                     {"slots", "100,000 an SM", slots},
+                                     {"slot_groups", "100,000 an SM", slot_groups},
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = gather_mma::factors()});
+
+}  // namespace
+}  // namespace spmmbench

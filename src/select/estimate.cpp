@@ -1,0 +1,59 @@
+#include "select/estimate.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace spmmbench {
+namespace {
+
+using Estimators = std::vector<std::unique_ptr<const Estimator>>;
+
+Estimators& all() {
+  static Estimators registered;
+  return registered;
+}
+
+double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double>& factors,
+                    const Product& product) {
+  double sum = 0;
+  for (std::size_t i = 0; i < std::min(amounts.size(), factors.size()); ++i)
+    if (factors[i] != 0) sum += factors[i] * amounts[i].of(product);
+  return sum;
+}
+
+}  // namespace
+
+std::optional<Estimate> Estimator::estimate(const Product& product) const {
+  const Precision fitted =
+      product.precision == Precision::bf16 ? Precision::fp16 : product.precision;
+  const auto row = std::ranges::find_if(factors, [&](const Factors& one) {
+    return one.candidate == spec && one.precision == fitted && product.n >= one.least_n &&
+           product.n <= one.most_n;
+  });
+  if (row == factors.end()) return std::nullopt;
+  return Estimate{weighted_sum(us, row->us, product),
+                  weighted_sum(prepare_ms, row->prepare_ms, product)};
+}
+
+std::vector<Amount> prepare_amounts::of_csr() {
+  return {{"constant", "times", constant}, {"nonzeros", "10^6", nonzeros}, {"rows", "10^6", rows}};
+}
+
+std::vector<Amount> prepare_amounts::of_dense() {
+  std::vector<Amount> all = of_csr();
+  all.push_back({"entries", "10^6", entries});
+  return all;
+}
+
+const Estimators& estimators() { return all(); }
+
+bool add_estimator(Estimator estimator) {
+  Estimators& registered = all();
+  auto added = std::make_unique<const Estimator>(std::move(estimator));
+  const auto at = std::ranges::upper_bound(registered, added->spec, {},
+                                           [](const auto& one) { return one->spec; });
+  registered.insert(at, std::move(added));
+  return true;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,77 @@
+#pragma once
+// How a kernel estimates its own time on a matrix that it has not run. An estimate is a sum of
+// amounts of work, each times a factor. A kernel's folder has estimate.cpp, which names the amounts
+// and registers the estimator, and factors.hpp, which scripts/refit fits to recorded runs.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "select/product.hpp"
+
+namespace spmmbench {
+
+struct Amount {
+  const char* name;
+  const char* unit;  // of what `of` returns; the factor is in microseconds or milliseconds of it
+  double (*of)(const Product&);
+  double least_factor = 0;
+};
+
+// What Amounts are multiplied by for columns of B from `least_n` to `most_n`.
+struct Factors {
+  std::string_view candidate;  // Estimator::spec
+  Precision precision;
+  std::int64_t least_n, most_n;
+  std::vector<double> us, prepare_ms;  // one for each of the estimator's amounts
+};
+
+struct Estimate {
+  double us = 0;          // of a call
+  double prepare_ms = 0;  // once
+};
+
+enum class Standing {
+  left_out,  // the kernel cannot gain on such a matrix, or not be prepared in reasonable time
+  trial,  // it is not expected to gain over its natural order: to be run only where it is measured
+  full,
+};
+
+inline Standing full_if(bool holds, Standing otherwise = Standing::left_out) {
+  return holds ? Standing::full : otherwise;
+}
+
+struct Estimator {
+  std::string spec;  // of a kernel and the options that auto considers it with
+  std::vector<Amount> us, prepare_ms;
+  std::vector<Factors> factors;  // rows of other candidates do not count
+  Standing (*standing)(const Product&) = nullptr;  // null: always full
+  // Columns of B up to which the kernel reads B in another way, so that it has factors of its own
+  // there, beside those of a vector; 0: none.
+  std::int64_t narrow = 0;
+
+  Standing standing_for(const Product& product) const {
+    return standing == nullptr ? Standing::full : standing(product);
+  }
+  // Nothing where no factors are for this precision and N. bf16 has the factors of fp16: it moves
+  // the same bytes through the same units.
+  std::optional<Estimate> estimate(const Product& product) const;
+};
+
+namespace prepare_amounts {
+std::vector<Amount> of_csr();    // of formats as large as the nonzeros and rows
+std::vector<Amount> of_dense();  // of those with A's zeros
+}  // namespace prepare_amounts
+
+// Registered estimators, by their spec.
+const std::vector<std::unique_ptr<const Estimator>>& estimators();
+bool add_estimator(Estimator estimator);
+
+}  // namespace spmmbench
+
+// At namespace scope in kernels/NAME/estimate.cpp.
+#define SPMMBENCH_REGISTER_ESTIMATOR(...)                    \
+  [[maybe_unused]] static const bool SPMMBENCH_CONCAT(       \
+      registered_, __COUNTER__) = ::spmmbench::add_estimator(__VA_ARGS__)

@@ -1,0 +1,133 @@
+#include "select/product.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spmmbench {
+
+Product::Product(const MatrixFeatures& features, const Shape& shape, Precision of_values,
+                 const DeviceModel& model)
+    : f(features),
+      n(shape.n),
+      layout(shape.layout),
+      precision(of_values),
+      device(model),
+      columns(static_cast<double>(n)),
+      value_bytes(static_cast<double>(bytes_of(storage_type(precision)))),
+      row_bytes(static_cast<double>(
+          make_b_view(1, n, Layout::row_major, storage_type(precision)).bytes())),
+      b_bytes(f.cols * row_bytes),
+      c_bytes(f.rows * columns * 4),
+      entries(f.rows * f.cols) {}
+
+double Product::spilled(double bytes) const {
+  constexpr double kL2Share = 0.6;
+  return std::max(0.0, 1 - kL2Share * device.l2_bytes / std::max(bytes, 1.0));
+}
+
+namespace amounts {
+namespace {
+
+constexpr double kPieceBytes = 256, kLoadBytes = 16;
+
+double csr_bytes(const Product& p) { return p.f.nnz * (4 + p.value_bytes) + p.f.rows * 8; }
+double gathered_bytes(const Product& p) {
+  return p.f.nnz * std::ceil(p.row_bytes / kSectorBytes) * kSectorBytes;
+}
+double pieces(const Product& p) { return std::ceil(p.row_bytes / kPieceBytes); }
+
+// With lines that begin between two pieces of 16 bytes cuBLAS has narrower loads.
+bool odd(const Product& p) {
+  const double aligned = kLoadBytes / p.value_bytes;
+  return std::fmod(p.columns, aligned) != 0 || std::fmod(p.f.cols, aligned) != 0;
+}
+
+}  // namespace
+
+double launch(const Product&) { return 1; }
+double a_csr(const Product& p) { return p.memory_us(csr_bytes(p)); }
+double b(const Product& p) { return p.memory_us(p.b_bytes); }
+double c(const Product& p) { return p.memory_us(p.c_bytes); }
+double spill(const Product& p) {
+  const double bytes = csr_bytes(p) + p.b_bytes + p.c_bytes;
+  return p.memory_us(bytes * p.spilled(bytes));
+}
+double gather_rows(const Product& p) { return gathered_bytes(p) / p.device.gather_bytes_per_us; }
+double gather_distinct(const Product& p) { return gather_rows(p) * p.f.gathered_8; }
+double gather_spill(const Product& p) {
+  return p.memory_us(gathered_bytes(p) * p.spilled(p.b_bytes));
+}
+double nonzeros(const Product& p) { return p.per_sm(p.f.nnz * pieces(p)); }
+double loads(const Product& p) {
+  return p.per_sm(p.f.nnz * std::ceil(p.row_bytes / kLoadBytes));
+}
+double rows(const Product& p) { return p.per_sm(p.f.rows * pieces(p)); }
+
+// What can grow without bound is capped.
+double longest_row(const Product& p) {
+  constexpr double kMost = 4000, kUnit = 1000;  // nonzeros
+  return std::min(p.f.max_row, kMost) / kUnit;
+}
+double variation(const Product& p) {
+  constexpr double kMost = 3;
+  return std::min(p.f.cv_row, kMost);
+}
+double uneven_rows(const Product& p) {
+  constexpr double kMost = 2;
+  return gather_rows(p) * std::min(p.f.cv_row, kMost);
+}
+double mean_row(const Product& p) {
+  constexpr double kMost = 256, kUnit = 100;  // nonzeros
+  return std::min(p.f.mean_row, kMost) / kUnit;
+}
+
+double dense_flops(const Product& p) {
+  return 2 * p.entries * p.columns / p.device.dense_flops_per_us;
+}
+double dense_a(const Product& p) { return p.memory_us(p.entries * p.value_bytes); }
+double dense_spill(const Product& p) { return p.spill_us(p.entries * p.value_bytes); }
+
+// Of the busiest multiprocessor. Where at most a quarter of the multiprocessors has a tile, cuBLAS
+// splits the columns beyond 2304: 512 rows take 4.9 us at 2048 columns and 6.0 at 4608 (H200,
+// N = 64, fp16).
+double dense_depth(const Product& p) {
+  constexpr double kFew = 0.25, kUnsplit = 2304, kSplit = 3, kUnit = 1000;
+  const double tiles_of_c = std::ceil(p.f.rows / kTileOfC) * std::ceil(p.columns / kTileOfC);
+  double columns = p.f.cols;
+  if (tiles_of_c <= kFew * p.device.sm_count)
+    columns = std::min(columns, kUnsplit) + std::max(0.0, columns - kUnsplit) / kSplit;
+  return std::ceil(tiles_of_c / p.device.sm_count) * columns / kUnit;
+}
+double dense_odd(const Product& p) { return odd(p) ? dense_depth(p) : 0; }
+double dense_a_odd(const Product& p) { return odd(p) ? dense_a(p) : 0; }
+
+}  // namespace amounts
+
+namespace prepare_amounts {
+
+constexpr double kMillion = 1e6;
+double constant(const Product&) { return 1; }
+double nonzeros(const Product& p) { return p.f.nnz / kMillion; }
+double rows(const Product& p) { return p.f.rows / kMillion; }
+double entries(const Product& p) { return p.entries / kMillion; }
+
+}  // namespace prepare_amounts
+
+// Windows of 8 rows gather the fewer rows of B per nonzero the more of a row's columns similar rows
+// have, less clearly where rows differ in length. The constants lose least on matrices that were
+// left out of the fit (docs/decisions/selection-model.md).
+double left_by_order(const MatrixFeatures& f) {
+  constexpr double kGain = 1.25, kLeastShare = 0.35;
+  if (f.gathered_8 == 0) return 1;
+  const double overlap = f.row_overlap / std::max(1.0, f.cv_row);
+  return std::min(f.gathered_8, std::max(kLeastShare, 1 - kGain * overlap)) / f.gathered_8;
+}
+
+// Random rows share mean_row / cols of their columns. Where rows overlap less than this, an order
+// of them rarely gains (docs/decisions/selection-model.md).
+bool rows_overlap(const MatrixFeatures& f) {
+  constexpr double kLeast = 0.02, kOfRandomRows = 2;
+  return f.row_overlap >= kLeast + kOfRandomRows * f.mean_row / f.cols;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,50 @@
+#include "select/rank.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "select/row_overlap.hpp"
+
+namespace spmmbench {
+
+std::vector<Candidate> candidates_of(const Product& product) {
+  std::vector<Candidate> out;
+  for (const auto& one : estimators()) {
+    const Standing standing = one->standing_for(product);
+    if (standing == Standing::left_out) continue;
+    if (const auto estimate = one->estimate(product))
+      out.push_back({one->spec, *estimate, standing});
+  }
+  return out;
+}
+
+double cost_us(double us, double prepare_ms, std::int64_t calls) {
+  return calls > 0 ? us + prepare_ms * 1e3 / static_cast<double>(calls) : us;
+}
+
+std::vector<Candidate> Ranking::by_overlap(double row_overlap) const {
+  MatrixFeatures known = features;
+  known.row_overlap = row_overlap;
+  std::vector<Candidate> out = candidates_of(Product(known, shape, precision, device));
+  std::ranges::stable_sort(out, {}, [this](const Candidate& one) {
+    return std::pair(one.standing == Standing::trial,
+                     cost_us(one.estimate.us, one.estimate.prepare_ms, calls));
+  });
+  return out;
+}
+
+std::vector<Candidate> Ranking::without_overlap(
+    const std::function<bool(std::string_view)>& runs) const {
+  const auto best = [&](const std::vector<Candidate>& all) {
+    const auto found = std::ranges::find_if(all, runs, &Candidate::spec);
+    return found == all.end() ? std::string_view() : found->spec;
+  };
+  const std::string_view common = best(by_overlap(1));
+  if (common != best(by_overlap(0))) return {};
+  std::vector<Candidate> out = by_overlap(kUnknownRowOverlap);
+  const auto at = std::ranges::find(out, common, &Candidate::spec);
+  if (at != out.end()) std::rotate(out.begin(), at, at + 1);
+  return out;
+}
+
+}  // namespace spmmbench

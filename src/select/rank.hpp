@@ -1,0 +1,42 @@
+#pragma once
+// Ranks the kernels that registered an estimator by what they are expected to cost.
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "select/estimate.hpp"
+
+namespace spmmbench {
+
+struct Candidate {
+  std::string_view spec;  // of an estimator, which outlives it
+  Estimate estimate;
+  Standing standing = Standing::full;
+};
+
+// Every estimator that has an estimate, without those that are left out.
+std::vector<Candidate> candidates_of(const Product& product);
+
+// The time by which candidates are ranked. `calls` > 0 counts preparation, spread over so many
+// calls.
+double cost_us(double us, double prepare_ms, std::int64_t calls);
+
+// What is known before candidates are ranked. `features.row_overlap` is not read.
+struct Ranking {
+  MatrixFeatures features;
+  Shape shape;
+  Precision precision = Precision::fp32;
+  DeviceModel device;
+  std::int64_t calls = 0;
+
+  // Best first, then those that are trials only, where rows overlap so much.
+  std::vector<Candidate> by_overlap(double row_overlap) const;
+  // The same where the best of those that `runs` accepts is the same whether rows of A resemble
+  // each other or not. Empty where that has to be known.
+  std::vector<Candidate> without_overlap(
+      const std::function<bool(std::string_view spec)>& runs) const;
+};
+
+}  // namespace spmmbench
