@@ -20,7 +20,7 @@
 #include "core/contains.hpp"
 #include "io/sha256.hpp"
 #include "select/device_rates.hpp"
-#include "select/predict.hpp"
+#include "select/rank.hpp"
 #include "select/row_overlap.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
@@ -34,53 +34,20 @@ namespace {
 struct Choice {
   const Kernel* kernel = nullptr;
   Spec spec;
-  Prediction prediction;
   std::size_t device_bytes = 0;  // predicted
 };
 
 Trial trial_of(const Candidate& candidate) {
-  return {Spec::parse(candidate.name).to_string(), candidate.prediction.us,
-          candidate.prediction.prepare_ms};
+  return {Spec::parse(candidate.spec).to_string(), candidate.estimate.us,
+          candidate.estimate.prepare_ms};
 }
 
-bool takes_layout(const Candidate& candidate, Layout layout) {
-  const Kernel* kernel = Registry<Kernel>::instance().find(Spec::parse(candidate.name).name);
-  return kernel != nullptr && contains(kernel->info().layouts, layout);
-}
-
-// Best first, then those that are trials only. Some may name kernels that this program was built
-// without, or that do not take the layout.
-std::vector<Candidate> ranked(const MatrixFeatures& features, const Shape& shape,
-                              Precision precision, const DeviceModel& model, std::int64_t calls) {
-  const auto cost = [calls](const Candidate& candidate) {
-    return std::pair(candidate.standing == Standing::trial,
-                     cost_us(candidate.prediction.rank_us, candidate.prediction.prepare_ms, calls));
+// Whether this program was built with the kernel, and it takes the layout.
+auto takes(Layout layout) {
+  return [layout](std::string_view spec) {
+    const Kernel* kernel = Registry<Kernel>::instance().find(Spec::parse(spec).name);
+    return kernel != nullptr && contains(kernel->info().layouts, layout);
   };
-  std::vector<Candidate> out = predict(features, shape.n, shape.layout, precision, model);
-  std::ranges::stable_sort(out, {}, cost);
-  return out;
-}
-
-// The same ranking, if the best kernel does not depend on whether rows of A resemble each other.
-// Empty if it does.
-std::vector<Candidate> ranked_anyway(MatrixFeatures features, const Shape& shape,
-                                     Precision precision, const DeviceModel& model,
-                                     std::int64_t calls) {
-  const auto rank = [&](double row_overlap) {
-    features.row_overlap = row_overlap;
-    return ranked(features, shape, precision, model, calls);
-  };
-  const auto best = [&](const std::vector<Candidate>& all) {
-    const auto found = std::ranges::find_if(
-        all, [&](const Candidate& one) { return takes_layout(one, shape.layout); });
-    return found == all.end() ? std::string_view() : found->name;
-  };
-  const std::string_view common = best(rank(1));
-  if (common != best(rank(0))) return {};
-  std::vector<Candidate> out = rank(kUnknownRowOverlap);
-  const auto at = std::ranges::find(out, common, &Candidate::name);
-  if (at != out.end()) std::rotate(out.begin(), at, at + 1);
-  return out;
 }
 
 double row_overlap_of(const CsrMatrix& a) {
@@ -93,7 +60,7 @@ double row_overlap_of(const CsrMatrix& a) {
 std::optional<Choice> supported(const Candidate& candidate, const SparseOperand& a,
                                 const Shape& shape, const DeviceInfo& device,
                                 std::string& refusal) {
-  Choice choice{nullptr, Spec::parse(candidate.name), candidate.prediction, 0};
+  Choice choice{nullptr, Spec::parse(candidate.spec), 0};
   choice.kernel = Registry<Kernel>::instance().find(choice.spec.name);
   if (choice.kernel == nullptr) return std::nullopt;
   const Support support =
@@ -125,17 +92,15 @@ struct Why {
   std::int64_t calls = 0;
   std::string refusal;
 
-  // The features that decide most, and the best predictions in the order of their ranks: each with
-  // the margin that it is multiplied by.
+  // The features that decide most, and the best estimates in the order of their ranks.
   std::string text() const {
     constexpr std::size_t kNamed = 4;
     std::vector<std::string> expected;
-    for (const auto& [name, p, standing] : ranked) {
+    for (const auto& [name, estimate, standing] : ranked) {
       const Spec spec = Spec::parse(name);
       if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
-      expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), p.us));
-      if (p.rank_us != p.us) expected.back() += fmt::format(" x {:.2f}", p.rank_us / p.us);
-      if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", p.prepare_ms);
+      expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), estimate.us));
+      if (calls > 0) expected.back() += fmt::format(" after {:.1f} ms", estimate.prepare_ms);
       if (expected.size() == kNamed) break;
     }
     const std::string blocks = features.block_fill > 0 ? fmt::format(", 128x64 blocks {:.0f}% full",
@@ -200,14 +165,19 @@ class AutoPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    Why why{.features = features_, .ranked = rank(shape, stages), .calls = calls_, .refusal = {}};
+    const Ranking ranking = {features_, shape, a_.precision, model_, calls_};
+    Why why{.features = features_, .ranked = {}, .calls = calls_, .refusal = {}};
+    {
+      const auto timed = stages.scope("choose");
+      why.ranked = ranking.without_overlap(takes(shape.layout));
+    }
     if (why.ranked.empty()) {
       why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
         const auto timed = cost.scope("choose");
         return row_overlap_of(*a_.a);
       });
       const auto timed = stages.scope("choose");
-      why.ranked = ranked(why.features, shape, a_.precision, model_, calls_);
+      why.ranked = ranking.by_overlap(why.features.row_overlap);
     }
     std::map<std::string, std::string> params;
     std::unique_ptr<Plan> plan = fastest(why, shape, stages, params);
@@ -217,12 +187,6 @@ class AutoPrepared final : public Prepared {
   }
 
  private:
-  // See ranked_anyway.
-  std::vector<Candidate> rank(const Shape& shape, StageTimer& stages) const {
-    const auto timed = stages.scope("choose");
-    return ranked_anyway(features_, shape, a_.precision, model_, calls_);
-  }
-
   std::unique_ptr<Plan> bind_one(const Choice& choice, const Shape& shape, StageTimer& stages) {
     auto found = prepared_.find(choice.spec.to_string());
     if (found == prepared_.end()) {
@@ -261,7 +225,7 @@ class AutoPrepared final : public Prepared {
       best = std::move(found->first);
       for (std::size_t i = found->second; i < why.ranked.size(); ++i)
         if (candidates.empty() || calls_ == 0 ||
-            worth_tuning(candidates[0].prediction, why.ranked[i].prediction, calls_))
+            worth_tuning(candidates[0].estimate, why.ranked[i].estimate, calls_))
           candidates.push_back(why.ranked[i]);
     }
     params["picked"] = best->spec.to_string();
@@ -301,8 +265,8 @@ class AutoPrepared final : public Prepared {
     std::int64_t tried = 0;
     double leader_us = 0, least = std::numeric_limits<double>::infinity();
     const auto measure = [&](std::size_t i) -> std::optional<double> {
-      if (tried == tune_ || (fastest && !worth_trying(candidates[0].prediction,
-                                                      candidates[i].prediction, leader_us, calls_)))
+      if (tried == tune_ || (fastest && !worth_trying(candidates[0].estimate,
+                                                      candidates[i].estimate, leader_us, calls_)))
         return std::nullopt;
       TrialTimer within(spent);
       const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);
@@ -405,14 +369,11 @@ class Auto final : public Kernel {
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
     const std::int64_t calls = kCalls(problem.options);
-    std::string refusal = fmt::format("no coefficients for N = {}", problem.n);
-    const DeviceModel model = device_model(device, known_rates(device));
-    MatrixFeatures features = features_of(*problem.a);
-    std::vector<Candidate> all = ranked_anyway(features, problem, problem.precision, model, calls);
-    if (all.empty()) {
-      features.row_overlap = row_overlap_of(*problem.a);
-      all = ranked(features, problem, problem.precision, model, calls);
-    }
+    std::string refusal = fmt::format("no kernel has an estimate for N = {}", problem.n);
+    const Ranking ranking = {features_of(*problem.a), problem, problem.precision,
+                             device_model(device, known_rates(device)), calls};
+    std::vector<Candidate> all = ranking.without_overlap(takes(problem.layout));
+    if (all.empty()) all = ranking.by_overlap(row_overlap_of(*problem.a));
     // The memory of the best prediction alone: a trial for which memory lacks is left out.
     const auto best = best_of(all, problem, problem, device, refusal);
     return best ? Support::yes(best->first.device_bytes) : Support::no(refusal);

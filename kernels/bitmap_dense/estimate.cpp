@@ -27,7 +27,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",
                                      {"b", "us", amounts::b},
                                      {"c", "us", amounts::c},
                                      {"positions", "10^6 an SM", positions},
-                                     {"bitmap_spill", "us", bitmap_spill},
+                                     {"bitmap_spill", "us", bitmap_spill}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = bitmap_dense::factors()});
 

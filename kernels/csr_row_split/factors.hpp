@@ -1,5 +1,11 @@
 #pragma once
 // Written by scripts/refit.
+//
+// Microseconds of a call:
+//   launch (launches), b (us), c (us), spill (us), gather_distinct (us), nonzeros (100 an SM),
+//   longest_row (1000 nonzeros), variation (deviations), uneven_rows (us), mean_row (100 nonzeros)
+// and milliseconds of preparation:
+//   constant (times), nonzeros (10^6), rows (10^6)
 
 #include <vector>
 
@@ -7,6 +13,20 @@
 
 namespace spmmbench::csr_row_split {
 
-inline std::vector<Factors> factors() { return {}; }
+// clang-format off
+inline std::vector<Factors> factors() {
+  return {
+      {"csr_row_split", Precision::fp16, 2, 2147483647,
+       {2.228, 0.4916, 0.4864, 0.5763, 0.4739, 0.1106, 0.4416, 0.5977, 0.08523, 1.934},
+       {0.1252, 1.002, 13.76}},
+      {"csr_row_split", Precision::fp32, 2, 2147483647,
+       {1.844, 0.3673, 0.3954, 0.6017, 0.5003, 0.108, 0.6809, 0.4124, 0.02707, 1.363},
+       {0.08417, 1.154, 15.98}},
+      {"csr_row_split", Precision::tf32, 2, 2147483647,
+       {2.127, 0.2985, 0.5745, 0.6575, 0.4439, 0.0971, 0.6538, 0.3228, 0.05172, 1.206},
+       {0.0768, 1.177, 14.87}},
+  };
+}
+// clang-format on
 
 }  // namespace spmmbench::csr_row_split

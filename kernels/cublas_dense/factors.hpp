@@ -1,5 +1,11 @@
 #pragma once
 // Written by scripts/refit.
+//
+// Microseconds of a call:
+//   launch (launches), dense_flops (us), dense_a (us), dense_spill (us),
+//   dense_depth (1000 columns), dense_odd (1000 columns), dense_a_odd (us)
+// and milliseconds of preparation:
+//   constant (times), nonzeros (10^6), rows (10^6), entries (10^6)
 
 #include <vector>
 
@@ -7,6 +13,29 @@
 
 namespace spmmbench::cublas_dense {
 
-inline std::vector<Factors> factors() { return {}; }
+// clang-format off
+inline std::vector<Factors> factors() {
+  return {
+      {"cublas_dense", Precision::fp16, 1, 1,
+       {2.179, 33.09, 0.1732, 0.5077, 0.4186, 0.4186, 0.1732},
+       {0.1815, 1.209, 4.058, 0.0005914}},
+      {"cublas_dense", Precision::fp16, 2, 2147483647,
+       {2.44, 0.5453, 0.2982, 0.4894, 1.097, 1.592, 1.005},
+       {0.1955, 1.182, 3.857, 0.0005971}},
+      {"cublas_dense", Precision::fp32, 1, 1,
+       {3.499, 132.6, 0.2607, 0.2807, 0.57, 0.57, 0.2607},
+       {0.1962, 1.671, 10.05, 0.00142}},
+      {"cublas_dense", Precision::fp32, 2, 2147483647,
+       {5.41, 14.87, 0.8345, 0.04788, 0.9746, 0, 0.1037},
+       {0.2049, 1.09, 4.999, 0.001328}},
+      {"cublas_dense", Precision::tf32, 1, 1,
+       {1.973, 141.8, 0.2788, 0.2634, 0, 0, 0.2788},
+       {0.1408, 1.445, 7.469, 0.001495}},
+      {"cublas_dense", Precision::tf32, 2, 2147483647,
+       {4.677, 2.194, 0.6123, 0.156, 0.5608, 8.592, 0},
+       {0.1965, 1.209, 7.867, 0.001204}},
+  };
+}
+// clang-format on
 
 }  // namespace spmmbench::cublas_dense

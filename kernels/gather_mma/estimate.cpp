@@ -35,7 +35,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
                                      {"b", "us", amounts::b},
                                      {"c", "us", amounts::c},
                                      {"slots", "100,000 an SM", slots},
-                                     {"slot_groups", "100,000 an SM", slot_groups},
+                                     {"slot_groups", "100,000 an SM", slot_groups}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = gather_mma::factors()});
 

@@ -20,7 +20,7 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "two_four",
                               .us = {{"launch", "launches", amounts::launch},
                                      {"b", "us", amounts::b},
                                      {"dense_flops", "us", amounts::dense_flops},
-                                     {"packed", "us", packed},
+                                     {"packed", "us", packed}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = two_four::factors(),
                               .standing = standing_of});

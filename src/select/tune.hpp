@@ -39,7 +39,8 @@ struct Tuned {
 // The first trial is always measured, or the next one if it fails. Others are measured while the
 // time spent and their own preparation stay within `budget_ms`. A trial that throws Unsupported or
 // OutOfMemory is left out; if all do, the first of these errors is thrown. The winner is kept in
-// the cache, under `key` and the names of the trials, unless memory was short.
+// the cache, under `key`, the names of the trials and the program's version and revision, unless
+// memory was short.
 Tuned tune(const std::vector<Trial>& trials,
            const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
            CacheEntry key);

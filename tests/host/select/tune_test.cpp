@@ -166,18 +166,18 @@ TEST_F(Remembering, ATrialThatIsNotWorthItIsLeftOut) {
 }
 
 TEST(Tune, WithCallsATrialMustBeExpectedToSaveMoreThanItCosts) {
-  const Prediction best{7.9, 1}, quick{8, 6};  // 10 ms with its measurement
+  const Estimate best{7.9, 1}, quick{8, 6};  // 10 ms with its measurement
   EXPECT_FALSE(worth_trying(best, quick, 10, 1'000)) << "2 us in 1,000 calls are 2 ms";
   EXPECT_TRUE(worth_trying(best, quick, 10, 10'000));
   EXPECT_FALSE(worth_tuning(best, quick, 1'000));
   EXPECT_FALSE(worth_tuning(best, quick, 10'000)) << "`best` would have to be measured as well";
   EXPECT_TRUE(worth_tuning(best, quick, 100'000)) << "`best` may take 8.7 us";
-  const Prediction lengthy{10'000, 0};
+  const Estimate lengthy{10'000, 0};
   EXPECT_FALSE(worth_trying(best, lengthy, 10'500, 100)) << "eight launches take 80 ms, for 50";
 }
 
 TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
-  const Prediction best{10, 1};
+  const Estimate best{10, 1};
   EXPECT_TRUE(worth_trying(best, {13, 1000}, 10, 0)) << "preparation is not counted";
   EXPECT_FALSE(worth_trying(best, {15, 0}, 10, 0));
   EXPECT_FALSE(worth_trying(best, {15, 0}, 5, 0));
@@ -186,7 +186,7 @@ TEST(Tune, WithoutCallsPredictionsThatAreCloseAreTried) {
 }
 
 TEST(Tune, WhereTheFastestTakesLongerThanPredictedOthersAreTried) {
-  const Prediction best{10, 1}, far{20, 1};
+  const Estimate best{10, 1}, far{20, 1};
   EXPECT_FALSE(worth_trying(best, far, 14, 0));
   EXPECT_TRUE(worth_trying(best, far, 15, 0)) << "20 us are predicted, perhaps it takes 14";
 }
