@@ -14,14 +14,14 @@ constexpr double kBlockColumns = 64;
 
 // Blocks that the busiest SM walks, 128 x 256 of C at a time.
 double block_steps(const Product& p) {
-  const double tiles = std::ceil(p.f.rows / amounts::kTileOfC) *
-                       std::ceil(p.columns / (2 * amounts::kTileOfC));
+  const double tiles =
+      std::ceil(p.f.rows / amounts::kTileOfC) * std::ceil(p.columns / (2 * amounts::kTileOfC));
   return std::ceil(tiles / p.device.sm_count) * p.f.band_blocks;
 }
 // The part of the blocks that the L2 cache cannot hold, from memory.
 double block_spill(const Product& p) {
-  return p.spill_us(std::ceil(p.f.rows / amounts::kTileOfC) * amounts::kTileOfC *
-                    p.f.band_blocks * kBlockColumns * p.value_bytes);
+  return p.spill_us(std::ceil(p.f.rows / amounts::kTileOfC) * amounts::kTileOfC * p.f.band_blocks *
+                    kBlockColumns * p.value_bytes);
 }
 // Millions of entries of blocks.
 double stored(const Product& p) {

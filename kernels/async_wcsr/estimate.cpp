@@ -1,8 +1,8 @@
 // The time of windows of rows: what they gather, the tiles that they multiply, and what cutting and
 // walking them costs.
 
-#include "async_wcsr/factors.hpp"
 #include "select/estimate.hpp"
+#include "async_wcsr/factors.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 

@@ -1,7 +1,7 @@
 // The time of rows that each gather a row of B for every nonzero.
 
-#include "csr_row_split/factors.hpp"
 #include "select/estimate.hpp"
+#include "csr_row_split/factors.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

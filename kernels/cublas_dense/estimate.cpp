@@ -1,7 +1,7 @@
 // The time of a product with A's zeros.
 
-#include "cublas_dense/factors.hpp"
 #include "select/estimate.hpp"
+#include "cublas_dense/factors.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {

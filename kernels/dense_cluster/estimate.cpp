@@ -16,8 +16,8 @@ struct Division {
         k(static_cast<std::int64_t>(p.f.cols)),
         // A matrix of one column is the same in both layouts.
         layout(p.is_vector() ? Layout::col_major : p.layout),
-        split(dense_cluster::choose_split(m, k, p.n, layout,
-                                          static_cast<int>(p.device.sm_count))) {}
+        split(dense_cluster::choose_split(m, k, p.n, layout, static_cast<int>(p.device.sm_count))) {
+  }
   std::int64_t m, k;
   Layout layout;
   dense_cluster::Split split;

@@ -1,7 +1,7 @@
 // The time of slices of rows that gather a row of B for every nonzero, side by side.
 
-#include "jagged_slices/factors.hpp"
 #include "select/estimate.hpp"
+#include "jagged_slices/factors.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
@@ -42,8 +42,8 @@ std::vector<Amount> search() {
 // (docs/decisions/selection-model.md).
 Standing standing_of_search(const Product& p) {
   constexpr double kLeastScattered = 0.2;
-  const bool reorders = scattered(p) >= kLeastScattered &&
-                        (!p.is_vector() || p.f.mean_row >= kLeastOrderedRow);
+  const bool reorders =
+      scattered(p) >= kLeastScattered && (!p.is_vector() || p.f.mean_row >= kLeastOrderedRow);
   return reorders ? full_if(rows_overlap(p.f), Standing::trial) : Standing::left_out;
 }
 

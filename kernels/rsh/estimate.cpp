@@ -1,7 +1,7 @@
 // The time of windows in an order of rows that share columns.
 
-#include "rsh/factors.hpp"
 #include "select/estimate.hpp"
+#include "rsh/factors.hpp"
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 

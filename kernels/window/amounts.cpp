@@ -116,8 +116,7 @@ double gather_window(const Product& p) {
 }
 double tiles(const Product& p) {
   const Windows windows(p);
-  const GatherCost& gathers =
-      windows.format.gathers(p.n, static_cast<int>(p.value_bytes));
+  const GatherCost& gathers = windows.format.gathers(p.n, static_cast<int>(p.value_bytes));
   return p.per_sm(windows.stored_tiles * windows.feature_tiles) * gathers.penalty[windows.height];
 }
 double parts(const Product& p) { return (Windows(p).cut(p).parts - 1) / 10; }

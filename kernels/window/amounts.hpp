@@ -10,18 +10,18 @@ bool searches_order(const Product&);
 
 // Of a call.
 double gather_window(const Product&);  // a row of B per column of a window, from the L2 cache; us
-double tiles(const Product&);   // of 16 columns and 128 bytes of B, 100 per multiprocessor
-double parts(const Product&);   // tens of CTAs that add up one window, beyond the first
-double depth(const Product&);   // tens of tiles of one window that a warp walks one after the other
+double tiles(const Product&);          // of 16 columns and 128 bytes of B, 100 per multiprocessor
+double parts(const Product&);          // tens of CTAs that add up one window, beyond the first
+double depth(const Product&);  // tens of tiles of one window that a warp walks one after the other
 double filled_rows(const Product&);  // amounts::rows without empty rows, where they are left out
 // gather_window and tiles once rows that resemble each other are brought together.
 double ordered_gather(const Product&);
 double ordered_tiles(const Product&);
 
 // Of preparation, where a row order is searched for, else 0.
-double search(const Product&);            // 1
-double search_nonzeros(const Product&);   // millions
-double search_rows(const Product&);       // millions
+double search(const Product&);           // 1
+double search_nonzeros(const Product&);  // millions
+double search_rows(const Product&);      // millions
 // These and prepare_amounts::of_csr.
 std::vector<Amount> prepare_with_search();
 

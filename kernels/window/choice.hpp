@@ -16,13 +16,13 @@
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
 #include "select/features.hpp"
-#include "window/cost.hpp"
-#include "window/cut.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
+#include "window/cost.hpp"
+#include "window/cut.hpp"
 
 namespace spmmbench::window {
 

@@ -46,7 +46,7 @@ inline Standing full_if(bool holds, Standing otherwise = Standing::left_out) {
 struct Estimator {
   std::string spec;  // of a kernel and the options that auto considers it with
   std::vector<Amount> us, prepare_ms;
-  std::vector<Factors> factors;  // rows of other candidates do not count
+  std::vector<Factors> factors;                    // rows of other candidates do not count
   Standing (*standing)(const Product&) = nullptr;  // null: always full
   // Columns of B up to which the kernel reads B in another way, so that it has factors of its own
   // there, beside those of a vector; 0: none.
@@ -72,6 +72,6 @@ bool add_estimator(Estimator estimator);
 }  // namespace spmmbench
 
 // At namespace scope in kernels/NAME/estimate.cpp.
-#define SPMMBENCH_REGISTER_ESTIMATOR(...)                    \
-  [[maybe_unused]] static const bool SPMMBENCH_CONCAT(       \
-      registered_, __COUNTER__) = ::spmmbench::add_estimator(__VA_ARGS__)
+#define SPMMBENCH_REGISTER_ESTIMATOR(...)                                         \
+  [[maybe_unused]] static const bool SPMMBENCH_CONCAT(registered_, __COUNTER__) = \
+      ::spmmbench::add_estimator(__VA_ARGS__)

@@ -58,9 +58,7 @@ double gather_spill(const Product& p) {
   return p.memory_us(gathered_bytes(p) * p.spilled(p.b_bytes));
 }
 double nonzeros(const Product& p) { return p.per_sm(p.f.nnz * pieces(p)); }
-double loads(const Product& p) {
-  return p.per_sm(p.f.nnz * std::ceil(p.row_bytes / kLoadBytes));
-}
+double loads(const Product& p) { return p.per_sm(p.f.nnz * std::ceil(p.row_bytes / kLoadBytes)); }
 double rows(const Product& p) { return p.per_sm(p.f.rows * pieces(p)); }
 
 // What can grow without bound is capped.

@@ -46,17 +46,17 @@ namespace amounts {
 inline constexpr double kSectorBytes = 32;  // of the L2 cache
 inline constexpr double kTileOfC = 128;     // rows and columns of one in a dense product
 
-double launch(const Product&);          // 1: the fixed cost of a launch
-double a_csr(const Product&);           // A in CSR, from memory
-double b(const Product&);               // B once, from memory
-double c(const Product&);               // C once in fp32, to memory
-double spill(const Product&);           // what the L2 cache cannot hold of A, B and C, from memory
-double gather_rows(const Product&);     // a row of B per nonzero, from the L2 cache
-double gather_distinct(const Product&); // the same, once for 8 rows of A that have the column
-double gather_spill(const Product&);    // what the L2 cache cannot hold of gather_rows, from memory
-double nonzeros(const Product&);  // times groups of 256 bytes of B, 100 per multiprocessor
-double loads(const Product&);     // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
-double rows(const Product&);      // times groups of 256 bytes of B, 100 per multiprocessor
+double launch(const Product&);           // 1: the fixed cost of a launch
+double a_csr(const Product&);            // A in CSR, from memory
+double b(const Product&);                // B once, from memory
+double c(const Product&);                // C once in fp32, to memory
+double spill(const Product&);            // what the L2 cache cannot hold of A, B and C, from memory
+double gather_rows(const Product&);      // a row of B per nonzero, from the L2 cache
+double gather_distinct(const Product&);  // the same, once for 8 rows of A that have the column
+double gather_spill(const Product&);  // what the L2 cache cannot hold of gather_rows, from memory
+double nonzeros(const Product&);      // times groups of 256 bytes of B, 100 per multiprocessor
+double loads(const Product&);  // nonzeros times groups of 16 bytes of B, 100 per multiprocessor
+double rows(const Product&);   // times groups of 256 bytes of B, 100 per multiprocessor
 double longest_row(const Product&);  // thousands of nonzeros, 4 at most
 double variation(const Product&);    // of the row lengths, 3 at most
 double uneven_rows(const Product&);  // gather_rows times the variation, of which 2 counts at most
@@ -64,8 +64,9 @@ double mean_row(const Product&);     // hundreds of nonzeros, 2.56 at most
 double dense_flops(const Product&);  // the product with A's zeros
 double dense_a(const Product&);      // A with its zeros, from memory
 double dense_spill(const Product&);  // what the L2 cache cannot hold of A with its zeros
-double dense_depth(const Product&);  // thousands of columns that one tile of the dense product walks
-double dense_odd(const Product&);    // the same where a line of A or B is no multiple of 16 bytes
+double dense_depth(
+    const Product&);               // thousands of columns that one tile of the dense product walks
+double dense_odd(const Product&);  // the same where a line of A or B is no multiple of 16 bytes
 double dense_a_odd(const Product&);  // dense_a in the same case
 
 }  // namespace amounts

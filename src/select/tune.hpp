@@ -26,8 +26,7 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
 // Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
 // calls: if its prediction is within 1.4 x of `best`, the best prediction, or of that time. With
 // calls: only if it should save more than trying it costs.
-bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
-                  std::int64_t calls);
+bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls);
 
 struct Tuned {
   std::size_t picked = 0;

@@ -88,10 +88,9 @@ class Table {
 inline std::map<std::string, DeviceModel> devices(const std::string& folder) {
   std::map<std::string, DeviceModel> out;
   for (Table table(folder + "/devices.csv"); table.next();)
-    out[table.text("device")] = {table.positive("memory_bytes_per_us"),
-                                 table.positive("gather_bytes_per_us"),
-                                 table.positive("flops_per_us"), table.positive("l2_bytes"),
-                                 table.positive("sms")};
+    out[table.text("device")] = {
+        table.positive("memory_bytes_per_us"), table.positive("gather_bytes_per_us"),
+        table.positive("flops_per_us"), table.positive("l2_bytes"), table.positive("sms")};
   return out;
 }
 

@@ -53,7 +53,8 @@ const char* name_of(Standing standing) {
 int main(int count, char** arguments) try {
   if (count != 2) throw Error("expected a folder like results/selection");
   for (const auto& one : estimators())
-    fmt::print("estimator {} {}{} /{}\n", one->spec, one->narrow, described(one->us), described(one->prepare_ms));
+    fmt::print("estimator {} {}{} /{}\n", one->spec, one->narrow, described(one->us),
+               described(one->prepare_ms));
   std::size_t index = 0;
   for (const recorded::Case& one : recorded::cases(arguments[1])) {
     const Product product = one.product();

@@ -1,9 +1,18 @@
 #pragma once
 // Written by scripts/refit.
 //
-// Microseconds of a call:
+// cusparse_coo_alg1, cusparse_coo_alg2, cusparse_coo_alg3, cusparse_coo_alg4, cusparse_spmv_coo_alg1, cusparse_spmv_coo_alg2: microseconds of a call:
+//   launch (launches), spill (us), nonzeros (100 an SM), longest_row (1000 nonzeros)
+// and milliseconds of preparation:
+//   constant (times), nonzeros (10^6), rows (10^6)
+// cusparse_csr_alg1, cusparse_csr_alg2, cusparse_csr_alg3, cusparse_csr_default: microseconds of a call:
 //   launch (launches), a_csr (us), c (us), spill (us), gather_rows (us), gather_distinct (us),
 //   gather_spill (us), nonzeros (100 an SM), rows (100 rows an SM), longest_row (1000 nonzeros),
+//   variation (deviations)
+// and milliseconds of preparation:
+//   constant (times), nonzeros (10^6), rows (10^6)
+// cusparse_spmv, cusparse_spmv_alg1, cusparse_spmv_alg2, cusparse_spmv_sell: microseconds of a call:
+//   launch (launches), gather_rows (us), nonzeros (100 an SM), longest_row (1000 nonzeros),
 //   variation (deviations)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
@@ -12,11 +21,35 @@
 
 #include "select/estimate.hpp"
 
-namespace spmmbench::cusparse_csr {
+namespace spmmbench::cusparse {
 
 // clang-format off
 inline std::vector<Factors> factors() {
   return {
+      {"cusparse_coo_alg1", Precision::fp16, 1, 1,
+       {4.147, 0.816, 0.02891, 0.1632},
+       {0.07447, 2.381, 17.99}},
+      {"cusparse_coo_alg1", Precision::fp16, 2, 2147483647,
+       {7.613, 17.92, 0.8484, 4.004},
+       {0.08959, 2.35, 17.92}},
+      {"cusparse_coo_alg2", Precision::fp16, 1, 1,
+       {6.345, 0.6746, 0.0413, 0.08761},
+       {0.07714, 2.552, 7.132}},
+      {"cusparse_coo_alg2", Precision::fp16, 2, 2147483647,
+       {14.34, 25.8, 1.563, 4.544},
+       {0.1235, 2.742, 7.686}},
+      {"cusparse_coo_alg3", Precision::fp16, 1, 1,
+       {4.244, 0.8334, 0.02832, 0.1167},
+       {0.07443, 2.539, 8.185}},
+      {"cusparse_coo_alg3", Precision::fp16, 2, 2147483647,
+       {28.95, 34.34, 0.5096, 4.738},
+       {0.08684, 2.521, 8.133}},
+      {"cusparse_coo_alg4", Precision::fp16, 1, 1,
+       {4.178, 0.8192, 0.02866, 0.1457},
+       {0.07336, 2.427, 10.03}},
+      {"cusparse_coo_alg4", Precision::fp16, 2, 2147483647,
+       {5.987, 1.607, 0.6222, 0.6021},
+       {0.08909, 2.403, 10.01}},
       {"cusparse_csr_alg1", Precision::fp16, 1, 1,
        {3.688, 0, 0.833, 0.04789, 0, 0.8452, 0, 0.01105, 0.04186, 0, 0.1249},
        {0.08677, 1.059, 1.96}},
@@ -83,8 +116,62 @@ inline std::vector<Factors> factors() {
       {"cusparse_csr_default", Precision::tf32, 2, 2147483647,
        {6.727, 8.902, 0, 0.461, 0.03545, 0.2786, 0, 0.187, 1.946, 0, 0.1019},
        {0.04771, 0.9823, 1.212}},
+      {"cusparse_spmv", Precision::fp16, 1, 1,
+       {6.045, 0.4887, 0.02183, 0.2168, 0.7917},
+       {0.07292, 0.8911, 0.7481}},
+      {"cusparse_spmv", Precision::fp32, 1, 1,
+       {6.92, 0.4466, 0.0239, 0.0157, 0.9118},
+       {0.03395, 1.261, 0.9384}},
+      {"cusparse_spmv", Precision::tf32, 1, 1,
+       {7.006, 0.442, 0.02365, 0.1444, 0.7621},
+       {0.03294, 1.195, 1.204}},
+      {"cusparse_spmv_alg1", Precision::fp16, 1, 1,
+       {4.007, 0.3278, 0.01646, 0.0894, 0.2209},
+       {0.0728, 1.024, 0.6474}},
+      {"cusparse_spmv_alg1", Precision::fp32, 1, 1,
+       {4.367, 0.412, 0.02204, 0.09991, 0.137},
+       {0.04382, 1.288, 0.7349}},
+      {"cusparse_spmv_alg1", Precision::tf32, 1, 1,
+       {4.235, 0.4224, 0.0226, 0.05728, 0.2989},
+       {0.04506, 1.187, 1.446}},
+      {"cusparse_spmv_alg2", Precision::fp16, 1, 1,
+       {5.805, 0.6376, 0.02961, 0.2916, 0.2083},
+       {0.07258, 1.016, 0.67}},
+      {"cusparse_spmv_alg2", Precision::fp32, 1, 1,
+       {6.41, 0.5336, 0.02855, 0.2109, 0.1252},
+       {0.04487, 1.255, 0.9043}},
+      {"cusparse_spmv_alg2", Precision::tf32, 1, 1,
+       {6.563, 0.5209, 0.02787, 0.3433, 0.03578},
+       {0.04465, 1.207, 1.393}},
+      {"cusparse_spmv_coo_alg1", Precision::fp16, 1, 1,
+       {4.227, 0.8328, 0.02834, 0.1227},
+       {0.08653, 2.591, 5.434}},
+      {"cusparse_spmv_coo_alg1", Precision::fp32, 1, 1,
+       {3.372, 0.3584, 0.04677, 0.1642},
+       {0.0234, 2.507, 6.31}},
+      {"cusparse_spmv_coo_alg1", Precision::tf32, 1, 1,
+       {3.363, 0.3187, 0.048, 0.1891},
+       {0.02264, 2.334, 8.057}},
+      {"cusparse_spmv_coo_alg2", Precision::fp16, 1, 1,
+       {6.372, 0.6799, 0.0411, 0.08123},
+       {0.08636, 2.316, 6.564}},
+      {"cusparse_spmv_coo_alg2", Precision::fp32, 1, 1,
+       {5.709, 0, 0.06521, 0.1608},
+       {0.02106, 2.453, 7.452}},
+      {"cusparse_spmv_coo_alg2", Precision::tf32, 1, 1,
+       {5.636, 0, 0.06479, 0.1306},
+       {0.02322, 2.293, 8.121}},
+      {"cusparse_spmv_sell", Precision::fp16, 1, 1,
+       {1.162, 0.3847, 0.01237, 57.05, 2.98},
+       {0.06611, 4.952, 2.948}},
+      {"cusparse_spmv_sell", Precision::fp32, 1, 1,
+       {1.676, 0.3605, 0.01929, 83.92, 0},
+       {0, 5.499, 0}},
+      {"cusparse_spmv_sell", Precision::tf32, 1, 1,
+       {1.509, 0.3732, 0.01997, 83.4, 0},
+       {0, 5.083, 0.5999}},
   };
 }
 // clang-format on
 
-}  // namespace spmmbench::cusparse_csr
+}  // namespace spmmbench::cusparse
