@@ -1,7 +1,6 @@
-// auto: predicts the time of every kernel in the table of coefficients, ours and the vendors'
-// alike, measures those that are close to the best prediction, and runs the fastest. src/select has
-// the features of a matrix, the terms made of them and the coefficients. The params of the result
-// have what was picked, predicted and measured.
+// auto: ranks the kernels by their estimates, ours and the vendors' alike, measures those that are
+// close to the best, and runs the fastest. src/select has the features of a matrix, the ranking and
+// the trials. The params of the result have what was picked, estimated and measured.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

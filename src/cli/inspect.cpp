@@ -130,7 +130,7 @@ Json structure_json(const CsrMatrix& matrix) {
           {"symmetric_pattern", s.symmetric_pattern}};
 }
 
-// What `auto` looks at, from samples; scripts/fit_selection.py reads it.
+// What `auto` looks at, from samples; scripts/refit has them from rows of auto.
 Json features_json(const CsrMatrix& matrix) {
   Json out = Json::object();
   MatrixFeatures features = features_of(matrix);
