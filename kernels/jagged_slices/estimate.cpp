@@ -37,20 +37,25 @@ std::vector<Amount> search() {
   return all;
 }
 
+// The kernel has no tiles for more columns.
+constexpr std::int64_t kMostColumns = 32;
+Standing standing_of_natural(const Product& p) { return full_if(p.n <= kMostColumns); }
+
 // Where neighbours share enough columns, and where short rows multiply a vector, the kernel keeps
 // the natural order; where rows hardly overlap an order rarely gains
 // (docs/decisions/selection-model.md).
 Standing standing_of_search(const Product& p) {
   constexpr double kLeastScattered = 0.2;
-  const bool reorders =
-      scattered(p) >= kLeastScattered && (!p.is_vector() || p.f.mean_row >= kLeastOrderedRow);
+  const bool reorders = p.n <= kMostColumns && scattered(p) >= kLeastScattered &&
+                        (!p.is_vector() || p.f.mean_row >= kLeastOrderedRow);
   return reorders ? full_if(rows_overlap(p.f), Standing::trial) : Standing::left_out;
 }
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices",
                               .us = natural(),
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = jagged_slices::factors()});
+                              .factors = jagged_slices::factors(),
+                              .standing = standing_of_natural});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),

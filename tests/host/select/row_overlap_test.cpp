@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "matrices.hpp"
-#include "select/predict.hpp"
+#include "select/rank.hpp"
 
 namespace spmmbench {
 namespace {
@@ -68,7 +68,7 @@ TEST(RowOverlap, IsAShareOnAnyMatrix) {
 }
 
 Standing standing_in(const std::vector<Candidate>& all, std::string_view name) {
-  const auto found = std::ranges::find(all, name, &Candidate::name);
+  const auto found = std::ranges::find(all, name, &Candidate::spec);
   return found == all.end() ? Standing::left_out : found->standing;
 }
 
@@ -81,8 +81,8 @@ TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
   const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
   const auto reorders = [&](std::int64_t n, double overlap) {
     features.row_overlap = overlap;
-    return standing_in(predict(features, n, Layout::row_major, Precision::fp16, h200),
-                       kSlicesSearch);
+    return standing_in(candidates_of(Product(features, Shape{.n = n}, Precision::fp16, h200)),
+                       "jagged_slices?order=search");
   };
   EXPECT_EQ(reorders(8, 0.3), Standing::full);
   EXPECT_EQ(reorders(8, 0.01), Standing::trial);
@@ -92,7 +92,7 @@ TEST(RowOverlap, DecidesWhetherSlicesMayTakeRowsInAnotherOrder) {
   EXPECT_EQ(reorders(8, 0.3), Standing::full);
   EXPECT_EQ(reorders(1, 0.3), Standing::left_out)
       << "short rows keep their order in products with a vector";
-  features.gathered_32 = 0.2;
+  features.gathered_32 = 0.1;
   EXPECT_EQ(reorders(8, 0.3), Standing::left_out)
       << "neighbours share rows of B in the natural order";
 }
@@ -104,8 +104,8 @@ TEST(RowOverlap, DecidesWhetherRowsMayBeReordered) {
   const DeviceModel h200 = {4e6, 9.3e6, 760e6, 50e6, 132};
   const auto reorders = [&](double overlap) {
     features.row_overlap = overlap;
-    return standing_in(predict(features, 64, Layout::row_major, Precision::fp16, h200),
-                       kWindowsSearch);
+    return standing_in(candidates_of(Product(features, Shape{.n = 64}, Precision::fp16, h200)),
+                       "async_wcsr?order=search");
   };
   EXPECT_EQ(reorders(1), Standing::full);
   EXPECT_EQ(reorders(0.3), Standing::full);
