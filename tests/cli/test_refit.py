@@ -16,7 +16,8 @@ RECORDED = SOURCE / "results/selection"
 
 def part_of_recorded(folder, step, cases=None):
     """The recorded cases of every so many matrices only."""
-    matrices = list(csv.reader((RECORDED / "matrices.csv").open()))
+    with (RECORDED / "matrices.csv").open() as file:
+        matrices = list(csv.reader(file))
     kept = [matrices[0], *matrices[1::step]]
     names = {row[0] for row in kept[1:]}
     lines = (RECORDED / "cases.csv").read_text().splitlines()
