@@ -17,6 +17,9 @@ struct DeviceCsr {
   const std::int32_t* col_idx = nullptr;  // nnz
   const void* values = nullptr;           // nnz
   ElementType value_type = ElementType::f32;
+  // What copying it to the device took, where it was copied for several kernels together; each that
+  // uses it counts this as its own.
+  double upload_ms = 0;
 };
 
 }  // namespace spmmbench

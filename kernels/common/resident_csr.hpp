@@ -12,14 +12,17 @@ namespace spmmbench {
 
 class ResidentCsr {
  public:
-  // Stage "upload", where A is not on the device. The caller's arrays outlive this.
+  // Stage "upload": the copy, or what others spent on the one that is used. The caller's arrays
+  // outlive this.
   ResidentCsr(const SparseOperand& a, Device& device, StageTimer& stages) {
     if (a.on_device != nullptr) {
       view_ = *a.on_device;
+      if (view_.upload_ms > 0) stages.add_once("A on the device", "upload", view_.upload_ms);
       return;
     }
     const auto timed = stages.scope("upload");
     view_ = copy_.emplace(*a.a, a.precision, device).view();
+    view_.upload_ms = 0;  // it is in the stage already
   }
 
   const DeviceCsr& view() const { return view_; }

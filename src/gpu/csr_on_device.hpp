@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "core/steady_seconds.hpp"
 #include "gpu/upload_values.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
@@ -14,7 +15,8 @@ class CsrOnDevice {
  public:
   // The values of `a` are rounded to `precision` already. Throws DeviceError.
   CsrOnDevice(const CsrMatrix& a, Precision precision, Device& device)
-      : row_ptr_(device.upload(a.row_ptr)),
+      : start_(steady_seconds()),
+        row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
         values_(upload_values(device, a.values, storage_type(precision))),
         view_{a.rows,
@@ -23,12 +25,14 @@ class CsrOnDevice {
               row_ptr_.as<std::int64_t>(),
               col_idx_.as<std::int32_t>(),
               values_.data(),
-              storage_type(precision)} {}
+              storage_type(precision),
+              (steady_seconds() - start_) * 1e3} {}
 
   const DeviceCsr& view() const { return view_; }
   std::size_t bytes() const { return sum_of_bytes(row_ptr_, col_idx_, values_); }
 
  private:
+  double start_;  // before the arrays
   Buffer row_ptr_, col_idx_, values_;
   DeviceCsr view_;
 };
