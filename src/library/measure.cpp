@@ -70,14 +70,14 @@ Launch launch_of(const spmmbench_product& product, std::shared_ptr<void> self) {
 std::shared_ptr<void> not_owned(void* self) { return {std::shared_ptr<void>(), self}; }
 
 // `given` outlives the result.
-Product read_product(const spmmbench_product& given) {
+BroughtProduct read_product(const spmmbench_product& given) {
   (void)required(given.launch, "spmmbench_product.launch");
   if ((given.with_values == nullptr) != (given.release == nullptr))
     throw Error("spmmbench_product: expected both with_values and release, or neither");
   if ((given.flags & ~static_cast<std::uint32_t>(SPMMBENCH_IGNORES_STREAM)) != 0)
     throw Error(
         fmt::format("spmmbench_product.flags {}: expected 0 or IGNORES_STREAM", given.flags));
-  Product product;
+  BroughtProduct product;
   product.name = &required(given.name, "spmmbench_product.name");
   product.accumulation = read_accumulation(given.accumulation);
   product.ignores_stream = given.flags != 0;
@@ -124,7 +124,7 @@ spmmbench_status run(spmmbench_bench* bench, const spmmbench_product* product,
                      const char** row) noexcept {
   return guarded([&] {
     required(row, "row");
-    const Product read = read_product(checked(product, "spmmbench_product"));
+    const BroughtProduct read = read_product(checked(product, "spmmbench_product"));
     spmmbench_bench& own = required(bench, "bench");
     own.row = to_json(own.run(read))
                   .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

@@ -35,7 +35,7 @@ class PreparedProduct final : public Prepared {
 // The product as a kernel, for the A that it has.
 class ProductKernel final : public Kernel {
  public:
-  ProductKernel(const Product& product, const CsrMatrix& a, const BenchSettings& settings,
+  ProductKernel(const BroughtProduct& product, const CsrMatrix& a, const BenchSettings& settings,
                 DeviceKind device)
       : product_(product), a_(a) {
     info_.name = product.name;
@@ -57,7 +57,7 @@ class ProductKernel final : public Kernel {
   }
 
  private:
-  const Product& product_;
+  const BroughtProduct& product_;
   const CsrMatrix& a_;
   KernelInfo info_;
 };
@@ -88,7 +88,7 @@ Bench::Bench(CsrMatrix a, BenchSettings settings, std::unique_ptr<Device> device
                               settings_.packed)),
       reference_(make_reference(a_, {}, operands_.b, *device_)) {}
 
-ResultRow Bench::new_row(const Product& product) const {
+ResultRow Bench::new_row(const BroughtProduct& product) const {
   ResultRow row;
   row.matrix = summary_;
   row.n = settings_.shape.n;
@@ -100,7 +100,7 @@ ResultRow Bench::new_row(const Product& product) const {
   return row;
 }
 
-ResultRow Bench::run(const Product& product) {
+ResultRow Bench::run(const BroughtProduct& product) {
   ResultRow row = new_row(product);
   const ProductKernel kernel(product, a_, settings_, device_->info().kind);
   const KernelChoice choice{&kernel, {}};

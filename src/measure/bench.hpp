@@ -22,7 +22,7 @@ namespace spmmbench {
 
 using Launch = std::function<void(const DenseView& b, const DenseView& c, Stream stream)>;
 
-struct Product {
+struct BroughtProduct {
   std::string name;
   Accumulation accumulation = Accumulation::fp32_fma;
   bool ignores_stream = false;
@@ -53,10 +53,10 @@ class Bench {
   Bench(const Bench&) = delete;  // its reference points into it
   Bench& operator=(const Bench&) = delete;
 
-  ResultRow run(const Product& product);
+  ResultRow run(const BroughtProduct& product);
 
  private:
-  ResultRow new_row(const Product& product) const;
+  ResultRow new_row(const BroughtProduct& product) const;
 
   BenchSettings settings_;
   MatrixSummary summary_;  // of A as given

@@ -36,7 +36,7 @@ Launch product_of(CsrMatrix a) {
   return [a = std::move(a)](const DenseView& b, const DenseView& c, Stream) { multiply(a, b, c); };
 }
 
-ResultRow measured(const Product& product, bool packed = false) {
+ResultRow measured(const BroughtProduct& product, bool packed = false) {
   BenchSettings settings;
   settings.matrix = "small";
   settings.shape.n = kN;
@@ -60,7 +60,7 @@ TEST(Bench, ARightProductGetsTheRowOfAKernel) {
 TEST(Bench, LinesOfOtherLibrariesHaveNoGap) {
   for (const bool packed : {false, true}) {
     std::int64_t ld_of_b = 0, ld_of_c = 0;
-    Product product{.name = "mine"};
+    BroughtProduct product{.name = "mine"};
     product.launch = [&](const DenseView& b, const DenseView& c, Stream) {
       ld_of_b = b.ld;
       ld_of_c = c.ld;
@@ -82,7 +82,7 @@ TEST(Bench, TheExactTestFindsANonzeroThatIsALittleOff) {
 
 TEST(Bench, AProductThatCanHaveOtherValuesIsTestedWithThem) {
   int made = 0;
-  Product product{.name = "mine", .launch = product_of(matrix())};
+  BroughtProduct product{.name = "mine", .launch = product_of(matrix())};
   product.with_values = [&](const std::vector<float>& values) {
     ++made;
     CsrMatrix other = matrix();
@@ -95,13 +95,13 @@ TEST(Bench, AProductThatCanHaveOtherValuesIsTestedWithThem) {
 }
 
 // A product that leaves C in memory of its own. `works`: in a launch of that number, from 0.
-Product returning(std::vector<float>& own, int& launches, std::function<bool(int)> works) {
+BroughtProduct returning(std::vector<float>& own, int& launches, std::function<bool(int)> works) {
   const auto own_view = [&own](DenseView c) {
     own.resize(static_cast<std::size_t>(c.rows * c.ld));
     c.data = own.data();
     return c;
   };
-  Product product{.name = "returns"};
+  BroughtProduct product{.name = "returns"};
   product.launch = [=, &launches](const DenseView& b, const DenseView& c, Stream) {
     if (works(launches++)) multiply(matrix(), b, own_view(c));
   };
@@ -131,7 +131,7 @@ TEST(Bench, AProductThatReturnsAnEarlierCIsWrongWheneverItDoes) {
 }
 
 TEST(Bench, WhatALaunchThrowsIsTheReasonOfItsRow) {
-  Product product{.name = "fails"};
+  BroughtProduct product{.name = "fails"};
   product.launch = [](const DenseView&, const DenseView&, Stream) {
     throw Error("no such kernel");
   };
