@@ -79,6 +79,9 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
   return out;
 }
 
+// Of a CTA, so that its part of A fits in 32 KiB of shared memory.
+constexpr int kMostPlaces = 4095;
+
 // Places of B are counted in 32 bits, in vectors of 16 bytes; half, since rows are padded.
 constexpr double kMostBytesOfB = 16.0 * 4294967296.0 / 2;
 
@@ -171,6 +174,10 @@ class CsrMerge final : public Kernel {
     if (division.slabs > kMaxGridY)
       return Support::no(
           fmt::format("N above {}", kMaxGridY * (division.columns_padded / division.slabs)));
+    if (division.places() > kMostPlaces)
+      return Support::no(fmt::format("items above {} with {} lanes",
+                                     kMostPlaces * division.lanes / csr_merge::kThreads,
+                                     division.lanes));
     if (static_cast<double>(problem.k()) * static_cast<double>(problem.n) *
             static_cast<double>(bytes_of(storage_type(problem.precision))) >=
         kMostBytesOfB)
