@@ -134,7 +134,8 @@ class CsrMergePlan final : public Plan {
     launch_dependent(csr_merge::csr_merge_kernel<TB, kLanes, kCount>, grid,
                      dim3(csr_merge::kThreads), csr_merge::staged_bytes<kCount>(places), stream,
                      overlap_, a_.view(), static_cast<const TB*>(b.data),
-                     static_cast<std::uint32_t>(b.row_stride() * sizeof(TB) / kVectorBytes),
+                     static_cast<std::uint32_t>(
+                         kCount == 1 ? b.row_stride() : b.row_stride() * sizeof(TB) / kVectorBytes),
                      csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums_);
   }
 

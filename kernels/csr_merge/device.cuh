@@ -148,11 +148,12 @@ constexpr std::size_t staged_bytes(int places) {
 }
 
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
-// 16 bytes of a row of B, or the one element of a vector.
+// 16 bytes of a row of B, or the one element of a vector. `row_step`: from one row of B to the
+// next, in units of 16 bytes, or for a vector in elements.
 template <class TB, int kLanes, int kCount>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
-                     std::uint32_t row_vectors, const __grid_constant__ Rows c, std::int64_t n,
+                     std::uint32_t row_step, const __grid_constant__ Rows c, std::int64_t n,
                      int items, const __grid_constant__ Sums shared_sums) {
   static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerVector<TB>);
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
@@ -178,8 +179,8 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
     const float value = to_float(__ldcs(static_cast<const TB*>(a.values) + share.first_entry + e));
     // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
-    if constexpr (kIsVector) staged[e] = value * to_float(b[column]);
-    else staged[e] = {static_cast<std::uint32_t>(column) * row_vectors, value};
+    if constexpr (kIsVector) staged[e] = value * to_float(b[std::int64_t{column} * row_step]);
+    else staged[e] = {static_cast<std::uint32_t>(column) * row_step, value};
   }
   __syncthreads();
   const int all = share.rows + share.entries;
