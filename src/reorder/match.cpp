@@ -6,8 +6,6 @@
 
 #include "reorder/match.hpp"
 
-#include <omp.h>
-
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -16,6 +14,7 @@
 
 #include "core/parallel.hpp"
 #include "reorder/compact.hpp"
+#include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
@@ -83,26 +82,57 @@ std::vector<Partner> partners_of(std::int32_t own, const Clusters& all, const Li
   return out;
 }
 
-// The partner of every cluster, or kNone.
-std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols) {
+// The best partners of every cluster, best first. Clusters that follow one another share an array.
+class Partners {
+ public:
+  explicit Partners(std::int32_t count) : end_(count), of_part_((count + kPart - 1) / kPart) {}
+
+  std::int64_t parts() const { return std::ssize(of_part_); }
+  // Fills the clusters of one part. find(i) returns the partners of cluster i.
+  template <class Find>
+  void fill(std::int64_t part, Find&& find) {
+    std::vector<std::int32_t> all;
+    const std::int64_t last = std::min((part + 1) * kPart, std::ssize(end_));
+    for (std::int64_t i = part * kPart; i < last; ++i) {
+      for (const Partner& one : find(static_cast<std::int32_t>(i))) all.push_back(one.cluster);
+      end_[i] = static_cast<std::int32_t>(all.size());
+    }
+    of_part_[part].assign(all.begin(), all.end());
+  }
+  std::span<const std::int32_t> operator[](std::int32_t i) const {
+    const std::int32_t begin = i % kPart == 0 ? 0 : end_[i - 1];
+    return std::span(of_part_[i / kPart]).subspan(begin, end_[i] - begin);
+  }
+
+ private:
+  static constexpr std::int64_t kPart = 1024;
+
+  std::vector<std::int32_t> end_;  // of each cluster's partners in the array of its part
+  std::vector<std::vector<std::int32_t>> of_part_;
+};
+
+// The partner of every cluster, or kNone. `threads`: so many may have a table of all clusters.
+std::vector<std::int32_t> match_clusters(const Clusters& all, std::int64_t cols, int threads) {
   const Lists lists(all, cols);
   const std::int32_t count = all.count();
   std::vector<std::int32_t> mate(count, kNone), first(count);
-  std::vector<std::vector<Partner>> partners(count);
   for (int pass = 0; pass < match::kPasses; ++pass) {
+    Partners partners(count);
     for_each_with_table(
-        count, 64, omp_get_max_threads(), [&] { return std::vector<std::int32_t>(count); },
-        [&](std::vector<std::int32_t>& weight, std::int64_t i) {
-          const auto own = static_cast<std::int32_t>(i);
-          if (mate[own] == kNone) partners[own] = partners_of(own, all, lists, mate, weight);
+        partners.parts(), 1, threads, [&] { return std::vector<std::int32_t>(count); },
+        [&](std::vector<std::int32_t>& weight, std::int64_t part) {
+          partners.fill(part, [&](std::int32_t own) {
+            return mate[own] == kNone ? partners_of(own, all, lists, mate, weight)
+                                      : std::vector<Partner>();
+          });
         });
     for (int round = 0; round < match::kRounds; ++round) {
       for (std::int32_t i = 0; i < count; ++i) {
         first[i] = kNone;
         if (mate[i] != kNone) continue;
         const auto free = std::ranges::find_if(
-            partners[i], [&](const Partner& one) { return mate[one.cluster] == kNone; });
-        if (free != partners[i].end()) first[i] = free->cluster;
+            partners[i], [&](std::int32_t other) { return mate[other] == kNone; });
+        if (free != partners[i].end()) first[i] = *free;
       }
       for (std::int32_t i = 0; i < count; ++i)
         if (first[i] != kNone && first[first[i]] == i) mate[i] = first[i];
@@ -129,6 +159,8 @@ Clusters join(const Clusters& all, std::vector<std::int32_t> mate,
   }
   if (waiting != kNone) left.emplace_back(rows(waiting), rows(waiting) + rows_of_one);
   Clusters out;
+  out.columns.reserve(all.columns.size());
+  out.rows.reserve(all.rows.size());
   for (std::int32_t i = 0; i < all.count(); ++i) {
     const std::int32_t other = mate[i];
     if (other == kNone || other < i) continue;
@@ -151,9 +183,11 @@ Permutation match_rows(const CsrMatrix& matrix) {
     clusters.rows.push_back(row);
     clusters.ptr.push_back(static_cast<std::int32_t>(matrix.row_ptr[row + 1]));
   }
+  const auto table_bytes = static_cast<std::int64_t>(clusters.rows.size() * sizeof(std::int32_t));
+  const int threads = threads_for_tables(matrix, table_bytes);
   std::vector<std::vector<std::int32_t>> left;  // smaller clusters, ascending in size
   for (int level = 0; level < match::kLevels && clusters.count() > 1; ++level)
-    clusters = join(clusters, match_clusters(clusters, matrix.cols), left);
+    clusters = join(clusters, match_clusters(clusters, matrix.cols, threads), left);
   Permutation order = std::move(clusters.rows);
   order.reserve(matrix.rows);
   for (auto one = left.rbegin(); one != left.rend(); ++one)
