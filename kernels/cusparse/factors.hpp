@@ -1,17 +1,20 @@
 #pragma once
 // Written by scripts/refit.
 //
-// cusparse_coo_alg1, cusparse_coo_alg2, cusparse_coo_alg3, cusparse_coo_alg4, cusparse_spmv_coo_alg1, cusparse_spmv_coo_alg2: microseconds of a call:
+// cusparse_coo_alg1, cusparse_coo_alg2, cusparse_coo_alg3, cusparse_coo_alg4,
+// cusparse_spmv_coo_alg1, cusparse_spmv_coo_alg2: microseconds of a call:
 //   launch (launches), spill (us), nonzeros (100 an SM), longest_row (1000 nonzeros)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
-// cusparse_csr_alg1, cusparse_csr_alg2, cusparse_csr_alg3, cusparse_csr_default: microseconds of a call:
+// cusparse_csr_alg1, cusparse_csr_alg2, cusparse_csr_alg3, cusparse_csr_default: microseconds of a
+// call:
 //   launch (launches), a_csr (us), c (us), spill (us), gather_rows (us), gather_distinct (us),
 //   gather_spill (us), nonzeros (100 an SM), rows (100 rows an SM), longest_row (1000 nonzeros),
 //   variation (deviations)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
-// cusparse_spmv, cusparse_spmv_alg1, cusparse_spmv_alg2, cusparse_spmv_sell: microseconds of a call:
+// cusparse_spmv, cusparse_spmv_alg1, cusparse_spmv_alg2, cusparse_spmv_sell: microseconds of a
+// call:
 //   launch (launches), gather_rows (us), nonzeros (100 an SM), longest_row (1000 nonzeros),
 //   variation (deviations)
 // and milliseconds of preparation:

@@ -21,6 +21,7 @@
 
 #include "common/hopper_ring.cuh"
 #include "common/tile_store.cuh"
+#include "dense_cluster/split.hpp"
 #include "gpu/element.cuh"
 #include "ptx/cluster.cuh"
 #include "ptx/cuda_ptx.cuh"
@@ -28,7 +29,6 @@
 #include "ptx/keep.cuh"
 #include "ptx/prefetch_tensormap.cuh"
 #include "ptx/wgmma.cuh"
-#include "dense_cluster/split.hpp"
 #include "spmmbench/device.hpp"
 
 namespace spmmbench::dense_cluster {

@@ -1,5 +1,6 @@
 #pragma once
-// The row orders of A for a kernel on the device: `match` is computed there, all others on the host.
+// The row orders of A for a kernel on the device: `match` is computed there, all others on the
+// host.
 
 #include <string>
 

@@ -9,9 +9,9 @@
 //   col_idx       c0 c1 .. c15  c16 .. -1 -1    ascending in a window, padded with kPadding
 //
 // A tile's box is contiguous: it is a plain dense box for bulk copies, and a lane of
-// mma.m16n8k16 finds the four values of its fragment side by side (see kernels/async_wcsr/async_wcsr.cu).
-// Padding holds +0. An entry whose value is zero is stored as -0, so that unpack() can tell the two
-// apart; the sign of a zero entry is the only thing not kept.
+// mma.m16n8k16 finds the four values of its fragment side by side (see
+// kernels/async_wcsr/async_wcsr.cu). Padding holds +0. An entry whose value is zero is stored as
+// -0, so that unpack() can tell the two apart; the sign of a zero entry is the only thing not kept.
 
 #include <cstdint>
 #include <optional>

@@ -45,8 +45,8 @@ class MatrixRun {
   const DenseMatrix* host_b_;
   OperandA a_;
   std::optional<CsrOnDevice> resident_;  // the current A in the memory of the GPU
-  std::optional<ExactOperands> exact_;  // of the current A
-  std::string a_error_;                 // why A could not be put in the current order
+  std::optional<ExactOperands> exact_;   // of the current A
+  std::string a_error_;                  // why A could not be put in the current order
   std::optional<PlannedCase> current_;
   PreparedA prepared_;                         // by the current kernel
   std::map<std::int64_t, double> compulsory_;  // bytes, by N
