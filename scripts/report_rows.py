@@ -37,6 +37,15 @@ def short_format(form):
             for name in names if form.get(name) is not None}  # fmt: skip
 
 
+def pick_texts(pick):
+    """What `auto` picked and measured, as the page shows it."""
+    if pick is None:
+        return {}
+    times = ", ".join(f"{kernel} {us:.1f} us" for kernel, us in pick["measured_us"].items())
+    kept = " (remembered)" if times and pick["remembered"] else ""
+    return {"picked": pick["kernel"], "why": pick["why"], "measured": times + kept}
+
+
 FIELDS = ("m", "run", "n", "kernel", "label", "precision", "c_type", "order", "layout", "status", "reason",
           "baseline", "best", "answer", "hot", "cold", "gflops", "of_bound", "x_default", "x_best", "x_cublas",
           "x_eigen32", "x_eigen",
@@ -73,7 +82,7 @@ def script_data(results, found):
         values += [None if row["baseline"] else short(row["break_even_calls"], "never")]
         values += [row["break_even_against"]]
         values += [
-            {key: str(value) for key, value in row["params"].items()},
+            {**{key: str(value) for key, value in row["params"].items()}, **pick_texts(row["pick"])},
             short_format(row["format"]),
         ]
         values += [

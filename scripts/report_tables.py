@@ -130,8 +130,8 @@ def step_cost(row, calls, last):
 def choices_shown(steps, rows):
     """The rows of auto whose choice an answer explains: those that are steps of it, else the first by
     name, which is plain auto."""
-    explained = [row for _, row in steps if "why" in row["params"]]
-    others = [row for row in rows if "why" in row["params"]]
+    explained = [row for _, row in steps if row["pick"]]
+    others = [row for row in rows if row["pick"]]
     return explained or sorted(others, key=lambda row: row["kernel"])[:1]
 
 
@@ -140,7 +140,7 @@ def answer_cell(templates, found, choices, look):
     steps = []
     for i, (calls, row) in enumerate(found):
         until = found[i + 1][0] if i + 1 < len(found) else max(MANY_CALLS, 10 * calls)
-        picked = row["params"].get("picked")
+        picked = (row["pick"] or {}).get("kernel")
         colour = look[row["label"]]["color"].lower()
         steps.append(
             {

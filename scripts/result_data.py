@@ -20,6 +20,7 @@ ABSENT_ROW = {
     "baseline": False,
     "binary": False,
     "params": {},
+    "pick": None,
     "precision": "fp32",
     "c_type": "fp32",
     "layout": "row",
@@ -52,6 +53,7 @@ ABSENT_MATRIX = {
     "max_row": 0,
     "cv_row": 0.0,
 }
+ABSENT_PICK = {"kernel": "", "measured_us": {}, "remembered": False, "why": ""}
 ABSENT_TIMING = {"q1_us": None, "q3_us": None, "min_us": None, "n": 0, "samples_us": []}
 ABSENT_DEVICE = {
     "kind": "",
@@ -267,6 +269,10 @@ def checked_row(row, place):
     row["speedup"] = {name: number(row["speedup"].get(name)) for name in SPEEDUPS}
     for field in ("speedup", "stages_ms", "metrics"):
         check_numbers(in_numbers(row[field]), row[field], f"{where}: ")
+    if row["pick"] is not None:
+        row["pick"] = filled(row["pick"], ABSENT_PICK, f"{where}: pick")
+        check_texts(row["pick"], ("kernel", "why"), f"{where}: pick.")
+        check_numbers(row["pick"]["measured_us"], row["pick"]["measured_us"], f"{where}: pick.measured_us.")
     for field in ("hot", "cold"):
         if row[field] is not None:
             row[field] = checked_timing(row[field], f"{where}: {field}")

@@ -75,7 +75,7 @@ def flat(row, group, context):
         **timing,
         "timer_floor_us": context.get("timer_floor_us", ""),
         "prepare_ms": sum(ms for stage, ms in stages.items() if stage != "load"),
-        "picked": row["params"].get("picked", ""),
+        "picked": (row.get("pick") or {}).get("kernel", ""),
     }
 
 

@@ -12,6 +12,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/option.hpp"
+#include "spmmbench/pick.hpp"
 #include "spmmbench/problem.hpp"
 #include "spmmbench/stage_timer.hpp"
 
@@ -61,7 +62,9 @@ struct PlanReport {
   std::map<std::string, std::string> params;  // options in force, also those that it chose itself
   std::optional<double> issued_flops;         // with padding; 2 * nnz * N when absent
   std::map<std::string, double> metrics;  // kernel-specific, snake_case with the unit in the name
-  bool remembers = false;  // preparing again would reuse cached measurements: prepared once
+  // Of a kernel that runs another. Where it measured, it is prepared once: to measure again could
+  // pick another.
+  std::optional<Pick> pick;
 };
 
 // A kernel bound to one shape. Its Prepared outlives it.

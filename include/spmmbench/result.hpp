@@ -11,6 +11,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/format.hpp"
 #include "spmmbench/measurement.hpp"
+#include "spmmbench/pick.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -44,6 +45,7 @@ struct ResultRow {
   bool baseline = false;
   bool binary = false;
   std::map<std::string, std::string> params;  // in force
+  std::optional<Pick> pick;                   // of a kernel that runs another
   std::string precision, c_type, layout, reorder;
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise

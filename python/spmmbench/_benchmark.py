@@ -34,7 +34,7 @@ _COLUMNS = [
     (group, column)
     for group, columns in (
         ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
-        ("", "n kernel baseline binary params precision c_type layout reorder status reason"),
+        ("", "n kernel baseline binary params picked precision c_type layout reorder status reason"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms prepare_ms"),
         ("", "format"),
         ("format_", "bytes index_bytes stored tiles windows fill nnz_per_tile nnz_per_window"),
@@ -103,7 +103,11 @@ def _flat(row):
     prepare_ms = sum(ms for stage, ms in stages.items() if stage != "load")
     groups = {
         **row,
-        "": {**row, "format": (row["format"] or {}).get("name")},
+        "": {
+            **row,
+            "format": (row["format"] or {}).get("name"),
+            "picked": row["params"].get("picked"),
+        },
         "matrix": {**row["matrix"], "matrix": row["matrix"]["name"]},
         "stages_ms": {
             **{f"{stage}_ms": ms for stage, ms in stages.items()},

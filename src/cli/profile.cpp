@@ -42,7 +42,7 @@ bool is_on_path(const std::string& program) {
 // The row with the kernel that it launched, where it names several that it measured: to measure
 // them under a profiler could pick another.
 ResultRow as_launched(ResultRow row) {
-  if (row.params.contains("measured")) row.kernel = row.params.at("picked");
+  if (row.pick && row.pick->measured()) row.kernel = row.pick->kernel;
   return row;
 }
 

@@ -224,6 +224,10 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
     (void)checked(out, "spmmbench_report");
     required(plan, "plan").told.push_back({.report = plan->plan->report(), .params = {}});
     auto& [report, params] = plan->told.back();
+    if (report.pick) {
+      report.params.insert({{"picked", report.pick->kernel}, {"why", report.pick->why}});
+      if (report.pick->measured()) report.params["measured"] = measured_text(*report.pick);
+    }
     for (const auto& [key, value] : report.params) {
       params.push_back(key.c_str());
       params.push_back(value.c_str());

@@ -35,6 +35,7 @@ void fill_from_plan(const Plan& plan, const Problem& problem, ResultRow& row) {
   row.device_bytes = report.device_bytes;
   row.format = std::move(report.format);
   row.params = std::move(report.params);
+  row.pick = std::move(report.pick);
   row.issued_flops = report.issued_flops.value_or(2.0 * static_cast<double>(problem.nnz()) *
                                                   static_cast<double>(problem.n));
   row.metrics.merge(report.metrics);
@@ -85,7 +86,7 @@ bool may_be_held_up(const Preparation& made) {
 Preparation fastest_preparation(const CaseInput& input) {
   Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
   const PlanReport report = fastest.plan->report();
-  if (!may_be_held_up(fastest) || report.remembers || input.one_launch) return fastest;
+  if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch) return fastest;
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
@@ -242,9 +243,8 @@ bool take_times(const CaseInput& input, const SampleLimits& limits,
 // The kernel that `plan` launches. A plan that measured several names the one that it picked.
 KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
   const PlanReport report = plan.report();
-  const auto picked = report.params.find("picked");
-  if (!report.remembers || picked == report.params.end()) return choice;
-  const Spec spec = Spec::parse(picked->second);
+  if (!report.pick || !report.pick->measured()) return choice;
+  const Spec spec = Spec::parse(report.pick->kernel);
   return {Registry<Kernel>::instance().find(spec.name), spec.options};
 }
 

@@ -41,11 +41,6 @@ std::string label_of(const std::string& kernel, const std::string& reorder) {
 
 std::string label_of(const ResultRow& row) { return label_of(row.kernel, row.reorder); }
 
-std::string picked_by(const ResultRow& row) {
-  const auto picked = row.params.find("picked");
-  return picked == row.params.end() ? std::string() : picked->second;
-}
-
 double noise_of(const ResultRow& row) {
   const double noise = row.hot ? relative_noise(row.hot->samples_us) : 0;
   return std::isfinite(noise) ? noise : 0;

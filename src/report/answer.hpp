@@ -28,8 +28,6 @@ struct Cost {
   double total_us(double calls) const { return prepare_ms * 1e3 + calls * us; }
 };
 
-// The kernel that `auto` picked, where the row says so; else empty.
-std::string picked_by(const ResultRow& row);
 
 // Above this relative noise of its median, in hot times, a row is not called the fastest: a choice,
 // ten times the noise at which sampling stops. Samples that are too few have a warning of their

@@ -31,6 +31,32 @@ struct Codec<DeviceKind> {
   static std::string text(DeviceKind kind) { return write(kind).get<std::string>(); }
 };
 
+// An object with a member for each kernel, in the order measured.
+template <>
+struct Codec<decltype(Pick::measured_us)> {
+  static Json schema() {
+    return {{"type", "object"}, {"additionalProperties", Codec<double>::schema()}};
+  }
+  static Json write(const decltype(Pick::measured_us)& times) {
+    Json json = Json::object();
+    for (const auto& [kernel, us] : times) json[kernel] = Codec<double>::write(us);
+    return json;
+  }
+  static decltype(Pick::measured_us) read(const Json& json) {
+    expect(json.is_object(), "an object");
+    decltype(Pick::measured_us) times;
+    for (const auto& [kernel, us] : json.items())
+      times.emplace_back(kernel, Codec<double>::read(us));
+    return times;
+  }
+  static std::string text(const decltype(Pick::measured_us)& times) {
+    std::string text;
+    for (const auto& [kernel, us] : times)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ";", kernel, Codec<double>::text(us));
+    return text;
+  }
+};
+
 namespace {
 
 const Json kNotEmpty = {{"minLength", 1}};
@@ -118,6 +144,21 @@ const FieldTable<ExactTest>& exact_fields() {
       field("worst_col", &E::worst_col, ""),
       field("ms", &E::ms, "what the test took, its own preparation included; in no other figure",
             kNotNegative),
+  };
+  return table;
+}
+
+const FieldTable<Pick>& pick_fields() {
+  using P = Pick;
+  static const FieldTable<P> table = {
+      field("kernel", &P::kernel, "that it runs", kNotEmpty).csv("picked"),
+      field("measured_us", &P::measured_us,
+            "time of a call of each kernel that was measured, in that order; with a share of the "
+            "preparation where calls were given")
+          .not_in_csv(),
+      field("remembered", &P::remembered, "the times were kept by another run (--cache)")
+          .not_in_csv(),
+      field("why", &P::why, "the predictions").not_in_csv(),
   };
   return table;
 }
@@ -210,6 +251,8 @@ const FieldTable<ResultRow>& row_fields() {
       field("baseline", &R::baseline, "a vendor's"),
       field("binary", &R::binary, "treats A's values as 1, so it is not ranked with others"),
       field("params", &R::params, "options in force, chosen ones included"),
+      group("pick", &R::pick, pick_fields(), "of a kernel that runs another (auto)", "")
+          .added_later(),
       field("precision", &R::precision, "what A and B are rounded to",
             {{"enum", names_of(kPrecisions)}}),
       field("c_type", &R::c_type, "what C is stored as", {{"enum", names_of(kElementTypes)}}),

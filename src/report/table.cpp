@@ -35,11 +35,10 @@ double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->me
 
 // Whether `auto` picked a kernel that has a ranked row of its own.
 bool repeats_another(const ResultRow& row, const Rows& rows) {
-  const std::string picked = picked_by(row);
-  return std::any_of(rows.begin(), rows.end(), [&](const ResultRow* other) {
-    return !picked.empty() && other->kernel == picked && other->reorder == row.reorder &&
-           types_of(*other) == types_of(row) && ranked(*other);
-  });
+  return row.pick && std::any_of(rows.begin(), rows.end(), [&](const ResultRow* other) {
+           return other->kernel == row.pick->kernel && other->reorder == row.reorder &&
+                  types_of(*other) == types_of(row) && ranked(*other);
+         });
 }
 
 // The best correct row of each precision and type of C, where it can be told.
@@ -114,13 +113,11 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
   if (const std::string against = pays_against(group.shown); !against.empty())
     lines.push_back("pays at: against " + against);
   for (const ResultRow* row : group.shown) {
-    const auto why = row->params.find("why");
-    if (!style.why || why == row->params.end()) continue;
-    const auto picked = row->params.find("picked"), measured = row->params.find("measured");
-    lines.push_back(fmt::format(
-        "{} in {} picked {}: {}{}", label_of(*row), types_of(*row),
-        picked == row->params.end() ? "-" : picked->second, why->second,
-        measured == row->params.end() ? "" : fmt::format("; measured {}", measured->second)));
+    if (!style.why || !row->pick) continue;
+    const Pick& pick = *row->pick;
+    lines.push_back(fmt::format("{} in {} picked {}: {}{}{}", label_of(*row), types_of(*row),
+                                pick.kernel, pick.why, pick.measured() ? "; measured " : "",
+                                measured_text(pick)));
   }
   for (std::string& line : lines) line = printable_message(line);
   return lines;

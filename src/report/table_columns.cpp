@@ -158,9 +158,8 @@ const std::vector<TableColumn>& default_columns() {
               "its name with the options that were given, and the row order; `auto -> rsh` where "
               "`auto` picked `rsh`",
               [](R row) {
-                const std::string picked = picked_by(row);
-                return picked.empty() ? label_of(row)
-                                      : fmt::format("{} -> {}", label_of(row), picked);
+                return row.pick ? fmt::format("{} -> {}", label_of(row), row.pick->kernel)
+                                : label_of(row);
               }),
       textual("in", "in",
               "the type that A and B are rounded to; `fp16>fp16` where C is not fp32, the second "

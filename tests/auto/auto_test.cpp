@@ -158,18 +158,10 @@ class AutoKernel : public test::CacheTest {
     const Spec spec = Spec::parse("auto?" + options);
     return kernel_.prepare(operand_, spec.options, device_, stages);
   }
-  static std::map<std::string, std::string> params(const Plan& plan) {
-    return plan.report().params;
-  }
-  // "a 1.0 us, b 2.0 us" -> a, b
+  static Pick pick(const Plan& plan) { return plan.report().pick.value(); }
   static std::vector<std::string> tried(const Plan& plan) {
     std::vector<std::string> names;
-    std::string text = params(plan).at("measured");
-    for (std::size_t at = 0; at < text.size();) {
-      names.push_back(text.substr(at, text.find(' ', at) - at));
-      const std::size_t comma = text.find(", ", at);
-      at = comma == std::string::npos ? text.size() : comma + 2;
-    }
+    for (const auto& [kernel, us] : pick(plan).measured_us) names.push_back(kernel);
     return names;
   }
 
@@ -189,8 +181,8 @@ TEST_F(AutoKernel, KeepsTheFastestTrialAloneAndCountsAll) {
   StageTimer stages;
   const auto prepared = prepare("tune=3");
   const auto plan = prepared->bind({.n = 128}, stages);
-  EXPECT_EQ(params(*plan).at("picked"), names[2]);
-  EXPECT_EQ(params(*plan).at("measured"),
+  EXPECT_EQ(pick(*plan).kernel, names[2]);
+  EXPECT_EQ(measured_text(pick(*plan)),
             fmt::format("{} 30.0 us, {} 20.0 us, {} 10.0 us", names[0], names[1], names[2]));
   EXPECT_GT(stages.stages_ms().at("tune"), 0);
   plan->launch({}, {}, {});
@@ -210,8 +202,8 @@ TEST_F(AutoKernel, WhatOneShapeRunsStaysWhileAnotherIsTuned) {
     for (const auto& plan : plans) plan->launch({}, {}, {});
   }
   EXPECT_TRUE(std::any_of(plans.begin(), plans.end(),
-                          [](const auto& plan) { return params(*plan).contains("measured"); }));
-  EXPECT_FALSE(params(*plans[0]).contains("measured")) << "nothing pays for a vector";
+                          [](const auto& plan) { return pick(*plan).measured(); }));
+  EXPECT_FALSE(pick(*plans[0]).measured()) << "nothing pays for a vector";
 }
 
 TEST_F(AutoKernel, ARowOrderThatOthersHaveMadeCountsOnceForAllTrials) {
@@ -226,7 +218,7 @@ TEST_F(AutoKernel, ATrialThatFailsIsLeftOutAndItsTimeCounts) {
   script.out_of_memory = {names[0]};
   StageTimer stages;
   const auto prepared = prepare("tune=3");
-  EXPECT_NE(params(*prepared->bind({.n = 128}, stages)).at("picked"), names[0]);
+  EXPECT_NE(pick(*prepared->bind({.n = 128}, stages)).kernel, names[0]);
   EXPECT_GE(stages.stages_ms().at("tune"), 20);
 }
 
@@ -234,18 +226,18 @@ TEST_F(AutoKernel, WithoutMemoryForTheTrialsTheBestPredictionIsTaken) {
   device_.largest = 1000;
   const auto prepared = prepare("tune=3");
   const auto plan = prepared->bind({.n = 128}, stages_);
-  EXPECT_FALSE(params(*plan).contains("measured"));
+  EXPECT_FALSE(pick(*plan).measured());
   plan->launch({}, {}, {});
 }
 
 TEST_F(AutoKernel, ARememberedWinnerThatNoLongerFitsIsMeasuredAgain) {
   set_cache_folder(folder());
-  const std::string winner = params(*prepare("tune=3")->bind({.n = 128}, stages_)).at("picked");
+  const std::string winner = pick(*prepare("tune=3")->bind({.n = 128}, stages_)).kernel;
   const auto again = prepare("tune=3")->bind({.n = 128}, stages_);
-  EXPECT_NE(params(*again).at("measured").find("(remembered)"), std::string::npos);
+  EXPECT_TRUE(pick(*again).remembered);
   script.out_of_memory = {winner};
   const auto plan = prepare("tune=3")->bind({.n = 128}, stages_);
-  EXPECT_NE(params(*plan).at("picked"), winner);
+  EXPECT_NE(pick(*plan).kernel, winner);
 }
 
 TEST_F(AutoKernel, AsksForTheMemoryOfTheBestPredictionAlone) {
@@ -256,7 +248,7 @@ TEST_F(AutoKernel, AsksForTheMemoryOfTheBestPredictionAlone) {
 
 TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
   const auto measured = [&](const std::string& options) {
-    return params(*prepare(options)->bind({.n = 128}, stages_)).contains("measured");
+    return pick(*prepare(options)->bind({.n = 128}, stages_)).measured();
   };
   EXPECT_TRUE(measured("calls=0"));
   EXPECT_FALSE(measured("tune=1"));
@@ -264,7 +256,7 @@ TEST_F(AutoKernel, MeasuresClosePredictionsByDefault) {
 }
 
 TEST_F(AutoKernel, WhereTheBestTakesFarLongerThanPredictedMoreAreMeasured) {
-  const std::string best = params(*prepare("tune=1")->bind({.n = 128}, stages_)).at("picked");
+  const std::string best = pick(*prepare("tune=1")->bind({.n = 128}, stages_)).kernel;
   script.us = {{best, 1e-3}};
   const std::size_t close = tried(*prepare("tune=8")->bind({.n = 128}, stages_)).size();
   script.us = {};
@@ -288,17 +280,17 @@ TEST_F(AutoKernel, AnOrderThatIsNotExpectedToGainIsMeasuredButNotTakenUnmeasured
   const auto measured = prepare("tune=8")->bind({.n = 64}, stages_);
   ASSERT_LT(measured->report().metrics.at("feature_row_overlap"), 0.02) << "it was not asked";
   EXPECT_NE(tried(*measured).front(), search);
-  EXPECT_EQ(params(*measured).at("picked"), search);
+  EXPECT_EQ(pick(*measured).kernel, search);
   const auto unmeasured = prepare("tune=1")->bind({.n = 64}, stages_);
-  EXPECT_NE(params(*unmeasured).at("picked"), search);
+  EXPECT_NE(pick(*unmeasured).kernel, search);
 }
 
 TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
   const auto together = prepare("tune=1");
   for (const std::int64_t n : {1, 8, 16, 32, 64, 128, 256, 512}) {
     const auto alone = prepare("tune=1");
-    EXPECT_EQ(params(*together->bind({.n = n}, stages_)).at("picked"),
-              params(*alone->bind({.n = n}, stages_)).at("picked"))
+    EXPECT_EQ(pick(*together->bind({.n = n}, stages_)).kernel,
+              pick(*alone->bind({.n = n}, stages_)).kernel)
         << n;
   }
 }

@@ -181,12 +181,12 @@ class ReportTest(ReportCase):
         self.assertIn("auto picked rsh: <short> rows", answers_table[1][1])
 
     def test_the_choice_that_is_explained_is_that_of_the_step_or_of_plain_auto(self):
-        picked = {"picked": "esmm", "why": "1000 calls"}
+        picked = {"kernel": "esmm", "why": "1000 calls"}
         for us, explained, other in (
             (9.5, "auto picked rsh: <short> rows", "esmm"),
             (7.0, "auto?calls=1000 picked esmm: 1000 calls", "<short> rows"),
         ):
-            rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0), row("m", "auto?calls=1000", us, params=picked)]
+            rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0), row("m", "auto?calls=1000", us, pick=picked)]
             answer = Page(self.text_of_report(self.write(rows))).tables[0][1][1]
             self.assertIn(explained, answer)
             self.assertNotIn(other, answer)

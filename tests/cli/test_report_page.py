@@ -235,8 +235,8 @@ class PageTest(ReportCase):
             self.assertEqual(wide, [], width)
 
     def test_answers_and_kernels_fit_without_scrolling_sideways(self):
-        picked = {"picked": "async_wcsr?order=search", "why": "23 nonzeros per row, predicted 12.5 us"}
-        page = self.open(self.write(many_rows() + [row("m0", "auto", 5.0, params=picked)]))
+        picked = {"kernel": "async_wcsr?order=search", "why": "23 nonzeros per row, predicted 12.5 us"}
+        page = self.open(self.write(many_rows() + [row("m0", "auto", 5.0, pick=picked)]))
         for width in WIDTHS:
             page.size(width)
             for table in ("answers", "kernel-table", "trouble-table"):

@@ -155,7 +155,7 @@ class ShowTest(CliCase):
         self.assertRegex(text, answer)
         fastest = re.search(answer, text)[1]
         auto = next(r for r in self.rows(RECORDED, "-m", "web-NotreDame") if r["kernel"] == "auto")
-        self.assertIn(f"\n  auto in fp16 picked {auto['params']['picked']}: ", text)
+        self.assertIn(f"\n  auto in fp16 picked {auto['pick']['kernel']}: ", text)
         document = json.loads(self.show(RECORDED, "-m", "web-NotreDame", "--format", "json"))
         (answer,) = document["answers"]
         self.assertEqual([step["kernel"] for step in answer["steps"]], ["cusparse_csr_alg2", fastest])

@@ -121,7 +121,7 @@ TEST(Bench, AProductMayReturnItsC) {
 }
 
 TEST(Bench, AProductThatReturnsAnEarlierCIsWrongWheneverItDoes) {
-  for (const int first : {1, 3, 4, 100, 1000}) {
+  for (const int first : {1, 3, 4, 100}) {
     std::vector<float> own;
     int launches = 0;
     const ResultRow row = measured(returning(own, launches, [=](int at) { return at < first; }));

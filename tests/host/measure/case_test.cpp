@@ -41,7 +41,7 @@ enum class Fault {
   every_fourth_works,
   works_where_c_is_nan,
   wrong_where_a_cold_launch_finds_an_old_c,
-  remembers
+  picks
 };
 
 class PlantedKernel final : public Kernel {
@@ -110,8 +110,8 @@ class PlantedKernel final : public Kernel {
     PlanReport report() const override {
       PlanReport report;
       report.metrics = {{"planted", 1}};
-      report.remembers = fault_ == Fault::remembers;
-      if (report.remembers) report.params["picked"] = "cpu_csr";
+      if (fault_ == Fault::picks)
+        report.pick = Pick{.kernel = "cpu_csr", .measured_us = {{"cpu_csr", 1}}, .why = {}};
       return report;
     }
 
@@ -273,14 +273,14 @@ TEST_F(RunCase, TheLargestErrorOfAllLaunchesIsReported) {
 }
 
 TEST_F(RunCase, WhatAPreparationMeasuredIsNotMeasuredAgain) {
-  const PlantedKernel kernel(Fault::remembers);
+  const PlantedKernel kernel(Fault::picks);
   PreparedA prepared;
   EXPECT_TRUE(run(kernel, prepared, 6));
   EXPECT_EQ(kernel.prepared(), 1);
 }
 
 TEST_F(RunCase, TheExactTestIsOfTheKernelThatAMeasurementPicked) {
-  const PlantedKernel kernel(Fault::remembers);
+  const PlantedKernel kernel(Fault::picks);
   PreparedA prepared;
   exactly_ = true;
   EXPECT_TRUE(run(kernel, prepared, 6));

@@ -23,7 +23,8 @@ TEST(Table, EndsWithTheAnswerAndOnRequestWithWhatAutoPicked) {
   std::vector<ResultRow> rows = filled({prepared(row_of("cublas_dense", "fp16", 120, true), 0.3),
                                         prepared(row_of("async_wcsr", "fp16", 86.1), 0.5),
                                         prepared(row_of("auto", "fp16", 77.1), 3)});
-  rows[2].params = {{"picked", "rsh"}, {"why", "expected rsh 77 us, async_wcsr 86 us"}};
+  rows[2].pick =
+      Pick{.kernel = "rsh", .measured_us = {}, .why = "expected rsh 77 us, async_wcsr 86 us"};
   const std::string table = format_table(rows, {});
   EXPECT_NE(table.find("  answer (preparation and calls together): 1 call cublas_dense 420 us in "
                        "all \u00b7 from 6 calls async_wcsr 86.1 "

@@ -1,0 +1,78 @@
+#pragma once
+// Prepares candidates of `auto` for one A on one device, and measures them.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "auto/candidates.hpp"
+#include "select/cache.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/pick.hpp"
+#include "spmmbench/shared_parts.hpp"
+
+namespace spmmbench {
+
+// A as the kernels prepared it, by kernel and options. Each is made once, and each bind counts what
+// making it took, as if nothing had been prepared before.
+class PreparedKernels {
+ public:
+  PreparedKernels(const SparseOperand& a, Device& device) : a_(a), device_(device) {}
+
+  std::unique_ptr<Plan> bind(const Choice& choice, const Shape& shape, StageTimer& stages);
+  // Keeps it until the end: a plan of it is in use.
+  void keep(const std::string& name) { kept_.insert(name); }
+  // Frees the others, but for those that are kept.
+  void free_all_but(const std::string& name);
+
+ private:
+  struct Entry {
+    std::unique_ptr<Prepared> a;
+    StageTimer cost;
+  };
+  const SparseOperand& a_;
+  Device& device_;
+  std::map<std::string, Entry> entries_;
+  std::set<std::string> kept_;
+};
+
+struct TrialLimits {
+  std::int64_t most = 0;       // kernels that are measured
+  std::int64_t budget_ms = 0;  // for all of them; the first always runs
+  std::int64_t calls = 0;      // over which preparation is spread; 0: it does not count
+};
+
+class Trials {
+ public:
+  // `a`, `device` and `prepared` must outlive this object.
+  Trials(const SparseOperand& a, Device& device, PreparedKernels& prepared, TrialLimits limits)
+      : a_(a), device_(device), prepared_(prepared), limits_(limits) {}
+
+  // Measures candidates, the best prediction first, with a B and a C of their own, and returns the
+  // plan of the fastest, or of `best` where no trial has the memory for them. `stages` gets, as
+  // "tune", what the trials take, as if nothing had been prepared before; a winner that the cache
+  // folder remembers is only prepared. `pick` has the name of `best`, and gets the winner's and
+  // the times. Throws what preparing `best` throws.
+  std::unique_ptr<Plan> fastest(const std::vector<Candidate>& candidates, const Choice& best,
+                                const Shape& shape, StageTimer& stages, Pick& pick);
+
+ private:
+  std::unique_ptr<Plan> measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
+                                 const Shape& shape, StageTimer& stages, StageTimer& spent,
+                                 Pick& pick);
+  double time_us(Plan& plan, const Shape& shape);
+  CacheEntry cache_key(const Shape& shape, StageTimer& stages);
+
+  const SparseOperand& a_;
+  Device& device_;
+  PreparedKernels& prepared_;
+  TrialLimits limits_;
+  SharedPart<std::string> structure_;  // hash
+};
+
+}  // namespace spmmbench
