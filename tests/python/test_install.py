@@ -1,5 +1,5 @@
 """`pip install python/` needs no compiler, and finds a library beside the package or in the user's
-prefix."""
+prefix. A wheel holds the program and the library."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-from python_case import PACKAGE, SKIPPED, main, need
+from python_case import PACKAGE, SKIPPED, SOURCE, main, need
 
 need("numpy", "scipy")
 for name in ("pip", "setuptools", "wheel"):
@@ -18,6 +18,8 @@ for name in ("pip", "setuptools", "wheel"):
         print(f"{name} is not installed")
         sys.exit(SKIPPED)
 LIBRARY = os.environ.get("SPMMBENCH_LIBRARY")
+PIP = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation"]
+PIP += ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
 
 
 class Installed(unittest.TestCase):
@@ -26,9 +28,7 @@ class Installed(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             shutil.copytree(PACKAGE, folder / "source")
-            pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-build-isolation"]
-            pip += ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
-            pip += ["--target", folder / "site", folder / "source"]
+            pip = [*PIP, "--target", folder / "site", folder / "source"]
             environment = {**os.environ, "CC": "false", "CXX": "false"}
             subprocess.run(pip, check=True, env=environment)
             shutil.copy(LIBRARY, folder / "site" / "spmmbench" / "libspmmbench.so")
@@ -66,6 +66,41 @@ class Installed(unittest.TestCase):
                     check=True, cwd=name,
                 ).stdout  # fmt: skip
                 self.assertEqual(told.strip(), str(installed))
+
+    @unittest.skipUnless(LIBRARY, "SPMMBENCH_LIBRARY names no library")
+    def test_a_wheel_has_the_program_and_the_library(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            wheel = subprocess.run(
+                [SOURCE / "scripts" / "wheel.sh", "--of", pathlib.Path(LIBRARY).parent, folder],
+                capture_output=True, text=True, check=True,
+            ).stdout.strip()  # fmt: skip
+            self.assertRegex(wheel, r"-py3-none-(many)?linux_\w+\.whl$")
+            site = folder / "site"
+            subprocess.run([*PIP, "--target", site, wheel], check=True)
+            environment = {**os.environ, "PYTHONPATH": str(site)}
+            del environment["SPMMBENCH_LIBRARY"]
+
+            def told(*command):
+                return subprocess.run(
+                    command, env=environment, capture_output=True, text=True, check=True, cwd=folder
+                ).stdout
+
+            code = "import spmmbench; print(spmmbench.load().path)"
+            library = str(site / "spmmbench" / "libspmmbench.so")
+            self.assertEqual(told(sys.executable, "-c", code).strip(), library)
+            version = told(sys.executable, "-m", "spmmbench", "--version")
+            self.assertEqual(version, told(os.environ["SPMMBENCH"], "--version"))
+            self.assertEqual(version, told(sys.executable, site / "bin" / "spmmbench", "--version"))
+
+    def test_without_the_program_python_m_says_what_has_it(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "spmmbench", "--version"], cwd=PACKAGE, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^spmmbench: .*/spmmbench does not exist: .*scripts/wheel.sh")
+        self.assertEqual(done.stderr.count("\n"), 1)
 
 
 if __name__ == "__main__":
