@@ -315,9 +315,8 @@ class ReportTest(ReportCase):
                     result = self.run_script(script, path, "--out", out)
                     self.assert_one_line(result, f"{name}.json")
                     self.assertFalse(out.exists())
-        self.assert_one_line(
-            self.run_script("report.py", self.folder / "absent.json"), "absent.json"
-        )
+        for script in ("report.py", "plot.py"):
+            self.assert_one_line(self.start_script(script, self.folder / "absent.json"), "absent.json")
 
     def test_a_field_of_another_type_is_named_in_one_line(self):
         whole = document([row("m", kernel, us) for kernel, us in (("rsh", 8.0), ("esmm", 9.0), ("auto", None))])
