@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <utility>
 
 #include "core/row_lengths.hpp"
 #include "run/failing.hpp"
@@ -14,6 +15,18 @@ namespace {
 
 std::string reason_of(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) ? "out of host memory" : error.what();
+}
+
+// A in device memory, copied as often as short preparations are made: the fastest copy counts.
+CsrOnDevice fastest_copy(const CsrMatrix& a, Precision precision, Device& device) {
+  CsrOnDevice fastest(a, precision, device);
+  for (int i = 1; i < kShortPreparations; ++i) {
+    if (fastest.view().upload_ms >= kShortPreparationMs || fastest.bytes() > device.free_bytes())
+      break;
+    CsrOnDevice next(a, precision, device);
+    if (next.view().upload_ms < fastest.view().upload_ms) fastest = std::move(next);
+  }
+  return fastest;
 }
 
 }  // namespace
@@ -143,7 +156,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     // A kernel of another kind of device is skipped by run_case and needs no operands.
     if (device.info().kind == kind) {
       OnDevice& made = on_device(planned, input.problem.layout, device);
-      if (on_gpu && !resident_) resident_.emplace(a_.csr(), planned.group->precision, device);
+      if (on_gpu && !resident_)
+        resident_ = fastest_copy(a_.csr(), planned.group->precision, device);
       if (on_gpu) input.problem.on_device = &resident_->view();
       input.operands = &made.operands;
       input.reference = made.reference.get();

@@ -1,0 +1,24 @@
+// The time of equal parts of the merge path, which gather a row of B for every nonzero.
+
+#include "select/estimate.hpp"
+#include "csr_merge/factors.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
+                              .us = {{"launch", "launches", amounts::launch},
+                                     {"a_csr", "us", amounts::a_csr},
+                                     {"b", "us", amounts::b},
+                                     {"c", "us", amounts::c},
+                                     {"spill", "us", amounts::spill},
+                                     {"gather_rows", "us", amounts::gather_rows},
+                                     {"gather_distinct", "us", amounts::gather_distinct},
+                                     {"nonzeros", "100 an SM", amounts::nonzeros},
+                                     {"rows", "100 an SM", amounts::rows}},
+                              .prepare_ms = prepare_amounts::of_csr(),
+                              .factors = csr_merge::factors()});
+
+}  // namespace
+}  // namespace spmmbench
