@@ -70,7 +70,8 @@ def measure(entry):
         sys.exit(f"{kept}: not found; build first")
     kernels = parse_ptxas(kept.read_text())
     names = short_names(list(kernels))
-    return {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
+    own = {names[mangled]: resources for mangled, resources in sorted(kernels.items())}
+    return {name: resources for name, resources in own.items() if not name.startswith("cub::")}  # CUB's are NVIDIA's
 
 
 def nvcc_of(entry):

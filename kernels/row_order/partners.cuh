@@ -1,0 +1,304 @@
+#pragma once
+// The most similar clusters of each cluster: step 2 of match_order.cu.
+
+#include <climits>
+#include <cstdint>
+
+#include "reorder/match.hpp"
+#include "row_order/level.cuh"
+
+namespace spmmbench::match {
+
+// What a cluster reads of a column's list.
+struct Stretch {
+  std::int32_t begin = 0, count = 0, weight = 0;
+};
+
+inline __device__ Stretch stretch_of(const Level& all, std::int32_t own, std::int32_t column) {
+  const std::int32_t begin = all.list_ptr[column], length = all.list_ptr[column + 1] - begin;
+  const std::int32_t before =
+      length <= kMostPlaces ? 0 : lower_bound(all.lists + begin, length, own);
+  const Part part = part_of_list(length, before);
+  return {begin + part.begin, part.end - part.begin, part.weight};
+}
+
+// The stretch of the i-th column that a cluster looks at.
+inline __device__ Stretch used_stretch(const Level& all, std::int32_t own, std::int32_t i,
+                                       std::int32_t columns, std::int32_t used) {
+  if (i >= used) return {};
+  return stretch_of(all, own, all.columns[all.ptr[own] + used_column(i, columns, used)]);
+}
+
+// Slots of the tables that warps and CTAs have.
+constexpr int kFewSlots = 256, kMoreSlots = 1024, kMostSlots = 8192;
+
+// Adds up weights by cluster, open addressing, and lists the slots that are in use.
+template <int kSlots>
+struct Table {
+  std::int32_t cluster[kSlots];
+  std::int32_t weight[kSlots];
+  std::uint16_t slot[kSlots];
+  std::int32_t count;
+
+  // More would make searches long.
+  static constexpr std::int32_t kMost = kSlots / 4 * 3;
+
+  __device__ void begin(int thread, int threads) {
+    for (int at = thread; at < kSlots; at += threads) cluster[at] = kNone, weight[at] = 0;
+    if (thread == 0) count = 0;
+  }
+  // Before it, and before count is set to 0 by one of the threads, all of them wait.
+  __device__ void clear(int thread, int threads) {
+    for (int i = thread; i < count; i += threads) cluster[slot[i]] = kNone, weight[slot[i]] = 0;
+  }
+  // The slot where the weight was added, and whether it was free; no slot where all that are looked
+  // at are taken.
+  struct Added {
+    int slot;
+    bool is_new;
+  };
+  __device__ Added add(std::int32_t other, std::uint64_t hash, std::int32_t of_weight) {
+    // A table that is certain to have room is searched to its end.
+    constexpr int kTries = kSlots == kFewSlots ? kSlots : 32;
+    for (int tries = 0; tries < kTries; ++tries) {
+      const auto at = static_cast<int>((hash + tries) % kSlots);
+      const std::int32_t there = atomicCAS(&cluster[at], kNone, other);
+      if (there != kNone && there != other) continue;
+      atomicAdd(&weight[at], of_weight);
+      return {at, there == kNone};
+    }
+    return {kNone, false};
+  }
+  // Lists the new slots of a warp's lanes, which call it together.
+  __device__ void list(const Added& added) {
+    const unsigned lanes = __ballot_sync(kWarp, added.is_new);
+    if (lanes == 0) return;
+    const int lane = threadIdx.x % 32;
+    std::int32_t first = 0;
+    if (lane == 0) first = atomicAdd(&count, __popc(lanes));
+    first = __shfl_sync(kWarp, first, 0);
+    if (added.is_new)
+      slot[first + __popc(lanes & ((1U << lane) - 1U))] = static_cast<std::uint16_t>(added.slot);
+  }
+};
+
+inline __device__ Partner none() { return {0, INT_MAX}; }
+
+// The best of the warp's partners.
+inline __device__ Partner best_of_warp(const Partner& own) {
+  const auto high = static_cast<unsigned>(own.rank >> 32), low = static_cast<unsigned>(own.rank);
+  const unsigned most_high = __reduce_max_sync(kWarp, high);
+  const unsigned most_low = __reduce_max_sync(kWarp, high == most_high ? low : 0U);
+  const bool is_best = high == most_high && low == most_low;
+  const int cluster = __reduce_min_sync(kWarp, is_best ? own.cluster : INT_MAX);
+  return {std::uint64_t{most_high} << 32 | most_low, cluster};
+}
+
+inline __device__ Partner from_lane(const Partner& own, int lane) {
+  return {__shfl_sync(kWarp, own.rank, lane), __shfl_sync(kWarp, own.cluster, lane)};
+}
+
+// The best partners that a warp has seen, best first: lane i has the i-th.
+struct Best {
+  Partner own = none();  // of lanes below kPartners
+
+  // One partner from each lane, or none().
+  __device__ void add(Partner mine) {
+    const int lane = threadIdx.x % 32;
+    Partner last = from_lane(own, kPartners - 1);
+    while (__any_sync(kWarp, mine.before(last))) {
+      const Partner best = best_of_warp(mine);
+      if (mine.cluster == best.cluster) mine = none();
+      const int place = __popc(__ballot_sync(kWarp, lane < kPartners && own.before(best)));
+      const Partner above = from_lane(own, lane == 0 ? 0 : lane - 1);
+      if (lane == place) own = best;
+      else if (lane > place && lane < kPartners) own = above;
+      last = from_lane(own, kPartners - 1);
+    }
+  }
+};
+
+struct Partners {
+  std::int32_t* of;         // [clusters][kPartners], kNone after the last
+  std::int32_t* longer[2];  // clusters that are left to a kernel with larger tables
+  std::int32_t* count;      // how many, [2]
+};
+
+// One cluster and what its threads look at.
+struct Search {
+  const Level& all;
+  const std::int32_t* mate;
+  std::int32_t own, columns, used;
+
+  __device__ Search(const Level& level, const std::int32_t* mates, std::int32_t cluster)
+      : all(level),
+        mate(mates),
+        own(cluster),
+        columns(level.length(cluster)),
+        used(used_columns(columns)) {}
+
+  // Adds the clusters that share some of the columns to the table: the warp takes columns [first,
+  // first + count), of at most 32, place by place of their lists. Of several sweeps each takes the
+  // clusters of its own. False where the table is too full.
+  template <int kSlots>
+  __device__ bool read(Table<kSlots>& table, std::int32_t first, std::int32_t count, unsigned sweep,
+                       unsigned sweeps) const {
+    const int lane = threadIdx.x % 32;
+    const Stretch mine =
+        lane < count ? used_stretch(all, own, first + lane, columns, used) : Stretch{};
+    std::int32_t end = mine.count;  // of this lane's places among those of the warp
+#pragma unroll
+    for (int distance = 1; distance < 32; distance *= 2) {
+      const std::int32_t before = __shfl_up_sync(kWarp, end, distance);
+      if (lane >= distance) end += before;
+    }
+    const std::int32_t places = __shfl_sync(kWarp, end, 31);
+    for (std::int32_t from = 0; from < places; from += 32) {
+      const std::int32_t place = from + lane;
+      int source = 0;  // the lane whose stretch has the place
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2)
+        if (__shfl_sync(kWarp, end, source + step - 1) <= place) source += step;
+      const std::int32_t begin = __shfl_sync(kWarp, mine.begin, source);
+      const std::int32_t length = __shfl_sync(kWarp, mine.count, source);
+      const std::int32_t weight = __shfl_sync(kWarp, mine.weight, source);
+      const std::int32_t last = __shfl_sync(kWarp, end, source);
+      typename Table<kSlots>::Added added{0, false};
+      if (place < places) {
+        const std::int32_t other = all.lists[begin + place - (last - length)];
+        const std::uint64_t hash = mix64(other);
+        if (other != own && mate[other] == kNone &&
+            (sweeps == 1 || static_cast<unsigned>(hash >> 32) % sweeps == sweep))
+          added = table.add(other, hash, weight);
+      }
+      __syncwarp();
+      table.list(added);
+      const bool fits = added.slot != kNone && table.count <= Table<kSlots>::kMost;
+      if (!__all_sync(kWarp, fits)) return false;
+    }
+    return true;
+  }
+
+  // The i-th that is in the table, or none.
+  template <int kSlots>
+  __device__ Partner partner(const Table<kSlots>& table, int i) const {
+    if (i >= table.count) return none();
+    const int slot = table.slot[i];
+    const std::int32_t other = table.cluster[slot];
+    return rank_partner(own, other, table.weight[slot], columns, used, all.length(other));
+  }
+
+  __device__ void keep(const Partners& out, const Best& best) const {
+    const int lane = threadIdx.x % 32;
+    if (lane < kPartners)
+      out.of[std::int64_t{own} * kPartners + lane] = best.own.rank == 0 ? kNone : best.own.cluster;
+  }
+};
+
+template <int kSlots>
+constexpr int kWarpThreads = kSlots == kFewSlots ? 256 : 128;
+// Clusters that read more places of lists meet more clusters than the warps' tables hold. Below it
+// that is tried, since most places repeat the same clusters.
+constexpr std::int32_t kMostWarpPlaces = 4096;
+
+// A warp for each cluster. What does not fit in its table is left to the next kernel.
+template <int kSlots>
+__global__ void __launch_bounds__(kWarpThreads<kSlots>)
+    find_partners(const __grid_constant__ Level all, const std::int32_t* mate, Partners out) {
+  constexpr bool kIsFirst = kSlots == kFewSlots;
+  constexpr int kWarps = kWarpThreads<kSlots> / 32;
+  constexpr std::int32_t kMostPlaces = kIsFirst ? Table<kSlots>::kMost : kMostWarpPlaces;
+  __shared__ Table<kSlots> tables[kWarps];
+  Table<kSlots>& table = tables[threadIdx.x / 32];
+  const int lane = threadIdx.x % 32;
+  table.begin(lane, 32);
+  __syncwarp();
+  const std::int32_t end = kIsFirst ? all.clusters : out.count[0];
+  const auto stride = static_cast<std::int32_t>(gridDim.x) * kWarps;
+  for (auto at = static_cast<std::int32_t>(thread_index() / 32); at < end; at += stride) {
+    const std::int32_t own = kIsFirst ? at : out.longer[0][at];
+    if (mate[own] != kNone) continue;
+    const Search search(all, mate, own);
+    std::int32_t places = search.used;
+    if (places <= kMostPlaces) {
+      places = 0;
+      for (std::int32_t i = lane; i < search.used; i += 32)
+        places += used_stretch(all, own, i, search.columns, search.used).count;
+      places = __reduce_add_sync(kWarp, places);
+    }
+    bool fits = places <= kMostPlaces;
+    for (std::int32_t first = 0; fits && first < search.used; first += 32) {
+      fits = search.read(table, first, min(32, search.used - first), 0, 1);
+      __syncwarp();
+    }
+    if (fits) {
+      Best best;
+      for (std::int32_t i = 0; i < table.count; i += 32) best.add(search.partner(table, i + lane));
+      search.keep(out, best);
+    } else if (lane == 0) {
+      constexpr int kNext = kIsFirst ? 0 : 1;
+      out.longer[kNext][atomicAdd(&out.count[kNext], 1)] = own;
+    }
+    table.clear(lane, 32);
+    __syncwarp();
+    if (lane == 0) table.count = 0;
+    __syncwarp();
+  }
+}
+
+constexpr int kCtaThreads = 512;
+
+// A CTA for each of the others. Where not even its table holds all that is met, these are counted
+// in twice as many sweeps, each of a part of them.
+__global__ void __launch_bounds__(kCtaThreads)
+    find_partners_by_cta(const __grid_constant__ Level all, const std::int32_t* mate,
+                         Partners out) {
+  constexpr int kWarps = kCtaThreads / 32;
+  extern __shared__ __align__(16) unsigned char memory[];
+  auto& table = *reinterpret_cast<Table<kMostSlots>*>(memory);
+  __shared__ Partner best_of[kWarps][kPartners];
+  const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  table.begin(thread, kCtaThreads);
+  const auto clear = [&] {
+    __syncthreads();
+    table.clear(thread, kCtaThreads);
+    __syncthreads();
+    if (thread == 0) table.count = 0;
+    __syncthreads();
+  };
+  const std::int32_t count = out.count[1];
+  for (auto at = static_cast<std::int32_t>(blockIdx.x); at < count;
+       at += static_cast<std::int32_t>(gridDim.x)) {
+    const Search search(all, mate, out.longer[1][at]);
+    // Columns of a warp at a time. All warps take as many turns.
+    const std::int32_t part = min(32, (search.used + kWarps - 1) / kWarps);
+    Best best;
+    bool done = false;
+    for (unsigned sweeps = 1; !done; sweeps *= 2) {
+      best = {};
+      done = true;
+      for (unsigned sweep = 0; done && sweep < sweeps; ++sweep) {
+        clear();
+        for (std::int32_t first = 0; done && first < search.used; first += kWarps * part) {
+          const std::int32_t own = first + warp * part;
+          const bool fits = search.read(table, own, min(part, search.used - own), sweep, sweeps);
+          done = __syncthreads_and(fits);
+        }
+        for (std::int32_t i = 0; done && i < table.count; i += kCtaThreads)
+          best.add(search.partner(table, i + thread));
+      }
+    }
+    clear();
+    if (lane < kPartners) best_of[warp][lane] = best.own;
+    __syncthreads();
+    if (warp == 0) {
+      for (int i = 0; i < kWarps * kPartners; i += 32) {
+        const Partner other = (&best_of[0][0])[i + lane];
+        best.add(i + lane < kPartners ? none() : other);  // its own are there already
+      }
+      search.keep(out, best);
+    }
+  }
+}
+
+}  // namespace spmmbench::match
