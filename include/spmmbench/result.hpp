@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/device.hpp"
@@ -70,6 +71,9 @@ struct ResultRow {
   std::optional<std::string> break_even_against;
   // (preparation + calls x hot) / calls, for RunContext::calls. Null where that is 0.
   std::optional<double> in_all_us;
+  // Of each number of calls asked for, as text: microseconds of preparation and so many calls
+  // together, measured.
+  std::vector<std::pair<std::string, double>> calls_us;
   std::map<std::string, double> metrics;
   std::string command;  // reproduces this one row
 };

@@ -26,7 +26,7 @@ struct RunArguments {
   CaseOptions cases;
   TableOptions table;
   std::vector<std::string> tags;
-  std::string devices;
+  std::string devices, calls_curve;
   bool resume = false, retry_failed = false, no_baselines = false;
   CLI::Option* timeout = nullptr;
 };
@@ -103,6 +103,8 @@ ExitCode run(const RunArguments& in, const std::string& config) {
       std::none_of(options.cases.kernels.begin(), options.cases.kernels.end(), names_plugin))
     throw Error("--timeout requires --isolate or a plug-in");
   if (!in.devices.empty()) options.machines.devices = parse_devices(in.devices);
+  if (!in.calls_curve.empty())
+    options.protocol.calls_curve = parse_range_list(in.calls_curve, "--calls-curve");
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);
 }
@@ -133,6 +135,11 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                     "No status line, no table and no warnings of times");
   command->add_flag("--dry-run", o.outputs.dry_run,
                     "Name the cases that would be measured, and end");
+  command
+      ->add_option("--calls-curve", in->calls_curve,
+                   "Measure preparation and so many calls together, for each number: 1,10,100 or "
+                   "1:1000:x10")
+      ->type_name(kListType);
   command->add_flag("--repeat-check", o.protocol.repeat_check,
                     "Verify ten launches and compare them: are they the same to the bit?");
   add_folder_option(*command, "--save-failing", o.protocol.save_failing,

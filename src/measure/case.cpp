@@ -8,6 +8,7 @@
 
 #include "core/row_lengths.hpp"
 #include "gpu/backend.hpp"
+#include "measure/calls_curve.hpp"
 #include "measure/exact_test.hpp"
 #include "measure/repeat.hpp"
 #include "process/interrupt.hpp"
@@ -86,7 +87,8 @@ bool may_be_held_up(const Preparation& made) {
 Preparation fastest_preparation(const CaseInput& input) {
   Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
   const PlanReport report = fastest.plan->report();
-  if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch) return fastest;
+  if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch)
+    return fastest;
   for (int i = 1; i < kShortPreparations; ++i) {
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
@@ -320,6 +322,12 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     if (!repeats.right) return;
   }
   if (!take_times(input, limits, launch, row)) return;
+  if (!input.calls_curve.empty()) {
+    row.calls_us =
+        measure_calls_curve(*input.choice, input.problem, operands, input.calls_curve, device);
+    take_c(input);
+    if (!verify(input, row, "after several calls: ")) return;
+  }
   row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
                static_cast<double>(input.problem.n) / row.hot->median_us / 1e3;
   row.compulsory_bytes = input.compulsory_bytes;

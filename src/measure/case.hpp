@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "measure/exact_test.hpp"
 #include "measure/kernel_choice.hpp"
@@ -50,6 +51,7 @@ struct CaseInput {
   // own; null: they write it there.
   std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
+  std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
   bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
 };
 

@@ -296,6 +296,11 @@ const FieldTable<ResultRow>& row_fields() {
       field("in_all_us", &R::in_all_us,
             "(preparation + calls x hot median) / calls, for the calls of the context")
           .added_later(),
+      field("calls_us", &R::calls_us,
+            "time of preparation and so many calls together, measured from a flushed cache, by the "
+            "number of calls (--calls-curve)")
+          .not_in_csv()
+          .added_later(),
       field("metrics", &R::metrics, "a kernel's own figures and a profiler's counters"),
       field("command", &R::command, "measures this one case again",
             {{"pattern", "^spmmbench run "}}),

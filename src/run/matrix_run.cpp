@@ -140,6 +140,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
         return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, device);
       };
     input.repeat_check = protocol_.repeat_check;
+    input.calls_curve = protocol_.calls_curve;
     input.one_launch = protocol_.one_launch;
     if (!protocol_.one_launch) input.exact = &*exact_;
     const auto [bytes, is_new] = compulsory_.try_emplace(planned.n);

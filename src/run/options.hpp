@@ -49,6 +49,7 @@ struct Cases {
 struct Protocol {
   SampleLimits limits;
   bool repeat_check = false;  // compare the bits of repeated launches
+  std::vector<std::int64_t> calls_curve;  // to measure with preparation: so many calls each
   bool one_launch = false;    // between profiler brackets, instead of timing
   bool isolate = false;       // each case in a child
   double timeout_s = 300;     // of one isolated case

@@ -50,7 +50,7 @@ std::string describe_work(const Work& work) {
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, resume, known] = work.cases;
-  const auto& [limits, repeat_check, one_launch, isolate, timeout_s, plugins_here, cache,
+  const auto& [limits, repeat_check, calls_curve, one_launch, isolate, timeout_s, plugins_here, cache,
                save_failing, rates, device] = work.protocol;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
@@ -73,6 +73,7 @@ std::string describe_work(const Work& work) {
                {"save_failing", to_printable(save_failing)},
                {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
+               {"calls_curve", calls_curve},
                {"resume", static_cast<int>(resume)},
                {"known", Json::array()},
                {"isolate", isolate},
@@ -124,6 +125,7 @@ Work read_work(const std::string& text) try {
   protocol.save_failing = read_text(json.at("save_failing"));
   protocol.cache = read_text(json.at("cache"));
   protocol.repeat_check = json.at("repeat_check");
+  protocol.calls_curve = json.at("calls_curve").get<std::vector<std::int64_t>>();
   protocol.isolate = json.at("isolate");
   protocol.timeout_s = json.at("timeout_s");
   protocol.plugins_here = json.at("plugins_here");

@@ -211,6 +211,18 @@ class RunTest(CliCase):
         self.run_cpu(SMALL, "--json", out)
         self.assertIsNone(read(out)["rows"][0]["bit_identical"])
 
+    def test_the_time_of_several_calls_is_measured_and_near_the_sum(self):
+        out = self.folder / "out.json"
+        self.run_cpu("gen:uniform?rows=20000&cols=20000", "-k", "cpu_csr", "--no-baselines", "-n", "64", "--json", out,
+                     "--calls-curve", "1,30", "--isolate")
+        (row,) = read(out)["rows"]
+        prepare_us = 1e3 * sum(ms for stage, ms in row["stages_ms"].items() if stage != "load")
+        self.assertEqual(list(row["calls_us"]), ["1", "30"])
+        summed_us = prepare_us + 30 * row["hot"]["median_us"]
+        self.assertTrue(summed_us / 3 < row["calls_us"]["30"] < 3 * summed_us, (row["calls_us"], summed_us))
+        result = self.run_cpu(SMALL, "--calls-curve", "1,x")
+        self.assert_one_line(result, 1, "--calls-curve")
+
     def test_what_a_wrong_case_computed_is_saved_and_can_be_run_again(self):
         faults = os.environ.get("SPMMBENCH_FAULTS")
         if not faults:

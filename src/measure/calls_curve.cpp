@@ -1,0 +1,51 @@
+#include "measure/calls_curve.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "core/steady_seconds.hpp"
+#include "process/interrupt.hpp"
+#include "spmmbench/stage_timer.hpp"
+#include "timing/quantiles.hpp"
+
+namespace spmmbench {
+namespace {
+
+// In microseconds.
+double time_once(const KernelChoice& choice, const Problem& problem, const Operands& operands,
+                 std::int64_t calls, Device& device) {
+  StageTimer stages;
+  device.flush_cache();
+  device.wait_idle();
+  const double start = steady_seconds();
+  const std::unique_ptr<Prepared> a =
+      choice.kernel->prepare(problem.operand(), problem.options, device, stages);
+  const std::unique_ptr<Plan> plan = a->bind(problem.shape(), stages);
+  plan->inspect_b(operands.b, stages);
+  for (std::int64_t i = 0; i < calls; ++i) plan->launch(operands.b, operands.c, device.stream());
+  device.wait_idle();
+  return (steady_seconds() - start) * 1e6;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, double>> measure_calls_curve(const KernelChoice& choice,
+                                                                Problem problem,
+                                                                const Operands& operands,
+                                                                std::span<const std::int64_t> calls,
+                                                                Device& device) {
+  problem.on_device = nullptr;
+  std::vector<std::pair<std::string, double>> curve;
+  for (const std::int64_t count : calls) {
+    std::vector<double> times;
+    for (int i = 0; i < kCurveRepeats; ++i) {
+      poll_interrupt();
+      times.push_back(time_once(choice, problem, operands, count, device));
+    }
+    curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);
+  }
+  return curve;
+}
+
+}  // namespace spmmbench
