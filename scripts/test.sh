@@ -9,6 +9,7 @@ require_build_tools
 require pkg-config groff-base
 require python3-numpy python3-scipy python3-matplotlib python3-jsonschema python3-jinja2 python3-yaml python3-pip python3-setuptools python3-wheel
 require poppler-utils fonts-dejavu-core  # the report is opened, pointed at and printed
+require zsh fish  # whose completions are tried
 require_browser
 export PATH="/usr/bin:$PATH"  # the distribution's python3 has the packages above
 TIMEFORMAT="-- %R s, processor %U + %S s"

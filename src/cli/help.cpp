@@ -97,6 +97,15 @@ std::string text_of(const std::string& command, const Footer& footer) {
   return text;
 }
 
+// What other benchmarks call what this one has under another name, or does by itself.
+std::string instead_of(const std::string& flag) {
+  if (flag.starts_with("-N")) return "; -n sets the columns of B";
+  if (flag == "--warmup" || flag == "--warm-up") return "; each case warms up by itself";
+  if (flag == "--iterations" || flag == "--iters" || flag == "--repeats" || flag == "--reps")
+    return "; --min-samples and --max-samples limit how often a case is timed";
+  return {};
+}
+
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -158,8 +167,11 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                             : error.what();
   if (given != nullptr && dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     for (const std::string& extra : app.remaining(true))
-      if (extra.starts_with('-'))
-        message += did_you_mean(extra.substr(0, extra.find('=')), option_names(*given));
+      if (extra.starts_with('-')) {
+        const std::string flag = extra.substr(0, extra.find('='));
+        const std::string instead = instead_of(flag);
+        message += instead.empty() ? did_you_mean(flag, option_names(*given)) : instead;
+      }
   return fmt::format("{} (see spmmbench{}{} --help)", message, given == nullptr ? "" : " ",
                      given == nullptr ? "" : given->get_name());
 }

@@ -25,9 +25,9 @@ file(RELATIVE_PATH prefix_of_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_I
 configure_file(src/library/spmmbench.pc.in ${CMAKE_BINARY_DIR}/spmmbench.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbench.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 
-# The manual page and the completion are made of the options that the program has.
+# The manual page and the completions are made of the options that the program has.
 set(documents "")
-foreach(document man bash)
+foreach(document man bash zsh fish)
   set(file ${CMAKE_BINARY_DIR}/spmmbench.${document})
   add_custom_command(OUTPUT ${file} COMMAND spmmbench document ${document} > ${file} DEPENDS spmmbench VERBATIM)
   list(APPEND documents ${file})
@@ -41,6 +41,10 @@ install(TARGETS spmmbench COMPONENT program)
 install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 install(FILES ${CMAKE_BINARY_DIR}/spmmbench.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
   RENAME spmmbench COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/spmmbench.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+  RENAME _spmmbench COMPONENT program)
+install(FILES ${CMAKE_BINARY_DIR}/spmmbench.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+  COMPONENT program)
 install(FILES README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)
 
@@ -61,8 +65,13 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 file(WRITE ${CMAKE_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/triggers)
-if(SPMMBENCH_CUDA)  # loaded at run time, so no dependency shows
-  string(REPLACE "." "-" cuda_version "${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
-  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libcublas-${cuda_version}, libcusparse-${cuda_version}")
+# What is loaded at run time, so that no dependency shows.
+if(matio_soname)
+  string(REGEX REPLACE "\\.so\\." "" CPACK_DEBIAN_PACKAGE_RECOMMENDS ${matio_soname})
 endif()
+if(SPMMBENCH_CUDA)
+  string(REPLACE "." "-" cuda_version "${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
+  list(APPEND CPACK_DEBIAN_PACKAGE_RECOMMENDS libcublas-${cuda_version} libcusparse-${cuda_version})
+endif()
+list(JOIN CPACK_DEBIAN_PACKAGE_RECOMMENDS ", " CPACK_DEBIAN_PACKAGE_RECOMMENDS)
 include(CPack)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manual page and the completion are made from the options that the program has."""
+"""The manual page and the completions are made from the options that the program has."""
 
 import re
 import shutil
@@ -15,8 +15,8 @@ class Documents(CliCase):
 
     def test_the_manual_page_has_every_command_and_option(self):
         page = self.spmmbench("document", "man").stdout
-        commands = re.findall(r"^  (\w+)", self.help_of().split("Subcommands:")[1], re.MULTILINE)
-        sections = dict(re.findall(r"^\.SS (\w+)\n(.*?)(?=^\.SS |\Z)", page, re.MULTILINE | re.DOTALL))
+        commands = re.findall(r"^  ([\w-]+)", self.help_of().split("Subcommands:")[1], re.MULTILINE)
+        sections = dict(re.findall(r"^\.SS ([\w-]+)\n(.*?)(?=^\.SS |\Z)", page, re.MULTILINE | re.DOTALL))
         self.assertEqual(list(sections), commands)
         for name in commands:
             text = sections[name].replace("\\-", "-")
@@ -42,6 +42,46 @@ class Documents(CliCase):
         self.assertEqual(complete("spmmbench", "insp"), ["inspect"])
         self.assertEqual(complete("spmmbench", "run", "data", "--prec"), ["--precision"])
         self.assertEqual(complete("spmmbench", "list", "--plug"), ["--plugin"])
+        self.assertEqual(complete("spmmbench", "run", "data", "-k", "cpu_c"), ["cpu_csr"])
+        self.assertEqual(complete("spmmbench", "run", "data", "--kernel", "auto,cpu_c"), ["auto,cpu_csr"])
+        self.assertEqual(complete("spmmbench", "run", "data", "--reorder", "degr"), ["degree"])
+
+    @unittest.skipUnless(shutil.which("fish"), "needs fish")
+    def test_fish_completes_commands_options_and_kernels(self):
+        file = self.folder / "completion"
+        file.write_text(self.spmmbench("document", "fish").stdout)
+
+        def complete(line):
+            result = subprocess.run(["fish", "--no-config", "-c", f"source {file}; complete -C '{line}'"],
+                                    capture_output=True, text=True, check=True)
+            self.assertEqual(result.stderr, "")
+            return [line.split("\t")[0] for line in result.stdout.splitlines()]
+
+        self.assertEqual(complete("spmmbench insp"), ["inspect"])
+        self.assertEqual(complete("spmmbench run data --prec"), ["--precision"])
+        self.assertEqual(complete("spmmbench run data -k auto,cpu_c"), ["auto,cpu_csr"])
+
+    @unittest.skipUnless(shutil.which("zsh"), "needs zsh")
+    def test_zsh_completes_commands_options_and_kernels(self):
+        (self.folder / "_spmmbench").write_text(self.spmmbench("document", "zsh").stdout)
+        # Completion needs a line editor, and that a terminal: zsh runs itself in one.
+        script = r"""
+            zmodload zsh/zpty
+            zpty z zsh -f -i
+            zpty -w z "fpath=($1 \$fpath); autoload -U compinit; compinit -u -d $1/dump; LISTMAX=0; RPS1=; PS1='ready''>'"
+            zpty -r z seen '*ready>*'  # the prompt: before, keys would be echoed and not edited
+            zpty -w -n z "$2"$'\t'
+            zpty -w -n z $'\C-a: "\C-e"\n'
+            zpty -r z seen '*"*"*'
+            print -r -- "$seen"
+        """
+        def complete(line):
+            return subprocess.run(["zsh", "-f", "-c", script, "zsh", self.folder, line], capture_output=True, text=True,
+                                  check=True, timeout=60).stdout
+
+        self.assertIn("spmmbench inspect", complete("spmmbench insp"))
+        self.assertIn("--precision", complete("spmmbench run data --prec"))
+        self.assertIn("auto,cpu_csr", complete("spmmbench run data -k auto,cpu_c"))
 
 
 if __name__ == "__main__":

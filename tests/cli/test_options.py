@@ -78,6 +78,11 @@ class OptionsTest(CliCase):
         result = self.spmmbench("run", SMALL, "--reorder", "tca?hashes=4&band=5", "--device", "-1")
         self.assert_one_line(result, 1, "reordering tca: expected band at most hashes")
 
+    def test_options_of_other_benchmarks_are_told_what_stands_in_for_them(self):
+        for words, expected in ((("-N", "64"), "-n sets the columns of B"), (("--warmup", "3"), "each case warms up by itself"),
+                                (("--iterations=100",), "--min-samples and --max-samples limit")):
+            self.assert_one_line(self.spmmbench("run", SMALL, *words), 1, expected)
+
     def test_options_come_from_a_toml_file(self):
         config, out = self.folder / "night.toml", self.folder / "out.json"
         config.write_text(f'[run]\nn = "8,16"\nkernel = ["cpu_csr"]\nprecision = "fp32"\ndevice = -1\n'
