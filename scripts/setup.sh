@@ -18,7 +18,7 @@ require() {
 }
 
 require_build_tools() {
-  require g++ cmake ninja-build git ca-certificates libboost-dev libcli11-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev libminizip-dev libarchive-dev liblzma-dev libzstd-dev libeigen3-dev libgtest-dev python3
+  require g++ cmake ninja-build git ca-certificates libboost-dev libcli11-dev libfmt-dev libtomlplusplus-dev nlohmann-json3-dev zlib1g-dev libminizip-dev libarchive-dev liblzma-dev libzstd-dev libmatio-dev libeigen3-dev libgtest-dev python3
 }
 
 # Chromium, in which the tests of the report's page run. Ubuntu has it as a snap only, so nothing is installed there.

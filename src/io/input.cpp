@@ -17,6 +17,7 @@
 #include "io/dense_file.hpp"
 #include "io/file.hpp"
 #include "io/generator_util.hpp"
+#include "io/mat.hpp"
 #include "io/matrix_market.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
@@ -37,7 +38,7 @@ namespace fs = std::filesystem;
 // Longest first, so that a name's whole extension is found.
 constexpr std::string_view kExtensions[] = {
     ".safetensors", ".mtx.zst", ".tar.zst", ".mtx.gz", ".mtx.xz", ".tar.gz", ".tar.xz", ".smtx",
-    ".mtx",         ".tgz",     ".csr",     ".npy",    ".npz",    ".bin",    ".mm"};
+    ".mtx",         ".tgz",     ".csr",     ".npy",    ".npz",    ".bin",    ".mat",    ".mm"};
 
 bool is_packed(std::string_view extension) {
   return extension == ".tgz" || extension.starts_with(".tar") || extension.starts_with(".mtx.");
@@ -147,6 +148,12 @@ void expand(const std::string& argument, int depth, Expanded& out) {
     expand_list(argument.substr(1), depth, out);
   } else {
     require_there(argument);
+    if (const auto index = parse_tensor_index(argument)) {
+      for (std::string& tensor : expand_tensor_index(*index))
+        out.inputs.push_back(std::move(tensor));
+      out.lists.push_back(index->file);
+      return;
+    }
     std::error_code error;
     if (!fs::is_directory(argument, error)) return expand_file(argument, out.inputs);
     for (const std::string& path : matrices_below(argument)) expand_file(path, out.inputs);
@@ -315,6 +322,8 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     out.sha256 = std::move(cached.sha256);
   } else if (extension == ".npz") {
     out.csr = read_npz(path);
+  } else if (extension == ".mat") {
+    out.csr = read_mat(path);
   } else {
     out.csr = read_smtx(path);
     out.pattern = true;

@@ -29,14 +29,15 @@ struct LoadedInput {
 };
 
 // Files with a known extension below a directory (sorted by name), lines of @list, the matrices of
-// a .safetensors file or those that FILE.safetensors:GLOB names, everything else as it is. What is
-// named twice is there once. Throws Error for a path that does not exist, and for a list or a
-// directory without matrices. Adds to `lists` the files of the lists, with those within lists.
+// a .safetensors file, or of all files of a .safetensors.index.json, or those that FILE:GLOB names
+// of them, everything else as it is. What is named twice is there once. Throws Error for a path
+// that does not exist, and for a list, an index or a directory without matrices. Adds to `lists`
+// the files of the lists and indices, with those within lists.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
                                        std::vector<std::string>* lists = nullptr);
 
-// Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .bin, .smtx, FILE.safetensors:NAME or
-// generates gen:SPEC. Throws Error with file, line and what was expected.
+// Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .mat, .bin, .smtx,
+// FILE.safetensors:NAME or generates gen:SPEC. Throws Error with file, line and what was expected.
 LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& options);
 
 // The same for a command with this one input: where memory lacks, it is an Error too.

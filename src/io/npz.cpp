@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -17,7 +18,8 @@
 namespace spmmbench {
 namespace {
 
-constexpr const char* kMembers[] = {"format", "shape", "data", "indices", "indptr"};
+constexpr const char* kMembers[] = {"format", "shape", "data", "indices", "indptr", "row", "col"};
+constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // rows, columns
 
 struct Array {
   std::string label;  // for messages
@@ -47,9 +49,9 @@ Array open(const NpzMembers& members, const std::string& name, const std::string
   return array;
 }
 
-// Checks that the array is a vector that its data fill.
-Array open_vector(const NpzMembers& members, const std::string& name, std::string_view kinds,
-                  const std::string& path) {
+// Checks that the array has that many dimensions and that its data fill them.
+Array open_filled(const NpzMembers& members, const std::string& name, std::string_view kinds,
+                  const std::string& path, std::size_t dimensions = 1) {
   Array array = open(members, name, path);
   const bool known_size = array.element_bytes == 1 || array.element_bytes == 2 ||
                           array.element_bytes == 4 || array.element_bytes == 8;
@@ -58,11 +60,18 @@ Array open_vector(const NpzMembers& members, const std::string& name, std::strin
                             kinds == "i" ? "signed integers" : "real numbers",
                             known_size ? "" : " of 1, 2, 4 or 8 bytes", quote(array.npy.type)));
   array.count = array.npy.data.size() / array.element_bytes;
-  if (array.npy.shape.size() != 1 || array.npy.shape[0] < 0 ||
-      static_cast<std::size_t>(array.npy.shape[0]) != array.count ||
-      array.npy.data.size() % array.element_bytes != 0)
-    throw Error(fmt::format("{}: expected a vector as long as its header says, got {} bytes",
-                            array.label, array.npy.data.size()));
+  const std::vector<std::int64_t>& shape = array.npy.shape;
+  std::size_t rest = array.count;  // what the dimensions so far leave of it
+  bool fits = shape.size() == dimensions && array.npy.data.size() % array.element_bytes == 0;
+  for (std::size_t i = 0; fits && i < dimensions; ++i) {
+    const auto size = static_cast<std::size_t>(shape[i]);
+    fits = shape[i] >= 0 && (size == 0 ? array.count == 0 : rest % size == 0);
+    if (size > 0) rest /= size;
+  }
+  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  if (!fits || rest != (has_zero ? 0U : 1U))
+    throw Error(fmt::format("{}: expected {} as long as its header says, got {} bytes", array.label,
+                            dimensions == 1 ? "a vector" : "blocks", array.npy.data.size()));
   return array;
 }
 
@@ -144,57 +153,183 @@ void sum_exactly(CsrMatrix& csr, const std::vector<std::int64_t>& merged, const 
   set_sums(csr, std::move(entries));
 }
 
+// The arrays of one matrix.
+class Npz {
+ public:
+  Npz(const NpzMembers& members, const std::string& path, std::size_t memory_bytes)
+      : members_(members), path_(path), memory_bytes_(memory_bytes) {
+    const Array shape = vector("shape", "i");
+    if (shape.count != 2)
+      throw Error(
+          fmt::format("{}: expected rows and columns, got {} numbers", shape.label, shape.count));
+    const std::vector<std::int64_t> sizes = read_integers(shape, 0, kMost, "rows and columns");
+    rows_ = sizes[0];
+    cols_ = sizes[1];
+  }
+
+  CsrMatrix from_csr() const {
+    const Array offsets = vector("indptr", "i"), columns = vector("indices", "i"),
+                values = vector("data", kReal);
+    require_as_many(columns, "columns", values, values.count);
+    CsrMatrix csr;
+    csr.rows = rows_;
+    csr.cols = cols_;
+    csr.row_ptr = read_offsets(offsets, rows_, "rows", columns.count);
+    csr.col_idx = read_indices(columns, csr.nnz(), cols_, "columns");
+    csr.values.resize(csr.nnz());
+    visit(values, [&](auto read) {
+      for (std::int64_t i = 0; i < csr.nnz(); ++i) csr.values[i] = static_cast<float>(read(i));
+    });
+    const std::vector<std::int64_t> merged = sort_rows(csr, omp_get_max_threads());
+    if (!merged.empty()) sum_exactly(csr, merged, offsets, columns, values);
+    return csr;
+  }
+
+  CsrMatrix from_csc() const {
+    const Array offsets = vector("indptr", "i"), rows = vector("indices", "i"),
+                values = vector("data", kReal);
+    require_as_many(rows, "rows", values, values.count);
+    const std::vector<std::int64_t> col_ptr = read_offsets(offsets, cols_, "columns", rows.count);
+    const std::vector<std::int32_t> row = read_indices(rows, col_ptr.back(), rows_, "rows");
+    return assembled(col_ptr.back(), values, [&](auto read, const auto& add) {
+      for (std::int64_t col = 0; col < cols_; ++col)
+        for (std::int64_t i = col_ptr[col]; i < col_ptr[col + 1]; ++i) add(row[i], col, read(i));
+    });
+  }
+
+  CsrMatrix from_coo() const {
+    const Array rows = vector("row", "i"), columns = vector("col", "i"),
+                values = vector("data", kReal);
+    require_as_many(rows, "rows", values, values.count);
+    require_as_many(columns, "columns", values, values.count);
+    const auto count = static_cast<std::int64_t>(values.count);
+    const std::vector<std::int32_t> row = read_indices(rows, count, rows_, "rows");
+    const std::vector<std::int32_t> col = read_indices(columns, count, cols_, "columns");
+    return assembled(count, values, [&](auto read, const auto& add) {
+      for (std::int64_t i = 0; i < count; ++i) add(row[i], col[i], read(i));
+    });
+  }
+
+  // What a stored block holds are entries, its zeros too.
+  CsrMatrix from_bsr() const {
+    const Array offsets = vector("indptr", "i"), columns = vector("indices", "i");
+    const Array values = open_filled(members_, "data", kReal, path_, 3);
+    const std::vector<std::int64_t>& shape = values.npy.shape;  // blocks, and the sizes of one
+    const std::int64_t height = shape[1], width = shape[2];
+    if (values.npy.fortran_order || height < 1 || width < 1 || rows_ % height != 0 ||
+        cols_ % width != 0)
+      throw Error(fmt::format("{}: expected blocks in C order that divide {} x {}, got {} x {}{}",
+                              values.label, rows_, cols_, height, width,
+                              values.npy.fortran_order ? " in Fortran order" : ""));
+    require_as_many(columns, "columns", values, static_cast<std::size_t>(shape[0]));
+    const std::int64_t strips = rows_ / height;
+    const std::vector<std::int64_t> ptr =
+        read_offsets(offsets, strips, "rows of blocks", columns.count);
+    const std::vector<std::int32_t> col =
+        read_indices(columns, ptr.back(), cols_ / width, "columns of blocks");
+    return assembled(ptr.back() * height * width, values, [&](auto read, const auto& add) {
+      for (std::int64_t strip = 0; strip < strips; ++strip)
+        for (std::int64_t block = ptr[strip]; block < ptr[strip + 1]; ++block)
+          for (std::int64_t i = 0; i < height * width; ++i)
+            add(strip * height + i / width, col[block] * width + i % width,
+                read(block * height * width + i));
+    });
+  }
+
+ private:
+  static constexpr std::string_view kReal = "fiub";
+
+  Array vector(const char* name, std::string_view kinds) const {
+    return open_filled(members_, name, kinds, path_);
+  }
+
+  void require_as_many(const Array& places, std::string_view what, const Array& values,
+                       std::size_t expected) const {
+    if (places.count != expected)
+      throw Error(fmt::format("{}: expected as many {} as {}, got {} and {}", path_, what,
+                              values.npy.shape.size() == 1 ? "values" : "blocks", places.count,
+                              expected));
+  }
+
+  // What lies behind the last offset is spare room.
+  static std::vector<std::int64_t> read_offsets(const Array& offsets, std::int64_t lines,
+                                                std::string_view what, std::size_t most) {
+    if (offsets.count != static_cast<std::size_t>(lines) + 1)
+      throw Error(fmt::format("{}: expected {} offsets for {} {}, got {}", offsets.label, lines + 1,
+                              lines, what, offsets.count));
+    std::vector<std::int64_t> ptr =
+        read_integers(offsets, 0, static_cast<std::int64_t>(most), "an offset");
+    for (std::int64_t i = 0; i < lines; ++i)
+      if (ptr[i] > ptr[i + 1])
+        throw Error(fmt::format("{}: expected rising offsets, got {} after {}", offsets.label,
+                                ptr[i + 1], ptr[i]));
+    if (ptr.front() != 0)
+      throw Error(
+          fmt::format("{}: expected offsets from 0 on, got {}", offsets.label, ptr.front()));
+    return ptr;
+  }
+
+  // The first `count` of the array, each below `size`.
+  static std::vector<std::int32_t> read_indices(const Array& array, std::int64_t count,
+                                                std::int64_t size, std::string_view what) {
+    std::vector<std::int32_t> indices(count);
+    visit(array, [&](auto read) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto index = static_cast<std::int64_t>(read(i));
+        if (index < 0 || index >= size)
+          throw Error(fmt::format("{}: expected {} from 0 to {}, got {} at {}", array.label, what,
+                                  size - 1, index, i));
+        indices[i] = static_cast<std::int32_t>(index);
+      }
+    });
+    return indices;
+  }
+
+  // The matrix of the `count` entries that `add_all(read, add)` adds as row, column and value.
+  template <class AddAll>
+  CsrMatrix assembled(std::int64_t count, const Array& values, const AddAll& add_all) const {
+    require_memory(count);
+    std::vector<EntryBlock<ValueEntry>> blocks(1);
+    blocks[0].entries.reserve(count);
+    const auto add = [&](std::int64_t row, std::int64_t col, auto value) {
+      blocks[0].add({static_cast<std::int32_t>(row), static_cast<std::int32_t>(col),
+                     static_cast<double>(value)},
+                    Symmetry::general);
+    };
+    visit(values, [&](auto read) { add_all(read, add); });
+    return assemble_csr(rows_, cols_, Symmetry::general, std::move(blocks), omp_get_max_threads());
+  }
+
+  void require_memory(std::int64_t count) const {
+    const std::size_t available = memory_bytes_ != 0 ? memory_bytes_ : available_memory_bytes();
+    constexpr double kEntryBytes = sizeof(ValueEntry) + sizeof(std::int32_t) + sizeof(float);
+    const double needed = sizeof(std::int64_t) * (static_cast<double>(rows_) + 1) +
+                          kEntryBytes * static_cast<double>(count);
+    if (needed > static_cast<double>(available))
+      throw Error(fmt::format(
+          "{}: expected a matrix that fits in memory, got {} x {}: needs {}, {} available", path_,
+          rows_, cols_, format_bytes(needed), format_bytes(static_cast<double>(available))));
+  }
+
+  const NpzMembers& members_;
+  const std::string& path_;
+  std::size_t memory_bytes_;
+  std::int64_t rows_ = 0, cols_ = 0;
+};
+
 }  // namespace
 
-CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path) {
-  if (const std::string format = read_format(members, path); format != "csr")
-    throw Error(fmt::format("{}: expected a CSR matrix, got format {}: save matrix.tocsr()", path,
-                            quote(format)));
-  const auto vector = [&](const char* name, std::string_view kinds) {
-    return open_vector(members, name, kinds, path);
-  };
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const Array shape = vector("shape", "i"), offsets = vector("indptr", "i");
-  const Array columns = vector("indices", "i"), values = vector("data", "fiub");
-  if (shape.count != 2)
-    throw Error(
-        fmt::format("{}: expected rows and columns, got {} numbers", shape.label, shape.count));
-  const std::vector<std::int64_t> sizes = read_integers(shape, 0, kMost, "rows and columns");
-  CsrMatrix csr;
-  csr.rows = sizes[0];
-  csr.cols = sizes[1];
-  if (offsets.count != static_cast<std::size_t>(csr.rows) + 1)
-    throw Error(fmt::format("{}: expected {} offsets for {} rows, got {}", offsets.label,
-                            csr.rows + 1, csr.rows, offsets.count));
-  if (columns.count != values.count)
-    throw Error(fmt::format("{}: expected as many columns as values, got {} and {}", path,
-                            columns.count, values.count));
-  csr.row_ptr = read_integers(offsets, 0, static_cast<std::int64_t>(columns.count), "an offset");
-  for (std::int64_t row = 0; row < csr.rows; ++row)
-    if (csr.row_ptr[row] > csr.row_ptr[row + 1])
-      throw Error(fmt::format("{}: expected rising offsets, got {} after {}", offsets.label,
-                              csr.row_ptr[row + 1], csr.row_ptr[row]));
-  if (csr.row_ptr.front() != 0)
-    throw Error(
-        fmt::format("{}: expected offsets from 0 on, got {}", offsets.label, csr.row_ptr.front()));
-  const std::int64_t nnz = csr.nnz();  // what lies behind the last offset is spare room
-  csr.col_idx.resize(nnz);
-  csr.values.resize(nnz);
-  visit(columns, [&](auto read) {
-    for (std::int64_t i = 0; i < nnz; ++i) {
-      const auto col = static_cast<std::int64_t>(read(i));
-      if (col < 0 || col >= csr.cols)
-        throw Error(fmt::format("{}: expected columns from 0 to {}, got {} at {}", columns.label,
-                                csr.cols - 1, col, i));
-      csr.col_idx[i] = static_cast<std::int32_t>(col);
-    }
-  });
-  visit(values, [&](auto read) {
-    for (std::int64_t i = 0; i < nnz; ++i) csr.values[i] = static_cast<float>(read(i));
-  });
-  const std::vector<std::int64_t> merged = sort_rows(csr, omp_get_max_threads());
-  if (!merged.empty()) sum_exactly(csr, merged, offsets, columns, values);
-  return csr;
+CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path,
+                       std::size_t memory_bytes) {
+  const std::string format = read_format(members, path);
+  if (format == "csr") return Npz(members, path, memory_bytes).from_csr();
+  if (format == "csc") return Npz(members, path, memory_bytes).from_csc();
+  if (format == "coo") return Npz(members, path, memory_bytes).from_coo();
+  if (format == "bsr") return Npz(members, path, memory_bytes).from_bsr();
+  throw Error(
+      fmt::format("{}: expected a matrix in CSR, CSC, COO or BSR, got format {}: save "
+                  "matrix.tocsr()",
+                  path, quote(format)));
 }
 
 CsrMatrix read_npz(const std::string& path) {

@@ -1,7 +1,8 @@
 #pragma once
-// scipy.sparse.save_npz: a zip archive of .npy arrays (format, shape, data, indices, indptr),
-// stored or deflated. Only CSR.
+// scipy.sparse.save_npz: a zip archive of .npy arrays, stored or deflated. All have format, shape
+// and data; CSR, CSC and BSR indices and indptr, COO row and col.
 
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -12,9 +13,12 @@ namespace spmmbench {
 // Member name without .npy -> its bytes.
 using NpzMembers = std::map<std::string, std::string>;
 
-// Values of every real type, rounded to fp32. Columns may stand in any order; repeated ones are
-// added. Throws Error that begins with `path` for arrays that are missing or do not fit together.
-CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path);
+// Values of every real type, rounded to fp32. Entries may stand in any order; those of one place
+// are added. Throws Error that begins with `path` for arrays that are missing or do not fit
+// together, and for a matrix that needs more than `memory_bytes`, or more than the machine has left
+// where that is 0.
+CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path,
+                       std::size_t memory_bytes = 0);
 
 // Throws Error also for what is no zip archive, is truncated or corrupt, or does not fit in memory.
 CsrMatrix read_npz(const std::string& path);

@@ -1,5 +1,6 @@
 #pragma once
-// FILE.safetensors:NAME, the path of one tensor.
+// FILE.safetensors:NAME, the path of one tensor, and NAME.safetensors.index.json, which tells the
+// files of a checkpoint.
 
 #include <optional>
 #include <string>
@@ -23,5 +24,12 @@ std::string file_of(const std::string& path);
 // this name, the path names it and is no glob; if the tensor is no matrix, reading it is an error.
 // Throws Error when nothing is named.
 std::vector<std::string> expand_tensors(const TensorPath& path);
+
+// FILE.safetensors.index.json and the glob behind it. Empty where the path names no such file.
+std::optional<TensorPath> parse_tensor_index(const std::string& path);
+
+// The same of all files that an index names, as FILE.safetensors:NAME by name. Throws Error for
+// what is no index, and for a tensor or a file of it that is not there.
+std::vector<std::string> expand_tensor_index(const TensorPath& path);
 
 }  // namespace spmmbench

@@ -10,6 +10,7 @@ import zipfile
 
 try:
     import numpy as np
+    import scipy.io
     import scipy.sparse as sp
 except ImportError:
     print("numpy or scipy is not installed")
@@ -47,6 +48,39 @@ class Inputs(CliCase):
     def values(self, *shape):
         return self.random.normal(size=shape).astype(np.float32)
 
+    def test_scipy_matrices_of_other_formats_and_matlab_files_give_the_same_matrix(self):
+        matrix = sp.random(60, 40, 0.2, "csr", random_state=5, dtype=np.float32)
+        for form in ("csc", "coo", "bsr"):
+            path = self.folder / f"{form}.npz"
+            sp.save_npz(path, matrix.asformat(form))
+            np.testing.assert_array_equal(self.convert(path), matrix.toarray())
+        problem = {"Problem": {"name": "mine/small", "A": matrix.astype(float), "kind": "a test"}}
+        for compressed in (True, False):
+            for content in (problem, {"K": matrix.tocsc().astype(float), "n": 3.0}, {"K": (matrix * 100).astype(bool)}):
+                path = self.folder / "m.mat"
+                scipy.io.savemat(path, content, do_compression=compressed)
+                result = self.spmmbench("convert", path, self.folder / "out.npy")
+                if "built with libmatio" in result.stderr:
+                    self.skipTest("built without libmatio")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                expected = content["Problem"]["A"] if "Problem" in content else content["K"]
+                np.testing.assert_array_equal(np.load(self.folder / "out.npy"), expected.toarray().astype(np.float32))
+        whole = path.read_bytes()
+        for content, expected in (
+            ({"K": matrix * 1j}, "(K): expected real values, got complex ones"),
+            ({"K": matrix, "L": matrix}, "expected one sparse matrix, or a struct Problem, got K, L"),
+            ({"K": np.ones(3)}, "expected one sparse matrix, or a struct Problem, got none"),
+            ({"Problem": {"b": 1.0}}, "(Problem): expected a field A, got none"),
+            ({"Problem": {"A": np.ones(3)}}, "(Problem.A): expected a sparse matrix, got another array"),
+            (whole[:150], "m.mat: truncated: expected "), (whole[:-30], f"m.mat: truncated: expected {len(whole)} bytes"),
+            (b"<html>", "got an HTML page"), (b"", "expected one sparse matrix"), (b"MATLAB 7.3 MAT-file" + bytes(600), "expected a"),
+        ):
+            if isinstance(content, bytes):
+                path.write_bytes(content)
+            else:
+                scipy.io.savemat(path, content)
+            self.assert_one_line(self.spmmbench("convert", path, self.folder / "out.npy"), 1, expected)
+
     def test_scipy_csr_is_read_compressed_or_not_with_every_index_and_value_type(self):
         matrix = sp.random(70, 50, 0.2, "csr", random_state=5)
         for compressed in (True, False):
@@ -83,7 +117,7 @@ class Inputs(CliCase):
             data = archive.getinfo("data.npy")
         bit = data.header_offset + data.file_size // 2
         np.savez(self.folder / "dense.npz", np.eye(3))
-        sp.save_npz(self.folder / "csc.npz", matrix.tocsc())
+        sp.save_npz(self.folder / "dia.npz", sp.eye(70, 50))
         with zipfile.ZipFile(good) as archive:
             for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
                 with zipfile.ZipFile(self.folder / f"method{method}.npz", "w", method) as other:
@@ -99,7 +133,7 @@ class Inputs(CliCase):
                 "with another checksum",
             ),
             ("dense.npz", None, "expected a matrix of scipy.sparse.save_npz, got no 'format'"),
-            ("csc.npz", None, "expected a CSR matrix, got format 'csc'"),
+            ("dia.npz", None, "expected a matrix in CSR, CSC, COO or BSR, got format 'dia'"),
             ("method12.npz", None, "expected a stored or deflated member"),
             ("method14.npz", None, "expected a stored or deflated member"),
         ):

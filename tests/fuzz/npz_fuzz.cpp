@@ -1,4 +1,4 @@
-// Any bytes as a zip archive, and any bytes as the five arrays of a matrix, are either a valid CSR
+// Any bytes as a zip archive, and any bytes as the arrays of a matrix, are either a valid CSR
 // or one Error of one line. The arrays come unpacked, cut at a separator, since a mutation inside
 // an archive would not get past its checksums.
 
@@ -15,7 +15,7 @@
 namespace {
 
 constexpr std::string_view kSeparator = "|cut|";
-constexpr const char* kMembers[] = {"format", "shape", "indptr", "indices", "data"};
+constexpr const char* kMembers[] = {"format", "shape", "indptr", "indices", "data", "row", "col"};
 
 template <class T>
 std::string npy(const std::string& type, const std::string& shape, const std::vector<T>& values) {
@@ -29,12 +29,13 @@ std::string npy(const std::string& type, const std::string& shape, const std::ve
   return out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-std::string arrays() {
-  std::string out = npy("|S3", "()", std::vector<char>{'c', 's', 'r'});
-  for (const std::string& array : {npy("<i8", "(2,)", std::vector<std::int64_t>{3, 4}),
-                                   npy("<i4", "(4,)", std::vector<std::int32_t>{0, 2, 2, 3}),
-                                   npy("<i4", "(3,)", std::vector<std::int32_t>{3, 0, 1}),
-                                   npy("<f4", "(3,)", std::vector<float>{1, -2, 4})})
+std::string arrays(const std::string& format, const std::string& data) {
+  std::string out = npy("|S3", "()", std::vector<char>(format.begin(), format.end()));
+  const std::vector<std::int32_t> three = {2, 0, 1};
+  for (const std::string& array :
+       {npy("<i8", "(2,)", std::vector<std::int64_t>{3, 3}),
+        npy("<i4", "(4,)", std::vector<std::int32_t>{0, 2, 2, 3}), npy("<i4", "(3,)", three), data,
+        npy("<i4", "(3,)", three), npy("<i4", "(3,)", three)})
     out.append(kSeparator).append(array);
   return out;
 }
@@ -75,7 +76,11 @@ void check(Read read) {
 }  // namespace
 
 const std::vector<std::string>& fuzz_seeds() {
-  static const std::vector<std::string> seeds = {arrays(), arrays(), archive()};
+  const std::vector<float> values = {1, -2, 4};
+  const std::string data = npy("<f4", "(3,)", values), blocks = npy("<f4", "(3, 1, 1)", values);
+  static const std::vector<std::string> seeds = {arrays("csr", data), arrays("csc", data),
+                                                 arrays("coo", data), arrays("bsr", blocks),
+                                                 archive()};
   return seeds;
 }
 
@@ -87,6 +92,9 @@ const std::vector<std::string>& fuzz_tokens() {
                                                   "'<c8'",
                                                   "'<u4'",
                                                   "'<U3'",
+                                                  "csr",
+                                                  "bsr",
+                                                  "coo",
                                                   "(",
                                                   ")",
                                                   ",",
@@ -123,6 +131,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     members[member] = rest.substr(0, end);
     rest.remove_prefix(std::min(end + kSeparator.size(), rest.size()));
   }
-  check([&] { return spmmbench::csr_from_npz(members, "fuzz"); });
+  check([&] { return spmmbench::csr_from_npz(members, "fuzz", 1 << 24); });
   return 0;
 }

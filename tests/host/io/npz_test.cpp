@@ -61,6 +61,96 @@ TEST(Npz, RepeatedValuesAreRoundedToFp32WhenTheyAreAdded) {
             csr_of(3, 4, {{{1, 1}, 2}, {{1, 3}, 1}, {{2, 0}, 16777216}}));
 }
 
+std::string format_npy(const std::string& name) {
+  return npy("|S3", "False", "()", std::vector<char>(name.begin(), name.end()));
+}
+
+std::string ints(const std::vector<std::int32_t>& values) { return vector_npy("<i4", values); }
+
+// kExpected in another format, for the tests below to break.
+NpzMembers in_csc() {
+  NpzMembers members = matrix();
+  members["format"] = format_npy("csc");
+  members["indptr"] = ints({0, 1, 2, 2, 3});
+  members["indices"] = ints({0, 2, 0});
+  members["data"] = vector_npy("<f4", std::vector<float>{1.5F, 4, -2});
+  return members;
+}
+
+NpzMembers in_coo() {
+  return {{"format", format_npy("coo")},
+          {"shape", matrix().at("shape")},
+          {"row", ints({2, 0, 0})},
+          {"col", ints({1, 3, 0})},
+          {"data", vector_npy("<f4", std::vector<float>{4, -2, 1.5F})}};
+}
+
+// Blocks of 3 x 2 of a 3 x 4 matrix.
+NpzMembers in_bsr() {
+  NpzMembers members = matrix();
+  members["format"] = format_npy("bsr");
+  members["indptr"] = ints({0, 2});
+  members["indices"] = ints({1, 0});
+  members["data"] =
+      npy("<f4", "False", "(2, 3, 2)", std::vector<float>{0, -2, 0, 0, 0, 0, 1.5F, 0, 0, 0, 0, 4});
+  return members;
+}
+
+TEST(Npz, OtherFormatsThanCsrAreReadToo) {
+  EXPECT_EQ(csr_from_npz(in_csc(), "f"), kExpected);
+  EXPECT_EQ(csr_from_npz(in_coo(), "f"), kExpected);
+  const CsrMatrix bsr = csr_from_npz(in_bsr(), "f");
+  EXPECT_EQ(bsr.row_ptr, (std::vector<std::int64_t>{0, 4, 8, 12})) << "zeros of blocks are entries";
+  EXPECT_EQ(bsr.values, (std::vector<float>{1.5F, 0, 0, -2, 0, 0, 0, 0, 0, 4, 0, 0}));
+}
+
+TEST(Npz, EntriesOfOnePlaceAreAdded) {
+  NpzMembers members = in_coo();
+  members["row"] = ints({0, 0, 0});
+  members["col"] = ints({3, 3, 3});
+  members["data"] = vector_npy("<f8", std::vector<double>{16777217, 2, -16777216});
+  EXPECT_EQ(csr_from_npz(members, "f"), csr_of(3, 4, {{{0, 3}, 3}}));
+}
+
+TEST(Npz, RowsThatDoNotFitInMemoryAreRefused) {
+  NpzMembers members = in_coo();
+  members["shape"] = vector_npy("<i8", std::vector<std::int64_t>{2'000'000'000, 4});
+  EXPECT_EQ(error_of([&] { csr_from_npz(members, "f", 1'000'000'000); }),
+            "f: expected a matrix that fits in memory, got 2000000000 x 4: needs 16.0 GB, 1.0 GB "
+            "available");
+}
+
+TEST(Npz, OtherFormatsThatDoNotFitTogetherAreRefused) {
+  const auto refusal = [](NpzMembers members, const std::string& member, const std::string& bytes) {
+    members[member] = bytes;
+    return error_of([&] { csr_from_npz(members, "f"); });
+  };
+  EXPECT_EQ(refusal(in_csc(), "indptr", ints({0, 1, 2, 3})),
+            "f(indptr.npy): expected 5 offsets for 4 columns, got 4");
+  EXPECT_EQ(refusal(in_csc(), "indices", ints({0, 3, 0})),
+            "f(indices.npy): expected rows from 0 to 2, got 3 at 1");
+  EXPECT_EQ(refusal(in_coo(), "row", ints({0, 0})),
+            "f: expected as many rows as values, got 2 and 3");
+  EXPECT_EQ(refusal(in_coo(), "col", ints({0, 4, 0})),
+            "f(col.npy): expected columns from 0 to 3, got 4 at 1");
+  const std::vector<float> twelve(12);
+  EXPECT_EQ(refusal(in_bsr(), "data", npy("<f4", "False", "(2, 2, 3)", twelve)),
+            "f(data.npy): expected blocks in C order that divide 3 x 4, got 2 x 3");
+  EXPECT_EQ(
+      refusal(in_bsr(), "data", npy("<f4", "True", "(2, 3, 2)", twelve)),
+      "f(data.npy): expected blocks in C order that divide 3 x 4, got 3 x 2 in Fortran order");
+  EXPECT_EQ(refusal(in_bsr(), "data", npy("<f4", "False", "(4, 3, 2)", twelve)),
+            "f(data.npy): expected blocks as long as its header says, got 48 bytes");
+  EXPECT_EQ(refusal(in_bsr(), "data", npy("<f4", "False", "(4, 3, 1)", twelve)),
+            "f: expected as many columns as blocks, got 2 and 4");
+  EXPECT_EQ(refusal(in_bsr(), "indices", ints({2, 0})),
+            "f(indices.npy): expected columns of blocks from 0 to 1, got 2 at 0");
+  NpzMembers none = in_coo();
+  none.erase("col");
+  EXPECT_EQ(error_of([&] { csr_from_npz(none, "f"); }),
+            "f: expected a matrix of scipy.sparse.save_npz, got no 'col'");
+}
+
 TEST(Npz, WhatLiesBehindTheLastOffsetIsIgnored) {
   NpzMembers members = matrix();
   members["indices"] = vector_npy("<i4", std::vector<std::int32_t>{0, 3, 1, 99});
@@ -72,11 +162,8 @@ TEST(Npz, ArraysThatDoNotFitTogetherAreRefused) {
   const auto refusal = [](const std::string& member, const std::string& bytes) {
     return error_of([&] { with(member, bytes); });
   };
-  const auto ints = [](const std::vector<std::int32_t>& values) {
-    return vector_npy("<i4", values);
-  };
-  EXPECT_EQ(refusal("format", npy("|S3", "False", "()", std::vector<char>{'c', 's', 'c'})),
-            "f: expected a CSR matrix, got format 'csc': save matrix.tocsr()");
+  EXPECT_EQ(refusal("format", format_npy("dia")),
+            "f: expected a matrix in CSR, CSC, COO or BSR, got format 'dia': save matrix.tocsr()");
   EXPECT_EQ(refusal("indptr", ints({0, 2, 3})),
             "f(indptr.npy): expected 4 offsets for 3 rows, got 3");
   EXPECT_EQ(refusal("indptr", ints({0, 2, 1, 3})),

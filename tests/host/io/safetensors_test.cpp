@@ -204,5 +204,44 @@ TEST(Safetensors, TheHeaderIsBounded) {
       parse_safetensors(with_length(R"({"__metadata__":{"a\nb":"c\td"}})"), "f").tensors.empty());
 }
 
+TEST(SafetensorsIndex, NamesTheMatricesOfAllItsFiles) {
+  const ScratchFolder folder;
+  const std::string first = folder.write("m/a.safetensors", safetensors(model()));
+  const std::string second = folder.write(
+      "m/b.safetensors", safetensors({{"z", "F32", "[2,3]", bytes_of_values(kValues)}}));
+  const std::string index = folder.write("m/model.safetensors.index.json", R"({"metadata":{},
+      "weight_map":{"z":"b.safetensors","norm":"a.safetensors","l.0.w":"a.safetensors"}})");
+  const std::vector<std::string> lower = {first + ":l.0.w"},
+                                 all = {first + ":l.0.w", second + ":z"};
+  std::vector<std::string> lists;
+  EXPECT_EQ(expand_inputs({index}, &lists), all) << "norm is no matrix";
+  EXPECT_EQ(lists, std::vector{index}) << "no output may replace it";
+  EXPECT_EQ(expand_inputs({index + ":l.*"}), lower);
+  EXPECT_EQ(expand_inputs({folder.file("m"), index}).size(), 5U) << "the files of the folder";
+  EXPECT_EQ(load_input(expand_inputs({index + ":z"})[0], {}).a.csr, to_csr(kMatrix));
+}
+
+TEST(SafetensorsIndex, WhatIsWrongWithItIsToldInOneLine) {
+  const ScratchFolder folder;
+  folder.write("a.safetensors", safetensors(model()));
+  const std::string index = folder.file("m.safetensors.index.json");
+  const auto refusal = [&](const std::string& text) {
+    folder.write("m.safetensors.index.json", text);
+    return error_of([&] { expand_inputs({index}); });
+  };
+  for (const char* const text : {"", "{", "[]", R"({"weight_map":[]})"})
+    EXPECT_EQ(refusal(text), index + ": expected JSON with a weight_map from tensors to files");
+  EXPECT_EQ(refusal(R"({"weight_map":{"w":1}})"),
+            index + ": weight_map: 'w': expected the name of a file");
+  EXPECT_EQ(refusal(R"({"weight_map":{"w":"b.safetensors"}})"),
+            fmt::format("{}: weight_map: 'w': expected a .safetensors file, got '{}'", index,
+                        folder.file("b.safetensors")));
+  EXPECT_EQ(refusal(R"({"weight_map":{"w":"a.safetensors"}})"),
+            fmt::format("{}: weight_map: expected 'w' in '{}', which lacks it", index,
+                        folder.file("a.safetensors")));
+  EXPECT_EQ(refusal(R"({"weight_map":{"norm":"a.safetensors"}})"),
+            index + ": expected a matrix of F64, F32, F16 or BF16, got none");
+}
+
 }  // namespace
 }  // namespace spmmbench::test
