@@ -6,6 +6,9 @@
   reproduce.py asyncsparse-bcsr --from results/h200/bcsr-ablation.json --from results/h200/bcsr-fp16-down-n3584.json
   reproduce.py --list
 
+Each line is compared with the one in results/reproduce/TARGET.json: `moved` where it differs by more
+than the noise of both and by at least 2 %, of what `inspect` counts by anything that shows.
+
 MATRIX: files, folders, @lists or gen:SPEC as for `spmmbench run`. --from takes recorded runs (for
 rsh-fig13 and rsh-fig14: what `spmmbench inspect --json` printed) instead of measuring.
 
@@ -15,9 +18,11 @@ Exit codes: 0 something was measured; 1 bad arguments, unreadable or damaged inp
 
 import argparse
 import json
+import math
 import pathlib
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,6 +38,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's
 MEASURED = (0, 2, 4)  # exit codes of the program after which its document is complete
 WIDTH = 100
+LEAST_MOVE = 0.02  # as `compare --min-effect`: runs of one build differ by so much
+DEVIATIONS = 3  # of the noise of two runs: one line in 370 moves by itself
 
 
 def measure(target, program, matrices, keep):
@@ -102,10 +109,53 @@ def outcome(name, target, found, commands):
         "source": target.source,
         "published_on": target.published_on,
         "measured": where,
+        "noise": noise_of(target, found),
         "commands": commands,
         "lines": [{**asdict(line), "ratio": ratio(line)} for line in lines],
         "differs": [text for text in differs if text],
     }
+
+
+def noise_of(target, found):
+    """Relative standard error of a hot median, the median over the rows; 0 of what is counted. As
+    relative_noise of src/timing/quantiles.hpp."""
+    if target.inspects:
+        return 0.0
+    noises = []
+    for document in found:
+        for row in document["rows"]:
+            hot = row["hot"]
+            if row["status"] == "ok" and (hot["n"] or 0) >= 4 and hot["q1_us"] and hot["median_us"]:
+                spread = (hot["q3_us"] - hot["q1_us"]) / hot["median_us"]
+                noises.append(1.2533 * spread / 1.349 / math.sqrt(hot["n"]))
+    return statistics.median(noises) if noises else None
+
+
+def recorded_outcome(name):
+    path = ROOT / "results" / "reproduce" / f"{name}.json"
+    return load_json(path) if path.exists() else None
+
+
+def verdict(line, result, recorded):
+    """Whether a line is that of the recorded outcome: same, moved, or why that cannot be said."""
+    before = next((one for one in recorded["lines"] if one["what"] == line["what"]), None)
+    if line["measured"] is None or before is None or before["measured"] is None:
+        return "-"
+    if line["cases"] != before["cases"]:
+        return f"of {before['cases']} cases"
+    devices = [one["measured"].get("device") for one in (result, recorded)]
+    if devices[0] != devices[1]:
+        return "other device"
+    if not result["measured"]:  # counted
+        shown = [cell(one["measured"], line["digits"]) for one in (line, before)]
+        return "same" if shown[0] == shown[1] else "moved"
+    noises = [one.get("noise") or 0 for one in (result, recorded)]
+    limit = max(LEAST_MOVE, DEVIATIONS * math.hypot(*noises))
+    if min(line["measured"], before["measured"]) <= 0:
+        return "same" if line["measured"] == before["measured"] else "moved"
+    change = line["measured"] / before["measured"] - 1
+    moved = abs(math.log1p(change)) > math.log1p(limit)
+    return f"moved {change:+.1%}" if moved else "same"
 
 
 def ratio(line):
@@ -148,7 +198,7 @@ def print_markdown(result):
         print(f"- {text}")
 
 
-def print_table(result):
+def print_table(result, recorded):
     print(f"{result['title']}: {result['source']}")
     where = result["measured"]
     if where:
@@ -158,10 +208,12 @@ def print_table(result):
     lines = result["lines"]
     width = max(len(line["what"]) for line in lines)
 
-    print(f"\n{'':{width}} {'published':>10} {'measured':>10} {'ratio':>6} {'cases':>6}")
+    heads = f"\n{'':{width}} {'published':>10} {'measured':>10} {'ratio':>6} {'cases':>6}"
+    print(heads + ("  against the recorded" if recorded else ""))
     for line in lines:
         published, measured, quotient, cases = cells(line)
-        print(f"{line['what']:{width}} {published:>10} {measured:>10} {quotient:>6} {cases:>6}")
+        text = f"{line['what']:{width}} {published:>10} {measured:>10} {quotient:>6} {cases:>6}"
+        print(text + (f"  {verdict(line, result, recorded)}" if recorded else ""))
     print("\nwhat differs:")
     for text in result["differs"]:
         print(textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
@@ -218,6 +270,7 @@ def main(argv=None):
             )
             commands = [command]
         result = outcome(args.target, target, found, commands)
+        recorded = recorded_outcome(args.target)
         if args.json:
             write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
     except InputError as error:
@@ -226,7 +279,10 @@ def main(argv=None):
     except OSError as error:
         print(f"reproduce.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
         return 1
-    (print_markdown if args.markdown else print_table)(result)
+    if args.markdown:
+        print_markdown(result)
+    else:
+        print_table(result, recorded)
     if all(line["measured"] is None for line in result["lines"]):
         why = "" if target.inspects else "; ".join(reasons(found)[:3])
         print(f"reproduce.py: nothing was measured{': ' + why if why else ''}", file=sys.stderr)

@@ -18,7 +18,7 @@ from papers import TARGETS
 from llm_sweep import ATTENTION, FFN
 from papers.asyncsparse import QWEN, QWEN_SPARSITY, QWEN_TOKENS, STEPS, kernel_name, weights
 from papers.esmm import ESMM_TABLE, esmm_source
-from reproduce import print_markdown
+from reproduce import noise_of, print_markdown, verdict
 
 PROGRAM = os.environ.get("SPMMBENCH")
 RECORDED = SOURCE / "results" / "h200"
@@ -58,6 +58,40 @@ class ReproduceTest(unittest.TestCase):
         path = self.folder / name
         path.write_text(json.dumps(document(rows)))
         return path
+
+    def test_each_line_is_compared_with_the_recorded_one_beyond_noise(self):
+        def line(measured, cases=3):
+            return {"what": "a", "measured": measured, "cases": cases, "digits": 2}
+
+        def result(measured, noise=0.001, device="NVIDIA H200", **more):
+            where = {"device": device} if device else {}
+            return {"measured": where, "noise": noise, "lines": [line(measured, **more)]}
+
+        for measured, recorded, said in (
+            (1.01, result(1.0), "same"),
+            (1.05, result(1.0), "moved +5.0%"),
+            (0.9, result(1.0), "moved -10.0%"),
+            (1.05, result(1.0, noise=0.02), "same"),
+            (1.0, result(1.0, cases=4), "of 4 cases"),
+            (1.0, result(1.0, device="NVIDIA H100"), "other device"),
+            (None, result(1.0), "-"),
+            (1.0, result(None), "-"),
+            (1.0, {**result(1.0), "lines": []}, "-"),
+        ):
+            with self.subTest(measured=measured, recorded=recorded):
+                self.assertEqual(verdict(line(measured), result(measured), recorded), said)
+        counted = [result(1.234, noise=0, device=None), result(1.231, noise=0, device=None)]
+        self.assertEqual(verdict(line(1.234), *counted), "same", "as far as it is shown")
+        self.assertEqual(verdict(line(1.25), *counted), "moved")
+
+    def test_the_noise_is_that_of_a_typical_row(self):
+        rows = [row("m", f"k{i}", 10.0) for i in range(3)]
+        for one in rows:
+            one["hot"] |= {"q1_us": 9.0, "q3_us": 11.0, "n": 100}
+        found = [document(rows)]
+        self.assertAlmostEqual(noise_of(TARGETS["rsh-fig16"], found), 1.2533 * 0.2 / 1.349 / 10)
+        self.assertIsNone(noise_of(TARGETS["rsh-fig16"], [document([])]))
+        self.assertEqual(noise_of(TARGETS["rsh-fig13"], []), 0)
 
     def test_reorderings_are_geometric_means_over_the_natural_order(self):
         rows = []
