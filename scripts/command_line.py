@@ -1,8 +1,12 @@
 """What the command lines of the scripts share."""
 
 import argparse
+import importlib
 import os
 import pathlib
+import platform
+import shlex
+import sys
 
 
 class Parser(argparse.ArgumentParser):
@@ -10,6 +14,27 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         self.exit(1, f"{self.prog}: {message}\n")
+
+
+def require(*modules):
+    """Ends the script where this Python lacks one of the modules, with which Python that is and how to
+    get one that has them. To be called behind the arguments, so that --help needs none of them."""
+    missing = []
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+    if not missing:
+        return
+    script = pathlib.Path(sys.argv[0])
+    python = "~/.venvs/spmmbench/bin/python"
+    sys.exit(
+        f"{script.name}: {sys.executable} (Python {platform.python_version()}) lacks {' and '.join(missing)}. "
+        "To make a Python that has all it needs, and to run it:\n"
+        f"  python3 -m venv ~/.venvs/spmmbench && {python} -m pip install {' '.join(modules)}\n"
+        f"  {python} {shlex.join([str(script), *sys.argv[1:]])}"
+    )
 
 
 def find_program():

@@ -27,12 +27,12 @@ import subprocess
 import sys
 import tempfile
 
-from command_line import Parser, find_program
+from command_line import Parser, find_program, require
 
 try:
     import numpy as np
 except ImportError:
-    sys.exit("esmm_sweep.py needs numpy: install python3-numpy, or use a python3 that has it")
+    np = None  # main says so
 
 # ESMM readme, NVIDIA A10G, 4096^3, compute only: pattern ones / 8 -> (ESMM ms, cuBLAS SGEMM ms).
 PUBLISHED = {8: (12.10, 7.19), 4: (6.12, 7.19), 2: (4.04, 7.19), 1: (2.72, 7.19)}
@@ -312,6 +312,7 @@ def main():
         if mode == "weights":
             sub.add_argument("--m", type=int, default=0, help="rows of A (default: K)")
     arguments = parser.parse_args()
+    require("numpy")
 
     is_density = arguments.mode == "density"
     columns = [*(DENSITY_COLUMNS if is_density else WEIGHT_COLUMNS), *MEASURED_COLUMNS,

@@ -21,7 +21,8 @@ import sys
 try:
     import numpy as np
 except ImportError:
-    sys.exit("export_weights.py needs numpy: install python3-numpy, or use a python3 that has it")
+    np = None  # main says so
+from command_line import require
 
 SUFFIXES = (".pt", ".pth", ".safetensors", ".npy")
 SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
@@ -125,6 +126,7 @@ def main():
                         help="dimension kept of tensors with more than two (default: last)")
     parser.add_argument("--match", default="*", metavar="GLOB", help="tensor names to export")
     arguments = parser.parse_args()
+    require("numpy")
 
     written = 0
     failed = 0

@@ -30,7 +30,7 @@ import shutil
 import subprocess
 import sys
 
-from command_line import Parser, find_program
+from command_line import Parser, find_program, require
 from result_data import InputError, hot_us, load_document
 
 # Weights of one layer that share a shape are measured once: (generator, how many of them).
@@ -368,6 +368,8 @@ def parse(argv):
 
 def main(argv=None):
     args = parse(argv)
+    if args.plot:
+        require("matplotlib")
     try:
         code = 0 if args.no_run else measure(args)
         if code in ENDED_EARLY:

@@ -15,13 +15,8 @@ import io
 import pathlib
 import sys
 
-try:
-    from figures import FIGURES, draw
-    from figures.speedup import BASELINES
-    from figures.style import plt
-except ImportError as error:
-    sys.exit(f"{error.name} is missing; on Debian: apt-get install python3-matplotlib")
-from command_line import Parser
+from command_line import Parser, require
+from figures import BASELINES, FIGURES, draw
 from result_data import InputError, load_document, readable, write_whole
 from result_series import Results, load_groups
 
@@ -67,6 +62,9 @@ def parse_arguments(argv):
 
 def main(argv):
     args = parse_arguments(argv)
+    require("matplotlib")
+    from figures.style import plt
+
     try:
         documents = [load_document(path) for path in args.results]
         groups = load_groups(args.groups) if args.groups else None

@@ -7,8 +7,8 @@ from collections import defaultdict
 from markupsafe import Markup
 
 from figures.style import COLOURS, GREYS
-from result_data import SPEEDUPS, STATUSES, hot_us, number, preparation_ms
-from result_series import answer_key, case_of, total_us
+from result_data import SPEEDUPS, STATUSES, density, hot_us, number, preparation_ms
+from result_series import DENSE_FILL, answer_key, case_of, total_us
 
 MANY_CALLS = 1e6  # right end of the strip of an answer
 MOST_ON_CARDS = 2  # runs whose speed-ups fit above the page; of more, the table of kernels has them
@@ -242,11 +242,14 @@ def cards(results, baseline):
 
 
 def best_speedups(results, baseline):
-    """[(mean speed-up, whose and over what)]: the best own kernel against each divisor."""
-    own = [line for line in results.summary() if not line["baseline"]]
+    """[(mean speed-up, whose and over what)]: the best own kernel against each divisor. A dense product
+    is one for matrices that are nearly dense: over graphs that are stored dense it says nothing."""
+    dense = copy.copy(results)
+    dense.rows = [row for row in results.rows if density(row) >= DENSE_FILL]
     out = []
     for key in SPEEDUPS:
-        compared = [line for line in own if line[key]]
+        lines = (dense if key == "cublas" else results).summary()
+        compared = [line for line in lines if line[key] and not line["baseline"]]
         if compared and key in ("cusparse_default_fp32", "cublas", "eigen_fp32", baseline):
             # A kernel that ran on a few matrices only does not speak for the run.
             most = max(line["cases"][key] for line in compared)

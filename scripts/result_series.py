@@ -40,17 +40,12 @@ def case_of(row):
 
 
 def name_matrices(rows):
-    """Gives the rows of a run a matrix_key: the same in every run that read the matrix, from whatever
-    file, and another for each further file from which the run read it too."""
-    files = defaultdict(list)
+    """Gives the rows of a run a matrix_key, as identity_of of the program: name and content, without a
+    checksum name and dimensions. Where it was read from is not compared."""
     for row in rows:
         matrix = row["matrix"]
-        key = matrix["sha256"] or matrix["source"] or matrix["name"]
-        known = files[matrix["name"], key]
-        if matrix["source"] not in known:
-            known.append(matrix["source"])
-        again = known.index(matrix["source"])
-        row["matrix_key"] = f"{matrix['name']} {key}" + (f" {again}" if again else "")
+        content = matrix["sha256"] or f"{matrix['rows']}x{matrix['cols']}"
+        row["matrix_key"] = f"{matrix['name']} {content}"
 
 
 def structural_group(row):
@@ -83,6 +78,14 @@ def load_groups(path):
             # Folders and endings are not part of a row's name of a matrix.
             named[readable(line["name"].rsplit("/", 1)[-1])] = readable(line[column])
     return named
+
+
+def fastest(rows):
+    """Of the verified rows of a case. `auto` leaves it to the kernel that it picked, where that has a
+    row of its own."""
+    own = {(row["kernel"], row["reorder"]) for row in rows}
+    rivals = [row for row in rows if ((row["pick"] or {}).get("kernel"), row["reorder"]) not in own]
+    return min(rivals or rows, key=hot_us)
 
 
 class Results:
@@ -153,7 +156,7 @@ class Results:
 
     def winners(self):
         """case -> the fastest of its rows."""
-        return {case: min(rows, key=hot_us) for case, rows in self.cases().items()}
+        return {case: fastest(rows) for case, rows in self.cases().items()}
 
     def contested(self):
         """case -> rows, without those that hold nothing but baselines while other cases of the same
@@ -169,7 +172,7 @@ class Results:
 
     def summary(self):
         """One dictionary per series: counts, geometric means and medians. Best first."""
-        winners = {id(min(rows, key=hot_us)) for rows in self.contested().values()}
+        winners = {id(fastest(rows)) for rows in self.contested().values()}
         lines = []
         for label, rows in self.by_series(self.rows).items():
             ok = [row for row in rows if row["status"] == "ok" and row["hot"]]

@@ -322,6 +322,7 @@ def context(args):
         "classes": CLASSES,
         "seed": args.seed,
         "epochs": args.epochs,
+        "started_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     if args.device.type == "cuda":
         told.update(device=torch.cuda.get_device_name(), cuda=torch.version.cuda)

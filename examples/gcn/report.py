@@ -10,10 +10,15 @@ only where its losses are those of torch.sparse, within the noise.
 """
 
 import argparse
+import itertools
 import json
 import math
 import pathlib
 import sys
+import textwrap
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from command_line import require  # noqa: E402
 
 REFERENCE = "torch"
 SHOWN = {
@@ -179,15 +184,33 @@ def check_losses(cases):
     return lines
 
 
-def draw(cases, out):
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-    from figures.style import COLOURS, GREYS, plt
+def bars_missing(cases):
+    """Which bars the figure lacks, and why, one sentence for each backend and precision."""
+    lacking = {}
+    precisions, places = (list(dict.fromkeys(key)) for key in (
+        [key[2] for key in cases.cases], [key[:2] for key in cases.cases]))  # fmt: skip
+    for precision, name, place in itertools.product(precisions, cases.backends, places):
+        key = (*place, precision)
+        row = cases.cases.get(key, {}).get(name)
+        if cases.speedup(key, name) is None:
+            why = row["reason"] if row and row["status"] != "ok" else "not measured"
+            lacking.setdefault((SHOWN[name], precision, why), []).append(" ".join(map(str, place)))
+    together = {}
+    for (name, precision, why), where in lacking.items():
+        on = "" if len(where) == len(places) else f" on {', '.join(where)}"
+        together.setdefault(f"in {precision}{on}: {why}", []).append(name)
+    return [f"{', '.join(names)} {where}" for where, names in together.items()]
+
+
+def draw(cases, context, out):
+    from figures.style import GREYS, SOFT, colour_of, plt
 
     precisions = list(dict.fromkeys(key[2] for key in cases.cases))
     widths = list(dict.fromkeys(key[1] for key in cases.cases))
     graphs = list(dict.fromkeys(key[0] for key in cases.cases))
-    colours = dict(zip(cases.backends, (GREYS[1], GREYS[4], *COLOURS)))
-    size = (max(7.0, 1.6 + 0.5 * len(graphs) * len(widths)), 1.2 + 1.8 * len(precisions))
+    greys = {"torch": GREYS[1], "pyg": GREYS[4]}
+    colours = {name: greys.get(name) or colour_of(name) for name in cases.backends}
+    size = (max(7.0, 1.6 + 0.5 * len(graphs) * len(widths)), 1.9 + 1.8 * len(precisions))
     figure, axes = plt.subplots(
         len(precisions), len(widths), figsize=size, sharex=True, sharey="row", squeeze=False,
         layout="constrained",
@@ -213,8 +236,17 @@ def draw(cases, out):
         for handle, label in zip(*axis.get_legend_handles_labels())
         if handle.patches  # drawn here
     }
-    figure.legend(named.values(), named, ncols=len(named), loc="upper left")
-    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.35 / size[1]))  # inches for the legend
+    made = [context["device"], context.get("started_utc", "")[:10], f"torch {context['torch']}"]
+    title = f"An epoch of a GCN of {context['layers']} layers: time with torch.sparse over the backend's"
+    figure.suptitle(f"{title}\n{', '.join(filter(None, made))}", x=0.01, y=0.995, ha="left", va="top")
+    above, below = 0.75 / size[1], 0.35 / size[1]  # inches for title and legend, and for what is missing
+    figure.legend(
+        named.values(), named, ncols=len(named), loc="upper left", bbox_to_anchor=(0, 1 - 0.42 / size[1])
+    )
+    if missing := bars_missing(cases):
+        text = textwrap.fill(f"No bar: {'; '.join(missing)}.", int(14 * size[0]))
+        figure.text(0.01, 0.01, text, fontsize=8, color=SOFT, va="bottom")
+    figure.get_layout_engine().set(rect=(0, below, 1, 1 - above - below))
     for suffix in ("svg", "png"):
         figure.savefig(f"{out}.{suffix}", dpi=130, metadata={"Date": None} if suffix == "svg" else {})
 
@@ -227,6 +259,8 @@ def main():
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--figure", metavar="NAME", help="draws NAME.svg and NAME.png")
     args = parser.parse_args()
+    if args.figure:
+        require("matplotlib")
     document = json.loads(pathlib.Path(args.run).read_text())
     cases = Cases(document["rows"])
     show(summary_table(cases), args.markdown)
@@ -240,7 +274,7 @@ def main():
     for line in check_losses(cases):
         print(line)
     if args.figure:
-        draw(cases, args.figure)
+        draw(cases, document["context"], args.figure)
 
 
 if __name__ == "__main__":

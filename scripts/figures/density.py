@@ -97,6 +97,7 @@ def density_curves(results, _):
         notes.append("Points without lines are files, related by nothing but their shape.")
     look = styles(results)
     figure, axes = panels(len(chosen), sharey=over_dense)
+    not_drawn = []
     for axis, key in zip(axes, chosen):
         _, family, height, width, n, _ = key
         rows, dense = rows_of[key], dense_of[key]
@@ -107,9 +108,7 @@ def density_curves(results, _):
         labels, others = choose_series(rows, wins, lambda g: 1 / geomean(map(hot_us, g)))
         size = f"{height} × {width}, N = {n}"
         heading = [size] if family == FILES else [shown(re.sub(r"^[^?]*\?", "", family)), size]
-        of_panel = f" of {', '.join(heading)}" if len(axes) > 1 else ""
-        rule = "fastest on the fewest matrices, then slowest"
-        notes.append(left_out(with_wins(others, wins), rule, of_panel))
+        not_drawn += with_wins(others, wins) if len(axes) == 1 else others
         for label in labels:
             values = defaultdict(list)
             for row in rows:
@@ -126,6 +125,8 @@ def density_curves(results, _):
         plain_log(axis)
         axis.set_title("\n".join(heading))
         axis.set_xlabel("zeros of A, %")
+    rule = "fastest on the fewest matrices, then slowest"
+    notes.append(left_out(not_drawn, rule, " of a panel or several" if len(axes) > 1 else ""))
     axes[0].set_ylabel("speed-up over cuBLAS, densest A" if over_dense else "hot time, µs")
     title = (
         "Time over density" if not over_dense else "Speed-up over dense multiplication, by density"

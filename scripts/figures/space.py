@@ -5,12 +5,12 @@ from collections import defaultdict
 from result_data import median
 
 from .style import (
-    COLOURS,
     INK,
     MARKERS,
     MAX_PANELS,
     MAX_SERIES,
     Missing,
+    colour_of,
     finish,
     left_out,
     listed,
@@ -19,6 +19,9 @@ from .style import (
     shown,
     to_draw,
 )
+
+
+STRETCH = 10  # times the height of nine points in ten: higher ones would press the others together
 
 
 def picks(row):
@@ -44,10 +47,12 @@ def format_space(results, _):
     matrices_of = defaultdict(set)
     for row in rows:
         matrices_of[series_of(row)].add(row["matrix_key"])
+    colours = {series_of(row): colour_of(row["kernel"], row["baseline"]) for row in rows}
     by_count = sorted(matrices_of, key=lambda name: (-len(matrices_of[name]), name))
     others = [f"{name} ({len(matrices_of[name])})" for name in by_count[MAX_SERIES:]]
     precisions = sorted({r["precision"] for r in rows})
     figure, axes = panels(min(len(precisions), MAX_PANELS), sharey=True)
+    drawn = defaultdict(list)  # series -> the heights of its points
     for axis, precision in zip(axes, precisions):
         for i, name in enumerate(sorted(by_count[:MAX_SERIES])):
             points = defaultdict(list)
@@ -57,9 +62,10 @@ def format_space(results, _):
                     points[matrix].append(row["format"]["bytes"] / row["matrix"]["nnz"])
             if points:
                 sizes = [median(values) for values in points.values()]
+                drawn[name] += sizes
                 axis.plot(
                     [mean_row for _, mean_row in points], sizes, ls="", ms=5, alpha=0.85,
-                    marker=MARKERS[i % len(MARKERS)], color=COLOURS[i % len(COLOURS)],
+                    marker=MARKERS[i % len(MARKERS)], color=colours[name],
                     label=shown(f"{name} (median {median(sizes):.1f})" if len(axes) == 1 else name),
                 )  # fmt: skip
         plain_log(axis, "x")
@@ -70,11 +76,18 @@ def format_space(results, _):
         )  # fmt: skip
         axis.set(title=precision, xlabel="nonzeros per row, mean")
     axes[0].set_ylabel("bytes of A per nonzero")
+    sizes = sorted(size for heights in drawn.values() for size in heights)
+    top = STRETCH * sizes[int(0.9 * (len(sizes) - 1))]
+    above = {name: sum(size > top for size in heights) for name, heights in drawn.items()}
+    above = [f"{name} ({count})" for name, count in above.items() if count]
+    if above:
+        axes[0].set_ylim(top=top)
     left = precisions[MAX_PANELS:]
     notes = [
         "One point per matrix: the median over its rows.",
         "auto is not drawn: its format is that of the kernel that it picked." if of_auto else "",
         f"Left out: {listed(left)}." if left else "",
         left_out(others, "on the fewest matrices (in brackets)"),
+        f"Points above the axis: {listed(above)}." if above else "",
     ]
     return finish(figure, axes, results, rows, "Space of the formats", notes, columns=3)

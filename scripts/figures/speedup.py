@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from result_data import geomean
 
+from . import BASELINES
 from .style import (
     GRID,
     INK,
@@ -25,13 +26,6 @@ from .style import (
     with_wins,
 )
 
-BASELINES = {
-    "cusparse_default_fp32": "cuSPARSE's default in fp32",
-    "cusparse_best": "the fastest cuSPARSE of the same precision",
-    "cublas": "dense cuBLAS of the same precision",
-    "eigen_fp32": "Eigen in fp32",
-    "eigen": "Eigen of the same precision",
-}
 MOST_NAMED = 110  # matrices whose names fit on a page; beyond that their groups stand for them
 ROW_INCHES = 0.125  # height of a named matrix
 LEAST = 0.1  # speed-up: the axis does not go below, so that the kernels in question fill it

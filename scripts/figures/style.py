@@ -3,6 +3,7 @@
 import math
 import textwrap
 import warnings
+import zlib
 
 import matplotlib
 
@@ -10,12 +11,25 @@ matplotlib.use("Agg")
 from matplotlib import font_manager, ticker
 from matplotlib import pyplot as plt
 
-from result_data import geomean, hot_us, number
+from result_data import geomean, number
+from result_series import fastest
 
 # Okabe and Ito's palette, distinguishable by colour-blind readers; baselines are black and grey.
 # Colours are never alone: a series has a marker and a line style of its own as well.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4B1E")
 GREYS = ("#1B1F24", "#6E6E6E", "#9A9A9A", "#555555", "#B5B5B5")
+# The place in COLOURS of each kernel, in GREYS of each baseline, the same on every page. Kernels that
+# share a colour are seldom in one figure. Others, of plug-ins, have a place by their name.
+PLACES = {
+    "rsh": 0, "async_bcsr": 0, "esmm": 0, "cpu_csr": 0,
+    "auto": 1, "esmm_skip": 1,
+    "async_wcsr": 2, "bitmap_dense": 2,
+    "csr_row_split": 3, "two_four": 3, "async_wcsr_paper": 3,
+    "jagged_slices": 4, "dense_cluster": 4,
+    "gather_mma": 5, "csr_naive": 5,
+    "csr_merge": 6, "gap_slices": 6,
+    "cusparse_csr_default": 0, "cublas_dense": 1, "eigen_csr": 1, "cusparse_csr_alg2": 2, "cusparselt": 3,
+}  # fmt: skip
 MARKERS = "osD^vP*XpH<>"
 DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (2.5, 1.5)))
 INK, SOFT, GRID = "#1B1F24", "#5C6670", "#DFE3E8"
@@ -79,17 +93,23 @@ def listed(names, up_to=UP_TO):
 # ---- series ------------------------------------------------------------------------------------
 
 
+def colour_of(kernel, baseline=False):
+    """Of a kernel by its name with options, whatever page it is on."""
+    name, colours = kernel.partition("?")[0], GREYS if baseline else COLOURS
+    return colours[PLACES.get(name, zlib.crc32(name.encode())) % len(colours)]
+
+
 def wins_of(cases):
     """label -> cases in which it is fastest."""
     wins = {}
     for rows in cases.values():
-        label = min(rows, key=hot_us)["label"]
+        label = fastest(rows)["label"]
         wins[label] = wins.get(label, 0) + 1
     return wins
 
 
 def styles(results):
-    """label -> colour, marker and dash, the same in every figure of one page."""
+    """label -> the colour of its kernel, and marker and dash, the same in every figure of one page."""
     wins = wins_of(results.contested())
     series = results.by_series()
 
@@ -98,12 +118,12 @@ def styles(results):
         return (-wins.get(label, 0), -score, label)
 
     out = {}
-    for baseline, colours in ((False, COLOURS), (True, GREYS)):
+    for baseline in (False, True):
         group = [label for label, rows in series.items() if rows[0]["baseline"] == baseline]
         for i, label in enumerate(sorted(group, key=rank)):
             place = i + (6 if baseline else 0)
             out[label] = {
-                "color": colours[i % len(colours)],
+                "color": colour_of(series[label][0]["kernel"], baseline),
                 "marker": MARKERS[place % len(MARKERS)],
                 "ls": DASHES[(i + (2 if baseline else 0)) % len(DASHES)],
             }

@@ -235,10 +235,11 @@ class ReportCase(unittest.TestCase):
     def text_of_report(self, *paths, options=()):
         """The page without its figures, which take most of the time to draw."""
         import report
+        import report_page
 
         out = self.folder / "text.html"
         arguments = [*map(str, paths), "--out", str(out), *map(str, options)]
-        with (mock.patch.object(report, "drawn_figures", return_value=([], "")),
+        with (mock.patch.object(report_page, "drawn_figures", return_value=([], "")),
               contextlib.redirect_stdout(io.StringIO())):
             self.assertEqual(report.main(arguments), 0)
         return out.read_text(encoding="utf-8")

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Figures of scripts/plot.py on a document made here."""
 
+import os
 import re
+import subprocess
 import sys
 
-from report_case import SOURCE, ReportCase, document, main, many_rows, row
+from report_case import PYTHON, SOURCE, ReportCase, document, main, many_rows, row
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 NAMES = ("performance_profile", "speedup_distribution", "speedup_by_matrix", "roofline")
@@ -244,8 +246,7 @@ class PlotTest(ReportCase):
         text = words(rows, "density_curves")
         self.assertIn("Left out, fastest on the fewest matrices, then slowest: k10.", text)
         wider = words(rows + [{**made, "n": 256} for made in rows], "density_curves")
-        for n in (128, 256):
-            self.assertIn(f"Left out of 10000 × 10000, N = {n}, fastest on", wider)
+        self.assertEqual(wider.count("Left out of a panel or several, fastest on the fewest"), 1)
         self.assertIn("Points without lines are files", text)
         for wrong in ("fp32 in", "cusparse_csr_default"):
             self.assertNotIn(wrong, text)
@@ -301,6 +302,47 @@ class PlotTest(ReportCase):
         rows += [row("m", f"cusparse_alg{i}", 50.0 + i) for i in range(6)]
         made = styles(Results([document(rows)]))
         self.assertEqual(len({(s["marker"], str(s["ls"])) for s in made.values()}), len(made))
+
+    def test_a_kernel_has_one_colour_on_every_page(self):
+        from figures.style import colour_of, styles
+        from result_series import Results
+
+        def look(rows):
+            return {label: style["color"] for label, style in styles(Results([document(rows)])).items()}
+
+        few = look([row("m", "rsh", 5.0), row("m", "csr_row_split", 4.0)])
+        names = [f"k{i}" for i in range(9)] + ["rsh?order=natural", "rsh"]
+        many = look([row("m", name, 1.0 + i) for i, name in enumerate(names)])
+        self.assertEqual({few["rsh"], many["rsh"], many["rsh?order=natural"]}, {colour_of("rsh")})
+        self.assertNotEqual(few["csr_row_split"], few["rsh"])
+
+    def test_auto_does_not_compete_with_what_it_picked(self):
+        from result_series import Results
+
+        def winners(*rows):
+            return [line["label"] for line in Results([document(rows)]).summary() if line["wins"]]
+
+        auto = row("m", "auto", 4.0)  # it picked rsh
+        self.assertEqual(winners(auto, row("m", "rsh", 5.0)), ["rsh"])
+        self.assertEqual(winners(auto, row("m", "csr_row_split", 9.0)), ["auto"])
+
+    def test_a_python_without_matplotlib_is_named_with_the_way_to_one_that_has_it(self):
+        blocked = self.folder / "blocked" / "matplotlib"
+        blocked.mkdir(parents=True)
+        (blocked / "__init__.py").write_text("raise ImportError")
+        environment = {**os.environ, "PYTHONPATH": str(blocked.parent)}
+
+        def start(script, argument):
+            command = [PYTHON, str(SOURCE / "scripts" / script), argument]
+            return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+        for script in ("plot.py", "report.py"):
+            result = start(script, "run.json")
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, rf"^{script}: .*python.* \(Python 3\.[0-9.]+\) lacks matplotlib\. ")
+            self.assertIn("python3 -m venv ", result.stderr)
+            self.assertNotIn("Traceback", result.stderr)
+            self.assertIn("--baseline", start(script, "--help").stdout)
 
     def test_figures_of_the_same_run_are_the_same_bytes(self):
         path = self.write(many_rows())

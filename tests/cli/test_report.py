@@ -71,7 +71,7 @@ class AnswerTest(unittest.TestCase):
         made["answers"] = None
         self.assertEqual(answers(Results([made])), {})
 
-    def test_a_matrix_read_from_two_files_and_one_of_the_same_name_are_three(self):
+    def test_a_matrix_read_from_two_files_is_one_and_another_of_its_name_is_another(self):
         rows = []
         for source, sha256, fastest in (("a/m.mtx", "1", 8.0), ("b/m.mtx", "2", 8.0), ("a/m.csr", "1", 7.0)):
             for kernel, us in (("cusparse_csr_default", 18.0), ("rsh", fastest)):
@@ -80,14 +80,25 @@ class AnswerTest(unittest.TestCase):
         made = {"name": "r.json", **document(rows)}
         label_runs([made])
         results = Results([made])
-        self.assertEqual(len(answers(results)), 3)
-        self.assertEqual(len(results.winners()), 3)
-        self.assertEqual(cards(results, None)[0]["value"], "3")
+        self.assertEqual(len(answers(results)), 2)
+        self.assertEqual(len(results.winners()), 2)
+        self.assertEqual(cards(results, None)[0]["value"], "2")
         shown = json.loads(script_data(results, answers(results)))
-        self.assertEqual(len(shown["matrices"]), 3)
-        self.assertEqual(sum(line[shown["fields"].index("best")] for line in shown["rows"]), 3)
+        self.assertEqual(len(shown["matrices"]), 2)
+        self.assertEqual(sum(line[shown["fields"].index("best")] for line in shown["rows"]), 2)
         again = Results([made, copy.deepcopy(made)])
-        self.assertEqual(cards(again, None)[0]["value"], "3", "another run of the same")
+        self.assertEqual(cards(again, None)[0]["value"], "2", "another run of the same")
+
+    def test_a_dense_product_is_no_headline_over_graphs(self):
+        nothing = {"cusparse_best": None, "eigen_fp32": None, "eigen": None}
+        for share, shown in ((0.001, False), (0.1, True)):
+            rows = [row("m", name, us, density=share, speedup={**nothing, "cusparse_default_fp32": 18 / us, "cublas": 40 / us})
+                    for name, us in (("cublas_dense", 40.0), ("rsh", 9.0))]  # fmt: skip
+            made = {"name": "r.json", **document(rows)}
+            label_runs([made])
+            headlines = [card["what"] for card in cards(Results([made]), "cusparse_default_fp32")]
+            self.assertEqual(any("over cuBLAS" in what for what in headlines), shown, headlines)
+            self.assertTrue(any("over cuSPARSE default fp32" in what for what in headlines))
 
     def test_an_infinite_error_is_infinite_and_no_number_of_calls(self):
         rows = [row("m", kernel, 8.0, break_even_calls="never", break_even_against="rsh", **changes)
@@ -177,7 +188,7 @@ class ReportTest(ReportCase):
 
     def test_why_auto_picked_what_it_picked_stands_beside_the_answer(self):
         rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0)]
-        answers_table = Page(self.text_of_report(self.write(rows))).tables[0]
+        answers_table = Page(self.text_of_report(self.write(rows))).tables[1]
         self.assertIn("auto picked rsh: <short> rows", answers_table[1][1])
 
     def test_the_choice_that_is_explained_is_that_of_the_step_or_of_plain_auto(self):
@@ -187,7 +198,7 @@ class ReportTest(ReportCase):
             (7.0, "auto?calls=1000 picked esmm: 1000 calls", "<short> rows"),
         ):
             rows = [row("m", "rsh", 8.0), row("m", "auto", 9.0), row("m", "auto?calls=1000", us, pick=picked)]
-            answer = Page(self.text_of_report(self.write(rows))).tables[0][1][1]
+            answer = Page(self.text_of_report(self.write(rows))).tables[1][1][1]
             self.assertIn(explained, answer)
             self.assertNotIn(other, answer)
 
@@ -195,7 +206,7 @@ class ReportTest(ReportCase):
         paths = [self.write([row("m", "cusparse_csr_default", 20.0), row("m", "rsh", us)], f"{name}.json")
                  for name, us in (("fast", 4.0), ("slow", 8.0), ("third", 5.0))]  # fmt: skip
         source = self.text_of_report(*paths[:2])
-        _, kernels, *_ = Page(source).tables
+        kernels, *_ = Page(source).tables
         shown = [dict(zip(kernels[0], cells)) for cells in kernels[1:] if cells[0] == "rsh"]
         means = {line["run"]: (line["fastest in"], line["× best cuSPARSE"]) for line in shown}
         self.assertEqual(means, {"fast": ("1", "4.00 (1)"), "slow": ("1", "2.00 (1)")})
@@ -220,7 +231,7 @@ class ReportTest(ReportCase):
                     speedup={**nothing, "eigen_fp32": 60 / us, "eigen": 50 / us})
                 for name, us in (("eigen_csr", 50.0), ("cpu_csr", 20.0))]  # fmt: skip
         source = self.report(self.write(rows)).read_text(encoding="utf-8")
-        _, kernels, *_ = Page(source).tables
+        kernels, *_ = Page(source).tables
         self.assertIn("× Eigen fp32", kernels[0])
         line = next(cells for cells in kernels if cells[0] == "cpu_csr")
         self.assertIn("3.00 (1)", line)
@@ -228,7 +239,7 @@ class ReportTest(ReportCase):
 
     def test_the_tables_hold_the_right_numbers(self):
         source = self.text_of_report(self.write(many_rows()))
-        answers_table, kernels, *_, troubles = Page(source).tables
+        kernels, answers_table, *_, troubles = Page(source).tables
         line = next(cells for cells in kernels if cells[0] == "async_wcsr")
         self.assertEqual(line[1:6], ["8", "1", "0", "0", "0"])
         self.assertEqual(line[6], "1.40 (8)")  # (20/9 * 20/13 * 20/17 * 20/21)^(1/4)
