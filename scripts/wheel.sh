@@ -16,6 +16,7 @@ if [ -z "$build" ]; then
   if command -v nvcc >/dev/null; then preset=portable; fi
   build=build/wheel-$preset
   # cuBLAS, cuSPARSE and cuSPARSELt are loaded when a row needs them, NVIDIA's wheels of the same environment included.
+  # shellcheck disable=SC2016  # the loader expands it
   nvidia=$(printf ':$ORIGIN/../nvidia/%s/lib' cu13 cublas cusparse cusparselt)
   cmake --preset "$preset" -B "$build" -DSPMMBENCH_TESTS=OFF -DSPMMBENCH_SHARED_FMT=OFF \
     -DCMAKE_EXE_LINKER_FLAGS=-static-libstdc++ -DCMAKE_SHARED_LINKER_FLAGS=-static-libstdc++ \
@@ -38,7 +39,7 @@ if [ -z "$lacking" ]; then
   glibc=$(objdump -T "$package"/{spmmbench,*.so*} | grep -oE 'GLIBC_2\.[0-9]+' | sort -uV | tail -1)
   tag=manylinux_2_${glibc#GLIBC_2.}_$(uname -m)
 else
-  echo "for this machine alone, as it needs" $lacking >&2
+  echo "for this machine alone, as it needs $(echo "$lacking" | paste -sd " ")" >&2
 fi
 printf '[bdist_wheel]\nplat_name = %s\n' "$tag" > "$stage/setup.cfg"
 # A command of its own, because importing the package, NumPy and scipy takes longer than many a run.

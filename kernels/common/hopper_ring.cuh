@@ -128,7 +128,7 @@ class HopperRing {
       ptx::mbarrier_arrive(empty);
     } else {
       for (unsigned peer = 0; peer < kCluster; ++peer)
-        ptx::mbarrier_arrive(ptx::sem_relaxed, ptx::scope_cluster, ptx::space_cluster,
+        ptx::mbarrier_arrive(ptx::weakest_arrival_t{}, ptx::scope_cluster, ptx::space_cluster,
                              static_cast<std::uint64_t*>(__cluster_map_shared_rank(empty, peer)));
     }
   }

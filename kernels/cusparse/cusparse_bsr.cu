@@ -13,6 +13,14 @@
 namespace spmmbench {
 namespace {
 
+#if CUSPARSE_VERSION >= 12501  // the first that multiplies BSR
+constexpr bool kHasBsr = true;
+constexpr cusparseSpMMAlg_t kAlgorithm = CUSPARSE_SPMM_BSR_ALG1;
+#else
+constexpr bool kHasBsr = false;
+constexpr cusparseSpMMAlg_t kAlgorithm = CUSPARSE_SPMM_ALG_DEFAULT;
+#endif
+
 const auto kBlock = integer_option("block", 64, 2, 128, "rows and columns of a block");
 
 class CusparseBsr final : public Kernel {
@@ -20,6 +28,7 @@ class CusparseBsr final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo&) const override {
+    if (!kHasBsr) return Support::no("needs cuSPARSE 12.5.1 or newer");
     if (auto reason = unsupported_by_cusparse(problem.precision, problem.c_type); !reason.empty())
       return Support::no(std::move(reason));
     const int block = kBlock(problem.options);
@@ -67,7 +76,7 @@ class CusparseBsr final : public Kernel {
         return SparseDescriptor(matrix);
       };
     }
-    return make_cusparse_prepared(a, device, std::move(out), CUSPARSE_SPMM_BSR_ALG1, false);
+    return make_cusparse_prepared(a, device, std::move(out), kAlgorithm, false);
   }
 
  private:

@@ -8,4 +8,11 @@ namespace spmmbench::ptx {
 
 using namespace cuda::ptx;
 
+// How an arrival that need not order memory is made: before CUDA 12.8 a release is all there is.
+#if CUDART_VERSION >= 12080
+using weakest_arrival_t = sem_relaxed_t;
+#else
+using weakest_arrival_t = sem_release_t;
+#endif
+
 }  // namespace spmmbench::ptx

@@ -191,7 +191,7 @@ class Matching {
       Rounds rounds{{rounds_[0], rounds_[1]}, partners_.of, counts_, partners_.count, clusters};
       void* arguments[] = {&rounds};
       constexpr std::int64_t kRoundCtasPerSm = 2;  // fewer than fit: they wait for each other
-      SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(hold_rounds,
+      SPMMBENCH_CUDA(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(hold_rounds),
                                                  dim3(static_cast<unsigned>(std::min<std::int64_t>(
                                                      ctas(kThreads), kRoundCtasPerSm * sms))),
                                                  dim3(kThreads), arguments, 0, stream_));

@@ -10,6 +10,8 @@
 namespace spmmbench {
 
 bool is_sticky(cudaError_t error) noexcept {
+  constexpr int kContained = 226;  // cudaErrorContained, for which CUDA 12.4 has no name
+  if (static_cast<int>(error) == kContained) return true;
   switch (error) {
     case cudaErrorIllegalAddress:
     case cudaErrorIllegalInstruction:
@@ -22,7 +24,6 @@ bool is_sticky(cudaError_t error) noexcept {
     case cudaErrorLaunchTimeout:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorExternalDevice:
     case cudaErrorUnknown: return true;
     default: return false;

@@ -15,8 +15,13 @@ PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   static const auto function = [] {
     void* symbol = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    SPMMBENCH_CUDA(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &symbol, 12000,
-                                                    cudaEnableDefault, &found));
+    const char* const name = "cuTensorMapEncodeTiled";
+#if CUDART_VERSION >= 12050
+    SPMMBENCH_CUDA(
+        cudaGetDriverEntryPointByVersion(name, &symbol, 12000, cudaEnableDefault, &found));
+#else  // the same, of the version of the runtime
+    SPMMBENCH_CUDA(cudaGetDriverEntryPoint(name, &symbol, cudaEnableDefault, &found));
+#endif
     if (found != cudaDriverEntryPointSuccess)
       throw DeviceError("the CUDA driver has no cuTensorMapEncodeTiled", false);
     return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(symbol);

@@ -1,6 +1,6 @@
 #include "gpu/vendor_libraries.hpp"
 
-#include <cublas_api.h>
+#include <cublas_v2.h>
 #include <cusparse.h>
 
 #include <string>
