@@ -1,17 +1,20 @@
 #pragma once
 // Written by scripts/refit.
 //
-// cusparse_coo_alg1, cusparse_coo_alg2, cusparse_coo_alg3, cusparse_coo_alg4, cusparse_spmv_coo_alg1, cusparse_spmv_coo_alg2: microseconds of a call:
+// cusparse_coo_alg1, cusparse_coo_alg2, cusparse_coo_alg3, cusparse_coo_alg4,
+// cusparse_spmv_coo_alg1, cusparse_spmv_coo_alg2: microseconds of a call:
 //   launch (launches), spill (us), nonzeros (100 an SM), longest_row (1000 nonzeros)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
-// cusparse_csr_alg1, cusparse_csr_alg2, cusparse_csr_alg3, cusparse_csr_default: microseconds of a call:
+// cusparse_csr_alg1, cusparse_csr_alg2, cusparse_csr_alg3, cusparse_csr_default: microseconds of a
+// call:
 //   launch (launches), a_csr (us), c (us), spill (us), gather_rows (us), gather_distinct (us),
 //   gather_spill (us), nonzeros (100 an SM), rows (100 rows an SM), longest_row (1000 nonzeros),
 //   variation (deviations)
 // and milliseconds of preparation:
 //   constant (times), nonzeros (10^6), rows (10^6)
-// cusparse_spmv, cusparse_spmv_alg1, cusparse_spmv_alg2, cusparse_spmv_sell: microseconds of a call:
+// cusparse_spmv, cusparse_spmv_alg1, cusparse_spmv_alg2, cusparse_spmv_sell: microseconds of a
+// call:
 //   launch (launches), gather_rows (us), nonzeros (100 an SM), longest_row (1000 nonzeros),
 //   variation (deviations)
 // and milliseconds of preparation:
@@ -33,28 +36,28 @@ inline std::vector<Factors> factors() {
        {7.609, 17.92, 0.8481, 4.002},
        {0.08959, 2.35, 17.92}},
       {"cusparse_coo_alg2", Precision::fp16, 1, 1,
-       {6.334, 0.6825, 0.04107, 0.07203},
+       {6.333, 0.6825, 0.04107, 0.07206},
        {0.07714, 2.552, 7.132}},
       {"cusparse_coo_alg2", Precision::fp16, 2, 2147483647,
-       {14.34, 25.8, 1.563, 4.542},
+       {14.34, 25.8, 1.563, 4.541},
        {0.1235, 2.742, 7.686}},
       {"cusparse_coo_alg3", Precision::fp16, 1, 1,
-       {4.208, 0.8375, 0.02821, 0.1148},
+       {4.208, 0.8374, 0.02821, 0.1147},
        {0.07443, 2.539, 8.185}},
       {"cusparse_coo_alg3", Precision::fp16, 2, 2147483647,
        {28.93, 34.34, 0.5096, 4.736},
        {0.08684, 2.521, 8.133}},
       {"cusparse_coo_alg4", Precision::fp16, 1, 1,
-       {4.142, 0.8233, 0.02856, 0.143},
+       {4.142, 0.8232, 0.02856, 0.143},
        {0.07336, 2.427, 10.03}},
       {"cusparse_coo_alg4", Precision::fp16, 2, 2147483647,
-       {5.978, 1.607, 0.6224, 0.6389},
+       {5.978, 1.607, 0.6224, 0.639},
        {0.08909, 2.403, 10.01}},
       {"cusparse_csr_alg1", Precision::fp16, 1, 1,
-       {3.679, 0, 1.163, 0.04767, 0, 0.8459, 0, 0.01106, 0.03622, 0, 0.1254},
+       {3.679, 0, 1.163, 0.04765, 0, 0.8459, 0, 0.01106, 0.03622, 0, 0.1254},
        {0.08677, 1.059, 1.96}},
       {"cusparse_csr_alg1", Precision::fp16, 2, 2147483647,
-       {4.354, 0, 10.44, 0, 8.059, 6.393, 1.941, 0, 0, 0, 0.5541},
+       {4.354, 0, 10.44, 0, 8.059, 6.393, 1.941, 0, 0, 0, 0.554},
        {0.1156, 1.047, 1.409}},
       {"cusparse_csr_alg1", Precision::fp32, 2, 2147483647,
        {5.92, 0, 5.531, 0, 6.814, 4.84, 0.2716, 0, 0, 0, 0.7368},
@@ -63,10 +66,10 @@ inline std::vector<Factors> factors() {
        {5.184, 0, 5.185, 0, 7.494, 4.223, 0.2152, 0, 0.2492, 0, 1.203},
        {0.1219, 0.9162, 4.733}},
       {"cusparse_csr_alg2", Precision::fp16, 1, 1,
-       {3.697, 0.04725, 0, 0.003493, 0.07725, 0.7947, 0, 0.005693, 0.07139, 0, 0.1443},
+       {3.697, 0.04725, 0, 0.003464, 0.07726, 0.7947, 0, 0.005693, 0.07139, 0, 0.1443},
        {0.07247, 1.035, 0.8296}},
       {"cusparse_csr_alg2", Precision::fp16, 2, 2147483647,
-       {6.923, 5.246, 0.07777, 0.561, 0.343, 0.2334, 0.02633, 0.3569, 2.918, 0, 0.4113},
+       {6.923, 5.246, 0.07776, 0.561, 0.343, 0.2334, 0.02632, 0.3569, 2.918, 0, 0.4113},
        {0.09126, 0.9135, 0.8906}},
       {"cusparse_csr_alg2", Precision::fp32, 1, 1,
        {4.082, 0.2014, 1.246, 0, 0.1465, 0.8207, 0, 0.007837, 0.02191, 0, 0.06931},
@@ -81,10 +84,10 @@ inline std::vector<Factors> factors() {
        {6.699, 8.98, 0, 0.4491, 0.04066, 0.2804, 0, 0.184, 1.966, 0, 0.1035},
        {0.04927, 0.9742, 1.094}},
       {"cusparse_csr_alg3", Precision::fp16, 1, 1,
-       {5.881, 0.193, 0, 0, 0.2432, 0.4341, 0, 0.01764, 0.04192, 0.1036, 0.2337},
+       {5.881, 0.1929, 0, 0, 0.2432, 0.4341, 0, 0.01764, 0.04194, 0.1036, 0.2337},
        {0.1131, 1.408, 0.6009}},
       {"cusparse_csr_alg3", Precision::fp16, 2, 2147483647,
-       {0.7018, 0.4214, 0.1821, 1.943, 0.5436, 0.6155, 0, 0.04537, 2.442, 35.92, 0.7766},
+       {0.7018, 0.4216, 0.1821, 1.943, 0.5436, 0.6155, 0, 0.04536, 2.442, 35.92, 0.7766},
        {0.2078, 1.298, 16.53}},
       {"cusparse_csr_alg3", Precision::fp32, 1, 1,
        {6.18, 0.1664, 0, 0, 0.2277, 1.082, 0, 0.01218, 0, 0.02656, 0.06907},
@@ -99,10 +102,10 @@ inline std::vector<Factors> factors() {
        {3.494, 0, 1.712, 2.074, 0.3639, 0.2423, 0.1918, 0.07581, 0.4417, 1.654, 0.3582},
        {0.09053, 1.016, 14.35}},
       {"cusparse_csr_default", Precision::fp16, 1, 1,
-       {6.202, 0.2838, 0, 0, 0.08688, 0.8915, 0, 0.002369, 0.0865, 0.06365, 0.502},
+       {6.202, 0.2837, 0, 0, 0.08689, 0.8915, 0, 0.00237, 0.08652, 0.06363, 0.502},
        {0.05682, 1.102, 0.8521}},
       {"cusparse_csr_default", Precision::fp16, 2, 2147483647,
-       {6.922, 5.144, 0.07153, 0.5718, 0.3376, 0.2324, 0.02368, 0.3593, 2.92, 0, 0.407},
+       {6.922, 5.144, 0.07154, 0.5718, 0.3376, 0.2324, 0.02368, 0.3593, 2.92, 0, 0.407},
        {0.08199, 0.9545, 2.976}},
       {"cusparse_csr_default", Precision::fp32, 1, 1,
        {6.711, 0.2329, 0.8052, 0, 0.1704, 0.762, 0, 0.009117, 0.01416, 0, 0.6555},
@@ -117,7 +120,7 @@ inline std::vector<Factors> factors() {
        {6.727, 8.901, 0, 0.461, 0.03541, 0.2786, 0, 0.187, 1.946, 0, 0.1018},
        {0.04771, 0.9823, 1.212}},
       {"cusparse_spmv", Precision::fp16, 1, 1,
-       {6.044, 0.4907, 0.02171, 0.2159, 0.7888},
+       {6.044, 0.4907, 0.02171, 0.2158, 0.7888},
        {0.07264, 0.8966, 0.6571}},
       {"cusparse_spmv", Precision::fp32, 1, 1,
        {6.92, 0.4466, 0.0239, 0.01569, 0.9118},
@@ -126,7 +129,7 @@ inline std::vector<Factors> factors() {
        {7.006, 0.4421, 0.02365, 0.1444, 0.7622},
        {0.03294, 1.195, 1.204}},
       {"cusparse_spmv_alg1", Precision::fp16, 1, 1,
-       {3.997, 0.3323, 0.01627, 0.09309, 0.2172},
+       {3.997, 0.3323, 0.01627, 0.09308, 0.2172},
        {0.07205, 1.032, 0.8254}},
       {"cusparse_spmv_alg1", Precision::fp32, 1, 1,
        {4.367, 0.412, 0.02204, 0.0999, 0.137},
@@ -136,7 +139,7 @@ inline std::vector<Factors> factors() {
        {0.04506, 1.187, 1.446}},
       {"cusparse_spmv_alg2", Precision::fp16, 1, 1,
        {5.804, 0.6392, 0.02954, 0.2847, 0.2127},
-       {0.07203, 1.023, 0.8841}},
+       {0.07203, 1.023, 0.884}},
       {"cusparse_spmv_alg2", Precision::fp32, 1, 1,
        {6.41, 0.5336, 0.02855, 0.2109, 0.1252},
        {0.04487, 1.255, 0.9043}},
@@ -144,7 +147,7 @@ inline std::vector<Factors> factors() {
        {6.563, 0.5209, 0.02787, 0.3433, 0.03573},
        {0.04465, 1.207, 1.393}},
       {"cusparse_spmv_coo_alg1", Precision::fp16, 1, 1,
-       {4.19, 0.8368, 0.02823, 0.1204},
+       {4.19, 0.8366, 0.02824, 0.1204},
        {0.08653, 2.591, 5.434}},
       {"cusparse_spmv_coo_alg1", Precision::fp32, 1, 1,
        {3.372, 0.3583, 0.04677, 0.1642},
@@ -153,7 +156,7 @@ inline std::vector<Factors> factors() {
        {3.363, 0.3187, 0.048, 0.1891},
        {0.02264, 2.334, 8.057}},
       {"cusparse_spmv_coo_alg2", Precision::fp16, 1, 1,
-       {6.361, 0.6877, 0.04087, 0.06571},
+       {6.361, 0.6878, 0.04087, 0.06574},
        {0.08636, 2.316, 6.564}},
       {"cusparse_spmv_coo_alg2", Precision::fp32, 1, 1,
        {5.709, 0, 0.06521, 0.1608},
@@ -162,7 +165,7 @@ inline std::vector<Factors> factors() {
        {5.636, 0, 0.06479, 0.1306},
        {0.02322, 2.293, 8.121}},
       {"cusparse_spmv_sell", Precision::fp16, 1, 1,
-       {1.176, 0.3974, 0.01162, 57.3, 2.854},
+       {1.176, 0.3973, 0.01163, 57.3, 2.855},
        {0.06611, 4.952, 2.948}},
       {"cusparse_spmv_sell", Precision::fp32, 1, 1,
        {1.676, 0.3605, 0.01929, 83.92, 0},

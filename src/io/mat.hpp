@@ -1,6 +1,6 @@
 #pragma once
-// MATLAB's .mat of versions 4, 5 and 7, and of 7.3 where libmatio was built with HDF5. The library is
-// loaded when a file is first read.
+// MATLAB's .mat of versions 4, 5 and 7, and of 7.3 where libmatio was built with HDF5. The library
+// is loaded when a file is first read.
 
 #include <string>
 

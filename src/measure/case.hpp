@@ -52,7 +52,7 @@ struct CaseInput {
   std::function<void()> take_c;
   bool repeat_check = false;  // verify repeated launches and compare their bits
   std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
-  bool one_launch = false;    // alone on the device, between profiler brackets, instead of timing
+  bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
 };
 
 // Fills the members of `row` that the measurement gives. Returns false when the device is lost.

@@ -28,7 +28,6 @@ struct Cost {
   double total_us(double calls) const { return prepare_ms * 1e3 + calls * us; }
 };
 
-
 // Above this relative noise of its median, in hot times, a row is not called the fastest: a choice,
 // ten times the noise at which sampling stops. Samples that are too few have a warning of their
 // own.

@@ -48,11 +48,11 @@ struct Cases {
 
 struct Protocol {
   SampleLimits limits;
-  bool repeat_check = false;  // compare the bits of repeated launches
+  bool repeat_check = false;              // compare the bits of repeated launches
   std::vector<std::int64_t> calls_curve;  // to measure with preparation: so many calls each
-  bool one_launch = false;    // between profiler brackets, instead of timing
-  bool isolate = false;       // each case in a child
-  double timeout_s = 300;     // of one isolated case
+  bool one_launch = false;                // between profiler brackets, instead of timing
+  bool isolate = false;                   // each case in a child
+  double timeout_s = 300;                 // of one isolated case
   bool plugins_here = false;  // kernels of plug-ins run in this process; else each case in a child
   std::string cache;          // folder of select/cache.hpp; empty: none
   std::string save_failing;   // folder for operands and results of wrong cases; empty: none

@@ -50,8 +50,8 @@ std::string describe_work(const Work& work) {
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, resume, known] = work.cases;
-  const auto& [limits, repeat_check, calls_curve, one_launch, isolate, timeout_s, plugins_here, cache,
-               save_failing, rates, device] = work.protocol;
+  const auto& [limits, repeat_check, calls_curve, one_launch, isolate, timeout_s, plugins_here,
+               cache, save_failing, rates, device] = work.protocol;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
