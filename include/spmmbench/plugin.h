@@ -53,8 +53,9 @@ extern "C" {
 typedef int32_t spmmbench_status;
 enum {
   SPMMBENCH_OK = 0,
-  SPMMBENCH_UNSUPPORTED = 1, /* the kernel does not do this: the case is skipped, with the reason */
-  SPMMBENCH_INVALID = 2,     /* wrong arguments: sizes, pointers, alignment, options */
+  SPMMBENCH_UNSUPPORTED = 1,   /* the kernel does not do this: the case is skipped, with the reason.
+                                  Any function may say so, `launch` too */
+  SPMMBENCH_INVALID = 2,       /* wrong arguments: sizes, pointers, alignment, options */
   SPMMBENCH_OUT_OF_MEMORY = 3, /* host or device */
   SPMMBENCH_DEVICE_LOST = 4,   /* the CUDA context is unusable, such as after an illegal address */
   SPMMBENCH_FAILED = 5         /* anything else */
@@ -169,7 +170,8 @@ typedef struct spmmbench_stages {
  * that it knows. Strings and arrays live as long as the plan. */
 typedef struct spmmbench_report {
   size_t size;
-  uint64_t device_bytes;     /* held by the plan and its prepared A, B and C not included */
+  uint64_t device_bytes;     /* device memory that the plan and its prepared A hold; not B, C and
+                                arrays of A that the caller owns */
   double issued_flops;       /* per launch, with padding; 0: 2 * nnz * N */
   const char* const* params; /* values in force: key, value, ..., NULL; NULL: none */
   const char* format;   /* name of the format of A; NULL: this and all members below are unknown */
@@ -238,7 +240,7 @@ struct spmmbench_kernel {
   void* user; /* the library's own */
 
   /* SPMMBENCH_OK where the kernel can do this, else SPMMBENCH_UNSUPPORTED. May be NULL: then all
-   * that the fields above allow is supported. *device_bytes: memory that the plan will hold, 0
+   * that the fields above allow is supported. *device_bytes: what the report will say of them, 0
    * where unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
    * the host here, whatever a_memory says. A caller may leave this call out: prepare and bind
    * refuse the same problems. */
@@ -255,7 +257,8 @@ struct spmmbench_kernel {
                                 const spmmbench_stages* stages);
   /* C = A * B, enqueued on the cudaStream_t `stream` (NULL: the legacy default stream). A kernel on
    * the host ignores the stream and is done on return. Allocates nothing and does not synchronise,
-   * so that it can be captured into a CUDA graph. Writes every element of C and reads none. */
+   * so that it can be captured into a CUDA graph. Writes every element of C and reads none; with
+   * SPMMBENCH_ADDS_TO_C it finds zeros there and may leave them. */
   spmmbench_status (*launch)(spmmbench_plan* plan, const spmmbench_dense* b,
                              const spmmbench_dense* c, void* stream);
   /* May be NULL: nothing to tell. */

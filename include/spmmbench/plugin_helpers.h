@@ -60,17 +60,18 @@ static inline spmmbench_status spmmbench_cuda_status(cudaError_t error) {
 /* The entry of a plug-in that uses spmmbench_fail, after its kernels:
  *
  *   SPMMBENCH_PLUGIN("mine", "1.0", &my_kernel, &my_other_kernel) */
-#define SPMMBENCH_PLUGIN(name, version, ...)                                    \
-  const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {            \
-    static const spmmbench_kernel* const kernels[] = {__VA_ARGS__};             \
-    static const spmmbench_library library = {sizeof library,                   \
-                                              SPMMBENCH_ABI_VERSION,            \
-                                              name,                             \
-                                              version,                          \
-                                              kernels,                          \
-                                              sizeof kernels / sizeof *kernels, \
-                                              spmmbench_last_error};            \
-    return abi_version == SPMMBENCH_ABI_VERSION ? &library : NULL;              \
+#define SPMMBENCH_PLUGIN(name, version, ...)                                \
+  const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {        \
+    static const spmmbench_kernel* const spmmbench_table[] = {__VA_ARGS__}; \
+    static const spmmbench_library spmmbench_self = {                       \
+        sizeof spmmbench_self,                                              \
+        SPMMBENCH_ABI_VERSION,                                              \
+        name,                                                               \
+        version,                                                            \
+        spmmbench_table,                                                    \
+        sizeof spmmbench_table / sizeof *spmmbench_table,                   \
+        spmmbench_last_error};                                              \
+    return abi_version == SPMMBENCH_ABI_VERSION ? &spmmbench_self : NULL;   \
   }
 
 #ifdef __cplusplus

@@ -128,6 +128,7 @@ void add_list(CLI::App& app, ExitCode&) {
               "schema: what every field of a result document means, as JSON Schema")
           ->check(one_of({"kernels", "formats", "reorderings", "generators", "devices", "schema"}));
   add_list_option(*list, "--plugin", in->plugins, "The kernels of these shared libraries instead")
+      ->allow_extra_args()
       ->excludes(what);
   list->add_flag("--json", in->json, "As JSON");
   list->callback([in] {

@@ -52,8 +52,10 @@ std::string OptionSpec::expected() const {
                  [](const RealRange& range) {
                    return fmt::format("a number from {} to {}", range.least, range.most);
                  },
-                 [](const Choices& choices) {
-                   return fmt::format("one of {}", fmt::join(choices.names, ", "));
+                 [this](const Choices& choices) {
+                   std::vector<std::string> names = choices.names;
+                   if (automatic) std::erase(names, kAuto);  // a plug-in may name it itself
+                   return fmt::format("one of {}", fmt::join(names, ", "));
                  },
                  [](const Flag&) { return std::string("0 or 1"); },
                  [](const TextForm& form) { return form.expected; }},

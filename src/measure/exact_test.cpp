@@ -93,6 +93,8 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     }
   } catch (const NotExact& error) {
     test.not_made = error.what();
+  } catch (const Unsupported&) {
+    throw;  // as in every other launch
   } catch (const OutOfMemory& error) {
     test.not_made = error.what();
   } catch (const std::bad_alloc&) {

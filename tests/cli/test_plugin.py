@@ -233,6 +233,17 @@ class Faults(Plugins):
         self.assert_reason(rows["flags:few_n"], "skipped", "does not take N = 32")
         self.assertEqual(rows["flags:picky"]["status"], "ok")
 
+    def test_a_kernel_is_made_of_functions_in_cpp(self):
+        library = compile_plugin("libfunctions.so", "functions.cpp")
+        row = self.rows(library)["functions:by_functions"]
+        self.assertEqual((row["status"], row["issued_flops"]), ("ok", 1))
+        self.assertIn("copy", row["stages_ms"])
+        self.assert_reason(self.rows(library, n=7, expected=4)["functions:by_functions"], "skipped", "not like 7 columns")
+        self.assert_reason(self.rows(library, n=9, expected=4)["functions:by_functions"], "failed", "9 columns are too many")
+        listed = self.spmmbench("list", "--plugin", library, flags()).stdout
+        self.assertIn("functions:by_functions", listed)
+        self.assertIn("flags:good", listed)
+
     def test_a_library_that_is_not_there_ends_the_run_before_it_measures(self):
         out = self.folder / "out.json"
         result = self.spmmbench("run", SMALL, "-k", "cpu_csr,./missing.so", *QUICK, "-q", "--json", out)
