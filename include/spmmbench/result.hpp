@@ -28,6 +28,10 @@ struct MatrixSummary {
   // Nonzeros in a row: mean, coefficient of variation, and those of the longest row.
   double mean_row = 0, cv_row = 0;
   std::int64_t max_row = 0;
+  // Quartiles and the 99th percentile of the nonzeros in a row.
+  std::optional<double> q1_row = {}, median_row = {}, q3_row = {}, p99_row = {};
+  // Nonzeros over the entries of the 16 x 16 blocks that have any; 1 without nonzeros.
+  std::optional<double> block_fill = {};
 };
 
 // Hot median of a baseline over that of this case, for the same matrix, N and layout. Null where
@@ -37,6 +41,9 @@ struct Speedups {
   std::optional<double> eigen_fp32, eigen;
   // The best cuSPARSE algorithm by ResultRow::in_all_us, on the CPU Eigen, over this case.
   std::optional<double> best_in_all;
+  // The row that cusparse_best divides by, without a GPU the one that `eigen` does; for
+  // best_in_all, where that is given.
+  std::optional<std::string> best_is;
 };
 
 struct ResultRow {
@@ -83,9 +90,13 @@ struct RunContext {
   std::string build_id;  // the linker's, of the executable; empty where it is not known
   std::vector<std::string> argv;
   std::map<std::string, std::string> tags;  // --tag KEY=VALUE
+  std::vector<std::string> shards;          // of the inputs, as "1/3"; empty: all
   std::uint64_t seed = 0;
   std::int64_t calls = 0;  // rankings spread preparation over so many calls; 0: they leave it out
   DeviceInfo device;
+  // Error correction of the GPU's memory, and its division into instances; null where the driver
+  // does not say.
+  std::optional<bool> ecc, mig;
   double copy_gb_per_s = 0;  // measured at start, read + written
   // What `auto` predicts with; absent in a run without it. Gather: rows of 256 bytes at random
   // places of a table of 16 MiB (less where a third of the L2 cache is less), 1e9 bytes per second.

@@ -34,6 +34,7 @@ _COLUMNS = [
     (group, column)
     for group, columns in (
         ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
+        ("matrix", "q1_row median_row q3_row p99_row block_fill"),
         ("", "n kernel baseline binary params picked precision c_type layout reorder status reason"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms prepare_ms"),
         ("", "format"),
@@ -46,8 +47,9 @@ _COLUMNS = [
         ("", "bit_identical"),
         ("hot_", _TIMING),
         ("cold_", _TIMING),
-        ("", "gflops issued_flops compulsory_bytes bound_us of_bound"),
+        ("", "gflops issued_flops compulsory_bytes bound_us of_bound gb_per_s limit"),
         ("speedup_", "cusparse_default_fp32 cusparse_best cublas eigen_fp32 eigen best_in_all"),
+        ("speedup_", "best_is"),
         ("", "break_even_calls break_even_against in_all_us metrics command"),
     )
     for column in columns.split()

@@ -19,6 +19,7 @@
 #include "report/answer.hpp"
 #include "report/calibration.hpp"
 #include "report/comparison.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "run/progress.hpp"
 #include "run/protocol.hpp"
@@ -83,9 +84,9 @@ std::vector<std::string> inputs_of(const std::string& path, const ResultDocument
 // The hot median of the case in `again`. Throws Error where that measured something else.
 double median_of(const Case& one, const std::string& path, const ResultDocument& again) {
   const ResultRow& row = *one.row;
-  const auto same = std::find_if(
-      again.rows.begin(), again.rows.end(),
-      [&](const ResultRow& measured) { return comparison_key(measured) == comparison_key(row); });
+  const auto same =
+      std::find_if(again.rows.begin(), again.rows.end(),
+                   [&](const ResultRow& measured) { return case_key(measured) == case_key(row); });
   const std::string name = fmt::format("{} n={} {}", row.matrix.source, row.n, label_of(row));
   if (same == again.rows.end())
     throw Error(fmt::format("{}: {} is another case now: the matrix has changed since", path, name),

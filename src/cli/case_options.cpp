@@ -123,7 +123,11 @@ RunOptions resolve(CaseOptions in) {
   drop_repeats(out.cases.ns);
   if (is_given(in.n_option) && !out.cases.inputs.empty())
     in.b_file.empty() ? require_use_of_n(in, out) : require_columns_of_b(in, out);
-  if (!in.shard.empty()) out.cases.inputs = shard_of(out.cases.inputs, parse_shard(in.shard));
+  if (!in.shard.empty()) {
+    const Shard shard = parse_shard(in.shard);
+    out.cases.inputs = shard_of(out.cases.inputs, shard);
+    out.outputs.shard = fmt::format("{}/{}", shard.index, shard.count);
+  }
   out.cases.kernels = in.kernels;
   out.cases.exclude = in.exclude;
   out.cases.precisions.clear();

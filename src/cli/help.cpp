@@ -65,7 +65,7 @@ const std::map<std::string, Footer>& footers() {
        {{"spmmbench run data --shard 1/2 -k cpu_csr --json part1.json",
          "spmmbench run data --shard 2/2 -k cpu_csr --json part2.json",
          "spmmbench merge whole.json part1.json part2.json"},
-        {ok, usage, not_comparable, interrupted}}},
+        {ok, usage, some_failed, not_comparable, interrupted}}},
   };
   return all;
 }
@@ -76,7 +76,8 @@ const char* meaning(ExitCode code) {
     case ExitCode::usage: return "bad arguments, unreadable input, unwritable output";
     case ExitCode::wrong_result: return "a result was wrong";
     case ExitCode::regression: return "a case or kernel is slower, newly wrong or lost";
-    case ExitCode::some_failed: return "some cases failed or timed out, or every case was skipped";
+    case ExitCode::some_failed:
+      return "cases failed or timed out, all were skipped, or a shard is missing";
     case ExitCode::not_comparable: return "runs that cannot stand in one comparison or document";
     case ExitCode::not_able_to_tell: return "nothing found, and too much could have gone unseen";
     case ExitCode::interrupted: return "interrupted; what was measured is kept";

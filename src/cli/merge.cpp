@@ -12,10 +12,12 @@
 #include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
 #include "report/comparison.hpp"
+#include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
 #include "report/machine_and_build.hpp"
 #include "report/recorded.hpp"
+#include "run/plan.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -54,15 +56,26 @@ class Merge {
       require_same_matrix(path, row);
       add(row, index);
     });
-    complete_ &= document.complete;
+    const RunContext& context = document.context;
+    // Of a joined document, `shards` are those that are complete.
+    const bool has_shards = !context.shards.empty() && (document.complete || is_merged(context));
+    if (has_shards) shards_.insert(shards_.end(), context.shards.begin(), context.shards.end());
+    all_are_shards_ &= !context.shards.empty();
+    complete_ &= document.complete || has_shards;
     if (!document.complete) say("spmmbench: {} is incomplete\n", path);
-    contexts_.push_back(document.context);
+    contexts_.push_back(context);
     if (index == 0) joined_ = document.context;
     else join(path, document.context);
   }
 
-  void finish() {
+  ExitCode finish() {
     require_one_machine();
+    const std::string missing = all_are_shards_ ? missing_shards(shards_) : std::string();
+    joined_.shards.clear();
+    if (!missing.empty()) {
+      joined_.shards = shards_;
+      complete_ = false;
+    }
     joined_.argv = process_arguments();
     journal_.set_context(joined_);
     const Ending ending = complete_ ? Ending::complete : Ending::partly_read;
@@ -73,9 +86,12 @@ class Merge {
           righted_);
     const std::string summary =
         fmt::format("{}: {} cases of {} documents, {} rows given up for others\n",
-                    to_printable(in_.out), document_of_.size(), in_.in.size(), repeated_);
+                    to_printable(in_.out), rows_.size(), in_.in.size(), repeated_);
     if (is_stream(in_.out) || is_standard_output(in_.csv)) write_status(summary);
     else write_output(summary);
+    if (missing.empty()) return ExitCode::ok;
+    say("spmmbench: {}: shards are missing or not complete: {}\n", to_printable(in_.out), missing);
+    return ExitCode::some_failed;
   }
 
  private:
@@ -88,13 +104,12 @@ class Merge {
   }
 
   void add(const ResultRow& row, std::size_t document) {
-    const std::string key = case_key(row);
-    const std::optional<Recorded> there = journal_.find(key);
+    const std::optional<Recorded> there = journal_.find(row);
     repeated_ += there.has_value();
     if (there && weight(row.status) < weight(there->status)) return;
     righted_ += there && there->status == Status::wrong && row.status == Status::ok;
     journal_.append(row);
-    document_of_[key] = document;
+    rows_[case_key(row)] = {identity_of(row.matrix), row.matrix.source, document};
   }
 
   // The joined context is the first one's, over the whole time, with every host, device, library,
@@ -126,33 +141,39 @@ class Merge {
   // The rows that count of each matrix must be of one build on one machine, as speed-ups are
   // ratios between them.
   void require_one_machine() const {
-    std::map<std::string, std::size_t> first_of;  // the document of a matrix, by its source
-    for (const auto& [key, document] : document_of_) {
-      const std::string source = key.substr(0, key.find('\n'));
-      const std::size_t first = first_of.emplace(source, document).first->second;
+    std::map<std::string, std::size_t> first_of;  // the document of a matrix, by its identity
+    for (const auto& [key, row] : rows_) {
+      const std::size_t first = first_of.emplace(row.matrix, row.document).first->second;
       std::vector<Difference> other =
-          differences_of_machine_and_build(contexts_[first], contexts_[document]);
+          differences_of_machine_and_build(contexts_[first], contexts_[row.document]);
       for (const auto& [name, hash] : contexts_[first].protocol)
-        if (const auto it = contexts_[document].protocol.find(name);
-            name.starts_with(kPluginInProtocol) && it != contexts_[document].protocol.end() &&
+        if (const auto it = contexts_[row.document].protocol.find(name);
+            name.starts_with(kPluginInProtocol) && it != contexts_[row.document].protocol.end() &&
             it->second != hash)
           other.push_back({name, hash, it->second});
       if (other.empty()) continue;
       const std::string message =
           fmt::format("{} and {}: both have rows of {}, whose speed-ups would be between them: {}",
-                      in_.in[first], in_.in[document], source, other[0].text());
+                      in_.in[first], in_.in[row.document], row.source, other[0].text());
       if (!in_.force) throw Error(message, ExitCode::not_comparable);
       return say("spmmbench: {}\n", message);
     }
   }
 
+  // A row that counts.
+  struct Row {
+    std::string matrix, source;  // its identity, and where it was read
+    std::size_t document = 0;
+  };
+
   const MergeArguments& in_;
   Journal journal_;
   RunContext joined_;
-  std::vector<RunContext> contexts_;                // of every document
-  std::map<std::string, std::size_t> document_of_;  // the row that counts, by its case
-  std::map<std::string, std::string> sha256_of_;    // every matrix, by its source
-  bool complete_ = true;
+  std::vector<RunContext> contexts_;              // of every document
+  std::map<std::string, Row> rows_;               // by case_key
+  std::map<std::string, std::string> sha256_of_;  // every matrix, by its source
+  std::vector<std::string> shards_;               // that are complete
+  bool complete_ = true, all_are_shards_ = true;
   std::size_t repeated_ = 0, righted_ = 0;
 };
 
@@ -165,8 +186,7 @@ ExitCode merge(const MergeArguments& in) try {
   install_interrupt_handler(false);
   Merge merged(in);
   for (const std::string& path : in.in) merged.read(path);
-  merged.finish();
-  return ExitCode::ok;
+  return merged.finish();
 } catch (const Interrupted&) {
   return ExitCode::interrupted;
 }

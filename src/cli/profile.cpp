@@ -28,7 +28,7 @@ namespace {
 
 struct ProfileArguments {
   CaseOptions cases;
-  bool run = false;
+  bool run = false, cold = false;
 };
 
 bool is_on_path(const std::string& program) {
@@ -47,9 +47,9 @@ ResultRow as_launched(ResultRow row) {
 }
 
 // For a person to copy: ncu around `spmmbench profile` of the case of one row.
-std::string ncu_command(const Work& work, const ResultRow& row) {
+std::string ncu_command(const Work& work, const ResultRow& row, bool cold) {
   std::string text = "ncu";
-  for (const std::string& argument : ncu_arguments()) text += ' ' + shell_word(argument);
+  for (const std::string& argument : ncu_arguments(cold)) text += ' ' + shell_word(argument);
   return fmt::format("{} {} profile {} --device {}", text, shell_word(process_arguments().front()),
                      case_arguments(work.cases, as_launched(row)), work.protocol.device);
 }
@@ -67,7 +67,7 @@ bool runs_on_gpu(const ResultRow& row) {
 }
 
 // One launch of every case, for the profiler that this process runs under.
-ExitCode launch_once(RunOptions options) {
+ExitCode launch_once(RunOptions options, bool cold) {
   options.protocol.one_launch = true;
   // The profiler that this process runs under sees the launches of plug-ins.
   options.protocol.plugins_here = true;
@@ -78,7 +78,7 @@ ExitCode launch_once(RunOptions options) {
           row.status == Status::ok ? "one launch, verified" : row.reason);
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     any_on_gpu = true;
-    print("  {}\n", ncu_command({options.cases, options.protocol}, row));
+    print("  {}\n", ncu_command({options.cases, options.protocol}, row, cold));
     std::fflush(stdout);
   };
   const ExitCode code = run_benchmark(options, process_arguments());
@@ -102,10 +102,11 @@ Counted counted(const ResultRow& row) {
 }
 
 // A line for each row below the names of the columns.
-std::string counters_table(std::vector<Counted> rows) {
-  rows.insert(rows.begin(), {"one launch, L2 flushed", "n", "kernel", "in",
-                             fmt::format("{:>5} {:>6} {:>8} {:>8} {:>5}", "SM %", "tens %",
-                                         "DRAM MB", "L2 MB", "hit %")});
+std::string counters_table(std::vector<Counted> rows, bool cold) {
+  rows.insert(rows.begin(),
+              {cold ? "one launch, L2 flushed" : "one launch, L2 kept", "n", "kernel", "in",
+               fmt::format("{:>5} {:>6} {:>8} {:>8} {:>5}", "SM %", "tens %", "DRAM MB", "L2 MB",
+                           "hit %")});
   constexpr std::size_t kName = 24;  // a longer one is cut; what tells rows apart is not
   std::size_t label = 0, types = 0;
   for (const Counted& row : rows) {
@@ -120,7 +121,7 @@ std::string counters_table(std::vector<Counted> rows) {
 }
 
 // Every case measured as by `run`, then launched once under ncu.
-ExitCode count(RunOptions options, const std::string& config) {
+ExitCode count(RunOptions options, const std::string& config, bool cold) {
   if (!is_on_path("ncu"))
     throw Error(
         "--run: ncu is not on the PATH (it comes with the CUDA toolkit, as Nsight Compute); "
@@ -130,7 +131,7 @@ ExitCode count(RunOptions options, const std::string& config) {
   options.outputs.after_case = [&](ResultRow& row) {
     if (row.status != Status::ok || !runs_on_gpu(row)) return;
     try {
-      row.metrics.merge(count_launch(launch_work({options.cases, options.protocol}, row)));
+      row.metrics.merge(count_launch(launch_work({options.cases, options.protocol}, row), cold));
       table.push_back(counted(row));
     } catch (const Error& error) {
       failed = true;
@@ -140,7 +141,7 @@ ExitCode count(RunOptions options, const std::string& config) {
   const bool tables =
       options.outputs.json != kStandardOutput && options.outputs.csv != kStandardOutput;
   const ExitCode code = measure(std::move(options), config);
-  if (!table.empty() && tables) print("\n{}", counters_table(std::move(table)));
+  if (!table.empty() && tables) print("\n{}", counters_table(std::move(table), cold));
   return code == ExitCode::ok && failed ? ExitCode::some_failed : code;
 }
 
@@ -157,6 +158,9 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
       ->description("Kernels by NAME or glob, with options as NAME?key=value&key=value");
   CLI::Option* run = command->add_flag(
       "--run", in->run, "Measure, then count with ncu: SM and tensor use, DRAM and L2 bytes, hits");
+  command->add_flag("--cold", in->cold,
+                    "Count a launch with flushed caches; else they are as earlier launches left "
+                    "them");
   add_output_option(*command, "--json", o.outputs.json,
                     "Write the result document, counters among the metrics; -: on standard output")
       ->needs(run);
@@ -170,8 +174,8 @@ void add_profile(CLI::App& app, ExitCode& exit_code) {
   command->callback([in, command, &exit_code] {
     RunOptions options = resolve(in->cases);
     options.cases.baselines = options.outputs.can_resume = false;
-    exit_code = in->run ? count(std::move(options), config_file(*command))
-                        : launch_once(std::move(options));
+    exit_code = in->run ? count(std::move(options), config_file(*command), in->cold)
+                        : launch_once(std::move(options), in->cold);
   });
 }
 

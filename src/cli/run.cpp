@@ -161,6 +161,9 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
       ->excludes("--retry-failed");
   command->add_flag("--isolate", o.protocol.isolate,
                     "Each case in a process of its own, as those of plug-ins always are");
+  command->add_flag("--interleave", o.protocol.interleave,
+                    "Measure the kernels of a matrix in turns, in an order that --seed decides, so "
+                    "that all see the same drift");
   in->timeout = command
                     ->add_option("--timeout", o.protocol.timeout_s,
                                  "Seconds until a case in its own process is killed (--isolate, "

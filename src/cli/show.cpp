@@ -16,6 +16,7 @@
 #include "report/answer.hpp"
 #include "report/csv.hpp"
 #include "report/fields.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "report/recorded.hpp"
 #include "report/table_columns.hpp"
@@ -138,7 +139,7 @@ bool shown(const Filter& filter, const ResultRow& row) {
 // these.
 void keep_problems(std::vector<ResultRow>& rows, const Filter& filter) {
   const auto problem_of = [](const ResultRow& row) {
-    return std::tuple(row.matrix.source, row.n, row.layout);
+    return std::tuple(identity_of(row.matrix), row.n, row.layout);
   };
   std::set<std::tuple<std::string, std::int64_t, std::string>> problems;
   for (const ResultRow& row : rows)
@@ -153,7 +154,7 @@ std::vector<std::vector<ResultRow>> by_matrix(std::vector<ResultRow> rows) {
   std::vector<std::vector<ResultRow>> matrices;
   std::map<std::string, std::size_t> index_of;
   for (ResultRow& row : rows) {
-    const auto [it, inserted] = index_of.try_emplace(row.matrix.source, matrices.size());
+    const auto [it, inserted] = index_of.try_emplace(identity_of(row.matrix), matrices.size());
     if (inserted) matrices.emplace_back();
     matrices[it->second].push_back(std::move(row));
   }

@@ -39,7 +39,7 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
 std::uint64_t cuda_checksum(const DenseView& view, Device& device);  // verify/reference.hpp
 
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
-void profiler_start(const std::string& range_name);
+void profiler_start(const std::string& range, const std::string& inner_range);
 void profiler_stop();
 
 }  // namespace spmmbench

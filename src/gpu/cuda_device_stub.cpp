@@ -24,7 +24,7 @@ std::uint64_t cuda_checksum(const DenseView&, Device&) {
 double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_dense(Device&) { throw DeviceError("built without CUDA", false); }
 
-void profiler_start(const std::string&) {}
+void profiler_start(const std::string&, const std::string&) {}
 void profiler_stop() {}
 
 }  // namespace spmmbench

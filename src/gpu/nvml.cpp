@@ -30,6 +30,19 @@ class Nvml {
     return text.data();
   }
 
+  DeviceModes modes(const std::string& uuid) const {
+    NvmlDevice device = nullptr;
+    if (handle_by_uuid_ == nullptr || handle_by_uuid_(uuid.c_str(), &device) != kSuccess) return {};
+    DeviceModes modes;
+    const auto ask = [device](auto* query, std::optional<bool>& mode) {
+      unsigned current = 0, pending = 0;
+      if (query != nullptr && query(device, &current, &pending) == kSuccess) mode = current != 0;
+    };
+    ask(ecc_mode_, modes.ecc);
+    ask(mig_mode_, modes.mig);
+    return modes;
+  }
+
   ClockState clock_state(const std::string& uuid) const {
     NvmlDevice device = nullptr;
     if (handle_by_uuid_ == nullptr || handle_by_uuid_(uuid.c_str(), &device) != kSuccess) return {};
@@ -56,6 +69,8 @@ class Nvml {
     if (init == nullptr || init() != kSuccess) return;
     find("nvmlSystemGetDriverVersion", system_driver_version_);
     find("nvmlDeviceGetHandleByUUID", handle_by_uuid_);
+    find("nvmlDeviceGetEccMode", ecc_mode_);
+    find("nvmlDeviceGetMigMode", mig_mode_);
     find("nvmlDeviceGetClockInfo", clock_info_);
     find("nvmlDeviceGetTemperature", temperature_);
     find("nvmlDeviceGetPowerUsage", power_);
@@ -70,6 +85,8 @@ class Nvml {
   SharedLibrary library_;
   int (*system_driver_version_)(char*, unsigned) = nullptr;
   int (*handle_by_uuid_)(const char*, NvmlDevice*) = nullptr;
+  int (*ecc_mode_)(NvmlDevice, unsigned*, unsigned*) = nullptr;  // now, and after a reset
+  int (*mig_mode_)(NvmlDevice, unsigned*, unsigned*) = nullptr;
   int (*clock_info_)(NvmlDevice, int, unsigned*) = nullptr;
   int (*temperature_)(NvmlDevice, int, unsigned*) = nullptr;
   int (*power_)(NvmlDevice, unsigned*) = nullptr;  // milliwatts
@@ -79,6 +96,8 @@ class Nvml {
 }  // namespace
 
 std::string nvml_driver_version() { return Nvml::instance().driver_version(); }
+
+DeviceModes nvml_modes(const std::string& uuid) { return Nvml::instance().modes(uuid); }
 
 ClockState nvml_clock_state(const std::string& uuid) { return Nvml::instance().clock_state(uuid); }
 

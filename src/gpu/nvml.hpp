@@ -2,6 +2,7 @@
 // The few NVML queries that the context of a run needs. libnvidia-ml.so.1 comes with the driver and
 // is loaded at run time; without it every answer is empty.
 
+#include <optional>
 #include <string>
 
 #include "spmmbench/device.hpp"
@@ -10,4 +11,11 @@ namespace spmmbench {
 
 std::string nvml_driver_version();                     // "580.159.04"; empty when absent
 ClockState nvml_clock_state(const std::string& uuid);  // uuid as in DeviceInfo
+
+// Of a device's memory and of its division into instances.
+struct DeviceModes {
+  std::optional<bool> ecc, mig;
+};
+DeviceModes nvml_modes(const std::string& uuid);
+
 }  // namespace spmmbench

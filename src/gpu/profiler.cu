@@ -1,5 +1,5 @@
 // The bracket around the one launch that `profile` shows to Nsight: cudaProfilerStart/Stop for
-// capture ranges, an NVTX range for filters by name.
+// capture ranges, NVTX ranges for filters by name and for readers.
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -9,14 +9,16 @@
 
 namespace spmmbench {
 
-void profiler_start(const std::string& range_name) {
+void profiler_start(const std::string& range, const std::string& inner_range) {
   SPMMBENCH_CUDA(cudaDeviceSynchronize());
   SPMMBENCH_CUDA(cudaProfilerStart());
-  nvtxRangePushA(range_name.c_str());
+  nvtxRangePushA(range.c_str());
+  nvtxRangePushA(inner_range.c_str());
 }
 
 void profiler_stop() {
   SPMMBENCH_CUDA(cudaDeviceSynchronize());
+  nvtxRangePop();
   nvtxRangePop();
   SPMMBENCH_CUDA(cudaProfilerStop());
 }

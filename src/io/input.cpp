@@ -19,6 +19,7 @@
 #include "io/generator_util.hpp"
 #include "io/mat.hpp"
 #include "io/matrix_market.hpp"
+#include "io/matrix_market_header.hpp"
 #include "io/npy.hpp"
 #include "io/npz.hpp"
 #include "io/prune.hpp"
@@ -111,9 +112,13 @@ void require_there(const std::string& path) {
                           error ? error.message() : "no such file"));
 }
 
+Spec spec_of(const std::string& text) {
+  return Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
+}
+
 // The SPEC of `gen:SPEC`, checked.
 Spec generator_spec(const std::string& text) {
-  Spec spec = Spec::parse(std::string_view(text).substr(kGeneratorPrefix.size()));
+  Spec spec = spec_of(text);
   const Generator& generator = Registry<Generator>::instance().at(spec.name);
   try {
     check_options(generator, spec.options);
@@ -292,16 +297,21 @@ void require_row_pointers(const std::string& path, const DenseMatrix& matrix) {
       fmt::format("{}: expected a name that ends in {}", path, fmt::join(kExtensions, ", ")));
 }
 
+void require_kind(const std::string& path, const LoadOptions& options) {
+  const bool dense = is_dense(path);
+  if (extension_of(path).empty() && !dense) refuse_kind(path);
+  if (!options.prune.empty() && !dense)
+    throw Error(
+        fmt::format("{}: only dense inputs (.npy, .bin, .safetensors) can be pruned", path));
+}
+
 // `sha256` stays empty where the file does not contain it.
 NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
   const std::string_view extension = extension_of(path);
   const bool dense = is_dense(path);
-  if (extension.empty() && !dense) refuse_kind(path);
-  if (!options.prune.empty() && !dense)
-    throw Error(
-        fmt::format("{}: only dense inputs (.npy, .bin, .safetensors) can be pruned", path));
+  require_kind(path, options);
   NamedMatrix out;
-  out.name = to_printable(stem_of(path));
+  out.name = name_of_input(path);
   const auto take = [&](MatrixMarketMatrix read) {
     out.csr = std::move(read.csr);
     out.pattern = read.pattern;
@@ -333,13 +343,27 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
 
 }  // namespace
 
+std::string name_of_input(const std::string& input) {
+  return input.starts_with(kGeneratorPrefix) ? spec_of(input).to_string()
+                                             : to_printable(stem_of(input));
+}
+
+std::string place_of_input(const std::string& input) {
+  if (input.starts_with(kGeneratorPrefix))
+    return std::string(kGeneratorPrefix) + spec_of(input).to_string();
+  const std::string file = file_of(input);
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(fs::absolute(file, error).parent_path(), error);
+  return (folder / fs::path(file).filename()).string() + input.substr(file.size());
+}
+
 bool is_headerless(const std::string& path) { return extension_of(path) == ".bin"; }
 
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
                                        std::vector<std::string>* lists) {
   Expanded out;
   for (const std::string& argument : arguments) expand(argument, 0, out);
-  drop_repeats(out.inputs);
+  drop_repeats(out.inputs, place_of_input);
   if (lists != nullptr) *lists = std::move(out.lists);
   return std::move(out.inputs);
 }
@@ -372,7 +396,7 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 
 std::optional<std::int64_t> columns_of_own_b(const std::string& input) {
   if (!input.starts_with(kGeneratorPrefix)) return {};
-  const Spec spec = Spec::parse(std::string_view(input).substr(kGeneratorPrefix.size()));
+  const Spec spec = spec_of(input);
   return Registry<Generator>::instance().at(spec.name).columns_of_b(spec.options);
 }
 
@@ -390,6 +414,20 @@ std::int64_t dense_columns(const std::string& path, const LoadOptions& options) 
     return dims_of_bin(path, options).second;
   }
   return load_dense(path, options).cols;  // says what is wrong
+}
+
+void check_header(const std::string& path, const LoadOptions& options) {
+  require_kind(path, options);
+  std::error_code error;
+  if (!fs::is_regular_file(file_of(path), error)) return;  // a pipe can be read once only
+  if (is_dense(path)) {
+    dense_columns(path, options);
+    return;
+  }
+  const MappedFile file(path);
+  if (const std::string_view extension = extension_of(path);
+      extension == ".mtx" || extension == ".mm")
+    mm::parse_header(file.bytes(), path);
 }
 
 DenseMatrix load_dense(const std::string& path, const LoadOptions& options) {

@@ -30,11 +30,19 @@ struct LoadedInput {
 
 // Files with a known extension below a directory (sorted by name), lines of @list, the matrices of
 // a .safetensors file, or of all files of a .safetensors.index.json, or those that FILE:GLOB names
-// of them, everything else as it is. What is named twice is there once. Throws Error for a path
-// that does not exist, and for a list, an index or a directory without matrices. Adds to `lists`
-// the files of the lists and indices, with those within lists.
+// of them, everything else as it is. What is named twice, in whatever way, is there once. Throws
+// Error for a path that does not exist, and for a list, an index or a directory without matrices.
+// Adds to `lists` the files of the lists and indices, with those within lists.
 std::vector<std::string> expand_inputs(const std::vector<std::string>& arguments,
                                        std::vector<std::string>* lists = nullptr);
+
+// The name of the matrix that an input is: its file without folder and ending, the tensor, or the
+// spec of a generator.
+std::string name_of_input(const std::string& input);
+
+// The same for every way to write one input: its folder without links and dots, and the file; or
+// the spec of a generator.
+std::string place_of_input(const std::string& input);
 
 // Reads .mtx, .mtx.gz, SuiteSparse .tar.gz, .csr, .npy, .npz, .mat, .bin, .smtx,
 // FILE.safetensors:NAME or generates gen:SPEC. Throws Error with file, line and what was expected.
@@ -42,6 +50,10 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
 
 // The same for a command with this one input: where memory lacks, it is an Error too.
 LoadedInput load_alone(const std::string& path_or_spec, const LoadOptions& options);
+
+// Throws Error where `path` is no matrix by its name, or where a file cannot be opened or has a
+// header of a dense matrix or of Matrix Market that is wrong. Reads no more than that.
+void check_header(const std::string& path, const LoadOptions& options);
 
 // A .bin, whose size --dims or its name tells; where both do, they must agree.
 bool is_headerless(const std::string& path);

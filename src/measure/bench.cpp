@@ -1,8 +1,8 @@
 #include "measure/bench.hpp"
 
-#include "core/row_lengths.hpp"
 #include "io/sha256.hpp"
 #include "measure/case.hpp"
+#include "measure/summary.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"
 
@@ -62,12 +62,6 @@ class ProductKernel final : public Kernel {
   KernelInfo info_;
 };
 
-MatrixSummary summarise(const CsrMatrix& a, const std::string& name) {
-  const RowLengths lengths = row_lengths(a);
-  return {name,    {},           matrix_sha256(a, false), a.rows,         a.cols,
-          a.nnz(), lengths.mean, lengths.variation,       lengths.longest};
-}
-
 CsrMatrix rounded(CsrMatrix a, Precision precision) {
   for (float& value : a.values) value = round_to(precision, value);
   return a;
@@ -77,7 +71,7 @@ CsrMatrix rounded(CsrMatrix a, Precision precision) {
 
 Bench::Bench(CsrMatrix a, BenchSettings settings, std::unique_ptr<Device> device)
     : settings_(std::move(settings)),
-      summary_(summarise(a, settings_.matrix)),
+      summary_(summarise_matrix(a, settings_.matrix, {}, matrix_sha256(a, false))),
       a_(rounded(std::move(a), settings_.precision)),
       device_(std::move(device)),
       orders_(make_row_orders(a_, {"none", {}})),

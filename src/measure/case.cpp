@@ -307,7 +307,9 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
 
   if (input.one_launch) {
     const bool on_gpu = device.info().kind == DeviceKind::cuda;
-    if (on_gpu) profiler_start(kProfileRange);
+    if (on_gpu)
+      profiler_start(kProfileRange, fmt::format("{} n={} {} {} {}", row.matrix.name, row.n,
+                                                row.kernel, row.precision, row.reorder));
     launch();
     if (on_gpu) profiler_stop();
     take_c(input);

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "report/identity.hpp"
 #include "timing/quantiles.hpp"
 
 namespace spmmbench {
@@ -85,11 +86,13 @@ void Answers::add(const ResultRow& row) {
   const std::optional<Cost> cost = cost_of(row);
   if (!cost) return;
   const bool on_gpu = row.device_index.has_value();
+  const std::string matrix = identity_of(row.matrix);
   const auto [it, is_new] = index_of_.try_emplace(
-      {row.matrix.source, row.n, row.layout, row.precision, row.c_type, on_gpu}, groups_.size());
+      {matrix, row.n, row.layout, row.precision, row.c_type, on_gpu}, groups_.size());
   if (is_new)
     groups_.push_back(
         {{row.matrix.name, row.matrix.source, row.n, row.layout, row.precision, row.c_type, {}},
+         matrix,
          on_gpu});
   Group& group = groups_[it->second];
   group.answer.steps.push_back(
@@ -98,20 +101,22 @@ void Answers::add(const ResultRow& row) {
 }
 
 std::vector<Answer> Answers::all() const {
-  const auto problem = [](const Answer& a) { return std::tuple(a.source, a.n, a.layout); };
+  const auto problem = [](const Group& group) {
+    return std::tuple(group.matrix, group.answer.n, group.answer.layout);
+  };
   std::set<std::tuple<std::string, std::int64_t, std::string>> on_gpu, with_kernels;
   for (const Group& group : groups_)
-    if (group.on_gpu) on_gpu.insert(problem(group.answer));
+    if (group.on_gpu) on_gpu.insert(problem(group));
   const auto counts = [&](const Group& group) {
-    return group.on_gpu || !on_gpu.contains(problem(group.answer));
+    return group.on_gpu || !on_gpu.contains(problem(group));
   };
   for (const Group& group : groups_)
-    if (counts(group) && !group.baselines_alone) with_kernels.insert(problem(group.answer));
+    if (counts(group) && !group.baselines_alone) with_kernels.insert(problem(group));
   std::vector<Answer> out;
   for (const Group& group : groups_) {
     if (!counts(group)) continue;
     const bool fp32 = group.answer.precision == "fp32" && group.answer.c_type == "fp32";
-    if (fp32 && group.baselines_alone && with_kernels.contains(problem(group.answer))) continue;
+    if (fp32 && group.baselines_alone && with_kernels.contains(problem(group))) continue;
     std::vector<Cost> costs;
     for (const AnswerStep& row : group.answer.steps) costs.push_back({row.prepare_ms, row.us});
     Answer answer = group.answer;

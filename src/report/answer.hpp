@@ -73,13 +73,14 @@ class Answers {
 
  private:
   struct Group {
-    Answer answer;  // with a step for every row, unordered
+    Answer answer;       // with a step for every row, unordered
+    std::string matrix;  // its identity
     bool on_gpu;
     bool baselines_alone = true;
   };
   std::vector<Group> groups_;
   using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string, bool>;
-  std::map<Key, std::size_t> index_of_;
+  std::map<Key, std::size_t> index_of_;  // by identity_of the matrix
 };
 
 // "1 call cublas_dense 412 us in all \u00b7 from 9 calls async_wcsr 86.1 us each \u00b7 ...". With

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "report/identity.hpp"
+
 namespace spmmbench {
 namespace {
 
@@ -17,7 +19,8 @@ void keep_smaller(std::optional<double>& best, double value) {
 
 Baselines::Key Baselines::key_of(const ResultRow& row, const std::string& precision,
                                  const std::string& c_type) {
-  return {row.matrix.source, row.n, row.layout, precision, c_type, row.device_index.has_value()};
+  return {identity_of(row.matrix),     row.n, row.layout, precision, c_type,
+          row.device_index.has_value()};
 }
 
 void Baselines::add(const ResultRow& row) {
@@ -31,9 +34,9 @@ void Baselines::add(const ResultRow& row) {
   if (row.reorder != "none") return;
   best.unordered[row.kernel] = *cost;
   if (!row.baseline) return;
-  const auto keep = [&](std::optional<double>& hot, std::optional<double>& in_all) {
-    keep_smaller(hot, cost->us);
-    if (calls_ > 0) keep_smaller(in_all, in_all_us(*cost));
+  const auto keep = [&](std::optional<Fastest>& hot, std::optional<Fastest>& in_all) {
+    keep_faster(hot, Fastest{cost->us, row.kernel});
+    if (calls_ > 0) keep_faster(in_all, Fastest{in_all_us(*cost), row.kernel});
   };
   if (row.kernel == kDefault) keep_smaller(best.cusparse_default, cost->us);
   if (row.kernel.starts_with("cusparse_")) keep(best.cusparse, best.cusparse_in_all);
@@ -41,8 +44,12 @@ void Baselines::add(const ResultRow& row) {
   if (row.kernel.starts_with("cublas_")) keep_smaller(best.cublas, cost->us);
 }
 
-void Baselines::forget(const std::string& source) {
-  std::erase_if(best_, [&](const auto& entry) { return std::get<0>(entry.first) == source; });
+void Baselines::keep_faster(std::optional<Fastest>& best, const std::optional<Fastest>& other) {
+  if (other && (!best || other->us < best->us)) best = other;
+}
+
+void Baselines::forget(const std::string& identity) {
+  std::erase_if(best_, [&](const auto& entry) { return std::get<0>(entry.first) == identity; });
 }
 
 const Baselines::Best* Baselines::find(const ResultRow& row, const std::string& precision,
@@ -62,31 +69,35 @@ void Baselines::fill(ResultRow& row) const {
   const auto ratio = [](const std::optional<double>& baseline, double own) {
     return baseline ? std::optional(*baseline / own) : std::nullopt;
   };
+  const auto us_of = [](const std::optional<Fastest>& fastest) {
+    return fastest ? std::optional(fastest->us) : std::nullopt;
+  };
   const Best* fp32 = find(row, "fp32", "fp32");
   const Best* same = find(row, row.precision, row.c_type);
   if (fp32) {
     row.speedup.cusparse_default_fp32 = ratio(fp32->cusparse_default, mine.us);
-    row.speedup.eigen_fp32 = ratio(fp32->eigen, mine.us);
+    row.speedup.eigen_fp32 = ratio(us_of(fp32->eigen), mine.us);
   }
   if (same) {
     row.speedup.cublas = ratio(same->cublas, mine.us);
-    row.speedup.eigen = ratio(same->eigen, mine.us);
+    row.speedup.eigen = ratio(us_of(same->eigen), mine.us);
     fill_break_even(row, mine, *same);
   }
-  std::optional<double> cusparse, in_all;
-  const auto keep = [](std::optional<double>& best, const std::optional<double>& other) {
-    if (other) keep_smaller(best, *other);
-  };
+  std::optional<Fastest> cusparse, in_all;
   // tf32 inputs lie in memory as fp32, so the fp32 algorithms are open to the same caller.
   for (const Best* open : {same, row.precision == "tf32" ? fp32 : nullptr}) {
     if (open == nullptr) continue;
-    keep(cusparse, open->cusparse);
-    keep(in_all, open->cusparse_in_all);
+    keep_faster(cusparse, open->cusparse);
+    keep_faster(in_all, open->cusparse_in_all);
   }
-  row.speedup.cusparse_best = ratio(cusparse, mine.us);
+  row.speedup.cusparse_best = ratio(us_of(cusparse), mine.us);
   const bool over_cusparse = row.speedup.cusparse_default_fp32 || row.speedup.cusparse_best;
   if (!over_cusparse && same) in_all = same->eigen_in_all;
-  if (row.in_all_us) row.speedup.best_in_all = ratio(in_all, *row.in_all_us);
+  if (row.in_all_us) row.speedup.best_in_all = ratio(us_of(in_all), *row.in_all_us);
+  const std::optional<Fastest> eigen = same ? same->eigen : std::nullopt;
+  const std::optional<Fastest>& hot = over_cusparse ? cusparse : eigen;
+  if (const std::optional<Fastest>& best = row.in_all_us ? in_all : hot)
+    row.speedup.best_is = best->kernel;
 }
 
 void Baselines::fill_break_even(ResultRow& row, const Cost& mine, const Best& best) const {

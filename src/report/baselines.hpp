@@ -17,17 +17,23 @@ class Baselines {
   // `calls`: for which preparation is counted, as RunContext has it.
   explicit Baselines(std::int64_t calls = 0) : calls_(static_cast<double>(calls)) {}
 
-  void add(const ResultRow& row);          // ignores what is not correct
-  void forget(const std::string& source);  // a matrix, by its source
-  void fill(ResultRow& row) const;         // sets speedup, break_even_* and in_all_us
+  void add(const ResultRow& row);            // ignores what is not correct
+  void forget(const std::string& identity);  // a matrix, by identity_of
+  void fill(ResultRow& row) const;           // sets speedup, break_even_* and in_all_us
 
  private:
   // The last says whether the rows are of a GPU.
   using Key = std::tuple<std::string, std::int64_t, std::string, std::string, std::string, bool>;
   static Key key_of(const ResultRow& row, const std::string& precision, const std::string& c_type);
+  struct Fastest {
+    double us = 0;
+    std::string kernel;
+  };
+  static void keep_faster(std::optional<Fastest>& best, const std::optional<Fastest>& other);
   struct Best {
-    std::optional<double> cusparse_default, cusparse, cublas, eigen;  // hot medians, us
-    std::optional<double> cusparse_in_all, eigen_in_all;              // us, for calls_
+    std::optional<double> cusparse_default, cublas;        // hot medians, us
+    std::optional<Fastest> cusparse, eigen;                // by hot medians
+    std::optional<Fastest> cusparse_in_all, eigen_in_all;  // for calls_
     // The row that is done first when it is called once, and every kernel without an order.
     std::optional<Cost> first;
     std::string first_label;

@@ -8,6 +8,7 @@
 #include "core/parse_json.hpp"
 #include "io/file.hpp"
 #include "io/output.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
 
@@ -37,13 +38,8 @@ struct Spread {
 
 }  // namespace
 
-std::string comparison_key(const ResultRow& row) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.matrix.name, row.matrix.sha256, row.n,
-                     row.kernel, row.precision, row.c_type, row.layout, row.reorder);
-}
-
 std::string ComparisonKeys::next(const ResultRow& row) {
-  const std::string key = comparison_key(row);
+  const std::string key = case_key(row);
   const int count = ++rows_[key];
   return count == 1 ? key : fmt::format("{}|{}", key, count);
 }

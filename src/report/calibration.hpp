@@ -11,18 +11,14 @@
 
 namespace spmmbench {
 
-// A case in any run of any revision: matrix name and hash, N, kernel, precision, C type, layout and
-// reordering.
-std::string comparison_key(const ResultRow& row);
-
-// The keys of the rows of one document. It may hold the same matrix twice, as x.mtx and x.csr: the
-// second row of a case is a case of its own.
+// The keys of the rows of one document, by case_key. A document of version 0.1 may hold a matrix
+// twice, as x.mtx and x.csr: the second row of a case is a case of its own.
 class ComparisonKeys {
  public:
   std::string next(const ResultRow& row);
 
  private:
-  std::map<std::string, int> rows_;  // so far, by comparison_key
+  std::map<std::string, int> rows_;  // so far, by case_key
 };
 
 class Calibration {

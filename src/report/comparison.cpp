@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "core/contains.hpp"
+#include "report/identity.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -29,6 +30,7 @@ struct Side {
 struct Rows {
   Side base, fresh;
   bool on_cpu = false;  // in any run
+  bool again = false;   // the further rows of a case that documents hold more than once
 };
 
 // Whether rows without a GPU are of a CPU. Documents older than `device_index` name no GPU in any
@@ -45,11 +47,9 @@ struct RunCounts {
 };
 
 // What runs are asked for besides kernels and orders: a matrix, N and precision.
-using Asked = std::tuple<std::string, std::string, std::int64_t, std::string>;
+using Asked = std::tuple<std::string, std::int64_t, std::string>;
 
-Asked asked_of(const ResultRow& row) {
-  return {row.matrix.name, row.matrix.sha256, row.n, row.precision};
-}
+Asked asked_of(const ResultRow& row) { return {identity_of(row.matrix), row.n, row.precision}; }
 
 // How many runs of each side should hold a case: those with any row of the same matrix, N and
 // precision. A run without one was of something else, unless it ended early.
@@ -369,7 +369,9 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
       const bool without_gpu_is_cpu = names_devices(side[run].document);
       ComparisonKeys keys;
       for (ResultRow& row : side[run].document.rows) {
-        Rows& of_case = cases[keys.next(row)];
+        const std::string key = keys.next(row);
+        Rows& of_case = cases[key];
+        of_case.again = key != case_key(row);
         of_case.on_cpu |= row.status == Status::ok && !row.device_index && without_gpu_is_cpu;
         Side& runs = of_case.*to;
         runs.rows.push_back(std::move(row));
@@ -379,6 +381,15 @@ Comparison compare_documents(std::vector<InputDocument> base, std::vector<InputD
   };
   collect(base, &Rows::base, &RunCounts::base);
   collect(fresh, &Rows::fresh, &RunCounts::fresh);
+  const auto alone = std::erase_if(cases, [](const auto& one) {
+    const Rows& rows = one.second;
+    return rows.again && (rows.base.rows.empty() || rows.fresh.rows.empty());
+  });
+  if (alone > 0)
+    comparison.notes.push_back(fmt::format(
+        "{} rows are left out that measure a case of their document once more, which the other "
+        "side does not",
+        alone));
   for (const auto& [key, rows] : cases)
     comparison.cases.push_back(compare_case(key, rows, expected, options));
   const bool any_common =

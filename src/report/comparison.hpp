@@ -118,6 +118,9 @@ void require_comparable(const std::vector<InputDocument>& base,
 std::string other_conditions(const std::vector<InputDocument>& base,
                              const std::vector<InputDocument>& fresh);
 
+// Whether `merge` wrote the document.
+bool is_merged(const RunContext& context);
+
 // Whether both documents have a measurement of the same run: the runs began at the same second with
 // the same command on the same machine, or `merge` wrote one of the documents, and a case has the
 // same samples.

@@ -113,15 +113,16 @@ std::string difference(const RunContext& a, const RunContext& b, bool cold) {
   return {};
 }
 
+bool is_merged(const RunContext& context) {
+  return context.argv.size() > 1 && context.argv[1] == "merge";
+}
+
 bool share_a_measurement(const ResultDocument& a, const ResultDocument& b) {
   const auto run_of = [](const RunContext& context) {
     return std::tie(context.started_utc, context.hostname, context.argv, context.device.uuid);
   };
   // What `merge` wrote has measurements of the runs that it read.
-  const auto merged = [](const RunContext& context) {
-    return context.argv.size() > 1 && context.argv[1] == "merge";
-  };
-  if (run_of(a.context) != run_of(b.context) && !merged(a.context) && !merged(b.context))
+  if (run_of(a.context) != run_of(b.context) && !is_merged(a.context) && !is_merged(b.context))
     return false;
   const auto samples_of = [](const ResultRow& row) {
     return row.hot ? row.hot->samples_us : std::vector<double>{};

@@ -1,6 +1,7 @@
 #include "report/fields.hpp"
 
 #include "report/field_table.hpp"
+#include "report/limit.hpp"
 
 namespace spmmbench {
 
@@ -82,6 +83,12 @@ const FieldTable<MatrixSummary>& matrix_fields() {
       field("mean_row", &M::mean_row, "mean nonzeros of a row", kNotNegative),
       field("max_row", &M::max_row, "nonzeros of the longest row"),
       field("cv_row", &M::cv_row, "coefficient of variation of the row lengths", kNotNegative),
+      field("q1_row", &M::q1_row, "first quartile of the nonzeros in a row").added_later(),
+      field("median_row", &M::median_row, "their median").added_later(),
+      field("q3_row", &M::q3_row, "their third quartile").added_later(),
+      field("p99_row", &M::p99_row, "their 99th percentile").added_later(),
+      field("block_fill", &M::block_fill, "nonzeros / entries of the 16 x 16 blocks that have any")
+          .added_later(),
   };
   return table;
 }
@@ -194,6 +201,9 @@ const FieldTable<Speedups>& speedup_fields() {
       field("best_in_all", &S::best_in_all,
             "over the best of cuSPARSE, on the CPU over Eigen, by in_all_us")
           .added_later(),
+      field("best_is", &S::best_is,
+            "the row behind best_in_all, or else behind cusparse_best, on the CPU behind eigen")
+          .added_later(),
   };
   return table;
 }
@@ -286,6 +296,12 @@ const FieldTable<ResultRow>& row_fields() {
             "A in CSR, every referenced row of B once, C once"),
       field("bound_us", &R::bound_us, "compulsory_bytes / measured copy bandwidth"),
       field("of_bound", &R::of_bound, "bound_us / hot median"),
+      derived<R>("gb_per_s", gb_per_s, "compulsory_bytes / hot median, 1e9 per second")
+          .added_later(),
+      derived<R>("limit", limit_of,
+                 "what its time goes to, by what it should move: launch, output, gathers, padding "
+                 "or A; empty on a CPU and without a time")
+          .added_later(),
       group("speedup", &R::speedup, speedup_fields(),
             "hot median of a baseline / this one's; null without a correct baseline", "speedup_"),
       break_even_field(),
@@ -354,10 +370,19 @@ const FieldTable<RunContext>& context_fields() {
       field("hostname", &C::hostname, ""),
       field("argv", &C::argv, "the command", {{"minItems", 1}}),
       field("tags", &C::tags, "what --tag KEY=VALUE said of the run").added_later(),
+      field("shards", &C::shards,
+            "the parts of the inputs that --shard I/N named, after merge those that are complete; "
+            "empty: all inputs")
+          .added_later(),
       field("seed", &C::seed, "of B and of a pattern's values"),
       field("calls", &C::calls, "for which preparation is counted (run --calls); 0: it is not")
           .added_later(),
       group("device", &C::device, device_fields(), ""),
+      field("ecc", &C::ecc,
+            "the GPU's memory has error correction; null where the driver does not say")
+          .added_later(),
+      field("mig", &C::mig, "the GPU is divided into instances; null where the driver does not say")
+          .added_later(),
       field("copy_gb_per_s", &C::copy_gb_per_s,
             "of a large copy on the device, read + written, 1e9 bytes", {{"exclusiveMinimum", 0}}),
       field("gather_gb_per_s", &C::gather_gb_per_s,

@@ -8,13 +8,17 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/contains.hpp"
 #include "core/parse_json.hpp"
 #include "io/file.hpp"
+#include "io/input.hpp"
 #include "report/answer.hpp"
 #include "report/csv.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "report/machine_and_build.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
@@ -87,6 +91,17 @@ Contents look_into(const std::string& path) {
   return found;
 }
 
+// Throws Error where the journal has no context.
+Contents readable(const std::string& path) {
+  Contents found = look_into(path);
+  if (!found.context)
+    throw Error(
+        fmt::format("{}:1: damaged, or of another version: expected the run's context: "
+                    "--overwrite gives it up",
+                    path));
+  return found;
+}
+
 // The rows of one document are of one build on one machine under one protocol.
 void require_same_run(const RunContext& old, const RunContext& now, const std::string& path) {
   std::vector<Difference> found = differences_of_machine_and_build(old, now);
@@ -109,6 +124,9 @@ void require_same_run(const RunContext& old, const RunContext& now, const std::s
 RunContext continued(RunContext earlier, const RunContext& now) {
   earlier.protocol.insert(now.protocol.begin(), now.protocol.end());
   earlier.tags = now.tags;
+  if (now.shards.empty()) earlier.shards.clear();
+  else if (!earlier.shards.empty() && !contains(earlier.shards, now.shards.front()))
+    earlier.shards.push_back(now.shards.front());
   earlier.calls = now.calls;
   if (!earlier.gather_gb_per_s) earlier.gather_gb_per_s = now.gather_gb_per_s;
   if (!earlier.dense_tflops) earlier.dense_tflops = now.dense_tflops;
@@ -144,11 +162,6 @@ void require_own_files(const RunOutputs& paths, const std::vector<std::string>& 
           fmt::format("{}: is the journal of the output {}: expected another input", input, owner));
 }
 
-std::string case_key(const ResultRow& row) {
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n{}", row.matrix.source, row.n, row.kernel,
-                     row.precision, row.c_type, row.layout, row.reorder);
-}
-
 std::string journal_line(const Json& json) {
   std::string line = dump_line(json);
   line.pop_back();  // the closing brace
@@ -159,10 +172,19 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
   std::optional<RunContext> context;
   ResultDocument document;
   std::map<std::string, std::size_t> index_of;
-  std::map<std::string, std::string> sha256_of;  // of each input, from its last row
+  std::map<std::string, std::string> source_of;  // of each matrix, from its last row
+  std::map<std::pair<std::string, std::string>, std::string> matrix_at;  // the last one of a name
+  std::map<std::string, std::string> place_of;                           // by source
+  const auto spot_of = [&](const std::string& name, const std::string& source) {
+    const auto [it, inserted] = place_of.try_emplace(source);
+    if (inserted) it->second = place_of_input(from_printable(source));
+    return std::pair(name, it->second);
+  };
   read_lines(path, {[&](RunContext found) { context = std::move(found); },
                     [&](std::uint64_t, ResultRow row) {
-                      sha256_of[row.matrix.source] = row.matrix.sha256;
+                      const std::string matrix = identity_of(row.matrix);
+                      source_of[matrix] = row.matrix.source;
+                      matrix_at[spot_of(row.matrix.name, row.matrix.source)] = matrix;
                       const auto [it, inserted] =
                           index_of.try_emplace(case_key(row), document.rows.size());
                       if (inserted) document.rows.push_back(std::move(row));
@@ -175,9 +197,20 @@ ResultDocument read_journal(const std::string& path, std::vector<std::string>* d
   if (!context) throw Error(fmt::format("{}:1: expected the run's context", path));
   document.context = std::move(*context);
   std::erase_if(document.rows, [&](const ResultRow& row) {
-    return row.matrix.sha256 != sha256_of[row.matrix.source];
+    const std::string matrix = identity_of(row.matrix);
+    return matrix_at[spot_of(row.matrix.name, source_of[matrix])] != matrix;
   });
+  for (ResultRow& row : document.rows) row.matrix.source = source_of[identity_of(row.matrix)];
   return document;
+}
+
+void require_no_unfinished(const RunOutputs& paths, bool can_resume) {
+  const std::string path = journal_of(paths);
+  if (!has_content(path)) return;
+  const Contents found = readable(path);
+  if (found.rows > 0 && !found.complete)
+    throw Error(fmt::format("{}: has {} cases of a run that did not end: {}--overwrite gives it up",
+                            path, found.rows, can_resume ? "--resume goes on with it, " : ""));
 }
 
 std::optional<RunContext> earlier_context(const RunOutputs& paths) {
@@ -197,7 +230,7 @@ Journal::Journal(RunOutputs paths, RunContext context, Earlier earlier, bool can
     folder_ = std::make_unique<TemporaryFolder>();
     path_ = folder_->file("journal");
   }
-  require_no_unfinished(earlier);
+  require_can_begin(earlier);
   const bool journal = has_content(path_);
   const bool document = !journal && has_document() && has_content(paths_.json);
   if (journal && earlier == Earlier::take_over && !look_into(path_).complete)
@@ -226,7 +259,7 @@ Journal::Journal(RunOutputs paths, bool give_up) : paths_(std::move(paths)), dur
     folder_ = std::make_unique<TemporaryFolder>();
     path_ = folder_->file("journal");
   } else {
-    require_no_unfinished(give_up ? Earlier::give_up : Earlier::keep);
+    require_can_begin(give_up ? Earlier::give_up : Earlier::keep);
   }
   file_.emplace(LineFile::without_a_name(path_));
   path_ = file_->path();
@@ -239,18 +272,10 @@ void Journal::open_outputs() {
   path_ = journal_of(paths_);
 }
 
-void Journal::require_no_unfinished(Earlier earlier) const {
+void Journal::require_can_begin(Earlier earlier) const {
   if (earlier == Earlier::give_up || !has_content(path_)) return;
-  const Contents found = look_into(path_);
-  if (!found.context)
-    throw Error(
-        fmt::format("{}:1: damaged, or of another version: expected the run's context: "
-                    "--overwrite gives it up",
-                    path_));
-  if (earlier == Earlier::take_over) require_same_run(*found.context, context_, path_);
-  else if (found.rows > 0 && !found.complete)
-    throw Error(fmt::format("{}: has {} cases of a run that did not end: {}--overwrite gives it up",
-                            path_, found.rows, can_resume_ ? "--resume goes on with it, " : ""));
+  if (earlier == Earlier::keep) require_no_unfinished(paths_, can_resume_);
+  else require_same_run(*readable(path_).context, context_, path_);
 }
 
 void Journal::take_over(const std::string& path, bool is_journal) {
@@ -272,26 +297,31 @@ void Journal::write_line(const std::string& line) {
   size_ += line.size() + 1;
 }
 
-// All cases of a source are of one matrix, so the first tells of which.
-std::size_t Journal::give_up_other_matrices(const ResultRow& row) {
-  const std::string prefix = row.matrix.source + '\n';
-  const auto of_source = [&](const auto& one) { return one.first.starts_with(prefix); };
-  const auto first = cases_.lower_bound(prefix);
-  if (first == cases_.end() || !of_source(*first) ||
-      first->second.recorded.sha256 == row.matrix.sha256)
-    return 0;
-  const auto last = std::find_if_not(first, cases_.end(), of_source);
-  const auto count = static_cast<std::size_t>(std::distance(first, last));
-  cases_.erase(first, last);
-  baselines_.forget(row.matrix.source);
+// A file that was written anew has the same name and another content.
+std::size_t Journal::give_up_other_matrices(const MatrixSummary& matrix) {
+  std::size_t count = 0;
+  const std::string place = place_of_input(from_printable(matrix.source));
+  std::erase_if(matrices_, [&](const auto& entry) {
+    const auto& [identity, other] = entry;
+    if (other.name != matrix.name || place_of_input(from_printable(other.source)) != place)
+      return false;
+    count += other.cases.size();
+    baselines_.forget(identity);
+    return true;
+  });
   return count;
 }
 
 std::size_t Journal::append(const ResultRow& row) {
-  const std::size_t given_up = give_up_other_matrices(row);
+  const std::string identity = identity_of(row.matrix);
+  const std::size_t given_up =
+      matrices_.contains(identity) ? 0 : give_up_other_matrices(row.matrix);
+  Matrix& matrix = matrices_[identity];
+  matrix.name = row.matrix.name;
+  matrix.source = row.matrix.source;
   const Entry entry{size_, {row.status, row.matrix.sha256}};
   write_line(journal_line(to_json(row)));
-  const auto [it, added] = cases_.try_emplace(case_key(row), entry);
+  const auto [it, added] = matrix.cases.try_emplace(case_key(row), entry);
   if (!added) {
     superseded_ |= it->second.recorded.status == Status::ok;
     it->second = entry;
@@ -300,9 +330,16 @@ std::size_t Journal::append(const ResultRow& row) {
   return given_up;
 }
 
+const Journal::Entry* Journal::entry_of(const ResultRow& row) const {
+  const auto matrix = matrices_.find(identity_of(row.matrix));
+  if (matrix == matrices_.end()) return nullptr;
+  const auto it = matrix->second.cases.find(case_key(row));
+  return it == matrix->second.cases.end() ? nullptr : &it->second;
+}
+
 bool Journal::counts(std::uint64_t offset, const ResultRow& row) const {
-  const auto it = cases_.find(case_key(row));
-  return it != cases_.end() && it->second.offset == offset;
+  const Entry* entry = entry_of(row);
+  return entry != nullptr && entry->offset == offset;
 }
 
 std::size_t Journal::read_baselines(const std::function<void(const std::string&)>& damage) {
@@ -323,26 +360,35 @@ const Baselines& Journal::baselines() {
   return baselines_;
 }
 
-std::optional<Recorded> Journal::find(const std::string& key) const {
-  const auto it = cases_.find(key);
-  return it == cases_.end() ? std::nullopt : std::optional(it->second.recorded);
+std::optional<Recorded> Journal::find(const ResultRow& row) const {
+  const Entry* entry = entry_of(row);
+  return entry == nullptr ? std::nullopt : std::optional(entry->recorded);
+}
+
+std::size_t Journal::size() const {
+  std::size_t cases = 0;
+  for (const auto& [identity, matrix] : matrices_) cases += matrix.cases.size();
+  return cases;
 }
 
 bool Journal::any(const std::function<bool(Status)>& is) const {
-  return std::any_of(cases_.begin(), cases_.end(),
-                     [&](const auto& entry) { return is(entry.second.recorded.status); });
+  return std::any_of(matrices_.begin(), matrices_.end(), [&](const auto& matrix) {
+    const std::map<std::string, Entry>& cases = matrix.second.cases;
+    return std::any_of(cases.begin(), cases.end(),
+                       [&](const auto& entry) { return is(entry.second.recorded.status); });
+  });
 }
 
-std::vector<ResultRow> Journal::rows_of(const std::string& source) const {
-  const std::string prefix = source + '\n';
+std::vector<ResultRow> Journal::rows_of(const MatrixSummary& matrix) const {
+  const auto found = matrices_.find(identity_of(matrix));
+  if (found == matrices_.end()) return {};
   std::ifstream file(path_, std::ios::binary);
   std::vector<ResultRow> rows;
   std::string line;
-  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
-       ++it) {
-    file.seekg(static_cast<std::streamoff>(it->second.offset));
+  for (const auto& [key, entry] : found->second.cases) {
+    file.seekg(static_cast<std::streamoff>(entry.offset));
     if (!std::getline(file, line)) break;
-    visit_line(line, it->second.offset,
+    visit_line(line, entry.offset,
                {[](const RunContext&) {},
                 [&](std::uint64_t, ResultRow row) { rows.push_back(std::move(row)); }, [] {},
                 [](const std::string&) {}});
@@ -350,13 +396,18 @@ std::vector<ResultRow> Journal::rows_of(const std::string& source) const {
   return rows;
 }
 
-std::map<std::string, Recorded> Journal::cases_of(const std::string& source) const {
-  const std::string prefix = source + '\n';
+std::map<std::string, Recorded> Journal::cases_of(const std::string& name) const {
   std::map<std::string, Recorded> found;
-  for (auto it = cases_.lower_bound(prefix); it != cases_.end() && it->first.starts_with(prefix);
-       ++it)
-    found.emplace(it->first, it->second.recorded);
+  for (const auto& [identity, matrix] : matrices_)
+    if (matrix.name == name)
+      for (const auto& [key, entry] : matrix.cases) found.emplace(key, entry.recorded);
   return found;
+}
+
+std::map<std::string, std::size_t> Journal::count_by_name() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [identity, matrix] : matrices_) counts[matrix.name] += matrix.cases.size();
+  return counts;
 }
 
 void Journal::write_outputs(bool complete) {
@@ -370,6 +421,7 @@ void Journal::write_outputs(bool complete) {
   read_lines(path_, {[](const RunContext&) {},
                      [&](std::uint64_t offset, ResultRow row) {
                        if (!counts(offset, row)) return;
+                       row.matrix.source = matrices_[identity_of(row.matrix)].source;
                        baselines_.fill(row);
                        answers.add(row);
                        if (json_) json_->write((first ? "\n" : ",\n") + dump_line(to_json(row)));
@@ -394,7 +446,7 @@ bool Journal::finish(const ClockState& clocks_after, Ending ending) try {
   context_.clocks_after = clocks_after;
   const std::size_t readable =
       read_baselines([this](const std::string& line) { damaged_.push_back(line); });
-  const bool all_readable = readable == cases_.size();
+  const bool all_readable = readable == size();
   const bool complete = ending == Ending::complete && all_readable;
   write_outputs(complete);
   if (!durable_) {
@@ -415,7 +467,7 @@ std::string Journal::leave_outputs() {
   const auto earlier = [](const std::string& path) {
     return !path.empty() && !is_stream(path) && has_content(path);
   };
-  if (!cases_.empty()) return {};
+  if (!matrices_.empty()) return {};
   std::string kept = earlier(paths_.json)  ? paths_.json
                      : earlier(paths_.csv) ? paths_.csv
                                            : std::string();

@@ -20,9 +20,6 @@
 
 namespace spmmbench {
 
-// What makes two rows the same case.
-std::string case_key(const ResultRow& row);
-
 // The row of a case in an output file.
 struct Recorded {
   Status status = Status::failed;
@@ -57,6 +54,10 @@ std::string journal_of(const RunOutputs& paths);
 // as, are not all different, or where one of them is among `inputs`.
 void require_own_files(const RunOutputs& paths, const std::vector<std::string>& inputs);
 
+// Throws Error where a run that did not end has left a journal with rows at these outputs, or where
+// that journal cannot be read. `can_resume`: the command has --resume, which the message may name.
+void require_no_unfinished(const RunOutputs& paths, bool can_resume);
+
 // The context of the run that has left a journal, or else a document, at these outputs.
 std::optional<RunContext> earlier_context(const RunOutputs& paths);
 
@@ -79,16 +80,18 @@ class Journal {
   Journal(RunOutputs paths, bool give_up);
   void set_context(RunContext context) { context_ = std::move(context); }
 
-  // Throws Error when the disk is full. Drops rows of the same input with another matrix and
-  // returns their number.
+  // Throws Error when the disk is full. Drops the rows of another matrix that was at the same place
+  // and returns their number.
   std::size_t append(const ResultRow& row);
 
-  std::optional<Recorded> find(const std::string& key) const;
+  std::optional<Recorded> find(const ResultRow& row) const;
   bool any(const std::function<bool(Status)>& is) const;
-  // The rows of an input, by case_key.
-  std::map<std::string, Recorded> cases_of(const std::string& source) const;
-  // The last row of each of its cases, as far as they can be read back.
-  std::vector<ResultRow> rows_of(const std::string& source) const;
+  // The rows of all matrices of this name, by case_key.
+  std::map<std::string, Recorded> cases_of(const std::string& name) const;
+  // The last row of each case of a matrix, as far as they can be read back.
+  std::vector<ResultRow> rows_of(const MatrixSummary& matrix) const;
+  // The rows of each matrix name.
+  std::map<std::string, std::size_t> count_by_name() const;
   // How the run ended whose rows were taken over; complete where there is none.
   Ending earlier_ending() const { return earlier_ending_; }
 
@@ -111,13 +114,19 @@ class Journal {
     std::uint64_t offset;  // of the line that counts
     Recorded recorded;
   };
+  struct Matrix {
+    std::string name, source;            // as the last row tells it
+    std::map<std::string, Entry> cases;  // by case_key
+  };
 
   void open_outputs();
-  void require_no_unfinished(Earlier earlier) const;
+  void require_can_begin(Earlier earlier) const;
   bool has_document() const;  // not a CSV alone, nor streams
   void take_over(const std::string& path, bool is_journal);
   void write_line(const std::string& line);
-  std::size_t give_up_other_matrices(const ResultRow& row);
+  std::size_t give_up_other_matrices(const MatrixSummary& matrix);
+  std::size_t size() const;                                       // cases
+  const Entry* entry_of(const ResultRow& row) const;              // null where there is none
   bool counts(std::uint64_t offset, const ResultRow& row) const;  // it is the last of its case
   // From the rows that count; returns the number of those that could be read.
   std::size_t read_baselines(const std::function<void(const std::string&)>& damage);
@@ -132,7 +141,7 @@ class Journal {
   bool durable_ = true, can_resume_ = false;
   Ending earlier_ending_ = Ending::complete;
   std::uint64_t size_ = 0;
-  std::map<std::string, Entry> cases_;
+  std::map<std::string, Matrix> matrices_;  // by identity_of
   Baselines baselines_;
   bool superseded_ = false;  // baselines_ may have a row that no longer counts
   std::vector<std::string> damaged_;

@@ -23,6 +23,13 @@ constexpr std::size_t kNarrowestName = 24;   // a name is cut to this before a c
 
 using Rows = std::vector<const ResultRow*>;
 
+const char* default_header(Reference reference) {
+  return reference == Reference::eigen ? "x Eig32" : "x dflt";
+}
+const char* best_header(Reference reference) {
+  return reference == Reference::eigen ? "x Eigen" : "x best";
+}
+
 // The rows of one matrix, N and layout.
 struct Group {
   Rows all, shown;
@@ -96,6 +103,18 @@ std::string pays_against(const Rows& rows) {
                      text.empty() ? "" : ", ");
 }
 
+// The rows that the best speed-up of `rows` is over; empty where no row has one.
+std::string best_over(const Rows& rows) {
+  std::map<std::string, std::string> best;  // types -> kernel
+  for (const ResultRow* row : rows)
+    if (row->speedup.best_is) best[types_of(*row)] = *row->speedup.best_is;
+  std::string text;
+  for (const auto& [types, kernel] : best)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", kernel,
+                        best.size() > 1 ? fmt::format(" ({})", types) : "");
+  return text;
+}
+
 // Lines below the rows of a group: the answer, and with --why what `auto` picked.
 std::vector<std::string> conclusions(const Group& group, const TableStyle& style) {
   std::vector<std::string> lines;
@@ -110,6 +129,10 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
         fmt::format("answer{} (preparation and calls together): {}",
                     types.size() > 1 ? " in " + types_of(answer.precision, answer.c_type) : "",
                     to_string(answer, style.calls)));
+  Reference reference = Reference::none;
+  for (const ResultRow* row : group.shown) reference = std::max(reference, reference_of(*row));
+  if (const std::string over = best_over(group.shown); !over.empty())
+    lines.push_back(fmt::format("{}: over {}", best_header(reference), over));
   if (const std::string against = pays_against(group.shown); !against.empty())
     lines.push_back("pays at: against " + against);
   for (const ResultRow* row : group.shown) {
@@ -198,13 +221,6 @@ void fit(std::vector<Drawn>& columns, std::size_t width, bool may_leave_out) {
   Drawn& kept = *std::find_if(columns.begin(), columns.end(),
                               [](const Drawn& d) { return d.column.key == "kernel"; });
   if (used < width) kept.width = std::min(whole_name, kept.width + width - used);
-}
-
-const char* default_header(Reference reference) {
-  return reference == Reference::eigen ? "x Eig32" : "x dflt";
-}
-const char* best_header(Reference reference) {
-  return reference == Reference::eigen ? "x Eigen" : "x best";
 }
 
 // Rows over another reference than that of the table have no speed-up in it.

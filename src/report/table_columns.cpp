@@ -8,6 +8,7 @@
 #include "core/parse_number.hpp"
 #include "report/answer.hpp"
 #include "report/fields.hpp"
+#include "report/limit.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/printable.hpp"
@@ -71,6 +72,20 @@ TableColumn repeats() {
                 return std::string(!row.bit_identical ? "-" : *row.bit_identical ? "yes" : "no");
               });
   column.left_aligned = false;
+  column.rare = true;
+  return column;
+}
+
+TableColumn limit() {
+  TableColumn column = textual(
+      "limit", "limit",
+      "what the time of a launch goes to, by what it should move: `launch`, `output` of C, "
+      "`gathers` of rows of B, `padding` or other bytes of `A`; nothing where that explains less "
+      "than a third of it, and on a CPU",
+      [](const ResultRow& row) {
+        const std::string limit = limit_of(row);
+        return limit.empty() ? std::string("-") : limit;
+      });
   column.rare = true;
   return column;
 }
@@ -173,6 +188,10 @@ const std::vector<TableColumn>& default_columns() {
               [](R row) { return median_of(row.cold); }),
       numeric("gflops", "GFLOP/s", "useful operations, `2 · nnz · N`, over the hot time", 0,
               [](R row) { return row.gflops; }),
+      numeric("gbs", "GB/s",
+              "compulsory bytes over the hot time: A in CSR, every referenced row of B and all of "
+              "C, each moved once",
+              0, gb_per_s),
       numeric("bound", "bound",
               "the share of the memory bound that is reached, `bound_us / hot`. It can exceed 1 "
               "where A is stored in fewer bytes than CSR, or where data stay in the L2 cache",
@@ -196,6 +215,7 @@ const std::vector<TableColumn>& default_columns() {
             return row.hot ? Number(100 * relative_noise(row.hot->samples_us)) : std::nullopt;
           },
           "%"),
+      limit(),
       repeats(),
       numeric("memory", "MB", "device memory that the kernel holds besides B and C", 1,
               [](R row) {
@@ -210,9 +230,9 @@ const std::vector<TableColumn>& default_columns() {
 }
 
 const std::vector<std::string>& columns_by_importance() {
-  static const std::vector<std::string> keys = {"kernel", "in",     "hot",   "in_all",  "repeats",
-                                                "x_best", "x_dflt", "bound", "pays_at", "cold",
-                                                "gflops", "prep",   "noise", "memory",  "error"};
+  static const std::vector<std::string> keys = {
+      "kernel", "in",     "hot",  "in_all", "repeats", "x_best", "x_dflt", "bound", "pays_at",
+      "cold",   "gflops", "prep", "gbs",    "noise",   "memory", "error",  "limit"};
   return keys;
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "timing/quantiles.hpp"
@@ -19,6 +21,24 @@ constexpr double kHiddenPreparationUs = 20'000;
 // Of a thread in a second. A machine without other work has a few; a busy thread of another process
 // takes a processor for some milliseconds at a time.
 constexpr double kManyPreemptions = 20;
+constexpr double kSameClock = 1.02;  // what `compare` takes for the same, too
+constexpr int kFewestToTell = 10;    // samples, half of which repeat others
+
+// The smallest step between samples over their median, where most samples repeat others: the timer
+// cannot tell times apart that are closer. 0 where that does not show.
+double timer_step(const Timing& timing) {
+  std::vector<double> samples = timing.samples_us;
+  std::sort(samples.begin(), samples.end());
+  double step = std::numeric_limits<double>::infinity();
+  int distinct = samples.empty() ? 0 : 1;
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    if (samples[i] == samples[i - 1]) continue;
+    step = std::min(step, samples[i] - samples[i - 1]);
+    ++distinct;
+  }
+  const bool shows = timing.n() >= kFewestToTell && distinct > 1 && 2 * distinct <= timing.n();
+  return shows ? step / timing.median_us : 0;
+}
 
 }  // namespace
 
@@ -42,6 +62,8 @@ void Warnings::add(const ResultRow& row) {
     why_untested_ = row.exact->not_made;
   if (const double noise = relative_noise(hot.samples_us); noise > noise_limit_)
     noisy_.note(noise * 100, row);
+  if (const double step = std::max(timer_step(hot), timer_step(*row.cold)); step > noise_limit_)
+    coarse_.note(step * 100, row);
   if (const auto it = row.metrics.find("throttle_reasons"); it != row.metrics.end())
     throttled_.note(it->second, row);
   if (const double start = hot.samples_us.front() / hot.q3_us; start > kSlowStart)
@@ -54,6 +76,13 @@ void Warnings::add(const ResultRow& row) {
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
       cold > kFarCold && !preempted)
     cold_.note(cold, row);
+}
+
+void Warnings::add_clocks(const ClockState& before, const ClockState& after) {
+  if (!before.sm_mhz || !after.sm_mhz) return;
+  const auto [least, most] = std::minmax(*before.sm_mhz, *after.sm_mhz);
+  if (most > kSameClock * least)
+    drift_ = fmt::format("from {} to {} MHz", *before.sm_mhz, *after.sm_mhz);
 }
 
 std::vector<std::string> Warnings::lines() const {
@@ -88,6 +117,17 @@ std::vector<std::string> Warnings::lines() const {
         "the metrics, last: {}). Compare them with runs in the same state only, or cool the device "
         "and lock its clocks with nvidia-smi -lgc",
         throttled_.rows, rows_, throttled_.where));
+  if (!drift_.empty())
+    lines.push_back(fmt::format(
+        "the SM clock went {} in this run, so that rows measured at its beginning and at its end "
+        "do "
+        "not compare. --interleave measures kernels in turns; nvidia-smi -lgc locks the clock",
+        drift_));
+  if (coarse_.rows > 0)
+    lines.push_back(fmt::format(
+        "the timer cannot tell times apart that differ by less than {:.1f} % in {} of {} rows "
+        "(worst: {}). Take a larger N or matrix",
+        coarse_.worst, coarse_.rows, rows_, coarse_.where));
   if (slow_first_.rows > 0)
     lines.push_back(fmt::format(
         "in {} of {} rows the first launch of a plan took {:g} ms more than two cold ones (worst "

@@ -21,6 +21,7 @@ class Warnings {
       : noise_limit_(noise_limit), timer_floor_us_(timer_floor_us) {}
 
   void add(const ResultRow& row);  // with its samples; only ok rows count
+  void add_clocks(const ClockState& before, const ClockState& after);  // of the whole run
   std::vector<std::string> lines() const;
 
  private:
@@ -32,7 +33,8 @@ class Warnings {
   };
   double noise_limit_, timer_floor_us_;
   int rows_ = 0;
-  Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_;
+  Kind preempted_, noisy_, throttled_, slow_start_, cold_, untested_, slow_first_, coarse_;
+  std::string drift_;         // of the clock; empty where it kept its rate
   std::string why_untested_;  // the row that untested_ names
 };
 

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <span>
 
+#include "gpu/nvml.hpp"
 #include "revision.hpp"
 #include "timing/quantiles.hpp"
 
@@ -75,6 +76,11 @@ RunContext collect_context(const std::vector<std::string>& argv, std::uint64_t s
   context.argv = argv;
   context.seed = seed;
   context.device = device.info();
+  if (context.device.kind == DeviceKind::cuda) {
+    const DeviceModes modes = nvml_modes(context.device.uuid);
+    context.ecc = modes.ecc;
+    context.mig = modes.mig;
+  }
   context.clocks_before = device.clocks();
   context.copy_gb_per_s = rates.copy_bytes_per_second / 1e9;
   if (rates.gather_bytes_per_second > 0)

@@ -60,7 +60,7 @@ double value_of(std::string text, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> ncu_arguments() {
+std::vector<std::string> ncu_arguments(bool cold) {
   std::vector<std::string_view> names;
   names.reserve(kCounters.size());
   for (const Counter& counter : kCounters) names.push_back(counter.name);
@@ -71,6 +71,8 @@ std::vector<std::string> ncu_arguments() {
           std::string(kProfileRange) + '/',
           "--clock-control",
           "none",
+          "--cache-control",
+          cold ? "all" : "none",
           "--metrics",
           fmt::format("{}", fmt::join(names, ","))};
 }
@@ -133,12 +135,12 @@ std::map<std::string, double> combine_counters(const std::vector<KernelCounters>
           {"profile_l2_hit_pct", sectors > 0 ? 100 * sum(kL2Hits) / sectors : 0}};
 }
 
-std::map<std::string, double> count_launch(const Work& work) {
+std::map<std::string, double> count_launch(const Work& work, bool cold) {
   const TemporaryFolder folder;
   const std::string log = folder.file("ncu.csv");
   const std::string description = folder.file("work.json");
   write_file(description, describe_work(work));
-  std::vector<std::string> arguments = ncu_arguments();
+  std::vector<std::string> arguments = ncu_arguments(cold);
   // ncu starts the program itself, so a link to it would lead to ncu.
   arguments.insert(arguments.end(),
                    {"--csv", "--page", "raw", "--print-units", "base", "--log-file", log,

@@ -17,7 +17,8 @@ struct KernelCounters {
 };
 
 // Arguments for ncu, to count the launch of the `profile` or `worker` command that follows them.
-std::vector<std::string> ncu_arguments();
+// `cold`: ncu flushes the caches before it; else they are as the launches before left them.
+std::vector<std::string> ncu_arguments(bool cold);
 
 // Reads the output of `ncu --csv --page raw`. Throws Error with ncu's message when it has no
 // kernel.
@@ -29,6 +30,6 @@ std::map<std::string, double> combine_counters(const std::vector<KernelCounters>
 
 // Runs ncu on a child that does `work` (one launch of one case) and combines what it counted.
 // Throws Error and Interrupted.
-std::map<std::string, double> count_launch(const Work& work);
+std::map<std::string, double> count_launch(const Work& work, bool cold);
 
 }  // namespace spmmbench

@@ -67,7 +67,8 @@ class Spread {
   void start_next(Worker& worker) {
     for (; next_ < options_.cases.inputs.size(); ++next_) {
       const std::string& input = options_.cases.inputs[next_];
-      const std::vector<ResultRow> planned = planned_rows(options_.cases, groups_, input);
+      const std::vector<ResultRow> planned =
+          planned_rows(options_.cases, groups_, ledger_.expected(input));
       const auto kept = std::count_if(planned.begin(), planned.end(), [this](const ResultRow& row) {
         return !ledger_.pending(row);
       });

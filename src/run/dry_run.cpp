@@ -1,28 +1,50 @@
 #include "run/dry_run.hpp"
 
+#include <filesystem>
+#include <new>
+
 #include "gpu/backend.hpp"
 #include "io/file.hpp"
 #include "io/output.hpp"
-#include "io/safetensors.hpp"
 #include "io/tensor_path.hpp"
 #include "report/answer.hpp"
+#include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "report/recorded.hpp"
+#include "run/failing.hpp"
 #include "run/ledger.hpp"
+#include "run/load_operands.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
 namespace {
 
-std::map<std::string, Status> recorded_cases(const Outputs& outputs) {
-  std::map<std::string, Status> cases;
-  for (const std::string& path : {journal_of({outputs.json, outputs.csv}), outputs.json}) {
-    if (!has_content(path)) continue;
-    for (const ResultRow& row : read_recorded(path).rows) cases[case_key(row)] = row.status;
-    break;
+// The output that is gone on with. Inputs are not loaded, so that a matrix is known by its name.
+class EarlierRows {
+ public:
+  explicit EarlierRows(const Outputs& outputs) {
+    for (const std::string& path : {journal_of({outputs.json, outputs.csv}), outputs.json}) {
+      if (!has_content(path)) continue;
+      for (const ResultRow& row : read_recorded(path).rows) {
+        cases_[case_key(row)] = row.status;
+        sha256_of_[row.matrix.name] = row.matrix.sha256;
+      }
+      break;
+    }
   }
-  return cases;
-}
+  std::string sha256(const std::string& name) const {
+    const auto it = sha256_of_.find(name);
+    return it == sha256_of_.end() ? std::string() : it->second;
+  }
+  std::optional<Status> find(const ResultRow& row) const {
+    const auto it = cases_.find(case_key(row));
+    return it == cases_.end() ? std::nullopt : std::optional(it->second);
+  }
+
+ private:
+  std::map<std::string, Status> cases_;
+  std::map<std::string, std::string> sha256_of_;
+};
 
 // The N that a run measures: the width of B where B is given.
 std::vector<std::int64_t> widths(const Cases& cases, const std::string& input) {
@@ -35,43 +57,56 @@ std::vector<std::int64_t> widths(const Cases& cases, const std::string& input) {
   return cases.ns;
 }
 
-// Refuses tensors that are no matrix, as a run does when it reads them.
-class TensorCheck {
- public:
-  void require_matrix(const std::string& input) {
-    const std::optional<TensorPath> tensor = parse_tensor_path(input);
-    if (!tensor || tensor->tensor.empty()) return;
-    if (tensor->file != path_) file_ = read_safetensors_header(tensor->file);
-    path_ = tensor->file;
-    (void)matrix_named(file_, path_, tensor->tensor);
-  }
-
- private:
-  std::string path_;  // of the last one
-  TensorFile file_;
-};
+// Refuses what a run refuses when it reads the input: small files are read, of others the header.
+void check_input(const Cases& cases, const std::string& input,
+                 const std::vector<PrecisionGroup>& groups) {
+  constexpr std::uintmax_t kSmallBytes = std::uintmax_t{64} << 20;  // a choice: read in a second
+  if (input.starts_with(kGeneratorPrefix)) return;                  // its options were checked
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(file_of(input), error);
+  if (!error && bytes <= kSmallBytes) (void)load_operands(input, cases, groups);
+  else check_header(input, cases.load);
+}
 
 }  // namespace
 
-void print_dry_run(const RunOptions& options) {
+ExitCode print_dry_run(const RunOptions& options) {
+  const RunOutputs paths = {options.outputs.json, options.outputs.csv};
+  if (options.cases.resume == Resume::none && !options.outputs.overwrite)
+    require_no_unfinished(paths, options.outputs.can_resume);
+  for (const std::string& path : {paths.json, paths.csv})
+    if (!path.empty()) OutputFile opened(path);  // leaves nothing
+  if (!options.protocol.save_failing.empty())
+    (void)require_failing_folder(options.protocol.save_failing);
   const CudaProbe cuda = probe_cuda();
   const bool on_gpu =
       !cuda.devices.empty() && (!options.machines.devices.empty() || options.protocol.device >= 0);
   const auto groups =
       plan_groups(options.cases, options.protocol, on_gpu ? DeviceKind::cuda : DeviceKind::host);
-  std::map<std::string, Status> recorded;
-  if (options.cases.resume != Resume::none) recorded = recorded_cases(options.outputs);
+  std::optional<EarlierRows> earlier;
+  if (options.cases.resume != Resume::none) earlier.emplace(options.outputs);
   std::size_t cases = 0;
-  TensorCheck tensors;
+  bool all_readable = true;
   for (const std::string& input : options.cases.inputs) {
-    tensors.require_matrix(input);
+    try {
+      check_input(options.cases, input, groups);
+    } catch (const Error& refused) {
+      all_readable = false;
+      say("spmmbench: {}\n", refused.what());
+      continue;
+    } catch (const std::bad_alloc&) {
+      all_readable = false;
+      say("spmmbench: {}: out of host memory\n", input);
+      continue;
+    }
+    MatrixSummary matrix;
+    matrix.name = name_of_input(input);
+    matrix.source = to_printable(input);
+    if (earlier) matrix.sha256 = earlier->sha256(matrix.name);
     for (const PlannedCase& planned :
          plan_cases(options.cases, groups, widths(options.cases, input))) {
-      const ResultRow row = planned_row(options.cases, input, planned);
-      const auto it = recorded.find(case_key(row));
-      const auto status = it == recorded.end() ? std::nullopt : std::optional(it->second);
-      if (options.cases.resume != Resume::none && !is_pending(status, options.cases.resume))
-        continue;
+      const ResultRow row = planned_row(options.cases, matrix, planned);
+      if (earlier && !is_pending(earlier->find(row), options.cases.resume)) continue;
       ++cases;
       print("{} n={} {} {}{}\n", row.matrix.source, row.n, row.precision,
             printable_message(label_of(row)), planned.group->implied ? " (baseline)" : "");
@@ -79,6 +114,7 @@ void print_dry_run(const RunOptions& options) {
   }
   print("{} cases of {} inputs on {}\n", cases, options.cases.inputs.size(),
         on_gpu ? "the GPU" : "the CPU");
+  return all_readable ? ExitCode::ok : ExitCode::usage;
 }
 
 }  // namespace spmmbench

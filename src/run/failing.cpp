@@ -12,6 +12,7 @@
 #include "io/dense_file.hpp"
 #include "io/matrix_market.hpp"
 #include "io/sha256.hpp"
+#include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/reordering.hpp"

@@ -1,13 +1,16 @@
 #include "run/ledger.hpp"
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "io/input.hpp"
 #include "io/output.hpp"
 #include "report/baselines.hpp"
+#include "report/identity.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/printable.hpp"
@@ -28,7 +31,9 @@ bool is_pending(std::optional<Status> recorded, Resume resume) {
 }
 
 Ledger::Ledger(const RunOptions& options, RunContext context)
-    : options_(options), warnings_(options.protocol.limits.noise, context.timer_floor_us) {
+    : options_(options),
+      warnings_(options.protocol.limits.noise, context.timer_floor_us),
+      clocks_before_(context.clocks_before) {
   if (options.outputs.json.empty() && options.outputs.csv.empty()) return;
   journal_.emplace(RunOutputs{options.outputs.json, options.outputs.csv}, std::move(context),
                    options.cases.resume != Resume::none ? Earlier::take_over
@@ -38,21 +43,28 @@ Ledger::Ledger(const RunOptions& options, RunContext context)
   for (const std::string& line : journal_->damaged()) say("spmmbench: {}\n", line);
 }
 
-std::optional<Recorded> Ledger::find(const std::string& key) const {
-  if (journal_) return journal_->find(key);
-  const auto it = options_.cases.known.find(key);
+std::optional<Recorded> Ledger::find(const ResultRow& row) const {
+  if (journal_) return journal_->find(row);
+  const auto it = options_.cases.known.find(case_key(row));
   return it == options_.cases.known.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::map<std::string, Recorded> Ledger::known_of(const std::string& input) const {
-  return journal_ ? journal_->cases_of(to_printable(input)) : options_.cases.known;
+  return journal_ ? journal_->cases_of(name_of_input(input)) : options_.cases.known;
+}
+
+MatrixSummary Ledger::expected(const std::string& input) const {
+  MatrixSummary matrix;
+  matrix.name = name_of_input(input);
+  matrix.source = to_printable(input);
+  const auto known = known_of(input);
+  if (!known.empty()) matrix.sha256 = known.rbegin()->second.sha256;
+  return matrix;
 }
 
 bool Ledger::pending(const ResultRow& planned) const {
   if (options_.cases.resume == Resume::none) return true;
-  const std::optional<Recorded> recorded = find(case_key(planned));
-  if (recorded && !planned.matrix.sha256.empty() && planned.matrix.sha256 != recorded->sha256)
-    return true;
+  const std::optional<Recorded> recorded = find(planned);
   return is_pending(recorded ? std::optional(recorded->status) : std::nullopt,
                     options_.cases.resume);
 }
@@ -111,7 +123,7 @@ void Ledger::print_matrix(std::vector<ResultRow>& rows) {
 void Ledger::add_earlier(std::vector<ResultRow>& rows, TableStyle& style) const {
   std::set<std::string> fresh;
   for (const ResultRow& row : rows) fresh.insert(case_key(row));
-  for (ResultRow& row : journal_->rows_of(rows.front().matrix.source))
+  for (ResultRow& row : journal_->rows_of(rows.front().matrix))
     if (!fresh.contains(case_key(row))) rows.push_back(std::move(row));
   style.shows = [fresh = std::move(fresh)](const ResultRow& row) {
     return fresh.contains(case_key(row));
@@ -154,9 +166,27 @@ void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
     say("spmmbench: {}: --resume measures it again\n", journal_->damaged()[i]);
 }
 
+// Rows of inputs that this run was not given: of a file that has another name since, for example.
+void Ledger::note_other_rows() const {
+  constexpr std::size_t kMostNamed = 3;
+  std::map<std::string, std::size_t> others = journal_->count_by_name();
+  for (const std::string& input : options_.cases.inputs) others.erase(name_of_input(input));
+  if (others.empty()) return;
+  std::size_t rows = 0;
+  std::vector<std::string> names;
+  for (const auto& [name, count] : others) {
+    rows += count;
+    if (names.size() < kMostNamed) names.push_back(name);
+  }
+  if (others.size() > kMostNamed) names.push_back("...");
+  say("spmmbench: {} rows of {} matrices that are not among these inputs stay: {}\n", rows,
+      others.size(), fmt::join(names, ", "));
+}
+
 ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
   progress_->clear();
   show(summary_.format(options_.outputs.table));
+  warnings_.add_clocks(clocks_before_, clocks_after);
   if (!options_.outputs.quiet)
     for (const std::string& warning : warnings_.lines())
       write_status(
@@ -166,6 +196,7 @@ ExitCode Ledger::finish(const ClockState& clocks_after, bool interrupted) {
     wrong_ |= journal_->any([](Status s) { return s == Status::wrong; });
     failed_ |= journal_->any([](Status s) { return to_repeat(s, Resume::rest); });
     measured_ |= journal_->any([](Status s) { return s != Status::skipped; });
+    if (options_.cases.resume != Resume::none) note_other_rows();
     write_outputs(clocks_after, interrupted);
   }
   if (!output_error_.empty()) throw Error(output_error_);

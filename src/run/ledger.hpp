@@ -26,15 +26,17 @@ class Ledger {
   // finds those of another run.
   Ledger(const RunOptions& options, RunContext context);
 
-  // Whether this case must still be measured. If the planned matrix is loaded, a recorded row of a
-  // different matrix does not count.
+  // An input before it is loaded: its name, and the content of the last recorded matrix of that
+  // name, if there is one.
+  MatrixSummary expected(const std::string& input) const;
+  // Whether this case must still be measured.
   bool pending(const ResultRow& planned) const;
   // False where no case of the input can be pending; then it need not be loaded. Files are always
   // loaded, since they may have changed.
   bool may_be_pending(const std::string& input, const std::vector<ResultRow>& planned) const;
   void begin(std::size_t cases, std::size_t pending);  // of the whole run, for the status line
 
-  // The cases of the input that already have a row, by case_key.
+  // The cases that already have a row, of matrices with the name of the input, by case_key.
   std::map<std::string, Recorded> known_of(const std::string& input) const;
 
   Progress& progress() { return *progress_; }
@@ -46,7 +48,8 @@ class Ledger {
   ExitCode finish(const ClockState& clocks_after, bool interrupted);
 
  private:
-  std::optional<Recorded> find(const std::string& key) const;
+  std::optional<Recorded> find(const ResultRow& row) const;
+  void note_other_rows() const;
   void show(const std::string& text);  // on stdout
   void add_earlier(std::vector<ResultRow>& rows, TableStyle& style) const;
   void write_outputs(const ClockState& clocks_after, bool interrupted);
@@ -56,6 +59,7 @@ class Ledger {
   std::optional<Progress> progress_;
   Summary summary_;
   Warnings warnings_;
+  ClockState clocks_before_;
   std::size_t planned_ = 0;
   std::string output_error_;  // why stdout could not be written; output files still are
   bool wrong_ = false, failed_ = false, unreadable_ = false, incomplete_ = false;

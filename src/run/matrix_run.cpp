@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "core/row_lengths.hpp"
 #include "run/failing.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"
@@ -172,13 +171,6 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
   }
   if (input.device == nullptr) return fail(input.operands_error);
   if (!run_case(input, protocol_.limits, row)) lose();
-}
-
-MatrixSummary summarise_matrix(const NamedMatrix& matrix) {
-  const CsrMatrix& a = matrix.csr;
-  const RowLengths lengths = row_lengths(a);
-  return {matrix.name, matrix.source, matrix.sha256,     a.rows,         a.cols,
-          a.nnz(),     lengths.mean,  lengths.variation, lengths.longest};
 }
 
 }  // namespace spmmbench

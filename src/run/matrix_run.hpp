@@ -53,6 +53,4 @@ class MatrixRun {
   std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> operands_;  // by N and layout
 };
 
-MatrixSummary summarise_matrix(const NamedMatrix& matrix);
-
 }  // namespace spmmbench

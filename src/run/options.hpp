@@ -52,6 +52,7 @@ struct Protocol {
   std::vector<std::int64_t> calls_curve;  // to measure with preparation: so many calls each
   bool one_launch = false;                // between profiler brackets, instead of timing
   bool isolate = false;                   // each case in a child
+  bool interleave = false;                // the kernels of a matrix in turns (run/turns.hpp)
   double timeout_s = 300;                 // of one isolated case
   bool plugins_here = false;  // kernels of plug-ins run in this process; else each case in a child
   std::string cache;          // folder of select/cache.hpp; empty: none
@@ -63,6 +64,7 @@ struct Protocol {
 struct Outputs {
   std::string json, csv;
   std::map<std::string, std::string> tags;  // --tag KEY=VALUE
+  std::string shard;                        // --shard I/N; empty: all inputs
   bool dry_run = false;                     // write the names of the cases and measure none
   bool quiet = false;                       // no status, no tables: files only
   bool tables = true;                       // on stdout

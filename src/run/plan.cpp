@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "core/contains.hpp"
 #include "core/parse_number.hpp"
@@ -158,9 +159,9 @@ std::vector<PlannedCase> plan_cases(const Cases& cases, const std::vector<Precis
   return planned;
 }
 
-ResultRow planned_row(const Cases& cases, const std::string& source, const PlannedCase& planned) {
+ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const PlannedCase& planned) {
   ResultRow row;
-  row.matrix.source = to_printable(source);
+  row.matrix = matrix;
   row.n = planned.n;
   row.kernel = planned.choice->label();
   row.baseline = planned.choice->kernel->info().baseline;
@@ -174,10 +175,10 @@ ResultRow planned_row(const Cases& cases, const std::string& source, const Plann
 }
 
 std::vector<ResultRow> planned_rows(const Cases& cases, const std::vector<PrecisionGroup>& groups,
-                                    const std::string& source) {
+                                    const MatrixSummary& matrix) {
   std::vector<ResultRow> rows;
   for (const PlannedCase& planned : plan_cases(cases, groups, cases.ns))
-    rows.push_back(planned_row(cases, source, planned));
+    rows.push_back(planned_row(cases, matrix, planned));
   return rows;
 }
 
@@ -198,6 +199,25 @@ std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard 
   for (std::size_t i = shard.index - 1; i < inputs.size(); i += shard.count)
     mine.push_back(inputs[i]);
   return mine;
+}
+
+std::string missing_shards(const std::vector<std::string>& there) {
+  constexpr std::size_t kMostNamed = 4;
+  std::map<std::size_t, std::set<std::size_t>> indices;  // by count
+  for (const std::string& text : there) {
+    const Shard shard = parse_shard(text);
+    indices[shard.count].insert(shard.index);
+  }
+  std::vector<std::string> named;
+  std::size_t missing = 0;
+  for (const auto& [count, present] : indices) {
+    missing += count - present.size();
+    for (std::size_t i = 1; i <= count && named.size() < std::min(missing, kMostNamed); ++i)
+      if (!present.contains(i)) named.push_back(fmt::format("{}/{}", i, count));
+  }
+  const std::string more =
+      missing > named.size() ? fmt::format(" and {} more", missing - named.size()) : "";
+  return fmt::format("{}{}", fmt::join(named, ", "), more);
 }
 
 }  // namespace spmmbench

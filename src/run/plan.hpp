@@ -22,6 +22,8 @@ struct Shard {
 };
 Shard parse_shard(std::string_view text);  // "2/8"; throws Error
 std::vector<std::string> shard_of(const std::vector<std::string>& inputs, Shard shard);
+// What lacks beside `there`: "3/3" of 1/3 and 2/3. Empty where nothing does. Throws Error.
+std::string missing_shards(const std::vector<std::string>& there);
 
 // The kernels of one precision, for every matrix, reordering and N. An `implied` group has only
 // baselines that the user did not ask for but speed-ups need; they run on the matrix in its own
@@ -54,9 +56,9 @@ std::vector<PlannedCase> plan_cases(const Cases& cases, const std::vector<Precis
                                     const std::vector<std::int64_t>& ns);
 
 // The row of a case that has not run: its identity and the command that reproduces it.
-ResultRow planned_row(const Cases& cases, const std::string& source, const PlannedCase& planned);
-// The rows of all cases of an input, with the N of the cases.
+ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const PlannedCase& planned);
+// The rows of all cases of a matrix, with the N of the cases.
 std::vector<ResultRow> planned_rows(const Cases& cases, const std::vector<PrecisionGroup>& groups,
-                                    const std::string& source);
+                                    const MatrixSummary& matrix);
 
 }  // namespace spmmbench

@@ -37,6 +37,7 @@ std::map<std::string, std::string> protocol_of(const Cases& cases, const Protoco
       {"bin_type", std::string(to_string(cases.load.bin_type))},
       {"dims", fmt::format("{}", fmt::join(dims, " "))},
       {"isolated", how.isolate ? "yes" : "no"}};
+  if (how.interleave) protocol["interleaved"] = "yes";
   for (const auto& [stem, hash] : hashes_of_plugins(cases.kernels))
     protocol[std::string(kPluginInProtocol) + stem] = hash;
   return protocol;

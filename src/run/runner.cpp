@@ -4,16 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <new>
 #include <optional>
+#include <span>
+#include <tuple>
 
 #include "core/contains.hpp"
 #include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
 #include "io/tensor_path.hpp"
+#include "measure/summary.hpp"
 #include "plugin/plugin.hpp"
 #include "process/interrupt.hpp"
+#include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "run/context.hpp"
 #include "run/devices.hpp"
@@ -25,6 +30,7 @@
 #include "run/machine.hpp"
 #include "run/matrix_run.hpp"
 #include "run/protocol.hpp"
+#include "run/turns.hpp"
 #include "run/work.hpp"
 #include "select/cache.hpp"
 #include "spmmbench/printable.hpp"
@@ -41,10 +47,21 @@ std::string uuids_of(const std::vector<int>& devices) {
   return fmt::format("{}", fmt::join(uuids, ", "));
 }
 
+struct Case {
+  PlannedCase planned;
+  ResultRow row;
+};
+
+// What cases have in common that are measured in turns.
+std::tuple<std::string, std::string, std::string, std::int64_t> turn_of(const Case& one) {
+  return {one.row.reorder, one.row.precision, one.row.c_type, one.row.n};
+}
+
 class Run {
  public:
   Run(const RunOptions& options, const std::vector<std::string>& argv)
       : options_(options),
+        how_(options.protocol.interleave ? of_turn(options.protocol) : options.protocol),
         machine_(open_machine(options)),
         groups_(plan_groups(options.cases, options.protocol, machine_.main().info().kind)),
         rates_(rates_for(options.protocol.rates, groups_, machine_.main())),
@@ -57,7 +74,7 @@ class Run {
     if (options.cases.resume != Resume::none) {
       pending = 0;
       for (const std::string& input : options.cases.inputs)
-        pending += count_pending(planned_rows(options.cases, groups_, input));
+        pending += count_pending(planned_rows(options.cases, groups_, ledger_.expected(input)));
     }
     ledger_.begin(cases, pending);
   }
@@ -87,6 +104,7 @@ class Run {
       if (std::string hash = file_sha256(file_of(b)); !hash.empty())
         context.protocol["b_sha256"] = std::move(hash);
     context.tags = options_.outputs.tags;
+    if (!options_.outputs.shard.empty()) context.shards = {options_.outputs.shard};
     context.calls = options_.outputs.table.calls;
     return context;
   }
@@ -115,14 +133,24 @@ class Run {
 
   void measure_input(const std::string& input) {
     poll_interrupt();
-    const std::vector<ResultRow> expected = planned_rows(options_.cases, groups_, input);
+    const std::vector<ResultRow> expected =
+        planned_rows(options_.cases, groups_, ledger_.expected(input));
     const std::size_t pending = count_pending(expected);
     if (!ledger_.may_be_pending(input, expected)) return ledger_.progress().skip(expected.size());
     ledger_.progress().start(fmt::format("loading {}", to_printable(input)));
     std::optional<LoadedInput> loaded = try_load(input);
-    if (!loaded) {
+    const auto leave = [&] {
       ledger_.progress().skip(expected.size() - pending);
-      return ledger_.progress().drop(pending);
+      ledger_.progress().drop(pending);
+    };
+    if (!loaded) return leave();
+    const MatrixSummary summary =
+        summarise_matrix(loaded->a.csr, loaded->a.name, loaded->a.source, loaded->a.sha256);
+    if (const auto [earlier, is_new] = input_of_.emplace(identity_of(summary), input); !is_new) {
+      ledger_.progress().clear();
+      say("spmmbench: {}: is the matrix of {} and measured once\n", to_printable(input),
+          to_printable(earlier->second));
+      return leave();
     }
     if (loaded->b && !options_.outputs.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
       ledger_.progress().clear();
@@ -130,15 +158,13 @@ class Run {
           "of its own, can tell from no product; and zeros save power\n",
           to_printable(input));
     }
-    const MatrixSummary summary = summarise_matrix(loaded->a);
     // An input that brings its own B decides N.
     const std::vector<std::int64_t> ns =
         loaded->b ? std::vector<std::int64_t>{loaded->b->cols} : options_.cases.ns;
-    std::vector<std::pair<PlannedCase, ResultRow>> cases;
+    std::vector<Case> cases;
     for (const PlannedCase& planned : plan_cases(options_.cases, groups_, ns)) {
-      ResultRow row = planned_row(options_.cases, input, planned);
-      row.matrix = summary;
-      if (ledger_.pending(row)) cases.emplace_back(planned, std::move(row));
+      ResultRow row = planned_row(options_.cases, summary, planned);
+      if (ledger_.pending(row)) cases.push_back({planned, std::move(row)});
     }
     if (cases.size() < expected.size())
       ledger_.progress().skip(expected.size() - std::max(pending, cases.size()));
@@ -147,23 +173,46 @@ class Run {
     const double load_ms = loaded->a.load_ms;
     if (options_.protocol.isolate) loaded.reset();  // the children load it themselves
     std::optional<MatrixRun> matrix;
-    if (loaded) matrix.emplace(*loaded, options_.cases, options_.protocol, machine_);
-    for (auto& [planned, row] : cases) {
-      poll_interrupt();
-      row.stages_ms["load"] = load_ms;
-      ledger_.progress().start(fmt::format("{} n={} {}", summary.name, row.n, row.kernel));
-      measure_case(matrix ? &*matrix : nullptr, planned, row);
-      if (options_.outputs.after_case) options_.outputs.after_case(row);
-      if (can_run(planned)) ledger_.progress().done();
-      else ledger_.progress().skip(1);
-      if (const std::string warning = error_warning(row);
-          !warning.empty() && !options_.outputs.quiet) {
-        ledger_.progress().clear();
-        say("spmmbench: {}\n", warning);
-      }
-      ledger_.add(std::move(row), rows_);
+    if (loaded) matrix.emplace(*loaded, options_.cases, how_, machine_);
+    for (Case& one : cases) one.row.stages_ms["load"] = load_ms;
+    if (options_.protocol.interleave) std::ranges::stable_sort(cases, {}, turn_of);
+    for (auto first = cases.begin(); first != cases.end();) {
+      auto last = first + 1;
+      while (options_.protocol.interleave && last != cases.end() &&
+             turn_of(*last) == turn_of(*first))
+        ++last;
+      measure_together(matrix ? &*matrix : nullptr, {first, last});
+      first = last;
     }
     ledger_.print_matrix(rows_);
+  }
+
+  // One case, or several in turns.
+  void measure_together(MatrixRun* matrix, std::span<Case> cases) {
+    std::vector<std::vector<ResultRow>> rows(cases.size());  // of each case, by turn
+    for (int turn = 0; turn < (options_.protocol.interleave ? kTurns : 1); ++turn)
+      for (const std::size_t i : order_of_turn(cases.size(), options_.cases.load.seed, turn)) {
+        poll_interrupt();
+        if (turn > 0 && rows[i].back().status != Status::ok) continue;
+        ResultRow row = cases[i].row;
+        ledger_.progress().start(fmt::format("{} n={} {}", row.matrix.name, row.n, row.kernel));
+        measure_case(matrix, cases[i].planned, row);
+        rows[i].push_back(std::move(row));
+      }
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      finish_case(cases[i].planned, join_turns(std::move(rows[i])));
+  }
+
+  void finish_case(const PlannedCase& planned, ResultRow row) {
+    if (options_.outputs.after_case) options_.outputs.after_case(row);
+    if (can_run(planned)) ledger_.progress().done();
+    else ledger_.progress().skip(1);
+    if (const std::string warning = error_warning(row);
+        !warning.empty() && !options_.outputs.quiet) {
+      ledger_.progress().clear();
+      say("spmmbench: {}\n", warning);
+    }
+    ledger_.add(std::move(row), rows_);
   }
 
   // In this process, or in a child where `matrix` is null or the kernel is a plug-in's.
@@ -190,7 +239,7 @@ class Run {
   }
 
   void measure_isolated(ResultRow& row) {
-    Work work = case_work({options_.cases, options_.protocol}, row);
+    Work work = case_work({options_.cases, how_}, row);
     work.protocol.rates = rates_;
     ChildOutcome outcome = run_isolated(work, options_.protocol.timeout_s);
     if (outcome.row) {
@@ -202,11 +251,13 @@ class Run {
   }
 
   const RunOptions& options_;
+  Protocol how_;  // of one turn
   Machine machine_;
   std::vector<PrecisionGroup> groups_;
   DeviceRates rates_;  // of the main device
   Ledger ledger_;
-  std::vector<ResultRow> rows_;  // of the current matrix
+  std::vector<ResultRow> rows_;                  // of the current matrix
+  std::map<std::string, std::string> input_of_;  // of each matrix so far, by identity_of
 };
 
 // A resumed run keeps the tags and --calls that it is not given, and always the rates, since the
@@ -227,10 +278,7 @@ RunOptions with_earlier(RunOptions options) {
 }  // namespace
 
 ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>& argv) {
-  if (options.outputs.dry_run) {
-    print_dry_run(options);
-    return ExitCode::ok;
-  }
+  if (options.outputs.dry_run) return print_dry_run(options);
   install_interrupt_handler(!options.outputs.quiet);
   set_cache_folder(options.protocol.cache);
   const RunOptions whole = with_earlier(options);

@@ -50,8 +50,8 @@ std::string describe_work(const Work& work) {
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, resume, known] = work.cases;
-  const auto& [limits, repeat_check, calls_curve, one_launch, isolate, timeout_s, plugins_here,
-               cache, save_failing, rates, device] = work.protocol;
+  const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
+               plugins_here, cache, save_failing, rates, device] = work.protocol;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
@@ -77,6 +77,7 @@ std::string describe_work(const Work& work) {
                {"resume", static_cast<int>(resume)},
                {"known", Json::array()},
                {"isolate", isolate},
+               {"interleave", interleave},
                {"timeout_s", timeout_s},
                {"plugins_here", plugins_here},
                {"noise", noise},
@@ -127,6 +128,7 @@ Work read_work(const std::string& text) try {
   protocol.repeat_check = json.at("repeat_check");
   protocol.calls_curve = json.at("calls_curve").get<std::vector<std::int64_t>>();
   protocol.isolate = json.at("isolate");
+  protocol.interleave = json.at("interleave");
   protocol.timeout_s = json.at("timeout_s");
   protocol.plugins_here = json.at("plugins_here");
   protocol.limits.noise = json.at("noise");
@@ -155,7 +157,7 @@ Work case_work(Work work, const ResultRow& row) {
   cases.baselines = false;
   cases.resume = Resume::none;
   cases.known.clear();
-  work.protocol.isolate = false;
+  work.protocol.isolate = work.protocol.interleave = false;
   work.protocol.plugins_here = true;
   return work;
 }

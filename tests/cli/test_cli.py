@@ -177,6 +177,18 @@ class RunTest(CliCase):
                 self.assertEqual([row["n"] for row in read(out)["rows"]], [n])
         self.assert_one_line(self.run_cpu(SMALL, "--b", "no_such.npy", "--dry-run"), 1, "no_such.npy: cannot open")
 
+    def test_kernels_in_turns_give_a_row_each_with_the_samples_of_all_turns(self):
+        out = self.folder / "out.json"
+        result = self.spmmbench("run", SMALL, "-n", 8, "-k", "cpu_csr,eigen_csr", "--device", -1, "--min-samples", 4, "--max-samples", 5,
+                                "--max-seconds", 20, "--no-baselines", "--interleave", "-q", "--json", out)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        document = read(out)
+        self.assertEqual(document["context"]["protocol"]["interleaved"], "yes")
+        rows = [row for row in document["rows"] if row["precision"] == "fp16"]
+        self.assertEqual({row["kernel"] for row in rows}, {"cpu_csr", "eigen_csr"})
+        for row in rows:
+            self.assertGreaterEqual(row["hot"]["n"], 4 * int(document["context"]["protocol"]["min_samples"]))
+
     def test_what_is_named_twice_is_measured_once(self):
         out = self.folder / "out.json"
         repeated = (SMALL, SMALL, "-n", "8,8,4:8", "--precision", "fp16,fp32,fp16", "--reorder", "none,degree,degree,none")
@@ -187,6 +199,26 @@ class RunTest(CliCase):
         self.assertEqual(len(read(out)["rows"]), 8)
         half = self.run_cpu(*repeated, "--dry-run", "--shard", "2/2")
         self.assertEqual(half.stdout, "0 cases of 0 inputs on the CPU\n")
+
+    def test_a_dry_run_refuses_what_the_run_refuses(self):
+        good = self.folder / "good.mtx"
+        good.write_text("%%MatrixMarket matrix coordinate real general\n1 2 1\n1 2 1.5\n")
+        files = {"kind.txt": "1", "broken.mtx": "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 2 1\n",
+                 "headerless.bin": "1234", "empty.npz": ""}
+        for name, text in files.items():
+            bad = self.folder / name
+            bad.write_text(text)
+            refused = [self.run_cpu(good, bad, "-n", 4, "-q", *more) for more in ((), ("--dry-run",))]
+            self.assertEqual([result.returncode for result in refused], [1, 1], name)
+            self.assertEqual(refused[0].stderr, refused[1].stderr)
+            self.assertIn(f"{good} n=4 fp16 cpu_csr\n1 cases of 2 inputs", refused[1].stdout)
+        b = self.folder / "b.npy"
+        self.spmmbench("generate", "uniform?rows=3&cols=4", b)
+        for args in (("--b", b), ("--prune", "magnitude:0.5"), ("--json", self.folder / "good.mtx" / "out.json"),
+                     ("--save-failing", good)):
+            refused = [self.run_cpu(good, *args, *more) for more in ((), ("--dry-run",))]
+            self.assertEqual([result.returncode for result in refused], [1, 1], args)
+            self.assertEqual(refused[0].stderr.splitlines()[-1], refused[1].stderr.splitlines()[-1])
 
     def test_a_dry_run_refuses_a_tensor_that_is_no_matrix(self):
         header = json.dumps({"w": {"dtype": "I8", "shape": [2, 2], "data_offsets": [0, 4]}}).encode()

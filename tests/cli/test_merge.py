@@ -45,6 +45,23 @@ class MergeTest(CliCase):
         first = read(shards[0])["rows"][0]
         self.assertIn(first, document["rows"], "samples and all")
 
+    def test_a_shard_that_never_ran_is_named(self):
+        shards = [self.shard(f"{i}.json", *INPUTS, "--shard", f"{i}/3") for i in (1, 2, 3)]
+        part = self.folder / "part.json"
+        result = self.spmmbench("merge", part, *shards[:2])
+        self.assert_one_line(result, 4, f"{part}: shards are missing or not complete: 3/3")
+        self.assertFalse(read(part)["complete"])
+        self.assertEqual(read(part)["context"]["shards"], ["1/3", "2/3"])
+        document, _ = self.merge(part, shards[2])
+        self.assertTrue(document["complete"])
+        self.assertEqual(document["context"]["shards"], [])
+        self.assertEqual(len(document["rows"]), 6)
+        half = self.edited(shards[1], "half.json", lambda d: d.update(complete=False))
+        result = self.spmmbench("merge", part, shards[0], half, shards[2])
+        self.assertEqual(result.returncode, 4)
+        self.assertIn("half.json is incomplete", result.stderr)
+        self.assertIn("not complete: 2/3", result.stderr)
+
     def test_of_a_repeated_case_the_last_that_was_measured_counts(self):
         def median(factor):
             return lambda d: [row["hot"].update(median_us=factor) for row in d["rows"]]

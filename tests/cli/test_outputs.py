@@ -316,6 +316,32 @@ class EarlierRunTest(CliCase):
             self.assertEqual(row["hot"] != before[key]["hot"], replaced)
         self.assertEqual(self.run_it("-n", "8,16", "--resume").stderr, "")
 
+    def test_a_matrix_is_known_by_its_content_and_name_and_its_path_is_told(self):
+        self.run_it("-n", "8")
+        before = read(self.out)["rows"]
+        path = self.matrix
+        for other in (f"{path.parent}/./{path.name}", os.path.relpath(path)):
+            result = self.run_cpu(other, SMALL, "-n", "8", "-q", "--json", self.out, "--resume")
+            self.assertEqual(result.stderr, "")
+            self.assertEqual([row["hot"] for row in read(self.out)["rows"]], [row["hot"] for row in before], other)
+        moved = self.folder / "elsewhere" / path.name
+        moved.parent.mkdir()
+        path.rename(moved)
+        self.run_cpu(moved, SMALL, "-n", "8,16", "-q", "--json", self.out, "--resume")
+        document = read(self.out)
+        self.assertEqual(len(document["rows"]), 4)
+        self.assertEqual({row["matrix"]["source"] for row in document["rows"]}, {str(moved), SMALL})
+        self.assertEqual({answer["source"] for answer in document["answers"]}, {str(moved), SMALL})
+        twice = self.folder / "twice.json"
+        copy = self.folder / "copy" / path.name
+        copy.parent.mkdir()
+        copy.write_bytes(moved.read_bytes())
+        result = self.run_cpu(moved.parent, f"{moved.parent}/.", copy, "-n", "8", "--json", twice)
+        self.assertEqual(len(read(twice)["rows"]), 1)
+        self.assertIn(f"{copy}: is the matrix of {moved} and measured once", result.stderr)
+        compared = self.spmmbench("compare", self.out, twice, "--allow-missing")
+        self.assertNotIn(compared.returncode, (1, 5), compared.stderr)
+
     def test_a_damaged_row_is_named_and_measured_again(self):
         self.run_it("-n", "8,16,32", "--csv", self.folder / "out.csv")
         self.out.unlink()

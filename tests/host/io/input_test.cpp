@@ -36,6 +36,17 @@ TEST(ExpandInputs, WhatIsNamedTwiceIsThereOnce) {
   const std::string a = folder.write("m/a.mtx", "x"), b = folder.write("m/b.mtx", "x");
   EXPECT_EQ(expand_inputs({b, "gen:uniform", folder.file("m"), "gen:uniform", b}),
             (std::vector<std::string>{b, "gen:uniform", a}));
+  std::filesystem::create_directory_symlink(folder.file("m"), folder.file("link"));
+  EXPECT_EQ(expand_inputs({b, folder.file("./m/../m//b.mtx"), folder.file("link/b.mtx"),
+                           "gen:uniform?rows=4&cols=5", "gen:uniform?cols=5&rows=4"}),
+            (std::vector<std::string>{b, "gen:uniform?rows=4&cols=5"}))
+      << "however it is written";
+}
+
+TEST(NameOfInput, IsThatOfTheMatrixWhateverTheFolderAndTheEnding) {
+  for (const char* input : {"m.mtx", "./m.mtx.gz", "/data/a/m.csr", "../m.npz"})
+    EXPECT_EQ(name_of_input(input), "m");
+  EXPECT_EQ(name_of_input("gen:uniform?rows=4&cols=5"), "uniform?cols=5&rows=4");
 }
 
 TEST(ExpandInputs, LinksOfAFolderAreFilesAndLoadingSaysWhatIsWrongWithThem) {

@@ -134,7 +134,7 @@ TEST(Answer, HasOnlyRowsThatAreVerifiedComparableAndOfTheGroup) {
   others[1].layout = "col";
   others[2].precision = "tf32";
   others[3].c_type = "fp16";
-  others[4].matrix.source = "other.mtx";
+  others[4].matrix.name = "other";
   Answers answers;
   answers.add(wrong);
   answers.add(binary);

@@ -117,12 +117,13 @@ TEST(Baselines, SpeedUpsNameTheirBaseline) {
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_default_fp32, 5);
   EXPECT_DOUBLE_EQ(*mine.speedup.cusparse_best, 3);
   EXPECT_DOUBLE_EQ(*mine.speedup.cublas, 20);
+  EXPECT_EQ(mine.speedup.best_is, "cusparse_csr_alg3");
 }
 
 TEST(Baselines, AreOfTheSameMatrixWidthLayoutAndTypes) {
   const ResultRow mine = row_of("rsh", "fp16", 20);
   std::vector<ResultRow> others(5, row_of("cusparse_csr_alg3", "fp16", 60, true));
-  others[0].matrix.source = "other.mtx";
+  others[0].matrix.name = "other";
   others[1].n = 64;
   others[2].layout = "col";
   others[3].precision = "bf16";

@@ -13,6 +13,7 @@
 #include "compared_rows.hpp"
 #include "io_fixtures.hpp"
 #include "report/calibration.hpp"
+#include "report/identity.hpp"
 #include "report/junit.hpp"
 #include "spmmbench/error.hpp"
 
@@ -158,8 +159,8 @@ class CalibrationTest : public ::testing::Test {
     context.protocol = {{"noise_limit", "0.01"}};
     calibration_ = Calibration(context);
     for (const double factor : {1.0, 1.01, 0.99, 1.005, 0.995}) {
-      calibration_.add(comparison_key(row_of("steady", 0)), 10);
-      calibration_.add(comparison_key(row_of("shaky", 0)), 10 * factor);
+      calibration_.add(case_key(row_of("steady", 0)), 10);
+      calibration_.add(case_key(row_of("shaky", 0)), 10 * factor);
     }
   }
   Calibration calibration_{RunContext{}};
@@ -169,7 +170,7 @@ TEST_F(CalibrationTest, ResolvesWhatItsRepeatedRunsLetIt) {
   // Half of the cases have a deviation of 0.0079, that of the five logarithms; the others have
   // none.
   EXPECT_NEAR(calibration_.resolution(), std::expm1(4 * 0.0079), 1e-3);
-  EXPECT_EQ(calibration_.medians_us(comparison_key(row_of("shaky", 0))).size(), 5U);
+  EXPECT_EQ(calibration_.medians_us(case_key(row_of("shaky", 0))).size(), 5U);
   EXPECT_TRUE(calibration_.medians_us("unknown").empty());
 }
 
@@ -212,7 +213,7 @@ TEST_F(CalibrationTest, RunsOfACaseDifferAsItsRepeatedRunsDid) {
 }
 
 TEST_F(CalibrationTest, CasesWithOtherNumbersOfRepeatedRunsAreAveragedWithoutThem) {
-  for (const double us : {10.0, 10.1}) calibration_.add(comparison_key(row_of("few", 0)), us);
+  for (const double us : {10.0, 10.1}) calibration_.add(case_key(row_of("few", 0)), us);
   ComparisonOptions options;
   options.calibration = calibration_;
   const std::vector<ResultRow> rows = {row_of("steady", 10), row_of("few", 10)};
@@ -232,14 +233,14 @@ TEST_F(CalibrationTest, CasesDifferInTheirMatrixShapeKernelTypesAndOrder) {
   rows[6].c_type = "fp16";
   rows[7].layout = "col";
   rows[8].reorder = "rcm";
-  for (const ResultRow& row : rows) keys.insert(comparison_key(row));
+  for (const ResultRow& row : rows) keys.insert(case_key(row));
   EXPECT_EQ(keys.size(), rows.size());
 }
 
 TEST_F(CalibrationTest, KeepsTwoRowsOfTheSameMatrixApart) {
   ComparisonKeys keys;
   const std::string first = keys.next(row_of("k", 10));
-  EXPECT_EQ(first, comparison_key(row_of("k", 10)));
+  EXPECT_EQ(first, case_key(row_of("k", 10)));
   EXPECT_EQ(keys.next(row_of("k", 10)), first + "|2");
   EXPECT_NE(keys.next(row_of("l", 10)), first);
 }
@@ -250,7 +251,7 @@ TEST_F(CalibrationTest, SurvivesItsFile) {
   OutputFile file(path);
   calibration_.write(file);
   const Calibration again = Calibration::read(path);
-  const std::string shaky = comparison_key(row_of("shaky", 0));
+  const std::string shaky = case_key(row_of("shaky", 0));
   EXPECT_EQ(again.medians_us(shaky), calibration_.medians_us(shaky));
   EXPECT_EQ(again.context().device.name, "GPU");
   std::filesystem::remove(path);

@@ -207,7 +207,15 @@ TEST(Comparison, AMatrixThatADocumentHoldsTwiceIsTwoCasesOfOneRun) {
     EXPECT_EQ(one.new_runs, 1);
     EXPECT_EQ(one.verdict, CaseVerdict::not_able_to_tell);
   }
-  const Comparison lost = compare(twice, {twice[0], twice[2]});
+  for (const Comparison& once :
+       {compare(twice, {twice[0], twice[2]}), compare({twice[0], twice[2]}, twice)}) {
+    EXPECT_EQ(once.count(CaseVerdict::same), 2) << "the other file has the same matrix";
+    EXPECT_EQ(once.cases.size(), 2U);
+    EXPECT_EQ(once.notes.back(),
+              "1 rows are left out that measure a case of their document once more, which the "
+              "other side does not");
+  }
+  const Comparison lost = compare(twice, {twice[2]});
   EXPECT_EQ(lost.count(CaseVerdict::missing), 1);
   EXPECT_EQ(lost.cases.at(0).reason, "no row in NEW");
   EXPECT_EQ(compare(twice, twice).count(CaseVerdict::same), 3) << "the row that is alone too";

@@ -89,9 +89,9 @@ TEST_F(JournalTest, IsGoneOnWithAndACutLineIsPassedOver) {
   std::ofstream(journal(), std::ios::app) << "{\"matrix\": {\"na";
   Journal again = open(Earlier::take_over);
   EXPECT_TRUE(again.damaged().empty());
-  EXPECT_EQ(again.find(case_key(measured_row("a", 1)))->status, Status::ok);
-  EXPECT_EQ(again.find(case_key(measured_row("b", 1)))->status, Status::failed);
-  EXPECT_FALSE(again.find(case_key(measured_row("c", 1))));
+  EXPECT_EQ(again.find(measured_row("a", 1))->status, Status::ok);
+  EXPECT_EQ(again.find(measured_row("b", 1))->status, Status::failed);
+  EXPECT_FALSE(again.find(measured_row("c", 1)));
   again.append(measured_row("b", 3));
   EXPECT_TRUE(again.finish({}, Ending::complete));
   const ResultDocument document = read_document(json());
@@ -143,7 +143,7 @@ TEST_F(JournalTest, OfAnotherMachineIsRefusedWithWhatDiffers) {
   leave({measured_row("a", 1)});
   context_.device.uuid = "GPU-2, GPU-1";    // the same GPUs
   context_.device.cublas_version = "13.1";  // not known of the earlier run
-  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+  EXPECT_TRUE(open(Earlier::take_over).find(measured_row("a", 1)));
   context_.device.driver_version = "610.2";
   EXPECT_EQ(test::error_of([&] { open(Earlier::take_over); }),
             journal() +
@@ -155,7 +155,7 @@ TEST_F(JournalTest, IsGoneOnWithWhetherCasesAreIsolatedOrNot) {
   context_.protocol["isolated"] = "no";
   leave({measured_row("a", 1)});
   context_.protocol["isolated"] = "yes";
-  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+  EXPECT_TRUE(open(Earlier::take_over).find(measured_row("a", 1)));
 }
 
 TEST_F(JournalTest, KeepsCasesApartThatDifferInAnything) {
@@ -165,7 +165,7 @@ TEST_F(JournalTest, KeepsCasesApartThatDifferInAnything) {
   rows[3].c_type = "fp16";
   rows[4].layout = "col";
   rows[5].reorder = "rcm";
-  rows[6].matrix.source = "other.mtx";
+  rows[6].matrix.name = "other";
   leave(rows);
   EXPECT_EQ(read_journal(journal()).rows.size(), rows.size());
 }
@@ -211,10 +211,40 @@ TEST_F(JournalTest, GivesUpTheRowsOfAMatrixThatWasReplaced) {
   leave({measured_row("a", 1), measured_row("b", 1)});
   Journal again = open(Earlier::take_over);
   EXPECT_EQ(again.append(measured_row("c", 1, "11aa")), 2U);
-  EXPECT_FALSE(again.find(case_key(measured_row("a", 1))));
+  EXPECT_FALSE(again.find(measured_row("a", 1)));
   EXPECT_EQ(again.append(measured_row("b", 1, "11aa")), 0U);
   EXPECT_TRUE(again.finish({}, Ending::complete));
   EXPECT_EQ(kernels_of(read_document(json())), (Names{"c", "b"}));
+}
+
+ResultRow measured_at(const std::string& source, const std::string& sha256 = "00ff") {
+  ResultRow row = measured_row("a", 1, sha256);
+  row.matrix.source = source;
+  return row;
+}
+
+TEST_F(JournalTest, KnowsAMatrixByItsContentAndNameWhateverThePath) {
+  leave({measured_at("m.mtx"), measured_row("b", 1)});
+  Journal again = open(Earlier::take_over);
+  for (const std::string source : {"./m.mtx", "/data/m.mtx", "m.csr"})
+    EXPECT_TRUE(again.find(measured_at(source))) << source;
+  EXPECT_EQ(again.append(measured_at("elsewhere/m.csr")), 0U);
+  EXPECT_TRUE(again.finish({}, Ending::complete));
+  const ResultDocument document = read_document(json());
+  ASSERT_EQ(document.rows.size(), 2U);
+  for (const ResultRow& row : document.rows)
+    EXPECT_EQ(row.matrix.source, "elsewhere/m.csr") << "a matrix is told one path, the last";
+}
+
+TEST_F(JournalTest, KeepsMatricesOfOneNameInTwoFoldersAndGivesUpTheChangedFile) {
+  leave({measured_at("one/m.mtx"), measured_at("two/m.mtx", "11aa")});
+  EXPECT_EQ(read_journal(journal()).rows.size(), 2U);
+  Journal again = open(Earlier::take_over);
+  EXPECT_EQ(again.cases_of("m").size(), 2U);
+  EXPECT_EQ(again.append(measured_at("./two/../one/m.mtx", "22bb")), 1U);
+  EXPECT_FALSE(again.find(measured_at("one/m.mtx")));
+  EXPECT_TRUE(again.find(measured_at("two/m.mtx", "11aa")));
+  EXPECT_EQ(read_journal(journal()).rows.size(), 2U);
 }
 
 TEST_F(JournalTest, GivesUpRowsEachTimeTheMatrixChanges) {
@@ -346,7 +376,7 @@ TEST_F(JournalTest, OfARunThatCouldNotReadAllIsRemovedAndItsDocumentGoneOnWith) 
   EXPECT_FALSE(run.finish({}, Ending::partly_read));
   EXPECT_FALSE(std::filesystem::exists(journal()));
   EXPECT_FALSE(read_document(json()).complete);
-  EXPECT_TRUE(open(Earlier::take_over).find(case_key(measured_row("a", 1))));
+  EXPECT_TRUE(open(Earlier::take_over).find(measured_row("a", 1)));
 }
 
 TEST_F(JournalTest, WithoutARowLeavesAnEarlierDocument) {

@@ -58,6 +58,14 @@ TEST(Table, AnswersForTheNumberOfCallsThatIsAskedFor) {
                             "in all \u00b7 from 6 "));
 }
 
+TEST(Table, NamesTheBaselineBehindTheBestSpeedUp) {
+  const std::string table =
+      format_table(filled({row_of("rsh", "fp16", 20), row_of("cusparse_csr_alg2", "fp16", 30, true),
+                           row_of("cusparse_coo_alg4", "fp16", 25, true)}),
+                   {});
+  EXPECT_NE(table.find("  x best: over cusparse_coo_alg4\n"), std::string::npos) << table;
+}
+
 TEST(Table, NamesThePrecisionOfTheAnswerWhereRowsOfAnotherStandBeside) {
   const std::vector<ResultRow> rows =
       filled({row_of("rsh", "fp16", 20), row_of("cusparse_csr_default", "fp32", 10, true)});
@@ -197,7 +205,7 @@ TEST(Table, SkippedKernelsTakeOneLineWithoutWhy) {
 TEST(Table, AutoNamesItsKernelAndDoesNotCompeteWithItsRow) {
   std::vector<ResultRow> rows = {row_of("auto", "fp16", 76), row_of("rsh", "fp16", 77),
                                  row_of("csr_row_split", "fp16", 99)};
-  rows[0].params = {{"picked", "rsh"}};
+  rows[0].pick = Pick{.kernel = "rsh", .measured_us = {}, .why = "the best prediction"};
   const std::string table = format_table(rows, {});
   EXPECT_NE(table.find("\n  auto -> rsh "), std::string::npos) << table;
   EXPECT_NE(table.find("\n* rsh "), std::string::npos) << table;
@@ -261,7 +269,7 @@ TEST(Table, NoTextOfADocumentReachesTheTerminalRaw) {
   ResultRow ok = row_of("k" + raw, "fp16", 10), failed = ok, skipped = ok;
   ok.matrix.name = "m" + raw;
   ok.reorder = "o" + raw;
-  ok.params = {{"why", "w" + raw}, {"picked", "p" + raw}, {"measured", "x" + raw}};
+  ok.pick = Pick{.kernel = "p" + raw, .measured_us = {{"x" + raw, 1}}, .why = "w" + raw};
   ok.break_even_against = "a" + raw;
   failed.status = Status::failed;
   failed.reason = "f" + raw;

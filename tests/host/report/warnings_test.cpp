@@ -54,6 +54,38 @@ TEST(Warnings, SayThatOtherWorkTookTheProcessorsAndDoNotBlameTheCache) {
   EXPECT_NE(lines[1].find("k3 on"), std::string::npos) << lines[1];
 }
 
+TEST(Warnings, SayThatTheClockDrifted) {
+  const auto lines_of = [](std::optional<unsigned> before, std::optional<unsigned> after) {
+    Warnings warnings(0.01, 0);
+    ClockState first, last;
+    first.sm_mhz = before;
+    last.sm_mhz = after;
+    warnings.add_clocks(first, last);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(1980, 1965).empty());
+  EXPECT_TRUE(lines_of(1980, {}).empty()) << "NVML does not say";
+  ASSERT_EQ(lines_of(1980, 1755).size(), 1U);
+  EXPECT_TRUE(lines_of(1980, 1755)[0].starts_with("the SM clock went from 1980 to 1755 MHz"));
+  EXPECT_EQ(lines_of(1755, 1980).size(), 1U);
+}
+
+TEST(Warnings, SayThatTheTimerIsCoarse) {
+  const auto lines_of = [](double step_us) {
+    ResultRow row = row_of("k", "fp16", 100);
+    std::vector<double> samples(20, 100);
+    for (std::size_t i = 0; i < samples.size(); i += 3) samples[i] += step_us;
+    row.hot = summarise(samples, 1);
+    row.cold = summarise({100}, 1);
+    Warnings warnings(0.01, 0);
+    warnings.add(row);
+    return warnings.lines();
+  };
+  EXPECT_TRUE(lines_of(0.5).empty());
+  ASSERT_FALSE(lines_of(2).empty());
+  EXPECT_NE(lines_of(2).back().find("differ by less than 2.0 % in 1 of 1 rows"), std::string::npos);
+}
+
 TEST(Warnings, CountTheRowsWithoutAnExactTest) {
   Warnings warnings(0.01, 0);
   for (const std::int64_t longest : {0, 7, 900, 800}) {

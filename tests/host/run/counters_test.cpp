@@ -80,9 +80,18 @@ TEST(Counters, WhatNcuComplainsOfIsTheMessage) {
 }
 
 TEST(Counters, TheCommandCountsTheRangeAndLeavesTheClocksAlone) {
-  const auto arguments = ncu_arguments();
+  const auto arguments = ncu_arguments(false);
   EXPECT_EQ(arguments[0], "--profile-from-start");
   EXPECT_NE(std::find(arguments.begin(), arguments.end(), "spmmbench/"), arguments.end());
+}
+
+TEST(Counters, TheCachesAreFlushedForAColdLaunchOnly) {
+  for (const bool cold : {false, true}) {
+    const auto arguments = ncu_arguments(cold);
+    const auto at = std::find(arguments.begin(), arguments.end(), "--cache-control");
+    ASSERT_LT(at + 1, arguments.end());
+    EXPECT_EQ(*(at + 1), cold ? "all" : "none");
+  }
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
   const Ledger ledger(options_, context());
   ResultRow planned = with_status("a", Status::failed);
   EXPECT_FALSE(ledger.pending(planned));
-  planned.matrix.sha256.clear();
+  planned.matrix = ledger.expected("gen:m");
   EXPECT_FALSE(ledger.pending(planned)) << "not loaded yet";
   EXPECT_FALSE(ledger.may_be_pending("gen:m", {planned}));
   EXPECT_TRUE(ledger.may_be_pending("m.mtx", {planned})) << "the file may have changed";
@@ -134,12 +134,25 @@ TEST_F(LedgerTest, WhatHasARowIsPendingWhereItsMatrixIsAnother) {
 
 TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
   ResultRow failed = with_status("a", Status::wrong);
-  failed.matrix.source = "failed.mtx";
+  failed.matrix.name = "failed";
   run({failed, with_status("b", Status::ok)}, true);
   options_.cases.resume = Resume::failed;
   const Ledger ledger(options_, context());
   EXPECT_TRUE(ledger.may_be_pending("failed.mtx", {}));
+  EXPECT_TRUE(ledger.may_be_pending("./elsewhere/failed.csr", {})) << "the path is not compared";
   EXPECT_FALSE(ledger.may_be_pending("m.mtx", {}));
+}
+
+TEST_F(LedgerTest, ARunThatGoesOnNamesTheMatricesThatItWasNotGiven) {
+  ResultRow other = with_status("a", Status::ok);
+  other.matrix.name = "renamed";
+  run({with_status("a", Status::ok), other}, true);
+  options_.cases.resume = Resume::rest;
+  options_.cases.inputs = {"elsewhere/m.mtx"};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run({}), ExitCode::ok);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "spmmbench: 1 rows of 1 matrices that are not among these inputs stay: renamed\n");
 }
 
 TEST_F(LedgerTest, AnInterruptedRunNamesResumeWhereItCanGoOn) {

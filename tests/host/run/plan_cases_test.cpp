@@ -24,6 +24,13 @@ TEST(Shard, TheUnionOfAllIsTheWholeAndNoInputIsInTwo) {
   }
 }
 
+TEST(Shard, ThoseThatLackAreNamed) {
+  EXPECT_EQ(missing_shards({"1/3", "2/3"}), "3/3");
+  EXPECT_EQ(missing_shards({"2/3", "1/3", "3/3", "2/3"}), "");
+  EXPECT_EQ(missing_shards({"1/1", "2/2"}), "1/2") << "each count is a whole of its own";
+  EXPECT_EQ(missing_shards({"3/8"}), "1/8, 2/8, 4/8, 5/8 and 3 more");
+}
+
 TEST(Shard, OnlyIndicesOfTheCountAreTaken) {
   EXPECT_EQ(parse_shard("2/8").index, 2U);
   for (const char* bad : {"", "/", "0/3", "4/3", "1", "1/", "/2", "a/b", "1/2/3", "-1/2", "1 /2"})
@@ -148,11 +155,13 @@ TEST(PlannedRow, ItsCommandNamesWhatDecidesTheResult) {
   cases.load.prune = "block:64x64:0.9";
   const auto groups = plan_groups(cases, {}, DeviceKind::host);
   const auto planned = plan_cases(cases, groups, {8});
-  EXPECT_EQ(planned_row(cases, "a b's.npy", planned.back()).command,
+  MatrixSummary matrix;
+  matrix.source = "a b's.npy";
+  EXPECT_EQ(planned_row(cases, matrix, planned.back()).command,
             "spmmbench run 'a b'\\''s.npy' -n 8 -k cpu_csr --precision fp32 --reorder degree "
             "--seed 7 --prune block:64x64:0.9 --no-baselines");
   cases.layout = Layout::col_major;
-  EXPECT_EQ(planned_row(cases, "a.mtx", planned.back()).layout, "col");
+  EXPECT_EQ(planned_row(cases, matrix, planned.back()).layout, "col");
 }
 
 CsrMatrix sample_matrix() { return {3, 4, {0, 1, 3, 3}, {0, 1, 3}, {0.1F, 3000.0F, -0.25F}}; }

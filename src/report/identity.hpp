@@ -1,0 +1,17 @@
+#pragma once
+// What makes two rows the same case, in one run and in any other. The path of a matrix is told and
+// never compared.
+
+#include <string>
+
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// Name and content, the SHA-256 of which has the dimensions too; without it, name and dimensions.
+std::string identity_of(const MatrixSummary& matrix);
+
+// The matrix by its identity, N, kernel, precision, type of C, layout and row order.
+std::string case_key(const ResultRow& row);
+
+}  // namespace spmmbench
