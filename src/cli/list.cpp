@@ -44,8 +44,19 @@ Json entry_json(const T& entry) {
           {"options", options_json(entry.options())}};
 }
 
+// Our device tests have run on compute capability 9.0 alone (H100, H200).
+constexpr const char* kTestedOn = "9.0";
+
+std::string where_it_runs(const KernelInfo& info) {
+  if (info.device == DeviceKind::host) return "the CPU";
+  return fmt::format("compute capability {}.{}{}", info.min_compute_capability / 10,
+                     info.min_compute_capability % 10,
+                     info.exact_architecture ? " alone" : " and newer");
+}
+
 Json entry_json(const Kernel& kernel) {
   const KernelInfo& info = kernel.info();
+  const bool tested = info.device == DeviceKind::cuda && plugin_path(kernel).empty();
   Json precisions = Json::array(), layouts = Json::array(), c_types = Json::array();
   for (const Precision p : info.precisions) precisions.push_back(to_string(p));
   for (const ElementType t : info.c_types) c_types.push_back(to_string(t));
@@ -57,6 +68,8 @@ Json entry_json(const Kernel& kernel) {
       {"purpose", info.purpose},
       {"device", info.device == DeviceKind::cuda ? "cuda" : "host"},
       {"min_compute_capability", info.device == DeviceKind::cuda ? info.min_compute_capability : 0},
+      {"runs_on", where_it_runs(info)},
+      {"tested_on", tested ? kTestedOn : ""},
       {"precisions", precisions},
       {"c_types", c_types},
       {"layouts", layouts},
@@ -103,6 +116,11 @@ void print_section(const std::string& title, const Json& entries) {
     print("  {:<24} {}{}\n", entry.at("name").get<std::string>(),
           entry.at("summary").get<std::string>(),
           purpose.empty() ? "" : fmt::format(" ({}; runs when named)", purpose));
+    if (entry.contains("runs_on")) {
+      const std::string tested = entry.at("tested_on").get<std::string>();
+      print("    {:<22} {}{}\n", "runs on", entry.at("runs_on").get<std::string>(),
+            tested.empty() ? "" : ", tested on " + tested);
+    }
     for (const Json& option : entry.at("options"))
       print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
             option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",
