@@ -78,7 +78,7 @@ ResultRow full_row() {
   row.format = FormatStats{};
   row.device_bytes = 1;
   row.issued_flops = row.compulsory_bytes = 1;
-  row.speedup = {1, 2, 3, 4, 5, 6};
+  row.speedup = {1, 2, 3, 4, 5, 6, {}};
   row.break_even_calls = 4;
   row.break_even_against = "csr_row_split";
   row.in_all_us = 12;
