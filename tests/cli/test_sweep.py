@@ -154,7 +154,8 @@ class ResumeTest(SweepTest):
             while True:
                 process = self.start(*self.CASES, "--json", path, "--resume", program=FAULTS)
                 try:
-                    process.communicate(timeout=rng.uniform(0.05, 0.7) * whole_s)
+                    # Longer each time, since others may use the machine more than before.
+                    process.communicate(timeout=rng.uniform(0.05, 0.7) * whole_s * (1 + kills / 8))
                     break
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGKILL)
