@@ -3,16 +3,17 @@
 // capture is freed with the plan or the prepared A.
 //
 //   using namespace spmmbench::plugin;
-//   const Kernel mine(describe("mine", "one line", "author"), [](const spmmbench_problem& problem,
-//                                                                Stages& stages) -> Bind {
-//     auto tiles = std::make_shared<Tiles>(stages.time("build", [&] { return Tiles(*problem.a);
-//     })); return [tiles](const spmmbench_shape& shape, Stages&) -> Plan {
+//
+//   Bind prepare(const spmmbench_problem& problem, Stages& stages) {
+//     auto tiles = stages.time("build", [&] { return std::make_shared<Tiles>(*problem.a); });
+//     return [tiles](const spmmbench_shape& shape, Stages&) -> Plan {
 //       if (shape.n > 512) throw Refused(SPMMBENCH_UNSUPPORTED, "takes up to 512 columns");
 //       return {[tiles](const spmmbench_dense& b, const spmmbench_dense& c, void* stream) {
 //         tiles->multiply(b, c, stream);
 //       }};
 //     };
-//   });
+//   }
+//   const Kernel mine(describe("mine", "one line", "author"), prepare);
 //   SPMMBENCH_PLUGIN("mine", "1.0", mine.c())
 #ifndef SPMMBENCH_PLUGIN_HPP
 #define SPMMBENCH_PLUGIN_HPP

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/shared_library.hpp"
+#include "core/shared_library.hpp"
 
 namespace spmmbench {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "gpu/shared_library.hpp"
+#include "core/shared_library.hpp"
 
 namespace spmmbench {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // cuBLAS and cuSPARSE, in the major version that their headers have.
 
-#include "gpu/shared_library.hpp"
+#include "core/shared_library.hpp"
 
 namespace spmmbench {
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/shared_library.hpp"
+#include "core/shared_library.hpp"
 #include "io/csr_assembly.hpp"
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"

@@ -16,6 +16,7 @@ namespace {
 double time_once(const KernelChoice& choice, const Problem& problem, const Operands& operands,
                  std::int64_t calls, Device& device) {
   StageTimer stages;
+  poison(operands.c, choice.kernel->info(), device);
   device.flush_cache();
   device.wait_idle();
   const double start = steady_seconds();

@@ -328,7 +328,10 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     row.calls_us =
         measure_calls_curve(*input.choice, input.problem, operands, input.calls_curve, device);
     take_c(input);
-    if (!verify(input, row, "after several calls: ")) return;
+    if (!verify(input, row, "after several calls: ")) {
+      row.hot = row.cold = std::nullopt;
+      return;
+    }
   }
   row.gflops = 2.0 * static_cast<double>(input.problem.nnz()) *
                static_cast<double>(input.problem.n) / row.hot->median_us / 1e3;

@@ -155,6 +155,33 @@ struct Codec<std::vector<T>> {
   }
 };
 
+// Named values in an order that counts: an object.
+template <>
+struct Codec<std::vector<std::pair<std::string, double>>> {
+  using Values = std::vector<std::pair<std::string, double>>;
+  static Json schema() {
+    return {{"type", "object"}, {"additionalProperties", Codec<double>::schema()}};
+  }
+  static Json write(const Values& values) {
+    Json json = Json::object();
+    for (const auto& [name, value] : values) json[name] = Codec<double>::write(value);
+    return json;
+  }
+  static Values read(const Json& json) {
+    expect(json.is_object(), "an object");
+    Values values;
+    for (const auto& [name, value] : json.items())
+      values.emplace_back(name, Codec<double>::read(value));
+    return values;
+  }
+  static std::string text(const Values& values) {
+    std::string text;
+    for (const auto& [name, value] : values)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, Codec<double>::text(value));
+    return text;
+  }
+};
+
 template <class T>
 struct Codec<std::map<std::string, T>> {
   static Json schema() {

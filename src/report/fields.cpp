@@ -32,32 +32,6 @@ struct Codec<DeviceKind> {
   static std::string text(DeviceKind kind) { return write(kind).get<std::string>(); }
 };
 
-// An object with a member for each kernel, in the order measured.
-template <>
-struct Codec<decltype(Pick::measured_us)> {
-  static Json schema() {
-    return {{"type", "object"}, {"additionalProperties", Codec<double>::schema()}};
-  }
-  static Json write(const decltype(Pick::measured_us)& times) {
-    Json json = Json::object();
-    for (const auto& [kernel, us] : times) json[kernel] = Codec<double>::write(us);
-    return json;
-  }
-  static decltype(Pick::measured_us) read(const Json& json) {
-    expect(json.is_object(), "an object");
-    decltype(Pick::measured_us) times;
-    for (const auto& [kernel, us] : json.items())
-      times.emplace_back(kernel, Codec<double>::read(us));
-    return times;
-  }
-  static std::string text(const decltype(Pick::measured_us)& times) {
-    std::string text;
-    for (const auto& [kernel, us] : times)
-      text += fmt::format("{}{}={}", text.empty() ? "" : ";", kernel, Codec<double>::text(us));
-    return text;
-  }
-};
-
 namespace {
 
 const Json kNotEmpty = {{"minLength", 1}};

@@ -119,9 +119,8 @@ std::vector<std::string> Warnings::lines() const {
         throttled_.rows, rows_, throttled_.where));
   if (!drift_.empty())
     lines.push_back(fmt::format(
-        "the SM clock went {} in this run, so that rows measured at its beginning and at its end "
-        "do "
-        "not compare. --interleave measures kernels in turns; nvidia-smi -lgc locks the clock",
+        "the SM clock went {} in this run, so that rows from its beginning and its end do not "
+        "compare. --interleave measures kernels in turns; nvidia-smi -lgc locks the clock",
         drift_));
   if (coarse_.rows > 0)
     lines.push_back(fmt::format(

@@ -121,12 +121,14 @@ TEST(Bench, AProductMayReturnItsC) {
 }
 
 TEST(Bench, AProductThatReturnsAnEarlierCIsWrongWheneverItDoes) {
-  for (const int first : {1, 3, 4, 100}) {
+  for (const int first : {1, 3, 4, 100, 1000}) {
     std::vector<float> own;
     int launches = 0;
     const ResultRow row = measured(returning(own, launches, [=](int at) { return at < first; }));
-    EXPECT_EQ(row.status, Status::wrong) << first;
-    EXPECT_FALSE(row.hot) << first;
+    const bool all_worked = launches <= first;  // on a slow machine a case has fewer than 1000
+    ASSERT_TRUE(!all_worked || first == 1000);
+    EXPECT_EQ(row.status, all_worked ? Status::ok : Status::wrong) << first;
+    EXPECT_EQ(row.hot.has_value(), all_worked) << first;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "gpu/shared_library.hpp"
+#include "core/shared_library.hpp"
 
 #include <gtest/gtest.h>
 
