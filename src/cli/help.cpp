@@ -34,8 +34,7 @@ const std::map<std::string, Footer>& footers() {
         {ok, usage, wrong_result, some_failed, interrupted}}},
       {"show",
        {{"spmmbench show results/h200/irregular-fp16-n128.json -m 'web-*'",
-         "spmmbench show results/h200/irregular-fp16-n128.json -k 'rsh,auto' -n 128 --sort "
-         "bound:desc",
+         "spmmbench show results/h200/irregular-fp16-n128.json -k rsh -n 128 --sort bound:desc",
          "spmmbench show results/h200/irregular-fp16-n128.json --columns kernel,hot,cold_q3_us",
          "spmmbench show results/h200/irregular-fp16-n128.json -k auto --format markdown",
          "spmmbench show --legend"},

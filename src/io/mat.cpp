@@ -68,7 +68,7 @@ File open(const std::string& path) {
 std::string variable_of(mat_t* file, const std::string& path) {
   std::vector<std::string> sparse;
   while (const Variable variable{CALL_MATIO(Mat_VarReadNextInfo, file)}) {
-    const std::string name = variable->name != nullptr ? variable->name : "";
+    std::string name = variable->name != nullptr ? variable->name : "";
     if (variable->class_type == MAT_C_STRUCT && name == "Problem") return name;
     if (variable->class_type == MAT_C_SPARSE) sparse.push_back(name);
   }

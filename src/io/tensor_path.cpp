@@ -97,8 +97,7 @@ std::vector<std::string> expand_tensor_index(const TensorPath& path) {
     const auto [header, added] = headers.try_emplace(file);
     if (added) header->second = read_safetensors_header(file);
     const std::vector<TensorInfo>& tensors = header->second.tensors;
-    const auto info = std::find_if(tensors.begin(), tensors.end(),
-                                   [&](const TensorInfo& one) { return one.name == tensor; });
+    const auto info = std::ranges::find(tensors, tensor, &TensorInfo::name);
     if (info == tensors.end())
       throw Error(fmt::format("{}: weight_map: expected {} in {}, which lacks it", path.file,
                               quote(tensor, kShownOfName), quote(file, kShownOfName)));

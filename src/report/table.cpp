@@ -179,6 +179,7 @@ std::vector<std::string> skipped_of(const Rows& rows, bool why) {
   if (kernels.size() > 1 && !why)
     return {fmt::format("skipped: {} kernels (--why: which, and why)", kernels.size())};
   std::vector<std::string> lines;
+  lines.reserve(names_of.size());
   for (const auto& [reason, names] : names_of)
     lines.push_back(fmt::format("skipped ({}): {}", reason, names));
   return lines;
