@@ -314,20 +314,25 @@ TEST(Features, AllBlocksCountInAMatrixThatIsDenseEnough) {
 
 TEST(Features, AreTakenFromASample) {
   // 8 million nonzeros: taking features costs a tenth of reading all of them once. The least of
-  // five tries each, since the machine may be busy.
+  // several tries, taken in turns, since the machine may be busy.
   const CsrMatrix a = stripes(2048, 8192, 8192, 2, [](auto) { return 0; });
-  const auto least_time_of = [](const auto& body) {
-    auto least = std::chrono::steady_clock::duration::max();
-    for (int i = 0; i < 5; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      body();
-      least = std::min(least, std::chrono::steady_clock::now() - start);
-    }
-    return least;
+  using Duration = std::chrono::steady_clock::duration;
+  const auto time_of = [](const auto& body) -> Duration {
+    const auto start = std::chrono::steady_clock::now();
+    body();
+    return std::chrono::steady_clock::now() - start;
   };
-  const auto taking = least_time_of([&] { EXPECT_EQ(features_of(a).rows, 2048); });
-  const auto reading = least_time_of(
-      [&] { EXPECT_GT(std::accumulate(a.col_idx.begin(), a.col_idx.end(), std::int64_t{0}), 0); });
+  const auto take = [&] { EXPECT_EQ(features_of(a).rows, 2048); };
+  const auto read = [&] {
+    EXPECT_GT(std::accumulate(a.col_idx.begin(), a.col_idx.end(), std::int64_t{0}), 0);
+  };
+  constexpr int kTurns = 20;
+  Duration taking = time_of(take);
+  Duration reading = time_of(read);
+  for (int turn = 0; turn < kTurns && 2 * taking >= reading; ++turn) {
+    taking = std::min(taking, time_of(take));
+    reading = std::min(reading, time_of(read));
+  }
   EXPECT_LT(2 * taking, reading);
 }
 
