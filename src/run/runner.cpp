@@ -47,6 +47,11 @@ std::string uuids_of(const std::vector<int>& devices) {
   return fmt::format("{}", fmt::join(uuids, ", "));
 }
 
+struct NewInput {
+  LoadedInput loaded;
+  MatrixSummary summary;
+};
+
 struct Case {
   PlannedCase planned;
   ResultRow row;
@@ -135,22 +140,25 @@ class Run {
     poll_interrupt();
     const std::vector<ResultRow> expected =
         planned_rows(options_.cases, groups_, ledger_.expected(input));
-    const std::size_t pending = count_pending(expected);
     if (!ledger_.may_be_pending(input, expected)) return ledger_.progress().skip(expected.size());
     ledger_.progress().start(fmt::format("loading {}", to_printable(input)));
+    std::optional<NewInput> found = load_new(input);
+    std::vector<Case> cases = found ? pending_cases(*found) : std::vector<Case>{};
+    correct_progress(expected, cases.size());
+    if (found) measure_cases(std::move(found->loaded), std::move(cases));
+  }
+
+  // Empty, and said why, where the input cannot be read or its matrix was measured.
+  std::optional<NewInput> load_new(const std::string& input) {
     std::optional<LoadedInput> loaded = try_load(input);
-    const auto leave = [&] {
-      ledger_.progress().skip(expected.size() - pending);
-      ledger_.progress().drop(pending);
-    };
-    if (!loaded) return leave();
-    const MatrixSummary summary =
+    if (!loaded) return std::nullopt;
+    MatrixSummary summary =
         summarise_matrix(loaded->a.csr, loaded->a.name, loaded->a.source, loaded->a.sha256);
     if (const auto [earlier, is_new] = input_of_.emplace(identity_of(summary), input); !is_new) {
       ledger_.progress().clear();
       say("spmmbench: {}: is the matrix of {} and measured once\n", to_printable(input),
           to_printable(earlier->second));
-      return leave();
+      return std::nullopt;
     }
     if (loaded->b && !options_.outputs.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
       ledger_.progress().clear();
@@ -158,23 +166,34 @@ class Run {
           "of its own, can tell from no product; and zeros save power\n",
           to_printable(input));
     }
+    return NewInput{std::move(*loaded), std::move(summary)};
+  }
+
+  std::vector<Case> pending_cases(const NewInput& input) const {
     // An input that brings its own B decides N.
-    const std::vector<std::int64_t> ns =
-        loaded->b ? std::vector<std::int64_t>{loaded->b->cols} : options_.cases.ns;
+    const auto& b = input.loaded.b;
+    const std::vector<std::int64_t> ns = b ? std::vector<std::int64_t>{b->cols} : options_.cases.ns;
     std::vector<Case> cases;
     for (const PlannedCase& planned : plan_cases(options_.cases, groups_, ns)) {
-      ResultRow row = planned_row(options_.cases, summary, planned);
+      ResultRow row = planned_row(options_.cases, input.summary, planned);
       if (ledger_.pending(row)) cases.push_back({planned, std::move(row)});
     }
-    if (cases.size() < expected.size())
-      ledger_.progress().skip(expected.size() - std::max(pending, cases.size()));
-    if (cases.size() < pending) ledger_.progress().drop(pending - cases.size());
+    return cases;
+  }
 
-    const double load_ms = loaded->a.load_ms;
+  // Progress counts the cases that an input was expected to have; `cases` of them are measured.
+  void correct_progress(const std::vector<ResultRow>& expected, std::size_t cases) {
+    const std::size_t pending = count_pending(expected);
+    if (cases < expected.size())
+      ledger_.progress().skip(expected.size() - std::max(pending, cases));
+    if (cases < pending) ledger_.progress().drop(pending - cases);
+  }
+
+  void measure_cases(std::optional<LoadedInput> loaded, std::vector<Case> cases) {
+    for (Case& one : cases) one.row.stages_ms["load"] = loaded->a.load_ms;
     if (options_.protocol.isolate) loaded.reset();  // the children load it themselves
     std::optional<MatrixRun> matrix;
     if (loaded) matrix.emplace(*loaded, options_.cases, how_, machine_);
-    for (Case& one : cases) one.row.stages_ms["load"] = load_ms;
     if (options_.protocol.interleave) std::ranges::stable_sort(cases, {}, turn_of);
     for (auto first = cases.begin(); first != cases.end();) {
       auto last = first + 1;
