@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "spmmbench/precision.hpp"
+#include "spmmbench/random.hpp"
 
 namespace spmmbench {
 
@@ -145,8 +146,8 @@ class Device {
 
   // Element (i, j) of `view` = uniform_at(seed, i, j) rounded to `precision`; the padding is NaN.
   virtual void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) = 0;
-  // Element (i, j) of `view` = lattice_at(seed, i, j, top); the padding is NaN.
-  virtual void fill_lattice(const DenseView& view, std::uint64_t seed, int top) = 0;
+  // Element (i, j) of `view` = lattice.b(i, j); the padding is NaN.
+  virtual void fill_lattice(const DenseView& view, const Lattice& lattice) = 0;
 
   // Enqueues `launch` `count` times back to back. Returns the time between the events around them,
   // in microseconds.

@@ -185,6 +185,17 @@ inline void store_element(ElementType type, void* data, std::int64_t at, float v
       type, [=](auto e) { static_cast<typename decltype(e)::Bits*>(data)[at] = e.encode(value); });
 }
 
+// Of a normal value, the leading one included.
+constexpr int significand_bits(Precision precision) {
+  switch (precision) {
+#define SPMMBENCH_CASE(id, name, type, fraction, ...) \
+  case Precision::id: return fraction + 1;
+    SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
+#undef SPMMBENCH_CASE
+  }
+  return 0;
+}
+
 // To nearest even in the precision's significand and exponent range, as fp32.
 SPMMBENCH_HOST_DEVICE constexpr float round_to(Precision precision, float value) {
   switch (precision) {

@@ -31,14 +31,6 @@ SPMMBENCH_HOST_DEVICE constexpr float uniform_at(std::uint64_t seed, std::uint64
   return static_cast<float>(2 * bits + 1 - (1 << 24)) * (1.0F / (1 << 24));
 }
 
-// One of +-1/8, +-2/8, ..., +-top/8 with `top` at most 7: exact in every input type, never 0.
-SPMMBENCH_HOST_DEVICE constexpr float lattice_at(std::uint64_t seed, std::uint64_t row,
-                                                 std::uint64_t col, int top) {
-  const std::uint64_t hash = hash_position(seed, row, col);
-  const int eighths = 1 + static_cast<int>((hash >> 33) % static_cast<std::uint64_t>(top));
-  return static_cast<float>((hash & 1) != 0 ? -eighths : eighths) * 0.125F;
-}
-
 // Streams of one seed that must differ.
 inline constexpr std::uint64_t kStreamA = 0xA;
 inline constexpr std::uint64_t kStreamB = 0xB;
@@ -46,5 +38,34 @@ SPMMBENCH_HOST_DEVICE constexpr std::uint64_t stream_seed(std::uint64_t seed,
                                                           std::uint64_t stream) {
   return mix64(seed ^ (stream << 56));
 }
+
+// Values of A and B for which every product and every sum of a row is exact (verify/exact.hpp has
+// the limits). Of each product one factor has many bits and the other few: a hash of k says which.
+// So a kernel that rounds A or B to fewer bits than the precision has gives other sums. No value is
+// zero.
+struct Lattice {
+  std::uint64_t seed = 0;
+  int wide = 1, narrow = 1;  // the largest numerators, below 2^24
+  // One over the power of two above each.
+  float wide_unit = 0.5F, narrow_unit = 0.5F;
+
+  SPMMBENCH_HOST_DEVICE constexpr float a(std::uint64_t i, std::uint64_t k) const {
+    return value(hash_position(stream_seed(seed, kStreamA), i, k), wide_in_a(k));
+  }
+  SPMMBENCH_HOST_DEVICE constexpr float b(std::uint64_t k, std::uint64_t j) const {
+    return value(hash_position(stream_seed(seed, kStreamB), k, j), !wide_in_a(k));
+  }
+  SPMMBENCH_HOST_DEVICE constexpr bool wide_in_a(std::uint64_t k) const {
+    return (hash_position(seed, k, 0) & 1) != 0;
+  }
+
+ private:
+  SPMMBENCH_HOST_DEVICE constexpr float value(std::uint64_t hash, bool is_wide) const {
+    const int top = is_wide ? wide : narrow;
+    const int numerator = 1 + static_cast<int>((hash >> 33) % static_cast<std::uint64_t>(top));
+    return static_cast<float>((hash & 1) != 0 ? -numerator : numerator) *
+           (is_wide ? wide_unit : narrow_unit);
+  }
+};
 
 }  // namespace spmmbench

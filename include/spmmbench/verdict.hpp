@@ -2,6 +2,7 @@
 // The outcome of comparing one result with the fp64 reference.
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "spmmbench/device.hpp"
@@ -22,6 +23,9 @@ struct Verdict {
   // ||C - Cref||_F / ||Cref||_F over the finite elements. NaN where an element is NaN or infinite
   // and should not be.
   double relative_frobenius = 0;
+  double error_frobenius = 0;  // ||C - Cref||_F over the same elements
+  // error_frobenius / mean_error() (error_bound.hpp); NaN where B is not drawn at random.
+  double error_over_mean = std::numeric_limits<double>::quiet_NaN();
 };
 
 // The outcome of the exact test: the same structure with values for which every product and sum is

@@ -131,9 +131,9 @@ double Trials::time_us(Plan& plan, const Shape& shape) {
   device_.fill_uniform(b, kSeed, a_.precision);
   StageTimer within;
   plan.inspect_b(b, within);
-  const auto launch = [&] { plan.launch(b, c, device_.stream()); };
+  const auto launch = [&](int) { plan.launch(b, c, device_.stream()); };
   device_.flush_cache();
-  const Timing timing = sample_hot(device_, launch, kLimits, kSampler, [] {});
+  const Timing timing = sample_hot(device_, launch, kLimits, kSampler, {});
   device_.synchronize();
   return timing.median_us;
 }

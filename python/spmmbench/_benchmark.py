@@ -42,7 +42,7 @@ _COLUMNS = [
         ("format_", "window_imbalance extra"),
         ("", "device_index device_bytes"),
         ("verify", "error_over_bound worst_row worst_col error_over_typical incomparable"),
-        ("verify", "relative_frobenius"),
+        ("verify", "relative_frobenius error_over_mean"),
         ("exact_", "passed not_made worst_row worst_col ms"),
         ("", "bit_identical"),
         ("hot_", _TIMING),

@@ -104,7 +104,7 @@ Json devices_json() {
 Json plugins_json(const std::vector<std::string>& paths) {
   Json list = Json::array();
   for (const std::string& path : paths)
-    for (const Kernel* kernel : load_plugin_safely(path, Protocol{}.timeout_s))
+    for (const Kernel* kernel : describe_plugin(path, Protocol{}.timeout_s))
       list.push_back(entry_json(*kernel));
   return list;
 }

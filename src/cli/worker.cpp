@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <memory>
@@ -7,6 +9,7 @@
 #include "cli/case_options.hpp"
 #include "cli/commands.hpp"
 #include "io/output.hpp"
+#include "plugin/described.hpp"
 #include "plugin/plugin.hpp"
 #include "run/runner.hpp"
 #include "run/work.hpp"
@@ -24,8 +27,7 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
   command->add_option("--load", *library, "Only load this plug-in");
   command->callback([path, json, library, &exit_code] {
     if (!library->empty()) {
-      (void)load_plugin(*library);
-      fmt::print("{}\n", kLoaded);
+      fmt::print("{}{}\n", kLoaded, describe_kernels(load_plugin(*library)));
       return;
     }
     claim_standard_output();
@@ -34,9 +36,12 @@ void add_worker(CLI::App& app, ExitCode& exit_code) {
     if (!file || !(text << file.rdbuf()))
       throw Error(fmt::format("{}: expected a description of work as JSON", *path));
     Work work = read_work(text.str());
+    if (const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC)); nothing.get() >= 0)
+      dup2(nothing.get(), STDIN_FILENO);  // the description holds the nonce
     RunOptions options;
     options.cases = std::move(work.cases);
     options.protocol = std::move(work.protocol);
+    options.outputs.line_prefix = options.protocol.nonce;
     options.outputs.quiet = true;
     options.outputs.json = *json;
     options.outputs.jsonl = json->empty() && !options.protocol.one_launch;

@@ -30,11 +30,8 @@ struct UniformValue {
   }
 };
 struct LatticeValue {
-  std::uint64_t seed;
-  int top;
-  __device__ float operator()(std::int64_t i, std::int64_t j) const {
-    return lattice_at(seed, i, j, top);
-  }
+  Lattice lattice;
+  __device__ float operator()(std::int64_t i, std::int64_t j) const { return lattice.b(i, j); }
 };
 
 template <class T, class Value>
@@ -183,8 +180,8 @@ class CudaDevice final : public Device {
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
     fill(view, UniformValue{seed, precision});
   }
-  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
-    fill(view, LatticeValue{seed, top});
+  void fill_lattice(const DenseView& view, const Lattice& lattice) override {
+    fill(view, LatticeValue{lattice});
   }
 
   double time_us(const std::function<void()>& launch, int count) override {

@@ -269,6 +269,7 @@ class CudaReference final : public ReferenceChecker {
     verdict.worst_col = all.col;
     verdict.error_over_typical = all.typical;
     verdict.incomparable = all.incomparable;
+    verdict.error_frobenius = std::sqrt(all.squared_error);
     verdict.relative_frobenius = relative(all.squared_error, all.squared_reference);
     return verdict;
   }

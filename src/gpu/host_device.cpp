@@ -102,8 +102,8 @@ class HostDevice final : public Device {
       return round_to(precision, uniform_at(seed, i, j));
     });
   }
-  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
-    fill(view, [=](std::int64_t i, std::int64_t j) { return lattice_at(seed, i, j, top); });
+  void fill_lattice(const DenseView& view, const Lattice& lattice) override {
+    fill(view, [=](std::int64_t i, std::int64_t j) { return lattice.b(i, j); });
   }
 
   double time_us(const std::function<void()>& launch, int count) override {

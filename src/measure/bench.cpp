@@ -62,6 +62,12 @@ class ProductKernel final : public Kernel {
   KernelInfo info_;
 };
 
+SparseOperand operand_of(const CsrMatrix& a) {
+  SparseOperand operand;
+  operand.a = &a;
+  return operand;
+}
+
 CsrMatrix rounded(CsrMatrix a, Precision precision) {
   for (float& value : a.values) value = round_to(precision, value);
   return a;
@@ -80,7 +86,8 @@ Bench::Bench(CsrMatrix a, BenchSettings settings, std::unique_ptr<Device> device
       operands_(make_operands(a_, settings_.shape.n, settings_.precision, settings_.shape.c_type,
                               settings_.shape.layout, nullptr, settings_.seed, *device_,
                               settings_.packed)),
-      reference_(make_reference(a_, {}, operands_.b, *device_)) {}
+      reference_(make_reference(a_, {}, operands_.b, *device_)),
+      a_checksum_(checksum_of_a(operand_of(a_), *device_)) {}
 
 ResultRow Bench::new_row(const BroughtProduct& product) const {
   ResultRow row;
@@ -100,7 +107,8 @@ ResultRow Bench::run(const BroughtProduct& product) {
   const KernelChoice choice{&kernel, {}};
   const ExactTraits traits = {.sums = sum_type(kernel.info(), settings_.precision),
                               .keeps_a = !product.with_values,
-                              .packed = settings_.packed};
+                              .packed = settings_.packed,
+                              .precision = settings_.precision};
   PreparedA prepared;
   CaseInput input;
   input.choice = &choice;
@@ -112,6 +120,7 @@ ResultRow Bench::run(const BroughtProduct& product) {
   input.device = device_.get();
   input.operands = &operands_;
   input.reference = reference_.get();
+  input.a_checksum = a_checksum_;
   input.exact = &exact_
                      .try_emplace({traits.keeps_a, traits.sums}, a_,
                                   std::span<const std::int32_t>(), nullptr, settings_.seed, traits)

@@ -66,6 +66,7 @@ class Bench {
   double compulsory_bytes_;
   Operands operands_;
   std::unique_ptr<ReferenceChecker> reference_;
+  std::uint64_t a_checksum_;
   std::map<std::pair<bool, ElementType>, ExactOperands> exact_;  // by keeps_a and sums
 };
 

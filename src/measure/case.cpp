@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfenv>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -11,10 +13,13 @@
 #include "measure/calls_curve.hpp"
 #include "measure/exact_test.hpp"
 #include "measure/repeat.hpp"
+#include "measure/spot_checks.hpp"
 #include "process/interrupt.hpp"
 #include "process/preemptions.hpp"
+#include "process/processor_seconds.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
+#include "timing/quantiles.hpp"
 #include "timing/sampler.hpp"
 #include "verify/bound.hpp"
 
@@ -47,24 +52,42 @@ struct Preparation {
   std::unique_ptr<Prepared> a;  // null where an earlier case has prepared A
   StageTimer a_stages, stages;  // of A alone, and with the plan
   std::unique_ptr<Plan> plan;   // after `a`, which outlives it
+  double inspection_us = 0;     // of a B that changes from product to product
+  double processor_ms = 0;      // that all threads of this process worked
 
   double ms() const { return stages.total_ms(); }
   double plan_ms() const { return ms() - a_stages.total_ms(); }
+
+  // A kernel that keeps what a preparation found does less in the next one.
+  bool did_more_than(const Preparation& other) const {
+    constexpr double kSameWorkMs = 5;  // loading code and touching memory for the first time
+    return processor_ms > 2 * other.processor_ms + kSameWorkMs;
+  }
 };
 
 // The plan of `made`, for an A that is prepared.
 void bind(const CaseInput& input, Prepared& a, Preparation& made) {
   made.stages = made.a_stages;
   made.plan = a.bind(input.problem.shape(), made.stages);
-  made.plan->inspect_b(input.operands->b, made.stages);
+  if (!input.b_is_drawn || !input.choice->kernel->info().inspects_b) {
+    made.plan->inspect_b(input.operands->b, made.stages);
+    return input.device->synchronize();
+  }
   input.device->synchronize();
+  StageTimer not_counted;
+  const double start = steady_seconds();
+  made.plan->inspect_b(input.operands->b, not_counted);
+  input.device->synchronize();
+  made.inspection_us = (steady_seconds() - start) * 1e6;
 }
 
 Preparation prepare(const CaseInput& input) {
   Preparation made;
+  const double start = processor_seconds();
   made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
                                          *input.device, made.a_stages);
   bind(input, *made.a, made);
+  made.processor_ms = (processor_seconds() - start) * 1e3;
   return made;
 }
 
@@ -83,7 +106,8 @@ bool may_be_held_up(const Preparation& made) {
 }
 
 // A short preparation is made several times, and the fastest is kept: on a host that others use too
-// a thread that has to wait adds milliseconds.
+// a thread that has to wait adds milliseconds. One that does much less work than another does not
+// count, except those of vendors' libraries, which begin with what they do once in a process.
 Preparation fastest_preparation(const CaseInput& input) {
   Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
   const PlanReport report = fastest.plan->report();
@@ -93,7 +117,10 @@ Preparation fastest_preparation(const CaseInput& input) {
     if (report.device_bytes > input.device->free_bytes()) break;
     try {
       Preparation next = prepare(input);
-      if (next.ms() >= fastest.ms()) continue;
+      const bool compares = fastest.a != nullptr && !input.choice->kernel->info().baseline;
+      const bool more = compares && next.did_more_than(fastest);
+      if (!more && (next.ms() >= fastest.ms() || (compares && fastest.did_more_than(next))))
+        continue;
       fastest.plan.reset();  // before its A
       fastest = std::move(next);
     } catch (const OutOfMemory&) {
@@ -115,6 +142,7 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
   }
   for (const auto& [stage, ms] : made.stages.stages_ms()) row.stages_ms[stage] += ms;
   row.metrics["prepare_wall_ms"] = (steady_seconds() - start) * 1e3;
+  if (made.inspection_us > 0) row.metrics["inspect_b_us"] = made.inspection_us;
   return std::move(made.plan);
 }
 
@@ -142,6 +170,13 @@ std::string save_exact_test(const CaseInput& input, const ResultRow& row) {
   Problem problem = input.problem;
   problem.a = &input.exact->a();
   return save_wrong(input, problem, input.exact->on_device(problem, *input.device).b, row);
+}
+
+// Rounding to nearest, and subnormal numbers that are not flushed to zero, in all threads: another
+// kernel, or the constructor of a library, may have chosen otherwise.
+void use_default_arithmetic() {
+#pragma omp parallel
+  std::fesetenv(FE_DFL_ENV);
 }
 
 // Keeps the stream busy for 0.1 ms and more. A launch that does not wait for its stream then writes
@@ -173,22 +208,46 @@ std::string why_unproved(const CaseInput& input, const ResultRow& row) {
   if (row.verify && row.verify->incomparable > 0)
     return fmt::format("whether {} elements of C overflow depends on the order of the sums",
                        row.verify->incomparable);
-  if (!row.exact || row.exact->not_made.empty()) return {};
-  const std::int64_t longest = longest_row(*input.problem.a);
-  if (static_cast<double>(longest) * bound_of(input).unit < 1) return {};
-  return fmt::format(
-      "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
-      "{}",
-      longest, row.exact->not_made);
+  const bool untested = row.exact && !row.exact->not_made.empty();
+  if (const std::int64_t longest = untested ? longest_row(*input.problem.a) : 0;
+      static_cast<double>(longest) * bound_of(input).unit >= 1)
+    return fmt::format(
+        "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
+        "{}",
+        longest, row.exact->not_made);
+  // A C of zeros has 1. Where B is given, C may be small beside its rounding errors.
+  constexpr double kMostRelative = 0.5;
+  if (row.verify && row.verify->relative_frobenius > kMostRelative &&
+      (input.b_is_drawn || untested))
+    return fmt::format("the error of C is {:.2g} of C, which the bound of {} allows",
+                       row.verify->relative_frobenius,
+                       to_string(sum_type(input.choice->kernel->info(), input.problem.precision)));
+  return {};
 }
 
 // Says how C differs from the reference; empty if it does not. Of several verdicts the row keeps
 // the worst.
 std::string fault_in_c(const CaseInput& input, ResultRow& row) {
-  const Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
+  Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
+  if (input.b_is_drawn) {
+    const double allowed = mean_error(*input.problem.a, input.problem.n, bound_of(input));
+    verdict.error_over_mean = verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / allowed;
+  }
+  const double mean = row.verify ? std::max(row.verify->error_over_mean, verdict.error_over_mean)
+                                 : verdict.error_over_mean;
   if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
     row.verify = verdict;
-  return verdict.ok ? std::string() : describe(verdict);
+  row.verify->error_over_mean = mean;
+  if (!verdict.ok) return describe(verdict);
+  if (verdict.error_over_mean > 1)
+    return fmt::format("all errors together are {:.3g} x what rounding leaves",
+                       verdict.error_over_mean);
+  return {};
+}
+
+void call_wrong(const CaseInput& input, ResultRow& row, const std::string& fault) {
+  row.status = Status::wrong;
+  row.reason = fault + save_wrong(input, input.problem, input.operands->b, row);
 }
 
 // Where C is wrong, or a launch wrote to B or outside of C, the row says so and the result is
@@ -202,43 +261,154 @@ bool verify(const CaseInput& input, ResultRow& row, const std::string& which = {
   if (in_b) fault = "the kernel wrote to B";
   else if (fault.empty()) fault = in_c;
   if (fault.empty()) return true;
-  row.status = Status::wrong;
-  row.reason = which + fault + save_wrong(input, input.problem, input.operands->b, row);
+  call_wrong(input, row, which + fault);
   return false;
 }
 
-// The hot and the cold times. False where the C that the timed launches left is wrong, or that of a
-// later launch.
-bool take_times(const CaseInput& input, const SampleLimits& limits,
-                const std::function<void()>& launch, ResultRow& row) {
+// The fastest rate at which this device was seen to write, in bytes per second: of a buffer that
+// fits in the cache next to its cores. Infinity where there is no memory for one.
+double fastest_writes(Device& device) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 10;  // of the cache of a processor's core
+  constexpr int kTries = 5, kFills = 64;
+  const bool on_host = device.info().kind == DeviceKind::host;
+  const std::size_t bytes = on_host ? kMostBytes : device.info().l2_bytes / 4;
+  if (bytes > device.free_bytes()) return std::numeric_limits<double>::infinity();
+  const Buffer buffer = device.allocate(bytes);
+  const auto fill = [&] { device.fill_bytes(buffer.data(), 0, bytes); };
+  fill();
+  double us = device.time_us(fill, kFills);
+  for (int i = 1; i < kTries; ++i) us = std::min(us, device.time_us(fill, kFills));
+  const int cores = on_host ? std::max(device.info().sm_count, 1) : 1;
+  return cores * static_cast<double>(bytes) * kFills / (us * 1e-6);
+}
+
+// The time, in microseconds, that writing C takes at the least.
+double least_us(const CaseInput& input) {
+  constexpr double kMargin = 4;  // a choice: cores may run faster in another moment
+  const Operands& operands = *input.operands;
+  return static_cast<double>(operands.c.bytes()) / (kMargin * fastest_writes(*input.device)) * 1e6;
+}
+
+struct Times {
+  Timing hot, cold;
+};
+
+// Throws WrongLaunch where a timed launch is found to be wrong. None where the C that the timed
+// launches left is, or that of a later launch.
+std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimits& limits,
+                                        const LaunchAt& launch, SpotChecks& checks,
+                                        ResultRow& row) {
+  // A batch that ends early shows what a launch in the middle of others does. On the average so
+  // many of the samples are followed by one, and at least so many in all.
+  constexpr int kSamplesForAShortBatch = 4, kFewestShortBatches = 8;
   Device& device = *input.device;
   const KernelInfo& info = input.choice->kernel->info();
   const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
   // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
   // recording, just before the first timed launch, and before every cold one: the flush that
   // follows leaves as little of C in the cache as the launch before it did.
-  bool poisoned = false;
   const auto poison_c = [&] {
-    poll_interrupt();
     take_c(input);
     poison(input.operands->c, info, device);
-    poisoned = true;
   };
-  const auto poison_once = [&] { poisoned ? poll_interrupt() : poison_c(); };
+  const auto look = [&] {
+    take_c(input);
+    checks.after();
+  };
+  const auto launch_short_batch = [&](int most) {
+    const int count = checks.length_up_to(most);
+    checks.before(count);
+    launch_batch(device, launch, count, sampler);
+    look();
+  };
+  bool poisoned = false;
+  int short_batches = 0;
+  const AroundSample around_hot = {
+      .before =
+          [&](int launches) {
+            poll_interrupt();
+            if (!poisoned) poison_c();
+            poisoned = true;
+            checks.before(launches);
+          },
+      .after =
+          [&](int launches) {
+            look();
+            if (launches == 1 || !checks.one_in(kSamplesForAShortBatch)) return;
+            launch_short_batch(launches);
+            ++short_batches;
+          }};
   const Preemptions preemptions;
-  const Timing hot = sample_hot(device, launch, limits, sampler, poison_once);
-  take_c(input);
+  Times times;
+  times.hot = sample_hot(device, launch, limits, sampler, around_hot);
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
-  if (!verify(input, row)) return false;
-  const Timing cold = sample_cold(device, launch, limits, sampler, poison_c);
+  const int batch = times.hot.launches_per_sample;
+  for (; batch > 1 && short_batches < kFewestShortBatches; ++short_batches)
+    launch_short_batch(batch);
+  // The last batch of all has the B of the reference in its last launch.
+  checks.restore();
+  launch_batch(device, launch, 1 + (batch - 1) / checks.views() * checks.views(), sampler);
   take_c(input);
-  if (!verify(input, row)) return false;
+  if (!verify(input, row)) return std::nullopt;
+
+  const AroundSample around_cold = {.before =
+                                        [&](int launches) {
+                                          poll_interrupt();
+                                          poison_c();
+                                          checks.before(launches);
+                                        },
+                                    .after = [&](int) { look(); }};
+  times.cold = sample_cold(device, launch, limits, sampler, around_cold);
+  checks.restore();
+  poison_c();
+  device.flush_cache();
+  launch_batch(device, launch, 1, sampler);
+  take_c(input);
+  if (!verify(input, row)) return std::nullopt;
   // The C that the timed launches left shows that one of them worked, not that each did.
   const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
-  if (!launches_stay_right(device, info, input.operands->c, launch_and_take(input, launch), check))
+  const bool right = launches_stay_right(device, info, input.operands->c,
+                                         launch_and_take(input, [&] { launch(0); }), check);
+  return right ? std::optional(std::move(times)) : std::nullopt;
+}
+
+// What the plan needs to look at a B that changes counts with every product.
+void add_inspection(const ResultRow& row, Timing& timing) {
+  const auto inspection = row.metrics.find("inspect_b_us");
+  if (inspection == row.metrics.end()) return;
+  for (double& sample : timing.samples_us) sample += inspection->second;
+  timing = summarise(std::move(timing.samples_us), timing.launches_per_sample);
+}
+
+// Fills the times of the row, or says that it is wrong and returns false.
+bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
+  Device& device = *input.device;
+  const bool constant_b = input.choice->kernel->info().inspects_b;
+  SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
+                    input.problem.precision, constant_b, device);
+  const LaunchAt launch = [&](int at) {
+    plan.launch(checks.b(at), input.operands->c, device.stream());
+  };
+  std::optional<Times> times;
+  try {
+    times = take_checked_times(input, limits, launch, checks, row);
+  } catch (const WrongLaunch& wrong) {
+    checks.restore();
+    if (!(wrong.verdict().error_over_bound <= row.verify->error_over_bound))
+      row.verify = wrong.verdict();
+    call_wrong(input, row, wrong.what());
+  }
+  if (!times) return false;
+  if (const double least = least_us(input); times->hot.median_us < least) {
+    call_wrong(input, row,
+               fmt::format("takes {:.3g} us, and writing C alone takes {:.3g} us",
+                           times->hot.median_us, least));
     return false;
-  row.hot = hot;
-  row.cold = cold;
+  }
+  add_inspection(row, times->hot);
+  add_inspection(row, times->cold);
+  row.hot = std::move(times->hot);
+  row.cold = std::move(times->cold);
   return true;
 }
 
@@ -294,14 +464,14 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   fill_from_plan(*plan, input.problem, row);
   if (row.status == Status::wrong) return;
-  if (const std::string why = why_unproved(input, row); !why.empty()) {
-    row.status = Status::failed;
-    row.reason = "cannot be verified: " + why;
-    return;
-  }
   if (!inexact.empty()) {
     row.status = Status::wrong;
     row.reason = inexact;
+    return;
+  }
+  if (const std::string why = why_unproved(input, row); !why.empty()) {
+    row.status = Status::failed;
+    row.reason = "cannot be verified: " + why;
     return;
   }
 
@@ -323,7 +493,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
     row.bit_identical = repeats.same_bits;
     if (!repeats.right) return;
   }
-  if (!take_times(input, limits, launch, row)) return;
+  if (!take_times(input, limits, *plan, row)) return;
   if (!input.calls_curve.empty()) {
     row.calls_us =
         measure_calls_curve(*input.choice, input.problem, operands, input.calls_curve, device);
@@ -344,6 +514,7 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
 }  // namespace
 
 bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row) {
+  use_default_arithmetic();
   const auto fail = [&row](const std::string& reason) {
     row.status = Status::failed;
     row.reason = reason;
@@ -351,7 +522,10 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
   const DeviceInfo& device = input.device->info();
   if (device.kind == DeviceKind::cuda) row.device_index = device.index;
   try {
+    const double start = steady_seconds();
     const Support support = check_support(*input.choice->kernel, input.problem, device);
+    const double support_ms = (steady_seconds() - start) * 1e3;
+    if (support.ok && support_ms > kLeastStallMs) row.stages_ms["support"] = support_ms;
     const auto fits = [&] { return support.device_bytes <= input.device->free_bytes(); };
     const bool measurable = support.ok && input.operands != nullptr;
     if (measurable && !fits() && input.free_memory) input.free_memory();
@@ -367,6 +541,11 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
       skip(out_of_memory(*input.device, support.device_bytes));
     } else {
       measure(input, limits, row);
+      if (checksum_of_a(input.problem, *input.device) != input.a_checksum) {
+        row.status = Status::wrong;
+        row.reason = "A is not what it was: this kernel wrote to it, or one before";
+        row.hot = row.cold = std::nullopt;
+      }
     }
   } catch (const Interrupted&) {
     throw;

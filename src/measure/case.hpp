@@ -1,7 +1,8 @@
 #pragma once
 // One case: prepare the plan of a kernel, run the exact test, verify two launches into a poisoned
-// C, time hot and cold launches, verify the C that the timed launches left, and verify a few more
-// launches into a poisoned C. Every exception becomes the status and reason of the row.
+// C, time hot and cold launches, each of a B with other values, verify the C that the timed
+// launches left, and verify a few more launches into a poisoned C. Every exception becomes the
+// status and reason of the row.
 
 #include <functional>
 #include <memory>
@@ -27,7 +28,8 @@ struct PreparedA {
 // A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
 // was held up does not count (docs/decisions/preparation.md). Both are choices: a stall of 4 to 20
 // ms is much of a short preparation and little of a long one. If A was already prepared and binding
-// took under kLeastStallMs, it is not repeated: stalls last 3.5 ms and more.
+// took under kLeastStallMs, it is not repeated: stalls last 3.5 ms and more. Where
+// Kernel::supports takes more than kLeastStallMs, it counts as preparation.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
 
@@ -41,10 +43,13 @@ struct CaseInput {
   const Operands* operands = nullptr;  // null when they could not be made
   std::string operands_error;          // why not
   ReferenceChecker* reference = nullptr;
+  std::uint64_t a_checksum = 0;       // checksum_of_a, before any kernel had A
   ExactOperands* exact = nullptr;     // null: without the exact test
   std::function<void()> free_memory;  // frees device memory that is kept only for speed
   double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
   double compulsory_bytes = 0;
+  // B has random values, as a product meets them that change from call to call; else it stays.
+  bool b_is_drawn = true;
   // Saves A, B and C of a wrong result, and returns where; null: none are saved.
   std::function<std::string(const ResultRow&, const Problem&, const DenseView& b)> save_wrong;
   // Brings the C of the last launch to the operands, where launches leave it in memory of their

@@ -19,15 +19,14 @@ const CsrMatrix& ExactOperands::a() {
   if (traits_.keeps_a) return original_;
   if (a_) return *a_;
   const std::int64_t longest = longest_row(original_);
-  const std::optional<int> top = lattice_top(longest, traits_.sums);
-  if (!top)
+  const std::optional<Lattice> lattice =
+      make_lattice(seed_, longest, traits_.precision, traits_.sums);
+  if (!lattice)
     throw NotExact(fmt::format("a row of {} nonzeros is too long to be exact in sums of {}",
                                longest, to_string(traits_.sums)));
-  top_ = *top;
+  lattice_ = *lattice;
   keeps_zeros_ = given_b_ != nullptr && !only_zero_products(original_, *given_b_);
-  a_ = traits_.binary
-           ? original_
-           : with_lattice_values(original_, row_ids_, stream_seed(seed_, kStreamA), top_);
+  a_ = traits_.binary ? original_ : with_lattice_values(original_, row_ids_, lattice_);
   return *a_;
 }
 
@@ -44,19 +43,18 @@ const ExactOperands::OnDevice& ExactOperands::on_device(const Problem& problem, 
 }
 
 void ExactOperands::fill(const DenseView& b, Precision precision, Device& device) {
-  const std::uint64_t seed = stream_seed(seed_, kStreamB);
   if (traits_.keeps_a) {
     if (!one_product_b_) {
       // Here and, while it is rounded, in the type of B.
       const double bytes = 2.0 * sizeof(float) * static_cast<double>(b.rows) * b.cols;
       if (bytes > static_cast<double>(available_memory_bytes())) throw std::bad_alloc();
-      one_product_b_ = with_one_product(original_, b.cols, seed);
+      one_product_b_ = with_one_product(original_, b.cols, stream_seed(seed_, kStreamB));
       if (!one_product_b_) throw NotExact("A has values that are not finite");
     }
     upload_rounded(*one_product_b_, b, precision, device);
   } else if (keeps_zeros_)
-    upload_rounded(with_lattice_values(*given_b_, seed, top_), b, precision, device);
-  else device.fill_lattice(b, seed, top_);
+    upload_rounded(with_lattice_values(*given_b_, lattice_), b, precision, device);
+  else device.fill_lattice(b, lattice_);
 }
 
 ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& operands,

@@ -12,6 +12,7 @@
 
 #include "spmmbench/error.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/random.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -28,6 +29,7 @@ struct ExactTraits {
   ElementType sums = ElementType::f32;  // what sums are rounded to
   bool keeps_a = false;  // no other A can be had: an element of C is at most one product
   bool packed = false;   // lines of B follow each other without a gap
+  Precision precision = Precision::fp32;  // of A and B
 };
 
 // A and B with such values, and the reference of their product. Each is made when a case first
@@ -56,7 +58,7 @@ class ExactOperands {
   const DenseMatrix* given_b_;
   std::uint64_t seed_;
   ExactTraits traits_;
-  int top_ = 0;
+  Lattice lattice_;
   bool keeps_zeros_ = false;  // those of the given B, unless its products are zero
   std::optional<CsrMatrix> a_;
   std::optional<DenseMatrix> one_product_b_;  // where A keeps its values

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 #include "core/dense_bytes.hpp"
@@ -19,10 +20,10 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
   std::vector<unsigned char> image(view.bytes(), kNan);
   const std::size_t pitch = static_cast<std::size_t>(view.ld) * bytes_of(view.type);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t line = 0; line < view.lines(); ++line)
+  for (std::int64_t line = 0; line < (host.values.empty() ? 0 : view.lines()); ++line)
     for (std::int64_t at = 0; at < view.line_length(); ++at) {
-      const std::int64_t i = view.layout == Layout::row_major ? line : at;
-      const std::int64_t j = view.layout == Layout::row_major ? at : line;
+      const std::int64_t i = (view.layout == Layout::row_major ? line : at) % host.rows;
+      const std::int64_t j = (view.layout == Layout::row_major ? at : line) % host.cols;
       store_element(view.type, image.data() + line * pitch, at,
                     round_to(precision, host.values[i * host.cols + j]));
     }
@@ -43,8 +44,52 @@ unsigned char* after_c(const Operands& operands) {
 }
 
 void mend_guards(const Operands& operands, Device& device) {
-  device.fill_bytes(operands.c_memory.data(), kGuard, kGuardBytes);
-  device.fill_bytes(after_c(operands), kGuard, kGuardBytes);
+  device.fill_bytes(operands.c_memory.data(), kGuard, operands.guard_bytes());
+  device.fill_bytes(after_c(operands), kGuard, operands.guard_bytes());
+}
+
+// For a checksum of these bytes.
+DenseView as_line(void* data, std::size_t bytes) {
+  const auto values = static_cast<std::int64_t>(bytes / bytes_of(ElementType::f32));
+  return {data, 1, values, values, Layout::row_major, ElementType::f32};
+}
+
+std::uint64_t checksum_of_b(const Operands& operands, Device& device) {
+  return checksum(as_line(operands.b_memory.data(), operands.b_memory.bytes()), device);
+}
+
+// Places the views of B, and returns all of its memory as one view. There are as many as a sample
+// has launches, or as find place in a small part of B. Where lines have no gap, views may begin
+// anywhere. Where rows have one, views are whole rows apart. Columns get room behind each.
+DenseView place_views(Operands& operands) {
+  constexpr std::size_t kFewest = 2, kMost = 256;
+  constexpr std::size_t kApart = 256;  // bytes; what plug-ins are promised of the address of B
+  constexpr std::size_t kShare = 64, kSmall = std::size_t{4} << 10;  // of B; bytes of any B
+  DenseView& b = operands.b;
+  if (b.ld == 0) return b;  // columns of no row
+  const std::size_t value_bytes = bytes_of(b.type);
+  const std::size_t pitch = static_cast<std::size_t>(b.ld) * value_bytes;
+  const bool row_major = b.layout == Layout::row_major;
+  const bool has_gaps = b.lines() > 1 && b.ld > b.line_length();
+  const std::size_t room =
+      has_gaps && !row_major ? pitch / kShare : std::max(saturated_bytes(b) / kShare, kSmall);
+  operands.view_step = has_gaps && row_major ? std::lcm(pitch, kApart) : kApart;
+  operands.views = static_cast<int>(std::clamp(1 + room / operands.view_step, kFewest, kMost));
+  const std::size_t bytes = (operands.views - 1) * operands.view_step;
+  const auto elements = static_cast<std::int64_t>(bytes / value_bytes);
+  DenseView all = b;
+  std::int64_t& lines = row_major ? all.rows : all.cols;
+  std::int64_t& length = row_major ? all.cols : all.rows;
+  if (b.lines() == 1) {
+    length += elements;
+    all.ld += elements;
+  } else if (has_gaps && !row_major) {
+    length += elements;
+    all.ld = b.ld += elements;
+  } else {
+    lines += (elements + b.ld - 1) / b.ld;
+  }
+  return all;
 }
 
 }  // namespace
@@ -54,10 +99,39 @@ void poison(const DenseView& c, const KernelInfo& kernel, Device& device, Poison
   if (kernel.ignores_stream) device.synchronize();
 }
 
+std::size_t Operands::guard_bytes() const {
+  constexpr std::size_t kLeast = std::size_t{64} << 10, kMost = std::size_t{4} << 20;
+  constexpr std::size_t kLines = 256;  // the rows of the largest tile
+  constexpr std::size_t kShare = 32, kAlignment = 256;
+  const std::size_t lines = static_cast<std::size_t>(c.ld) * bytes_of(c.type) * kLines;
+  const std::size_t share = saturated_bytes(c) / kShare / kAlignment * kAlignment;
+  return std::clamp(std::min(lines, share), kLeast, kMost);
+}
+
+std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
+  const CsrMatrix& csr = *a.a;
+  std::uint64_t sum = 0;
+  const auto add = [&sum](std::uint64_t of_array) { sum = mix64(sum) + of_array; };
+  add(checksum_on_host(csr.row_ptr.data(), csr.row_ptr.size() * sizeof(std::int64_t)));
+  add(checksum_on_host(csr.col_idx.data(), csr.col_idx.size() * sizeof(std::int32_t)));
+  add(checksum_on_host(csr.values.data(), csr.values.size() * sizeof(float)));
+  const DeviceCsr* const copy = a.on_device;
+  if (copy == nullptr) return sum;
+  const auto add_on_device = [&](const void* data, std::int64_t count, std::size_t value_bytes) {
+    add(checksum(as_line(const_cast<void*>(data), static_cast<std::size_t>(count) * value_bytes),
+                 device));
+  };
+  add_on_device(copy->row_ptr, copy->rows + 1, sizeof(std::int64_t));
+  add_on_device(copy->col_idx, copy->nnz, sizeof(std::int32_t));
+  add_on_device(copy->values, copy->nnz, bytes_of(copy->value_type));
+  return sum;
+}
+
 std::string damage_around_c(const Operands& operands, Device& device) {
-  std::vector<unsigned char> before(kGuardBytes), after(kGuardBytes);
-  device.download(before.data(), operands.c_memory.data(), kGuardBytes);
-  device.download(after.data(), after_c(operands), kGuardBytes);
+  const std::size_t guard = operands.guard_bytes();
+  std::vector<unsigned char> before(guard), after(guard);
+  device.download(before.data(), operands.c_memory.data(), guard);
+  device.download(after.data(), after_c(operands), guard);
   device.synchronize();
   const auto damaged = [](unsigned char byte) { return byte != kGuard; };
   const auto first_after = std::find_if(after.begin(), after.end(), damaged);
@@ -74,7 +148,7 @@ std::string damage_around_c(const Operands& operands, Device& device) {
 }
 
 bool wrote_to_b(const Operands& operands, Device& device) {
-  if (checksum(operands.b, device) == operands.b_checksum) return false;
+  if (checksum_of_b(operands, device) == operands.b_checksum) return false;
   operands.fill_b();
   return true;
 }
@@ -89,23 +163,24 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   Operands operands;
   operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, packed);
   operands.c = packed_if(packed, make_dense_view(a.rows, n, layout, c_type));
-  const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * kGuardBytes;
+  DenseView all_of_b = place_views(operands);
+  const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * operands.guard_bytes();
   // On the host, a given B is there twice while it is rounded.
   const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;
-  const std::size_t needed = saturated_bytes(operands.b) * (twice ? 2 : 1) + c_bytes;
+  const std::size_t needed = saturated_bytes(all_of_b) * (twice ? 2 : 1) + c_bytes;
   if (needed > device.free_bytes()) throw OutOfMemory(out_of_memory(device, needed));
-  operands.b_memory = device.allocate(operands.b.bytes());
+  operands.b_memory = device.allocate(all_of_b.bytes());
   operands.c_memory = device.allocate(c_bytes);
-  operands.b.data = operands.b_memory.data();
-  operands.c.data = operands.c_memory.as<unsigned char>() + kGuardBytes;
+  operands.b.data = all_of_b.data = operands.b_memory.data();
+  operands.c.data = operands.c_memory.as<unsigned char>() + operands.guard_bytes();
   mend_guards(operands, device);
-  operands.fill_b = [b = operands.b, host_b, precision, seed, &device] {
+  operands.fill_b = [b = all_of_b, host_b, precision, seed, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);
     else device.fill_uniform(b, stream_seed(seed, kStreamB), precision);
     device.synchronize();
   };
   operands.fill_b();
-  operands.b_checksum = checksum(operands.b, device);
+  operands.b_checksum = checksum_of_b(operands, device);
   return operands;
 }
 

@@ -15,14 +15,27 @@ namespace spmmbench {
 
 // B and C for one device, K, M, N, precision, layout and type of C. The cases of a group share
 // them. C lies between two guards, to which no kernel may write.
+//
+// Behind B lie a few lines more, so that there are several views of it, all in nearly the same
+// memory: view i begins i * view_step bytes behind B. No element of one is the same element of
+// another.
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
-  std::function<void()> fill_b;  // with what it was made with
+  int views = 1;                 // of B
+  std::size_t view_step = 0;     // a multiple of 256
+  std::function<void()> fill_b;  // and what lies behind it, with what it was made with
   std::uint64_t b_checksum = 0;  // of what it was made with
-};
 
-inline constexpr std::size_t kGuardBytes = std::size_t{64} << 10;
+  DenseView b_view(int i) const {
+    DenseView view = b;
+    view.data = static_cast<unsigned char*>(b.data) + i * view_step;
+    return view;
+  }
+  // Of each guard: as many rows as a tile may write behind the end of C, up to 1/32 of C, and at
+  // least 64 KiB.
+  std::size_t guard_bytes() const;
+};
 
 // What no product contains: NaN, or finite numbers too large for one. A kernel that looks for NaN
 // in C finds none in the second.
@@ -36,6 +49,9 @@ void poison(const DenseView& c, const KernelInfo& kernel, Device& device,
 // Says in a sentence where the guards of C were overwritten; empty when they were not. Restores the
 // guards.
 std::string damage_around_c(const Operands& operands, Device& device);
+
+// Of all arrays of A, and of its copy on the device where there is one.
+std::uint64_t checksum_of_a(const SparseOperand& a, Device& device);
 
 // Whether a kernel wrote to B, which the reference and all kernels of the group read. Fills B again
 // where one did.
@@ -52,7 +68,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
                        bool packed = false);
 
-// Uploads B, rounded to the precision. The padding becomes NaN.
+// Uploads B, rounded to the precision, and from its first rows and columns on once more where the
+// view has more of them. The padding becomes NaN.
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device);
 

@@ -14,15 +14,10 @@
 namespace spmmbench {
 namespace {
 
-bool is_word(std::string_view text) {
-  const auto is_of_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_of_word);
+bool is_line(std::string_view text) {
+  constexpr std::size_t kLongest = 1000;
+  return text.size() <= kLongest && text.find('\n') == std::string_view::npos;
 }
-
-bool is_line(std::string_view text) { return text.find('\n') == std::string_view::npos; }
 
 // The nearest integer of 64 bits.
 std::int64_t integer_near(double value) {
@@ -63,7 +58,7 @@ void check_option(const spmmbench_option& option) {
   require(
       option.type != SPMMBENCH_CHOICE || (option.choices != nullptr && *option.choices != nullptr),
       "choices");
-  require(is_line(option.help), "a help of one line");
+  require(is_line(option.help), "a help of one line of at most 1000 characters");
   try {
     option_of(option).check(option.default_value);
   } catch (const Error& error) {
@@ -72,6 +67,16 @@ void check_option(const spmmbench_option& option) {
 }
 
 }  // namespace
+
+bool is_word(std::string_view text) {
+  const auto is_of_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  constexpr std::size_t kLongest = 64;
+  return !text.empty() && text.size() <= kLongest &&
+         std::all_of(text.begin(), text.end(), is_of_word);
+}
 
 OptionSpec option_of(const spmmbench_option& option) {
   return {option.name, allowed_by(option), option.default_value, option.help,
@@ -82,9 +87,9 @@ void check_description(const spmmbench_kernel& kernel) {
   const auto require = [&](bool holds, const char* expected) {
     if (!holds) throw Error(fmt::format("kernel {}: expected {}", text(kernel.name), expected));
   };
-  require(is_word(text(kernel.name)), "a name of letters, digits, '_', '-' and '.'");
+  require(is_word(text(kernel.name)), "a name of letters, digits, '_', '-' and '.', at most 64");
   require(is_line(text(kernel.summary)) && is_line(text(kernel.source)),
-          "a summary and a source of one line each");
+          "a summary and a source of one line each, of at most 1000 characters");
   require(kernel.device == SPMMBENCH_HOST || kernel.device == SPMMBENCH_CUDA,
           "device SPMMBENCH_HOST or SPMMBENCH_CUDA");
   require(kernel.accumulation >= SPMMBENCH_SUMS_FP32 && kernel.accumulation <= SPMMBENCH_SUMS_FP16,
@@ -120,7 +125,8 @@ void check_description(const spmmbench_kernel& kernel) {
             "options of the size of this version");
     require(option->name != nullptr && option->default_value != nullptr && option->help != nullptr,
             "options with name, default_value and help");
-    require(is_word(option->name), "options with a name of letters, digits, '_', '-' and '.'");
+    require(is_word(option->name),
+            "options with a name of letters, digits, '_', '-' and '.', at most 64");
     require(names.insert(option->name).second, "options of different names");
     try {
       check_option(*option);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spmmbench/option.hpp"
@@ -25,6 +26,10 @@ std::vector<Enum> members(std::uint32_t set, const std::array<Enum, kCount>& all
 
 // Empty for NULL.
 inline std::string text(const char* given) { return given == nullptr ? "" : given; }
+
+// Whether it can name a kernel, an option or a stage: letters, digits, '_', '-' and '.', at
+// most 64.
+bool is_word(std::string_view text);
 
 // Throws Error naming the kernel and what plugin.h does not allow. Nothing else reads a description
 // before.

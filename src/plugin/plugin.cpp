@@ -17,6 +17,7 @@
 
 #include "core/steady_seconds.hpp"
 #include "io/sha256.hpp"
+#include "plugin/described.hpp"
 #include "plugin/plugin_kernel.hpp"
 #include "process/child.hpp"
 #include "spmmbench/error.hpp"
@@ -101,6 +102,11 @@ const spmmbench_library& open_library(const std::string& path) {
   return *library;
 }
 
+void require_new_name(const std::string& name) {
+  if (Registry<Kernel>::instance().find(name) != nullptr)
+    throw Error(fmt::format("another library has a kernel {} already: rename one file", name));
+}
+
 std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
   const spmmbench_library& library = open_library(path);
   std::vector<std::unique_ptr<PluginKernel>> kernels;
@@ -114,8 +120,7 @@ std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
     kernels.push_back(std::make_unique<PluginKernel>(path, library, *kernel));
     const std::string& name = kernels.back()->info().name;
     if (!names.insert(name).second) throw Error(fmt::format("two kernels are called {}", name));
-    if (Registry<Kernel>::instance().find(name) != nullptr)
-      throw Error(fmt::format("another library has a kernel {} already: rename one file", name));
+    require_new_name(name);
   }
   return kernels;
 }
@@ -191,25 +196,37 @@ const std::vector<const Kernel*>& load_plugin(const std::string& path) {
   }
 }
 
-const std::vector<const Kernel*>& load_plugin_safely(const std::string& path, double timeout_s) {
-  static std::set<std::string> proven;
-  if (proven.contains(path)) return load_plugin(path);
+const std::vector<const Kernel*>& describe_plugin(const std::string& path, double timeout_s) {
+  static std::map<std::string, std::vector<const Kernel*>> described;
+  if (const auto found = described.find(path); found != described.end()) return found->second;
   Child child(kThisProgram, {"worker", "--load", path});
   const double deadline = steady_seconds() + timeout_s;
-  bool loaded = false;
-  while (child.pump([&](const std::string& line) { loaded |= line == kLoaded; })) {
+  std::string description;
+  const auto keep = [&](const std::string& line) {
+    if (line.starts_with(kLoaded)) description = line.substr(std::string_view(kLoaded).size());
+  };
+  while (child.pump(keep)) {
     if (steady_seconds() > deadline)
       throw Error(fmt::format("{}: did not load within {:g} s", path, timeout_s));
     pause_briefly();
   }
-  if (!loaded) {
+  if (description.empty()) {
     constexpr std::string_view kSpeaker = "spmmbench: ";
     std::string said = child.last_words();
     if (child.exited() && said.starts_with(kSpeaker)) throw Error(said.substr(kSpeaker.size()));
     throw Error(fmt::format("{}: the process that loaded it ended: {}", path, child.ending()));
   }
-  proven.insert(path);
-  return load_plugin(path);
+  try {
+    std::vector<const Kernel*> pointers;
+    for (std::unique_ptr<DescribedKernel>& kernel : read_kernels(path, description)) {
+      require_new_name(kernel->info().name);
+      pointers.push_back(kernel.get());
+      Registry<Kernel>::instance().add(std::move(kernel));
+    }
+    return described.emplace(path, std::move(pointers)).first->second;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path, error.what()));
+  }
 }
 
 std::vector<const Kernel*> unloadable(const PluginPattern& pattern, const std::string& reason) {
@@ -226,6 +243,7 @@ std::string why_unloadable(const Kernel& kernel) {
 
 std::string plugin_path(const Kernel& kernel) {
   if (const auto* const plugin = dynamic_cast<const PluginKernel*>(&kernel)) return plugin->path();
+  if (const auto* const known = dynamic_cast<const DescribedKernel*>(&kernel)) return known->path();
   if (const auto* const broken = dynamic_cast<const Unloadable*>(&kernel)) return broken->path();
   return {};
 }

@@ -12,8 +12,9 @@
 
 namespace spmmbench {
 
-// The line that `spmmbench worker --load PATH` prints when it has loaded the library.
-inline constexpr const char* kLoaded = "loaded";
+// What the line begins with that `spmmbench worker --load PATH` prints when it has loaded the
+// library; its description follows (plugin/described.hpp).
+inline constexpr const char* kLoaded = "loaded ";
 
 struct PluginPattern {
   std::string path;
@@ -38,9 +39,10 @@ std::map<std::string, std::string> hashes_of_plugins(const std::vector<std::stri
 // plugin.h does not allow, a name that another library has already.
 const std::vector<const Kernel*>& load_plugin(const std::string& path);
 
-// The same, but a child process loads the library first, in at most `timeout_s` seconds. Throws
-// Error also where that child crashed or hung.
-const std::vector<const Kernel*>& load_plugin_safely(const std::string& path, double timeout_s);
+// Registers kernels of this library that can be named and planned, but run in children only: a
+// child loads the library and describes it, in at most `timeout_s` seconds. Throws Error also where
+// that child crashed or hung.
+const std::vector<const Kernel*>& describe_plugin(const std::string& path, double timeout_s);
 
 // For a library that cannot be loaded: one kernel with the name of the pattern, whose rows fail
 // with `reason`.

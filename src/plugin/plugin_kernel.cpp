@@ -95,13 +95,19 @@ class Stages {
   static void add(void* context, const char* stage, double milliseconds) {
     auto& self = *static_cast<Stages*>(context);
     const std::string name = text(stage);
-    if (name.empty() || !is_amount(milliseconds)) {
+    constexpr std::size_t kMostStages = 64;  // of a row
+    if (!is_word(name) || !is_amount(milliseconds)) {
       self.fault_ = fmt::format(
-          "stage '{}': {:g} ms: expected a name, and a finite time that is not negative", name,
+          "stage '{:.64}': {:g} ms: expected a name, and a finite time that is not negative", name,
           milliseconds);
       return;
     }
-    self.stages_.add(name, milliseconds);
+    if (self.stages_.stages_ms().size() >= kMostStages) {
+      self.fault_ = fmt::format("more than {} stages", kMostStages);
+      return;
+    }
+    // Loading is the program's own stage, and no part of a preparation.
+    self.stages_.add(name == "load" ? "build" : name, milliseconds);
     self.reported_ms_ += milliseconds;
   }
 

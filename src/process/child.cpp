@@ -114,7 +114,11 @@ void Child::drain(Stream& stream, const std::function<void(const std::string&)>&
 }
 
 bool Child::pump(const std::function<void(const std::string&)>& on_line) {
-  if (running_ && waitpid(pid_, &status_, WNOHANG) == pid_) running_ = false;
+  if (siginfo_t ended{};
+      running_ &&
+      waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      ended.si_pid == pid_)
+    kill();  // what it has started, as long as its number is its own
   const bool more = running_;
   drain(out_, on_line);  // after the process was found ended, so that its last lines are not missed
   drain(err_, [this](const std::string& line) {

@@ -95,7 +95,8 @@ const FieldTable<Verdict>& verdict_fields() {
   error.read = [read = error.read](V& verdict, const Json& json, const std::string& path) {
     read(verdict, json, path);
     verdict.ok = verdict.error_over_bound <= 1;
-    verdict.error_over_typical = std::numeric_limits<double>::quiet_NaN();  // until it is read
+    // Until they are read:
+    verdict.error_over_typical = verdict.error_over_mean = std::numeric_limits<double>::quiet_NaN();
   };
   static const FieldTable<V> table = {
       error,
@@ -112,6 +113,11 @@ const FieldTable<Verdict>& verdict_fields() {
             "overflow")
           .added_later(),
       field("relative_frobenius", &V::relative_frobenius, "||C - Cref|| / ||Cref||"),
+      field("error_over_mean", &V::error_over_mean,
+            "||C - Cref|| / what it may be for a random B; more than 1 is wrong; nan where B is "
+            "given, "
+            "and in rows taken over from before it was known")
+          .added_later(),
   };
   return table;
 }

@@ -133,6 +133,12 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
           number};
 }
 
+constexpr const char* kUntested = " (no exact test)";
+
+bool lacks_exact_test(const ResultRow& row) {
+  return row.status == Status::ok && row.exact && !row.exact->not_made.empty();
+}
+
 // What stands beside the columns.
 struct Sign {
   const char *sign, *meaning;
@@ -142,6 +148,10 @@ constexpr Sign kSigns[] = {
      "the fastest correct kernel of a precision and type of C, of those with at most 10 % noise; "
      "`auto` leaves it to the kernel that it picked"},
     {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
+    {"(no exact test)",
+     "only the error bound says that the row is right, and in long rows it hides a missing "
+     "nonzero; "
+     "a warning says why"},
     {"skipped", "how many kernels cannot take this problem; `--why` says why"},
     {"answer",
      "the row that takes the least time in all, preparation included, by number of calls"},
@@ -173,8 +183,9 @@ const std::vector<TableColumn>& default_columns() {
               "its name with the options that were given, and the row order; `auto -> rsh` where "
               "`auto` picked `rsh`",
               [](R row) {
-                return row.pick ? fmt::format("{} -> {}", label_of(row), row.pick->kernel)
-                                : label_of(row);
+                return (row.pick ? fmt::format("{} -> {}", label_of(row), row.pick->kernel)
+                                 : label_of(row)) +
+                       (lacks_exact_test(row) ? kUntested : "");
               }),
       textual("in", "in",
               "the type that A and B are rounded to; `fp16>fp16` where C is not fp32, the second "

@@ -16,8 +16,9 @@ struct ChildOutcome {
   std::string reason;  // why there is no row: a timeout, a signal, or what the child printed last
 };
 
-// Does the work of one case (case_work) in a child and kills it after timeout_s. Throws
-// Interrupted.
-ChildOutcome run_isolated(const Work& work, double timeout_s);
+// Does the work of one case (case_work), that of `planned`, in a child and kills it after
+// timeout_s. A row counts only if it is the only one, of that case, with the nonce that the child
+// was given, and if the child ended as one with this row does. Throws Interrupted.
+ChildOutcome run_isolated(Work work, const ResultRow& planned, double timeout_s);
 
 }  // namespace spmmbench

@@ -98,7 +98,7 @@ void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
     say("spmmbench: {}: another matrix than before: {} earlier rows are given up\n",
         row.matrix.source, given_up);
   }
-  if (options_.outputs.jsonl) show(dump_line(to_json(row)) + '\n');
+  if (options_.outputs.jsonl) show(options_.outputs.line_prefix + dump_line(to_json(row)) + '\n');
   rows_of_matrix.push_back(std::move(row));
 }
 

@@ -53,6 +53,7 @@ void MatrixRun::select(const PlannedCase& planned) {
   if (!new_sums) return;
   exact_.reset();
   if (new_a) {
+    a_checksums_.clear();
     resident_.reset();
     operands_.clear();
     compulsory_.clear();
@@ -60,8 +61,9 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
   try {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
-    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
-                   ExactTraits{.binary = binary, .sums = sums});
+    exact_.emplace(
+        a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
+        ExactTraits{.binary = binary, .sums = sums, .precision = planned.group->precision});
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }
@@ -138,6 +140,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       input.save_wrong = [&](const ResultRow& wrong, const Problem& problem, const DenseView& b) {
         return save_failing(protocol_.save_failing, wrong, problem, b, input.operands->c, device);
       };
+    input.b_is_drawn = host_b_ == nullptr;
     input.repeat_check = protocol_.repeat_check;
     input.calls_curve = protocol_.calls_curve;
     input.one_launch = protocol_.one_launch;
@@ -159,6 +162,9 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       if (on_gpu && !resident_)
         resident_ = fastest_copy(a_.csr(), planned.group->precision, device);
       if (on_gpu) input.problem.on_device = &resident_->view();
+      const auto [sum, is_first] = a_checksums_.try_emplace(kind);
+      if (is_first) sum->second = checksum_of_a(input.problem, device);
+      input.a_checksum = sum->second;
       input.operands = &made.operands;
       input.reference = made.reference.get();
       input.free_memory = [this, &made] { free_memory(made); };

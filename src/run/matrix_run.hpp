@@ -44,9 +44,10 @@ class MatrixRun {
   Machine& machine_;
   const DenseMatrix* host_b_;
   OperandA a_;
-  std::optional<CsrOnDevice> resident_;  // the current A in the memory of the GPU
-  std::optional<ExactOperands> exact_;   // of the current A
-  std::string a_error_;                  // why A could not be put in the current order
+  std::optional<CsrOnDevice> resident_;              // the current A in the memory of the GPU
+  std::optional<ExactOperands> exact_;               // of the current A
+  std::map<DeviceKind, std::uint64_t> a_checksums_;  // of the current A, before any kernel
+  std::string a_error_;                              // why A could not be put in the current order
   std::optional<PlannedCase> current_;
   PreparedA prepared_;                         // by the current kernel
   std::map<std::int64_t, double> compulsory_;  // bytes, by N

@@ -59,6 +59,7 @@ struct Protocol {
   std::string save_failing;   // folder for operands and results of wrong cases; empty: none
   DeviceRates rates;          // of the device, as the parent process measured them; 0: measure
   int device = 0;             // CUDA device index; -1: CPU kernels only
+  std::string nonce;          // that a child writes before its row; empty: none
 };
 
 struct Outputs {
@@ -70,6 +71,7 @@ struct Outputs {
   bool tables = true;                       // on stdout
   TableStyle table;
   bool calls_given = false;  // --calls; if not, those of the run that this one goes on with
+  std::string line_prefix;   // of each of the lines of jsonl
   bool jsonl = false;        // every row as a line of JSON on stdout when its case ends; no tables
   bool overwrite = false;    // replace the output of an unfinished run
   bool can_resume = true;    // the command has --resume

@@ -32,7 +32,7 @@ std::vector<const Kernel*> plugin_kernels(const PluginPattern& pattern, const Pr
     throw Error(fmt::format("{}: no such file", pattern.path));
   try {
     return protocol.plugins_here ? load_plugin(pattern.path)
-                                 : load_plugin_safely(pattern.path, protocol.timeout_s);
+                                 : describe_plugin(pattern.path, protocol.timeout_s);
   } catch (const Error& error) {
     return unloadable(pattern, error.what());
   }

@@ -260,7 +260,7 @@ class Run {
   void measure_isolated(ResultRow& row) {
     Work work = case_work({options_.cases, how_}, row);
     work.protocol.rates = rates_;
-    ChildOutcome outcome = run_isolated(work, options_.protocol.timeout_s);
+    ChildOutcome outcome = run_isolated(std::move(work), row, options_.protocol.timeout_s);
     if (outcome.row) {
       row = std::move(*outcome.row);
       return;

@@ -51,7 +51,7 @@ std::string describe_work(const Work& work) {
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
                load, b_file, b_dims, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
-               plugins_here, cache, save_failing, rates, device] = work.protocol;
+               plugins_here, cache, save_failing, rates, device, nonce] = work.protocol;
   const auto& [seed, dims, bin_type, prune] = load;
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
@@ -86,7 +86,8 @@ std::string describe_work(const Work& work) {
                {"max_seconds", max_seconds},
                {"rates", {copy, gather, dense}},
                {"device", device},
-               {"one_launch", one_launch}};
+               {"one_launch", one_launch},
+               {"nonce", nonce}};
   for (const Precision precision : precisions)
     json["precisions"].push_back(static_cast<int>(precision));
   for (const Spec& spec : reorderings) json["reorderings"].push_back(spec.to_string());
@@ -139,6 +140,7 @@ Work read_work(const std::string& text) try {
   protocol.rates = {rates.at(0), rates.at(1), rates.at(2)};
   protocol.device = json.at("device");
   protocol.one_launch = json.at("one_launch");
+  protocol.nonce = json.at("nonce").get<std::string>();
   return work;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("work description: {}", error.what()));

@@ -2,20 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "timing/quantiles.hpp"
 
 namespace spmmbench {
 namespace {
 
-double time_us(Device& device, const std::function<void()>& launch, int count,
-               const SamplerOptions& options) {
-  if (!options.by_host_clock) return device.time_us(launch, count);
+double time_us(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options) {
+  int at = 0;
+  const auto next = [&] { launch(at++); };
+  if (!options.by_host_clock) return device.time_us(next, count);
   device.wait_idle();
   const double start = steady_seconds();
-  for (int i = 0; i < count; ++i) launch();
+  for (int i = 0; i < count; ++i) next();
   device.wait_idle();
   return (steady_seconds() - start) * 1e6;
+}
+
+// A batch that can be launched many times; returns the time of each.
+std::function<double()> record(Device& device, const LaunchAt& launch, int count,
+                               const SamplerOptions& options) {
+  if (options.by_host_clock)
+    return [&device, &launch, count, options] { return time_us(device, launch, count, options); };
+  const auto at = std::make_shared<int>(0);
+  auto replay = device.record([&launch, at] { launch((*at)++); }, count);
+  return [at, replay = std::move(replay)] {
+    *at = 0;
+    return replay();
+  };
 }
 
 // Launches of `each_us` that last as long as a sample.
@@ -26,9 +42,8 @@ int batch_for(double each_us, const SamplerOptions& options) {
 
 }  // namespace
 
-Timing sample_hot(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
-                  const SamplerOptions& options, const std::function<void()>& poll,
-                  const Clock& clock) {
+Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& limits,
+                  const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
   double warm_us = 0, last_us = 0;
   for (int i = 0; i < 2 || (warm_us < options.warmup_us && i < options.max_batch); ++i) {
     last_us = time_us(device, launch, 1, options);
@@ -40,15 +55,14 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sam
       last_us < options.sample_us ? time_us(device, launch, 8, options) / 8 : last_us;
   int batch = batch_for(each_us, options);
   for (;;) {
-    const std::function<double()> replay =
-        options.by_host_clock ? [&] { return time_us(device, launch, batch, options); }
-                              : device.record(launch, batch);
+    const std::function<double()> replay = record(device, launch, batch, options);
     replay();
     std::vector<double> samples;
     const double start = clock();
     while (!limits.enough(samples, clock() - start)) {
-      poll();
+      around.before(batch);
       samples.push_back(replay() / batch);
+      around.after(batch);
     }
     Timing timing = summarise(std::move(samples), batch);
     // Where the host was held up, the launches of the small batch looked longer than they are.
@@ -58,17 +72,22 @@ Timing sample_hot(Device& device, const std::function<void()>& launch, const Sam
   }
 }
 
-Timing sample_cold(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
-                   const SamplerOptions& options, const std::function<void()>& poll,
-                   const Clock& clock) {
+Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& limits,
+                   const SamplerOptions& options, const AroundSample& around, const Clock& clock) {
   std::vector<double> samples;
   const double start = clock();
   while (!limits.enough(samples, clock() - start)) {
-    poll();
+    around.before(1);
     device.flush_cache();
     samples.push_back(time_us(device, launch, 1, options));
+    around.after(1);
   }
   return summarise(std::move(samples), 1);
+}
+
+void launch_batch(Device& device, const LaunchAt& launch, int count,
+                  const SamplerOptions& options) {
+  record(device, launch, count, options)();
 }
 
 }  // namespace spmmbench

@@ -21,15 +21,26 @@ struct SamplerOptions {
 
 using Clock = std::function<double()>;  // seconds; replaced by a fake in tests
 
-// Hot: back-to-back launches over one buffer set, time per launch. `poll` is called between samples
-// and may throw.
-Timing sample_hot(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
-                  const SamplerOptions& options, const std::function<void()>& poll,
+// Launches the product. Launches of a batch are counted from 0.
+using LaunchAt = std::function<void(int at)>;
+
+// What happens around each sample, outside of its time. Both may throw.
+struct AroundSample {
+  std::function<void(int launches)> before = [](int) {};
+  std::function<void(int launches)> after = [](int) {};
+};
+
+// Hot: back-to-back launches over one buffer set, time per launch.
+Timing sample_hot(Device& device, const LaunchAt& launch, const SampleLimits& limits,
+                  const SamplerOptions& options, const AroundSample& around,
                   const Clock& clock = steady_seconds);
 
 // Cold: one launch at a time. The cache is flushed before each, which is not timed.
-Timing sample_cold(Device& device, const std::function<void()>& launch, const SampleLimits& limits,
-                   const SamplerOptions& options, const std::function<void()>& poll,
+Timing sample_cold(Device& device, const LaunchAt& launch, const SampleLimits& limits,
+                   const SamplerOptions& options, const AroundSample& around,
                    const Clock& clock = steady_seconds);
+
+// One batch, as a sample of sample_hot launches it.
+void launch_batch(Device& device, const LaunchAt& launch, int count, const SamplerOptions& options);
 
 }  // namespace spmmbench

@@ -1,6 +1,7 @@
 #include "verify/bound.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace spmmbench {
 
@@ -31,6 +32,24 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
     bound.output_absolute = smallest_subnormal(c_type) / 2;
   }
   return bound;
+}
+
+double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound) {
+  constexpr double kMeanSquareOfB = 1.0 / 3;
+  double squares = 0;  // of one column
+#pragma omp parallel for schedule(dynamic, 1024) reduction(+ : squares)
+  for (std::int64_t row = 0; row < a.rows; ++row) {
+    double norm = 0;
+    for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+      const double value = a.values[e];
+      if (std::isfinite(value)) norm += value * value;
+    }
+    const auto k = static_cast<double>(a.row_length(row));
+    const double relative = std::min(k * bound.unit, 1.0) + bound.output_unit;
+    const double absolute = k * bound.underflow + bound.output_absolute;
+    squares += relative * relative * norm * kMeanSquareOfB + absolute * absolute;
+  }
+  return kMeanMargin * std::sqrt(static_cast<double>(n) * squares);
 }
 
 }  // namespace spmmbench

@@ -3,6 +3,7 @@
 
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/kernel.hpp"
+#include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
 
@@ -10,5 +11,21 @@ namespace spmmbench {
 ElementType sum_type(const KernelInfo& kernel, Precision precision);
 
 ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementType c_type);
+
+// What ||C - Cref||_F may be, for a B of `n` columns whose elements are drawn independently from
+// U(-1, 1). The root mean square of the error over all such B is at most
+//
+//   sqrt(sum over rows i of n * ((k_i unit + output_unit)^2 |a_i|^2 / 3 + (k_i underflow +
+//   output_absolute)^2))
+//
+// whatever way each sum is rounded. For an element errs by at most `unit` times a partial sum for
+// each of its k_i nonzeros (error_bound.hpp has S there, the largest that a partial sum can be).
+// Any partial sum of independent products of mean zero has a mean square of at most that of the
+// whole, |a_i|^2 / 3. And a root mean square of a sum is at most the sum of root mean squares
+// (Minkowski). The result is kMeanMargin times this. By Markov's inequality a right kernel exceeds
+// it with a probability of at most 1/64, if all of its roundings were the worst that there are;
+// errors that point in different directions stay below 1 / kMeanMargin of it.
+inline constexpr double kMeanMargin = 8;
+double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound);
 
 }  // namespace spmmbench

@@ -1,6 +1,7 @@
 #include "verify/exact.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -10,32 +11,47 @@
 
 namespace spmmbench {
 
-std::optional<int> lattice_top(std::int64_t longest_row, ElementType sums) {
-  const auto largest_sum = static_cast<std::int64_t>(1 / unit_roundoff(sums)) - 1;  // by 1/64
-  for (const int top : {7, 6, 5, 4, 3, 2, 1})
-    if (longest_row <= largest_sum / (top * top)) return top;
-  return std::nullopt;
+std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row,
+                                    Precision precision, ElementType sums) {
+  // More bits than fp16 and tf32 have, so that a kernel which rounds fp32 to these is found out.
+  constexpr int kMostBits = 13;
+  constexpr std::int64_t kFewest = 2, kMostNarrow = 7;
+  const auto largest_sum = static_cast<std::int64_t>(1 / unit_roundoff(sums)) - 1;  // in units
+  const std::int64_t product = largest_sum / std::max<std::int64_t>(longest_row, 1);
+  if (product == 0) return std::nullopt;
+  const std::int64_t most_wide = (1 << std::min(significand_bits(precision), kMostBits)) - 1;
+  const std::int64_t narrow =
+      product < kFewest * kFewest ? 1 : std::clamp(product / most_wide, kFewest, kMostNarrow);
+  const std::int64_t wide = std::min(most_wide, product / narrow);
+  const auto unit = [](std::int64_t top) {
+    return 1.0F / static_cast<float>(std::bit_ceil(static_cast<std::uint64_t>(top) + 1));
+  };
+  return Lattice{.seed = seed,
+                 .wide = static_cast<int>(wide),
+                 .narrow = static_cast<int>(narrow),
+                 .wide_unit = unit(wide),
+                 .narrow_unit = unit(narrow)};
 }
 
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                              std::uint64_t seed, int top) {
+                              const Lattice& lattice) {
   CsrMatrix out{a.rows, a.cols, a.row_ptr, a.col_idx, std::vector<float>(a.values.size())};
 #pragma omp parallel for schedule(dynamic, 1024)
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const std::int64_t id = row_ids.empty() ? row : row_ids[row];
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-      out.values[e] = lattice_at(seed, id, a.col_idx[e], top);
+      out.values[e] = lattice.a(id, a.col_idx[e]);
   }
   return out;
 }
 
-DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int top) {
+DenseMatrix with_lattice_values(const DenseMatrix& b, const Lattice& lattice) {
   DenseMatrix out{b.rows, b.cols, std::vector<float>(b.values.size())};
 #pragma omp parallel for schedule(static)
   for (std::int64_t i = 0; i < b.rows; ++i)
     for (std::int64_t j = 0; j < b.cols; ++j) {
       const std::int64_t at = i * b.cols + j;
-      out.values[at] = b.values[at] == 0 ? 0 : lattice_at(seed, i, j, top);
+      out.values[at] = b.values[at] == 0 ? 0 : lattice.b(i, j);
     }
   return out;
 }

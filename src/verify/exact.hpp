@@ -1,11 +1,12 @@
 #pragma once
-// The operands of the exact test. A and B keep their structure. Their values become multiples of
-// 1/8, at most top/8 and never zero. A product is then a multiple of 1/64 of at most top^2/64, and
-// so is every partial sum in any order. All stay below 2^24 such units, so fp32 holds each exactly.
-// So do tensor cores, which align terms to the largest one and keep 24 bits. The result of a
-// correct kernel is therefore equal to the reference. `top` is 7 for rows of up to 342,392 nonzeros
-// and falls to 1 for longer ones. Where sums are kept in fp16, they stay below 2^11 such units:
-// `top` is 7 for rows of up to 41 nonzeros and 1 for rows of up to 2,047.
+// The operands of the exact test. A and B keep their structure. Of each product one factor is
+// n/2^w with 1 <= |n| <= wide and the other m/2^v with 1 <= |m| <= narrow, so a product is a
+// multiple of one unit, 2^-(w+v), of at most wide * narrow units. So is every partial sum in any
+// order. All stay below 2^24 units, so fp32 holds each exactly. So do tensor cores, which align
+// terms to the largest one and keep 24 bits. The result of a correct kernel is therefore equal to
+// the reference. `wide` fills the precision's significand, or 13 bits of fp32's, as long as the
+// longest row allows it: up to 1,024 nonzeros in fp32. Where sums are kept in fp16, they stay below
+// 2^11 units.
 
 #include <cstdint>
 #include <optional>
@@ -13,20 +14,22 @@
 
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
+#include "spmmbench/random.hpp"
 
 namespace spmmbench {
 
-// The `top` that the longest row allows, where sums are kept in the type `sums`. None where even
-// products of 1/8 times 1/8 could add up to 2^24 units, or 2^11 in fp16.
-std::optional<int> lattice_top(std::int64_t longest_row, ElementType sums = ElementType::f32);
+// The values that the longest row allows, where sums are kept in the type `sums`. None where even
+// products of one unit could add up to 2^24 units, or 2^11 in fp16.
+std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row,
+                                    Precision precision, ElementType sums = ElementType::f32);
 
 // A with lattice values. Row i of `a` is row row_ids[i] of the original, or row i where row_ids is
 // empty; the values of a row do not depend on the order of rows.
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
-                              std::uint64_t seed, int top);
+                              const Lattice& lattice);
 
 // B with lattice values wherever `b` is not zero.
-DenseMatrix with_lattice_values(const DenseMatrix& b, std::uint64_t seed, int top);
+DenseMatrix with_lattice_values(const DenseMatrix& b, const Lattice& lattice);
 
 // Whether no nonzero of A has a row of B with a value other than zero. Every product is then zero,
 // whatever a kernel leaves out.

@@ -99,6 +99,7 @@ class HostReference final : public ReferenceChecker {
     verdict.ok = verdict.error_over_bound <= 1;
     verdict.error_over_typical = typical;
     verdict.incomparable = incomparable;
+    verdict.error_frobenius = std::sqrt(error_squares);
     verdict.relative_frobenius = error_squares == 0 ? 0
                                  : std::isfinite(error_squares)
                                      ? std::sqrt(error_squares / reference_squares)
@@ -135,13 +136,23 @@ double element_at(const DenseView& view, std::int64_t i, std::int64_t j) {
 
 std::uint64_t checksum(const DenseView& view, Device& device) {
   if (device.info().kind == DeviceKind::cuda) return cuda_checksum(view, device);
-  const auto words = static_cast<std::int64_t>(view.bytes() / sizeof(std::uint64_t));
+  return checksum_on_host(view.data, view.bytes());
+}
+
+std::uint64_t checksum_on_host(const void* data, std::size_t bytes) {
+  const auto* const from = static_cast<const unsigned char*>(data);
+  const auto words = static_cast<std::int64_t>(bytes / sizeof(std::uint64_t));
   std::uint64_t sum = 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
   for (std::int64_t i = 0; i < words; ++i) {
     std::uint64_t word = 0;
-    std::memcpy(&word, static_cast<const unsigned char*>(view.data) + i * sizeof word, sizeof word);
+    std::memcpy(&word, from + i * sizeof word, sizeof word);
     sum += word_hash(i, word);
+  }
+  if (const std::size_t rest = bytes % sizeof(std::uint64_t); rest != 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from + words * sizeof word, rest);
+    sum += word_hash(words, word);
   }
   return sum;
 }

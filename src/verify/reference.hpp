@@ -21,6 +21,9 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
 // has lines of whole words, as make_dense_view makes them.
 std::uint64_t checksum(const DenseView& view, Device& device);
 
+// Likewise of host memory of any size.
+std::uint64_t checksum_on_host(const void* data, std::size_t bytes);
+
 // Element (i, j) of a matrix in host memory, as double.
 double element_at(const DenseView& view, std::int64_t i, std::int64_t j);
 

@@ -162,6 +162,9 @@ class Faults(Plugins):
                 ("throws_in_launch", "failed", "launch: threw a C++ exception: thrown on purpose"),
                 ("throws_in_destroy", "failed", "ended by signal 6"),
                 ("exits", "failed", "exit 0"),
+                ("ends_otherwise", "failed", "its process gave a row that is ok, and ended otherwise: exit 9"),
+                ("load_stage", "ok", ""),
+                ("many_stages", "failed", "more than 64 stages"),
                 ("no_memory", "failed", "out of memory: prepare: all is gone"),
                 ("gives_nothing", "failed", "prepare: gave no prepared A"),
                 ("gives_no_plan", "failed", "bind: gave no plan"),
@@ -187,7 +190,9 @@ class Faults(Plugins):
         self.assertEqual(good["stages_ms"]["sort"], 12.5)
         self.assertEqual((good["params"], good["device_bytes"]), ({"order": "natural"}, 1000))
         self.assertEqual(good["format"]["name"], "csr")
-        self.assertEqual(rows["flags:inspects"]["stages_ms"]["count"], 40)  # rows of B
+        self.assertGreater(rows["flags:inspects"]["metrics"]["inspect_b_us"], 0)
+        self.assertNotIn("count", rows["flags:inspects"]["stages_ms"])  # B is drawn: it changes
+        self.assertGreaterEqual(rows["flags:load_stage"]["stages_ms"]["build"], 700)
         self.assertTrue(rows["flags:binary"]["binary"])
         self.assertTrue(rows["flags:half_sums"]["exact"]["passed"])
 
@@ -306,7 +311,9 @@ class Faults(Plugins):
                                     *QUICK)
             (row,) = json.loads(result.stdout)["rows"]
             self.assert_reason(row, "failed", "prepare: failed and gave no reason")
-            self.assertIn("the entry was called", result.stderr)
+        loaded = self.spmmbench("worker", "--load", library)  # as the child that describes it does
+        self.assertIn("the entry was called", loaded.stderr)
+        self.assertEqual((loaded.stdout[:8], loaded.stdout.count("\n")), ("loaded [", 1))
 
     def test_an_entry_that_throws_is_named_with_its_library(self):
         library = compile_plugin("throws.so", "flags.cpp", "-DENTRY_THROWS")

@@ -59,7 +59,7 @@ class SchemaTest(CliCase):
         baseline = planted("cusparse_csr_default", baseline=True)
         baseline["hot"]["median_us"] = ok["hot"]["median_us"] / 2
         nan = {"error_over_bound": "inf", "worst_row": 1, "worst_col": 2, "relative_frobenius": "nan",
-               "error_over_typical": "inf", "incomparable": 0}
+               "error_over_typical": "inf", "incomparable": 0, "error_over_mean": "nan"}
         planted("k_wrong", status="wrong", reason="error inf x bound", verify=nan, **NOTHING)
         planted("k_skipped", status="skipped", reason="no CUDA device", verify=None, **NOTHING)
         planted("k_timeout", status="timeout", reason="killed after 9 s", verify=None, **NOTHING)

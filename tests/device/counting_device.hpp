@@ -41,8 +41,8 @@ class CountingDevice final : public Device {
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
     device_.fill_uniform(view, seed, precision);
   }
-  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
-    device_.fill_lattice(view, seed, top);
+  void fill_lattice(const DenseView& view, const Lattice& lattice) override {
+    device_.fill_lattice(view, lattice);
   }
   double time_us(const std::function<void()>& launch, int count) override {
     return device_.time_us(launch, count);

@@ -41,10 +41,10 @@ class FakeDevice : public Device {
         static_cast<float*>(view.data)[i * view.ld + j] =
             round_to(precision, uniform_at(seed, i, j));
   }
-  void fill_lattice(const DenseView& view, std::uint64_t seed, int top) override {
+  void fill_lattice(const DenseView& view, const Lattice& lattice) override {
     for (std::int64_t i = 0; i < view.rows; ++i)
       for (std::int64_t j = 0; j < view.cols; ++j)
-        static_cast<float*>(view.data)[i * view.ld + j] = lattice_at(seed, i, j, top);
+        static_cast<float*>(view.data)[i * view.ld + j] = lattice.b(i, j);
   }
   double time_us(const std::function<void()>& launch, int count) override {
     cold.push_back(flushed_since_launch);

@@ -52,6 +52,9 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (stages != nullptr) {
     const auto add = [&](const char* stage, double ms) { stages->add(stages->context, stage, ms); };
     add("sort", 12.5);
+    if (is(kernel, "load_stage")) add("load", 700);
+    for (int i = 0; is(kernel, "many_stages") && i < 100; ++i)
+      add(("stage" + std::to_string(i)).c_str(), 1);
     if (is(kernel, "nan_stage")) add("sort", NAN);
     if (is(kernel, "negative_stage")) add("sort", -1);
     if (is(kernel, "unnamed_stage")) add(nullptr, 1);
@@ -82,11 +85,12 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "exits")) std::exit(0);
   if (is(kernel, "throws_in_launch")) throw std::runtime_error("thrown on purpose");
   if (is(kernel, "prepares_late") && !std::exchange(plan->launched, true)) usleep(200'000);
+  if (is(kernel, "ends_otherwise")) std::atexit([] { _exit(9); });
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "prints_no_line")) std::fputs("launching ... ", stdout);
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
   const auto* first = static_cast<const float*>(a.values);
-  const bool exact = a.nnz > 0 && *first * 8 == std::round(*first * 8);
+  const bool exact = a.nnz > 0 && *first * 8192 == std::round(*first * 8192);
   if (exact && is(kernel, "refuses_exact")) return refuse(SPMMBENCH_FAILED, "workspace too small");
   if (exact && is(kernel, "no_memory_for_exact"))
     return refuse(SPMMBENCH_OUT_OF_MEMORY, "no second workspace");
@@ -214,8 +218,9 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  for (const char* name : {"is_silent", "gives_no_plan", "negative_size", "refuses_exact",
-                           "no_memory_for_exact", "prepares_late", "prints_no_line"})
+  for (const char* name :
+       {"is_silent", "gives_no_plan", "negative_size", "refuses_exact", "no_memory_for_exact",
+        "prepares_late", "prints_no_line", "ends_otherwise", "load_stage", "many_stages"})
     add(name);
   for (const char* name : {"nan_stage", "negative_stage", "unnamed_stage", "nan_fill",
                            "infinite_flops", "huge_bytes", "lone_param"})

@@ -121,6 +121,23 @@ class Verification(unittest.TestCase):
                 (row,) = spmmbench.benchmark(getattr(Stops(at_work), way), a, 8, **limits)
                 self.assertEqual((row["status"], row["hot"]), ("wrong", None), f"{way} {at_work}")
 
+    def test_a_callable_that_keeps_products_is_wrong_however_it_knows_them(self):
+        a = matrix()
+        kept = {}
+
+        def by(key):
+            def product(b, out):
+                if key(b) not in kept:
+                    kept[key(b)] = a @ b
+                out[:] = kept[key(b)]
+
+            return product
+
+        probes = by(lambda b: (b[0, 0], b[-1, -1], b.ctypes.data))
+        address = by(lambda b: b.ctypes.data)
+        rows = spmmbench.benchmark({"probes": probes, "address": address}, a, 8, **QUICK)
+        self.assertEqual([row["status"] for row in rows], ["wrong", "wrong"])
+
     def test_the_exact_test_finds_what_the_bound_of_a_long_row_hides(self):
         a = sp.csr_matrix(np.random.default_rng(1).uniform(-1, 1, (2, 300_000)).astype(np.float32))
 

@@ -87,7 +87,7 @@ TEST(Bench, AProductThatCanHaveOtherValuesIsTestedWithThem) {
     ++made;
     CsrMatrix other = matrix();
     other.values = values;
-    for (const float value : values) EXPECT_EQ(value * 8, std::round(value * 8));
+    for (const float value : values) EXPECT_EQ(value * 8192, std::round(value * 8192));
     return product_of(other);
   };
   EXPECT_TRUE(measured(product).exact->passed);

@@ -167,6 +167,7 @@ class RunCase : public ::testing::Test {
     input.device = &device_;
     input.operands = &operands;
     input.reference = other_reference != nullptr ? other_reference : reference.get();
+    input.a_checksum = checksum_of_a(input.problem, device_);
     input.bound_us = 5;
     ExactOperands exact(a_, {}, nullptr, 1);
     if (exactly_) input.exact = &exact;

@@ -194,15 +194,16 @@ TEST_F(RunExactTest, ItsOperandsKeepTheStructureOfAAndTheZerosOfB) {
   b_ = DenseMatrix{4, kColumns, std::vector<float>(4 * kColumns, 1)};
   b_->values[7] = 0;
   ExactOperands exact(a_, {}, &*b_, kSeed);
-  EXPECT_EQ(exact.a(), with_lattice_values(a_, {}, stream_seed(kSeed, kStreamA), 7));
-  const DenseMatrix expected = with_lattice_values(*b_, stream_seed(kSeed, kStreamB), 7);
+  const Lattice lattice = *make_lattice(kSeed, 2, Precision::fp32);
+  EXPECT_EQ(exact.a(), with_lattice_values(a_, {}, lattice));
+  const DenseMatrix expected = with_lattice_values(*b_, lattice);
   const DenseView& made = exact.on_device(problem(), device_).b;
   ExactOperands drawn(a_, {}, nullptr, kSeed);
   const DenseView& random = drawn.on_device(problem(), device_).b;
   for (std::int64_t i = 0; i < 4; ++i)
     for (std::int64_t j = 0; j < kColumns; ++j) {
       EXPECT_EQ(at(made, i, j), expected.values[i * kColumns + j]);
-      EXPECT_EQ(at(random, i, j), lattice_at(stream_seed(kSeed, kStreamB), i, j, 7));
+      EXPECT_EQ(at(random, i, j), lattice.b(i, j));
     }
   EXPECT_EQ(ExactOperands(a_, {}, nullptr, kSeed, {.binary = true}).a(), a_);
 }

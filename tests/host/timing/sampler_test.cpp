@@ -76,7 +76,7 @@ class Sampler : public ::testing::Test {
 TEST_F(Sampler, HotBatchesShortLaunches) {
   device_.launch_us = {10};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {.sample_us = 1000}, [] {}, clock_);
+      device_, [](int) {}, rule_, {.sample_us = 1000}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 100);
   EXPECT_DOUBLE_EQ(timing.median_us, 10);
   EXPECT_EQ(timing.n(), 10);
@@ -86,35 +86,35 @@ TEST_F(Sampler, HotBatchesShortLaunches) {
 TEST_F(Sampler, WarmUpIsNotSampled) {
   device_.launch_us = {5000, 5000, 5000, 5000, 1000};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {.warmup_us = 20000}, [] {}, clock_);
+      device_, [](int) {}, rule_, {.warmup_us = 20000}, {}, clock_);
   EXPECT_EQ(timing.samples_us.front(), 1000);
 }
 
 TEST_F(Sampler, ASlowFirstLaunchDoesNotSizeTheBatch) {
   device_.launch_us = {10'000, 300};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 2);
 }
 
 TEST_F(Sampler, AHostThatIsHeldUpDoesNotShortenSamples) {
   device_.launch_us = {5000, 400, 4000, 10};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 50) << "not one, of (4000 + 7 x 10) / 8 us";
 }
 
 TEST_F(Sampler, TheFirstBatchIsNotSampled) {
   device_.launch_us = {5000, 5000, 3000, 1000};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.samples_us.front(), 1000);
 }
 
 TEST_F(Sampler, WarmUpOfShortLaunchesEndsAfterTheLargestBatch) {
   device_.launch_us = {1};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 256);
   EXPECT_EQ(device_.launches, 256U + 8 + 256 * (1 + 10));
 }
@@ -126,7 +126,7 @@ TEST_F(Sampler, TheOverheadOfASingleLaunchDoesNotSizeTheBatch) {
     }
   } device;
   const Timing timing = sample_hot(
-      device, [] {}, rule_, {}, [] {}, [&] { return device.now_s; });
+      device, [](int) {}, rule_, {}, {}, [&] { return device.now_s; });
   EXPECT_EQ(timing.launches_per_sample, 23) << "of (100 + 8 x 10) / 8 us, not of 110";
 }
 
@@ -138,21 +138,20 @@ TEST_F(Sampler, LaunchesOnOtherStreamsAreTimedBetweenIdleDevices) {
   } device;
   bool idle_before = true;
   int launches = 0;
-  const auto launch = [&] {
+  const auto launch = [&](int) {
     idle_before &= device.waits == 2 * launches + 1;
     ++launches;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   };
-  const Timing timing = sample_cold(
-      device, launch, rule_, {.by_host_clock = true}, [] {},
-      [&] { return launches < 3 ? 0.0 : 10.0; });
+  const Timing timing = sample_cold(device, launch, rule_, {.by_host_clock = true}, {},
+                                    [&] { return launches < 3 ? 0.0 : 10.0; });
   EXPECT_TRUE(idle_before);
   EXPECT_EQ(device.waits, 2 * launches);
   EXPECT_GE(timing.min_us, 2000);
   EXPECT_LT(timing.min_us, 2e6);
   int hot = 0;
   sample_hot(
-      device, [&] { ++hot; }, rule_, {.by_host_clock = true}, [] {}, [] { return 0.0; });
+      device, [&](int) { ++hot; }, rule_, {.by_host_clock = true}, {}, [] { return 0.0; });
   EXPECT_EQ(device.launches, 0U) << "none is timed by the device's events";
   EXPECT_GT(hot, 0);
 }
@@ -160,30 +159,50 @@ TEST_F(Sampler, LaunchesOnOtherStreamsAreTimedBetweenIdleDevices) {
 TEST_F(Sampler, LongLaunchesStopAtTheTimeCap) {
   device_.launch_us = {300'000};
   const Timing timing = sample_hot(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 1);
   EXPECT_EQ(timing.n(), 4);
 }
 
 TEST_F(Sampler, ColdFlushesBeforeEachIsolatedLaunch) {
   const Timing timing = sample_cold(
-      device_, [] {}, rule_, {}, [] {}, clock_);
+      device_, [](int) {}, rule_, {}, {}, clock_);
   EXPECT_EQ(timing.launches_per_sample, 1);
   EXPECT_EQ(device_.flushes, static_cast<std::size_t>(timing.n()));
   for (const bool cold : device_.cold) EXPECT_TRUE(cold);
 }
 
-TEST_F(Sampler, PollMayEndTheSampling) {
+TEST_F(Sampler, LaunchesOfABatchAreCountedFromItsBeginning) {
+  std::vector<int> seen;
+  const auto launch = [&](int at) { seen.push_back(at); };
+  const Timing timing = sample_hot(device_, launch, rule_, {.sample_us = 30},
+                                   {.before =
+                                        [&](int count) {
+                                          EXPECT_EQ(count, 3);
+                                          seen.clear();
+                                        },
+                                    .after =
+                                        [&](int) {
+                                          EXPECT_EQ(seen, (std::vector<int>{0, 1, 2}));
+                                        }},
+                                   clock_);
+  EXPECT_EQ(timing.launches_per_sample, 3);
+  seen.clear();
+  launch_batch(device_, launch, 2, {});
+  EXPECT_EQ(seen, (std::vector<int>{0, 1}));
+}
+
+TEST_F(Sampler, WhatComesBeforeASampleMayEndTheSampling) {
   int polls = 0;
-  const auto poll = [&] {
+  const auto poll = [&](int) {
     if (++polls == 3) throw std::runtime_error("stop");
   };
   EXPECT_THROW(sample_hot(
-                   device_, [] {}, rule_, {}, poll, clock_),
+                   device_, [](int) {}, rule_, {}, {.before = poll}, clock_),
                std::runtime_error);
   polls = 0;
   EXPECT_THROW(sample_cold(
-                   device_, [] {}, rule_, {}, poll, clock_),
+                   device_, [](int) {}, rule_, {}, {.before = poll}, clock_),
                std::runtime_error);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "spmmbench/random.hpp"
 #include "verify/bound.hpp"
 
 namespace spmmbench {
@@ -101,6 +102,35 @@ TEST(Judge, SaysNothingWhereTheOrderOfTheSumsDecidesWhetherTheyOverflow) {
   EXPECT_TRUE(judge(1, 1, 9e38, 3, bound).comparable);
   EXPECT_TRUE(judge(NAN, 1, 9e37, 3, bound).comparable);
   EXPECT_FALSE(judge(NAN, HUGE_VAL, 9e38, 3, bound).comparable);
+}
+
+TEST(MeanError, HoldsForRoundedSumsAndFindsAShareThatIsLeftOut) {
+  constexpr std::int64_t kRow = 20'000, kColumns = 16;
+  CsrMatrix a{1, kRow, {0, kRow}, {}, {}};
+  for (std::int64_t k = 0; k < kRow; ++k) {
+    a.col_idx.push_back(static_cast<std::int32_t>(k));
+    a.values.push_back(uniform_at(1, 0, k));
+  }
+  const double allowed =
+      mean_error(a, kColumns, error_bound({}, Precision::fp32, ElementType::f32));
+  // The error of sums in fp32, of which those of the last `left_out` products are not made.
+  const auto error = [&](std::int64_t left_out) {
+    double squares = 0;
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      float sum = 0;
+      double exact = 0;
+      for (std::int64_t k = 0; k < kRow; ++k) {
+        const float b = uniform_at(2, k, j);
+        if (k < kRow - left_out) sum += a.values[k] * b;
+        exact += static_cast<double>(a.values[k]) * b;
+      }
+      squares += (sum - exact) * (sum - exact);
+    }
+    return std::sqrt(squares);
+  };
+  EXPECT_LT(error(0), allowed / kMeanMargin);
+  EXPECT_GT(error(kRow / 100), 5 * allowed);
+  EXPECT_GT(error(kRow), 50 * allowed);
 }
 
 }  // namespace

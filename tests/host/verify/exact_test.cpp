@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "spmmbench/precision.hpp"
@@ -12,63 +11,93 @@
 namespace spmmbench {
 namespace {
 
-TEST(Lattice, ValuesAreExactInEveryPrecisionAndNeverZero) {
-  for (const int top : {1, 3, 7})
-    for (std::uint64_t i = 0; i < 2000; ++i) {
-      const float value = lattice_at(5, i, i % 7, top);
-      EXPECT_NE(value, 0);
-      EXPECT_LE(std::abs(value), static_cast<float>(top) / 8);
-      EXPECT_EQ(value * 8, std::round(value * 8));
-      for (const Precision precision : kPrecisions) EXPECT_EQ(round_to(precision, value), value);
+constexpr std::int64_t kLongest = (1 << 24) - 1;  // of which the exact test can be made
+
+TEST(Lattice, ValuesAreExactInTheirPrecisionAndNeverZero) {
+  for (const Precision precision : kPrecisions)
+    for (const std::int64_t longest : {std::int64_t{1}, std::int64_t{300}, kLongest}) {
+      const Lattice lattice = *make_lattice(5, longest, precision);
+      for (std::uint64_t i = 0; i < 2000; ++i)
+        for (const float value : {lattice.a(i, i % 7), lattice.b(i % 7, i)}) {
+          EXPECT_NE(value, 0);
+          EXPECT_LT(std::abs(value), 1);
+          EXPECT_EQ(round_to(precision, value), value);
+        }
     }
 }
 
 TEST(Lattice, NoRowCanPassTwentyFourBits) {
-  EXPECT_EQ(lattice_top(0), 7);
-  EXPECT_EQ(lattice_top(342'392), 7);
-  EXPECT_EQ(lattice_top(342'393), 6);
-  EXPECT_EQ(lattice_top(1'000'000), 4);
-  EXPECT_EQ(lattice_top((1 << 24) - 1), 1);
-  EXPECT_EQ(lattice_top(1 << 24), std::nullopt);
-  for (const std::int64_t row : {1, 1000, 400'000, 16'000'000})
-    EXPECT_LT(row * *lattice_top(row) * *lattice_top(row), 1 << 24);
+  for (const Precision precision : kPrecisions)
+    for (const std::int64_t row : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{400'000},
+                                   std::int64_t{8'000'000}, kLongest}) {
+      const Lattice lattice = *make_lattice(1, row, precision);
+      EXPECT_LT(row * lattice.wide * lattice.narrow, 1 << 24) << row;
+      EXPECT_LE(lattice.narrow, lattice.wide);
+      // Where every value of A is 1, sums of B alone.
+      EXPECT_LT(static_cast<double>(row) / lattice.wide_unit, 1 << 25) << row;
+    }
+  EXPECT_FALSE(make_lattice(1, kLongest + 1, Precision::fp16));
 }
 
 TEST(Lattice, NoRowOfSumsInFp16CanPassElevenBits) {
-  for (const auto& [row, top] : {std::pair(41, 7), {42, 6}, {511, 2}, {512, 1}, {2047, 1}})
-    EXPECT_EQ(lattice_top(row, ElementType::f16), top) << row;
-  EXPECT_EQ(lattice_top(2048, ElementType::f16), std::nullopt);
+  for (const std::int64_t row : {1, 41, 42, 511, 512, 2047}) {
+    const Lattice lattice = *make_lattice(1, row, Precision::fp16, ElementType::f16);
+    EXPECT_LT(row * lattice.wide * lattice.narrow, 1 << 11) << row;
+  }
+  EXPECT_FALSE(make_lattice(1, 2048, Precision::fp16, ElementType::f16));
+}
+
+TEST(Lattice, ValuesFillTheSignificandOfTheirPrecisionInRowsOfUpToAThousand) {
+  for (const std::int64_t row : {10, 1000}) {
+    EXPECT_GT(make_lattice(1, row, Precision::fp32)->wide, 1 << 12) << "more than tf32 holds";
+    EXPECT_EQ(make_lattice(1, row, Precision::fp16)->wide, (1 << 11) - 1);
+    EXPECT_EQ(make_lattice(1, row, Precision::bf16)->wide, (1 << 8) - 1);
+  }
+}
+
+TEST(Lattice, WhoRoundsOneOperandToFewerBitsHasOtherValues) {
+  const Lattice lattice = *make_lattice(1, 300, Precision::fp32);
+  int a = 0, b = 0;
+  for (std::uint64_t k = 0; k < 100; ++k) {
+    a += round_to(Precision::tf32, lattice.a(3, k)) != lattice.a(3, k) ? 1 : 0;
+    b += round_to(Precision::tf32, lattice.b(k, 3)) != lattice.b(k, 3) ? 1 : 0;
+  }
+  EXPECT_GT(a, 10);
+  EXPECT_GT(b, 10);
 }
 
 // The longest sums of one sign, in fp32 and in the worst order for tensor cores: exact.
 TEST(Lattice, SumsOfLongRowsAreExactInFp32) {
-  constexpr std::int64_t kRow = 1'000'000;
-  const int top = *lattice_top(kRow);
-  float sum = 0;
-  std::int64_t units = 0;
-  for (std::int64_t i = 0; i < kRow; ++i) {
-    const float a = std::abs(lattice_at(1, 0, i, top)), b = std::abs(lattice_at(2, i, 0, top));
-    sum += a * b;
-    units += std::lround(a * 8) * std::lround(b * 8);
+  for (const std::int64_t row : {1000, 1'000'000}) {
+    const Lattice lattice = *make_lattice(1, row, Precision::fp32);
+    float sum = 0;
+    double exact = 0;
+    for (std::int64_t i = 0; i < row; ++i) {
+      const float a = std::abs(lattice.a(0, i)), b = std::abs(lattice.b(i, 0));
+      sum += a * b;
+      exact += static_cast<double>(a) * b;
+    }
+    EXPECT_EQ(sum, exact);
   }
-  EXPECT_EQ(static_cast<double>(sum), static_cast<double>(units) / 64);
 }
+
+constexpr Lattice kLattice = {7, 63, 7, 1.0F / 64, 1.0F / 8};
 
 TEST(Lattice, ValuesOfAFollowTheRowsOfTheOriginal) {
   const CsrMatrix a{3, 4, {0, 2, 3, 5}, {0, 3, 1, 0, 2}, {9, 9, 9, 9, 9}};
   const std::vector<std::int32_t> ids = {2, 0, 1};
   const CsrMatrix permuted{3, 4, {0, 2, 4, 5}, {0, 2, 0, 3, 1}, {9, 9, 9, 9, 9}};
-  const CsrMatrix plain = with_lattice_values(a, {}, 7, 7);
-  const CsrMatrix ordered = with_lattice_values(permuted, ids, 7, 7);
+  const CsrMatrix plain = with_lattice_values(a, {}, kLattice);
+  const CsrMatrix ordered = with_lattice_values(permuted, ids, kLattice);
   EXPECT_EQ(std::vector(ordered.values.begin(), ordered.values.begin() + 2),
             std::vector(plain.values.begin() + 3, plain.values.end()));
   EXPECT_EQ(ordered.values[4], plain.values[2]);
 }
 
 TEST(Lattice, ValuesDifferFromRowToRowAndFromColumnToColumn) {
-  const DenseMatrix b = with_lattice_values({8, 8, std::vector<float>(64, 1)}, 7, 7);
+  const DenseMatrix b = with_lattice_values({8, 8, std::vector<float>(64, 1)}, kLattice);
   const CsrMatrix a = with_lattice_values(
-      {1, 8, {0, 8}, {0, 1, 2, 3, 4, 5, 6, 7}, std::vector<float>(8, 1)}, {}, 7, 7);
+      {1, 8, {0, 8}, {0, 1, 2, 3, 4, 5, 6, 7}, std::vector<float>(8, 1)}, {}, kLattice);
   std::set<float> column, row(b.values.begin(), b.values.begin() + 8);
   for (int i = 0; i < 8; ++i) column.insert(b.values[i * 8]);
   EXPECT_GT(column.size(), 2U);
@@ -78,7 +107,7 @@ TEST(Lattice, ValuesDifferFromRowToRowAndFromColumnToColumn) {
 
 TEST(Lattice, ZerosOfAGivenBStay) {
   const DenseMatrix b{2, 2, {1, 0, 0, -3}};
-  const DenseMatrix exact = with_lattice_values(b, 7, 7);
+  const DenseMatrix exact = with_lattice_values(b, kLattice);
   EXPECT_EQ(exact.values[1], 0);
   EXPECT_EQ(exact.values[2], 0);
   EXPECT_NE(exact.values[0], 0);

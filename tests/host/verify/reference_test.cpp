@@ -185,9 +185,9 @@ TEST_F(Verify, CountsWhatCannotBeCompared) {
 }
 
 TEST_F(Verify, AnExactProductIsEqualOrWrong) {
-  constexpr int kTop = 7;
-  a_ = with_lattice_values(a_, {}, 1, kTop);
-  device_.fill_lattice(b_, 2, kTop);
+  const Lattice lattice = *make_lattice(1, 2, Precision::fp32);
+  a_ = with_lattice_values(a_, {}, lattice);
+  device_.fill_lattice(b_, lattice);
   for (int j = 0; j < 5; ++j) {
     c(0, j) = a_.values[0] * b(1, j) + a_.values[1] * b(2, j);
     c(2, j) = a_.values[2] * b(0, j);

@@ -1,0 +1,195 @@
+#include "measure/spot_checks.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "io/output.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kWatchedRows = 4;             // for each batch
+constexpr std::int64_t kColumns = 16;       // of each, where the row is short
+constexpr std::int64_t kProducts = 16'384;  // of all of them: about 50 us on a processor
+// Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
+// every second one, and that only where its rounding errors exceed what a product changes. For 64
+// of these 7/8 have a probability of 3e-10.
+constexpr std::int64_t kFewestCompared = 64;
+constexpr double kMostNearer = 7.0 / 8;
+
+// Copies memory by way of the system, which does not call a handler of this process where a page
+// may not be read. False where it may not: its content would be made by whoever reads it first.
+bool read_through_system(const void* from, void* to, std::size_t bytes) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw Error(fmt::format("pipe: {}", strerror(errno)));
+  const Descriptor out(ends[0]), in(ends[1]);
+  const bool readable = write(in.get(), from, bytes) == static_cast<ssize_t>(bytes);
+  return readable && read(out.get(), to, bytes) == static_cast<ssize_t>(bytes);
+}
+
+}  // namespace
+
+SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
+                       const Operands& operands, const ErrorBound& bound, Precision precision,
+                       bool constant_b, Device& device)
+    : a_(a),
+      row_ids_(row_ids),
+      operands_(operands),
+      bound_(bound),
+      precision_(precision),
+      constant_b_(constant_b),
+      device_(device) {
+  for (int i = 0; i < (constant_b ? 1 : operands.views); ++i) views_.push_back(operands.b_view(i));
+  if (device.info().kind == DeviceKind::host) return;
+  copy_.resize(operands.b_memory.bytes());
+  device.download(copy_.data(), operands.b_memory.data(), copy_.size());
+}
+
+DenseView SpotChecks::on_host(const DenseView& b) const {
+  DenseView view = b;
+  if (!copy_.empty())
+    view.data = const_cast<unsigned char*>(copy_.data()) +
+                (static_cast<unsigned char*>(b.data) - operands_.b_memory.as<unsigned char>());
+  return view;
+}
+
+// The shortest of some rows with nonzeros: a change of one product shows most in it. -1 without
+// one.
+std::int64_t SpotChecks::short_row() {
+  constexpr int kTries = 8;
+  std::int64_t found = -1;
+  for (int i = 0; i < kTries; ++i) {
+    const std::int64_t row = std::uniform_int_distribution<std::int64_t>(0, a_.rows - 1)(random_);
+    if (a_.row_length(row) > 0 && (found < 0 || a_.row_length(row) < a_.row_length(found)))
+      found = row;
+  }
+  if (found >= 0 || a_.nnz() == 0) return found;
+  const std::int64_t entry = std::uniform_int_distribution<std::int64_t>(0, a_.nnz() - 1)(random_);
+  return std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
+}
+
+SpotChecks::Sum SpotChecks::sum_at(std::int64_t row, std::int64_t column,
+                                   const DenseView& b) const {
+  Sum sum;
+  for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
+    const double product = a_.values[e] * element_at(b, a_.col_idx[e], column);
+    sum.value += product;
+    if (std::isfinite(product)) sum.magnitude += std::abs(product);
+  }
+  return sum;
+}
+
+void SpotChecks::before(int launches) {
+  watched_.clear();
+  last_ = &b(launches - 1);
+  const DenseView b = on_host(*last_);
+  const std::int64_t n = b.cols;
+  std::int64_t products = 0;
+  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
+    const std::int64_t row = short_row();
+    if (row < 0) break;
+    const std::int64_t k = a_.row_length(row);
+    // Of a line of C, so that it is read at once.
+    const std::int64_t columns =
+        b.layout == Layout::row_major
+            ? std::min({n, kColumns, std::max<std::int64_t>(kProducts / kWatchedRows / k, 1)})
+            : 1;
+    Watched watched{row, a_.row_ptr[row] + static_cast<std::int64_t>(random_() % k),
+                    static_cast<std::int64_t>(random_() % (n - columns + 1)),
+                    std::vector<double>(columns)};
+    for (std::int64_t j = 0; j < columns; ++j)
+      watched.old[j] = sum_at(row, watched.column + j, b).value;
+    products += 2 * k * columns;
+    watched_.push_back(std::move(watched));
+  }
+  if (constant_b_) return;
+  for (const Watched& watched : watched_) change(watched, b);
+}
+
+// Other values for the elements of B that the nonzero meets. What is zero stays zero.
+void SpotChecks::change(const Watched& watched, const DenseView& b) {
+  const std::int64_t k = a_.col_idx[watched.entry];
+  const std::int64_t first =
+      b.layout == Layout::row_major ? k * b.ld + watched.column : watched.column * b.ld + k;
+  const std::size_t bytes = watched.old.size() * bytes_of(b.type);
+  auto* const data = static_cast<unsigned char*>(b.data) + first * bytes_of(b.type);
+  const auto* const begin = copy_.empty() ? operands_.b_memory.as<unsigned char>() : copy_.data();
+  Change made{static_cast<std::size_t>(data - begin), {data, data + bytes}};
+  for (std::size_t j = 0; j < watched.old.size(); ++j)
+    if (load_element(b.type, data, static_cast<std::int64_t>(j)) != 0)
+      store_element(b.type, data, static_cast<std::int64_t>(j),
+                    round_to(precision_, uniform_at(random_(), k, j)));
+  if (!copy_.empty()) device_.upload(operands_.b_memory.as<unsigned char>() + made.at, data, bytes);
+  changes_.push_back(std::move(made));
+}
+
+std::vector<double> SpotChecks::read_c(const Watched& watched) {
+  const DenseView& c = operands_.c;
+  const std::int64_t row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
+  const std::int64_t first =
+      c.layout == Layout::row_major ? row * c.ld + watched.column : watched.column * c.ld + row;
+  const auto* const from = static_cast<const unsigned char*>(c.data) + first * bytes_of(c.type);
+  std::vector<unsigned char> bytes(watched.old.size() * bytes_of(c.type));
+  if (device_.info().kind != DeviceKind::host) device_.download(bytes.data(), from, bytes.size());
+  else if (!read_through_system(from, bytes.data(), bytes.size()))
+    throw WrongLaunch("C cannot be read when the launch has returned", {});
+  std::vector<double> values;
+  for (std::size_t j = 0; j < watched.old.size(); ++j)
+    values.push_back(load_element(c.type, bytes.data(), static_cast<std::int64_t>(j)));
+  return values;
+}
+
+void SpotChecks::after() {
+  std::vector<std::vector<double>> read;  // before anything is computed: a thread may still write
+  for (const Watched& watched : watched_) read.push_back(read_c(watched));
+  const DenseView b = on_host(*last_);
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const Watched& watched = watched_[i];
+    const auto k = static_cast<double>(a_.row_length(watched.row));
+    for (std::size_t j = 0; j < watched.old.size(); ++j) {
+      const std::int64_t column = watched.column + static_cast<std::int64_t>(j);
+      const double got = read[i][j];
+      const Sum sum = sum_at(watched.row, column, b);
+      const ElementVerdict element = judge(got, sum.value, sum.magnitude, k, bound_);
+      Verdict verdict;
+      verdict.error_over_bound = element.over_bound;
+      verdict.error_over_typical = element.over_typical;
+      verdict.worst_row = row_ids_.empty() ? watched.row : row_ids_[watched.row];
+      verdict.worst_col = column;
+      if (!(element.over_bound <= 1))
+        throw WrongLaunch(fmt::format("a timed launch: error {:.3g} x bound at C({}, {})",
+                                      element.over_bound, verdict.worst_row, column),
+                          verdict);
+      if (constant_b_ || sum.value == watched.old[j]) continue;
+      ++compared_;
+      nearer_to_old_ += std::abs(got - watched.old[j]) < std::abs(got - sum.value) ? 1 : 0;
+      if (compared_ >= kFewestCompared &&
+          static_cast<double>(nearer_to_old_) > kMostNearer * static_cast<double>(compared_))
+        throw WrongLaunch(fmt::format("a timed launch: C({}, {}) is a product with an earlier B",
+                                      verdict.worst_row, column),
+                          verdict);
+    }
+  }
+}
+
+void SpotChecks::restore() {
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
+    device_.upload(operands_.b_memory.as<unsigned char>() + change->at, change->was.data(),
+                   change->was.size());
+    if (!copy_.empty())
+      std::copy(change->was.begin(), change->was.end(), copy_.begin() + change->at);
+  }
+  changes_.clear();
+}
+
+}  // namespace spmmbench

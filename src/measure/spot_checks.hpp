@@ -1,0 +1,94 @@
+#pragma once
+// Fresh values of B for the timed launches, and a look at what they wrote. A launch that does not
+// multiply the B that it is given is then found out, whatever it was given before.
+//
+//   - The launches of a batch take turns among a few views of B, which lie one behind the other in
+//     the same memory: no launch has the values of the one before it.
+//   - Before each batch some elements of B change, at places that a kernel cannot know. They take
+//     part in elements of C that the last launch of the batch writes.
+//   - After the batch these elements of C are read at once and compared with their own fp64 sums.
+//
+// This costs no launch any time: the changes are made between batches.
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "measure/operands.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/error_bound.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+// What a launch left in C is not the product with the B that it was given.
+class WrongLaunch : public std::runtime_error {
+ public:
+  WrongLaunch(const std::string& what, const Verdict& verdict)
+      : std::runtime_error(what), verdict_(verdict) {}
+  const Verdict& verdict() const { return verdict_; }
+
+ private:
+  Verdict verdict_;
+};
+
+class SpotChecks {
+ public:
+  // `constant_b`: every launch has the same view of B, and no value of B changes. All arguments
+  // outlive this object.
+  SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const Operands& operands,
+             const ErrorBound& bound, Precision precision, bool constant_b, Device& device);
+  SpotChecks(const SpotChecks&) = delete;
+  SpotChecks& operator=(const SpotChecks&) = delete;
+
+  const DenseView& b(int launch) const { return views_[launch % views_.size()]; }
+  int views() const { return static_cast<int>(views_.size()); }
+
+  void before(int launches);  // of a batch of so many launches
+  void after();               // that batch; throws WrongLaunch
+  void restore();             // B as it was made
+  int length_up_to(int most) { return std::uniform_int_distribution(1, most)(random_); }
+  bool one_in(int count) { return length_up_to(count) == 1; }
+
+ private:
+  // Elements of a row of C, and one nonzero of the row of A. They belong to the columns
+  // [column, column + old.size()).
+  struct Watched {
+    std::int64_t row, entry, column;
+    std::vector<double> old;  // the elements with B as it was before it changed
+  };
+  struct Change {
+    std::size_t at;  // in bytes from the beginning of B
+    std::vector<unsigned char> was;
+  };
+  struct Sum {
+    double value = 0, magnitude = 0;
+  };
+
+  std::int64_t short_row();
+  Sum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
+  void change(const Watched& watched, const DenseView& b);
+  std::vector<double> read_c(const Watched& watched);
+  DenseView on_host(const DenseView& b) const;
+
+  const CsrMatrix& a_;
+  std::span<const std::int32_t> row_ids_;
+  const Operands& operands_;
+  ErrorBound bound_;
+  Precision precision_;
+  bool constant_b_;
+  Device& device_;
+  std::vector<DenseView> views_;
+  std::vector<unsigned char> copy_;  // of B, where it lies on a GPU
+  std::mt19937_64 random_{std::random_device{}()};
+  std::vector<Watched> watched_;
+  const DenseView* last_ = nullptr;  // the B of the last launch of the batch
+  std::vector<Change> changes_;
+  std::int64_t compared_ = 0, nearer_to_old_ = 0;
+};
+
+}  // namespace spmmbench

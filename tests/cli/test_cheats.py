@@ -1,0 +1,97 @@
+"""Kernels that fit themselves to the test get no time that they did not earn (tests/faults/cheats.cpp)."""
+
+import os
+import subprocess
+
+import cli_case
+from cli_case import ENVIRONMENT, QUICK, CliCase, read
+
+FAULTS = os.environ.get("SPMMBENCH_FAULTS")
+# A launch takes some 50 us, so that a sample has several.
+SHORT_ROWS = "gen:uniform?rows=100&cols=4000&density=0.005"
+ROWS_OF_300 = "gen:uniform?rows=60&cols=330&density=0.92"
+ROWS_OF_600 = "gen:uniform?rows=20&cols=640&density=0.95"
+ROWS_OF_20000 = "gen:uniform?rows=3&cols=21000&density=0.96"
+
+
+class CheatsTest(CliCase):
+    def rows(self, matrix, *kernels, precision="fp32"):
+        out = self.folder / "out.json"
+        command = [FAULTS, "run", matrix, "-k", ",".join(f"cheat_{kernel}" for kernel in kernels), "-n", 4,
+                   "--precision", precision, "--json", out, *QUICK[:2], "--no-baselines", "--max-samples", "12",
+                   "--max-seconds", "1"]
+        result = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True,
+                                env=ENVIRONMENT, timeout=120)
+        rows = {row["kernel"].removeprefix("cheat_"): row for row in read(out)["rows"]}
+        self.assertEqual(set(rows), set(kernels), result.stderr)
+        return rows
+
+    def assert_wrong(self, rows, words=None):
+        for kernel, row in rows.items():
+            with self.subTest(kernel):
+                self.assertEqual(row["status"], "wrong", row)
+                self.assertIsNone(row["hot"])
+                self.assertIn((words or {}).get(kernel, ""), row["reason"])
+
+    def test_launches_that_do_no_work_are_found_out(self):
+        reasons = {
+            "kept_for_every_b": "a timed launch: error",
+            "kept_for_every_address": "",
+            "first_address_only": "a timed launch: error",
+            "not_again_at_once": "a timed launch: error",
+            "fewer_rows_at_once": "a timed launch: error",
+            "last_of_a_batch": "a timed launch: error",
+        }
+        self.assert_wrong(self.rows(SHORT_ROWS, *reasons), reasons)
+
+    def test_who_returns_where_nothing_has_changed_always_works(self):
+        rows = self.rows(SHORT_ROWS, "same_probes", "none")
+        hot = {kernel: row["hot"]["min_us"] for kernel, row in rows.items()}
+        self.assertGreater(hot["same_probes"], hot["none"] / 2)
+
+    def test_work_after_the_launch_has_returned_is_found_out(self):
+        self.assert_wrong(self.rows(SHORT_ROWS, "in_a_thread", "on_first_touch"),
+                          {"on_first_touch": "C cannot be read when the launch has returned"})
+
+    def test_who_is_right_for_the_values_of_the_exact_test_alone_is_found_out(self):
+        self.assert_wrong(self.rows(SHORT_ROWS, "right_where_exact"))
+        # Where the bound lets much pass:
+        row = self.rows(ROWS_OF_600, "right_where_exact_fp16", precision="fp16")["right_where_exact_fp16"]
+        self.assertLess(row["verify"]["error_over_bound"], 1)
+        self.assertEqual(row["status"], "failed", row)
+        self.assertIn("cannot be verified: the error of C is 1 of C", row["reason"])
+        row = self.rows(ROWS_OF_20000, "shorter_where_real")["shorter_where_real"]
+        self.assertLess(row["verify"]["error_over_bound"], 1)
+        self.assertGreater(row["verify"]["error_over_mean"], 1)
+        self.assertIn("all errors together are ", row["reason"])
+        self.assert_wrong({"shorter_where_real": row})
+
+    def test_fp32_that_is_fp16_is_found_out(self):
+        rows = self.rows(ROWS_OF_300, "rounds_a", "none")
+        self.assertEqual(rows.pop("none")["status"], "ok")
+        self.assertFalse(rows["rounds_a"]["exact"]["passed"])
+        self.assert_wrong(rows)
+
+    def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
+        self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})
+        self.assert_wrong(self.rows(ROWS_OF_300, "far_behind_c"), {"far_behind_c": "outside of C"})
+
+    def test_work_outside_of_launches_counts(self):
+        rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation")
+        for kernel, row in rows.items():
+            with self.subTest(kernel):
+                self.assertEqual(row["status"], "ok", row["reason"])
+                self.assertGreater(sum(row["stages_ms"].values()) - row["stages_ms"]["load"], 25)
+        rows = self.rows(SHORT_ROWS, "while_inspecting", "none")
+        self.assertGreater(rows["while_inspecting"]["hot"]["min_us"],
+                           rows["while_inspecting"]["metrics"]["inspect_b_us"])
+        self.assertGreater(rows["while_inspecting"]["hot"]["median_us"], rows["none"]["hot"]["median_us"] / 4)
+
+    def test_a_kernel_does_not_change_the_arithmetic_of_the_next(self):
+        rows = self.rows(SHORT_ROWS, "rounds_downwards", "sees_the_arithmetic", "none")
+        for kernel in ("sees_the_arithmetic", "none"):
+            self.assertEqual(rows[kernel]["status"], "ok", rows[kernel]["reason"])
+
+
+if __name__ == "__main__":
+    cli_case.main()

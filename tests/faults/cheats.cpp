@@ -1,0 +1,408 @@
+// Kernels on the host that fit themselves to the test. Each gives right results where it believes
+// that somebody looks.
+
+#include <fenv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "planted.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+using Time = std::chrono::steady_clock;
+
+struct Operands {
+  const CsrMatrix& a;
+  const DenseView& b;
+  const DenseView& c;
+};
+
+double element_of_c(const CsrMatrix& a, const DenseView& b, std::int64_t row, std::int64_t j,
+                    Precision round_a = Precision::fp32) {
+  float sum = 0;
+  for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+    const std::int64_t k = a.col_idx[e];
+    sum +=
+        round_to(round_a, a.values[e]) *
+        load_element(b.type, b.data, b.layout == Layout::row_major ? k * b.ld + j : j * b.ld + k);
+  }
+  return sum;
+}
+
+void multiply_rows(const Operands& in, std::int64_t end, Precision round_a = Precision::fp32) {
+  const DenseView& c = in.c;
+  for (std::int64_t row = 0; row < end; ++row)
+    for (std::int64_t j = 0; j < c.cols; ++j)
+      store_element(c.type, c.data, c.layout == Layout::row_major ? row * c.ld + j : j * c.ld + row,
+                    static_cast<float>(element_of_c(in.a, in.b, row, j, round_a)));
+}
+
+void multiply(const Operands& in) { multiply_rows(in, in.a.rows); }
+
+// Some values of B and C, by which a kernel tells whether they are those that it has seen.
+std::vector<float> probes(const DenseView& view) {
+  constexpr std::int64_t kProbes = 64;
+  std::vector<float> found;
+  for (std::int64_t i = 0; i < kProbes; ++i)
+    found.push_back(load_element(view.type, view.data,
+                                 i * 37 % view.lines() * view.ld + i * 11 % view.line_length()));
+  return found;
+}
+
+std::vector<char> bytes_of_c(const DenseView& c) {
+  const auto* data = static_cast<const char*>(c.data);
+  return {data, data + c.bytes()};
+}
+
+// Values as the exact test has them: of few bits.
+bool looks_exact(const CsrMatrix& a) {
+  for (const float value : a.values)
+    if (std::ldexp(value, 13) != std::round(std::ldexp(value, 13))) return false;
+  return true;
+}
+
+class Cheat : public Plan {
+ public:
+  explicit Cheat(const CsrMatrix& a) : a_(a) {}
+  PlanReport report() const override { return {}; }
+
+ protected:
+  const CsrMatrix& a_;
+};
+
+// Returns where nothing seems to have changed.
+struct SameProbes final : Cheat {
+  using Cheat::Cheat;
+  std::vector<float> b_, c_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (probes(b) == b_ && probes(c) == c_) return;
+    multiply({a_, b, c});
+    b_ = probes(b);
+    c_ = probes(c);
+  }
+};
+
+// Copies a C that it has kept for every B that it has seen.
+struct KeptForEveryB final : Cheat {
+  using Cheat::Cheat;
+  std::map<std::vector<float>, std::vector<char>> kept_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    std::vector<char>& kept = kept_[probes(b)];
+    if (!kept.empty()) {
+      std::memcpy(c.data, kept.data(), kept.size());
+      return;
+    }
+    multiply({a_, b, c});
+    kept = bytes_of_c(c);
+  }
+};
+
+// ... by its address alone.
+struct KeptForEveryAddress final : Cheat {
+  using Cheat::Cheat;
+  std::map<const void*, std::vector<char>> kept_;
+  int launches_ = 0;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    std::vector<char>& kept = kept_[b.data];
+    if (!kept.empty() && ++launches_ > 8) {
+      std::memcpy(c.data, kept.data(), kept.size());
+      return;
+    }
+    multiply({a_, b, c});
+    kept = bytes_of_c(c);
+  }
+};
+
+// Only the B that it saw first counts.
+struct FirstAddressOnly final : Cheat {
+  using Cheat::Cheat;
+  const void* first_ = nullptr;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (first_ == nullptr) first_ = b.data;
+    if (b.data == first_) multiply({a_, b, c});
+  }
+};
+
+// Who calls again at once measures.
+struct NotAgainAtOnce final : Cheat {
+  using Cheat::Cheat;
+  Time::time_point last_ = Time::now() - std::chrono::hours(1);
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (Time::now() - last_ > std::chrono::microseconds(5)) multiply({a_, b, c});
+    last_ = Time::now();
+  }
+};
+
+// ... and works a little less then.
+struct FewerRowsAtOnce final : Cheat {
+  using Cheat::Cheat;
+  Time::time_point last_ = Time::now() - std::chrono::hours(1);
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    const bool at_once = Time::now() - last_ < std::chrono::microseconds(5);
+    multiply_rows({a_, b, c}, at_once ? a_.rows / 2 : a_.rows);
+    last_ = Time::now();
+  }
+};
+
+// Works in the last launch of a batch, whose length it has learned from the pauses.
+struct LastOfABatch final : Cheat {
+  using Cheat::Cheat;
+  Time::time_point last_ = Time::now() - std::chrono::hours(1);
+  int since_pause_ = 0, batch_ = 1;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (Time::now() - last_ > std::chrono::microseconds(20)) {
+      batch_ = std::max(batch_, since_pause_);
+      since_pause_ = 0;
+    }
+    ++since_pause_;
+    if (batch_ < 3 || since_pause_ == 1 || since_pause_ >= batch_) multiply({a_, b, c});
+    last_ = Time::now();
+  }
+};
+
+// Works after the program has stopped the clock.
+struct InAThread final : Cheat {
+  using Cheat::Cheat;
+  std::thread worker_;
+  ~InAThread() override { wait(); }
+  InAThread(const InAThread&) = delete;
+  void wait() {
+    if (worker_.joinable()) worker_.join();
+  }
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    wait();
+    worker_ = std::thread([this, b, c] { multiply({a_, b, c}); });
+  }
+};
+
+// Computes C when somebody reads it.
+struct OnFirstTouch final : Cheat {
+  using Cheat::Cheat;
+  static inline OnFirstTouch* current = nullptr;
+  DenseView b_, c_;
+  bool waits_ = false;
+  std::pair<char*, std::size_t> pages() const {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(c_.data) / page * page;
+    const auto end =
+        (reinterpret_cast<std::uintptr_t>(c_.data) + c_.bytes() + page - 1) / page * page;
+    return {reinterpret_cast<char*>(begin), end - begin};
+  }
+  void protect(int how) const { mprotect(pages().first, pages().second, how); }
+  static void touched(int, siginfo_t*, void*) {
+    current->waits_ = false;
+    current->protect(PROT_READ | PROT_WRITE);
+    multiply({current->a_, current->b_, current->c_});
+  }
+  ~OnFirstTouch() override {
+    if (waits_) protect(PROT_READ | PROT_WRITE);
+    current = nullptr;
+    std::signal(SIGSEGV, SIG_DFL);
+  }
+  OnFirstTouch(const OnFirstTouch&) = delete;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    current = this;
+    b_ = b;
+    c_ = c;
+    struct sigaction action = {};
+    action.sa_sigaction = touched;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, nullptr);
+    waits_ = true;
+    protect(PROT_NONE);
+  }
+};
+
+// Right where the values of A look like those of the exact test, else zeros.
+struct RightWhereExact final : Cheat {
+  explicit RightWhereExact(const CsrMatrix& a) : Cheat(a), exact_(looks_exact(a)) {}
+  bool exact_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    if (exact_) multiply({a_, b, c});
+    else std::memset(c.data, 0, c.bytes());
+  }
+};
+
+// ... else without a part of every row.
+struct ShorterWhereReal final : Cheat {
+  explicit ShorterWhereReal(const CsrMatrix& a) : Cheat(a), shorter_(a) {
+    if (looks_exact(a)) return;
+    constexpr double kKept = 0.999;
+    for (std::int64_t row = 0; row < a.rows; ++row)
+      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+        if (static_cast<double>(e - a.row_ptr[row]) >
+            kKept * static_cast<double>(a.row_length(row)))
+          shorter_.values[e] = 0;
+  }
+  CsrMatrix shorter_;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply({shorter_, b, c});
+  }
+};
+
+// fp32 that is fp16.
+struct RoundsA final : Cheat {
+  using Cheat::Cheat;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply_rows({a_, b, c}, a_.rows, Precision::fp16);
+  }
+};
+
+// Makes A easy to multiply by.
+struct ClearsA final : Cheat {
+  using Cheat::Cheat;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    for (float& value : const_cast<CsrMatrix&>(a_).values) value = 0;
+    multiply({a_, b, c});
+  }
+};
+
+// Writes far behind C.
+struct FarBehindC final : Cheat {
+  using Cheat::Cheat;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    multiply({a_, b, c});
+    constexpr std::int64_t kRows = 200;  // behind the end
+    static_cast<char*>(
+        c.data)[static_cast<std::size_t>((c.lines() + kRows) * c.ld) * bytes_of(c.type)] = 1;
+  }
+};
+
+// Multiplies where it may look at B, and copies where it is timed.
+struct WhileInspecting final : Cheat {
+  using Cheat::Cheat;
+  std::vector<char> c_;
+  void inspect_b(const DenseView& b, StageTimer&) override {
+    DenseView c = make_dense_view(a_.rows, b.cols, b.layout, ElementType::f32);
+    c_.resize(c.bytes());
+    c.data = c_.data();
+    multiply({a_, b, c});
+  }
+  void launch(const DenseView&, const DenseView& c, Stream) override {
+    std::memcpy(c.data, c_.data(), c_.size());
+  }
+};
+
+// All sums are rounded downwards from the first launch on, those of other kernels too.
+struct RoundsDownwards final : Cheat {
+  using Cheat::Cheat;
+  void launch(const DenseView& b, const DenseView& c, Stream) override {
+    fesetround(FE_DOWNWARD);
+    multiply({a_, b, c});
+  }
+};
+
+struct Honest final : Cheat {
+  using Cheat::Cheat;
+  void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({a_, b, c}); }
+};
+
+struct SeesTheArithmetic final : Cheat {
+  explicit SeesTheArithmetic(const CsrMatrix& a) : Cheat(a) {
+    if (fegetround() != FE_TONEAREST) throw Error("another kernel has chosen how to round");
+  }
+  void launch(const DenseView& b, const DenseView& c, Stream) override { multiply({a_, b, c}); }
+};
+
+template <class Plan>
+class PreparedCheat final : public Prepared {
+ public:
+  explicit PreparedCheat(const CsrMatrix& a) : a_(a) {}
+  std::unique_ptr<spmmbench::Plan> bind(const Shape&, StageTimer&) override {
+    return std::make_unique<Plan>(a_);
+  }
+
+ private:
+  const CsrMatrix& a_;
+};
+
+// Of a processor, whatever else it does.
+void work_for(std::chrono::milliseconds time) {
+  const auto start = std::clock();
+  while (std::clock() - start < time.count() * CLOCKS_PER_SEC / 1000) {
+  }
+}
+
+// Where a kernel may work besides its plans.
+enum class Elsewhere { nowhere, in_supports, in_the_first_preparation, in_the_second_preparation };
+
+template <class Plan>
+class CheatKernel final : public Kernel {
+ public:
+  explicit CheatKernel(const char* name, Elsewhere works = Elsewhere::nowhere,
+                       Accumulation sums = Accumulation::fp32_fma)
+      : info_(planted_info(name, DeviceKind::host)), works_(works) {
+    info_.accumulation = sums;
+    info_.inspects_b = std::is_same_v<Plan, WhileInspecting>;
+  }
+  const KernelInfo& info() const override { return info_; }
+  Support supports(const Problem&, const DeviceInfo&) const override {
+    if (works_ == Elsewhere::in_supports) work_for(kWork);
+    return Support::yes(0);
+  }
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
+                                    StageTimer& stages) const override {
+    const auto timed = stages.scope("build");
+    const int before = prepared_++;
+    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
+        (works_ == Elsewhere::in_the_second_preparation && before == 1))
+      work_for(kWork);
+    return std::make_unique<PreparedCheat<Plan>>(*a.a);
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kWork{30};
+  KernelInfo info_;
+  Elsewhere works_;
+  mutable int prepared_ = 0;
+};
+
+template <class Plan>
+void add(const char* name, Elsewhere works = Elsewhere::nowhere,
+         Accumulation sums = Accumulation::fp32_fma) {
+  Registry<Kernel>::instance().add(std::make_unique<CheatKernel<Plan>>(name, works, sums));
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  add<Honest>("cheat_none");
+  add<SameProbes>("cheat_same_probes");
+  add<KeptForEveryB>("cheat_kept_for_every_b");
+  add<KeptForEveryAddress>("cheat_kept_for_every_address");
+  add<FirstAddressOnly>("cheat_first_address_only");
+  add<NotAgainAtOnce>("cheat_not_again_at_once");
+  add<FewerRowsAtOnce>("cheat_fewer_rows_at_once");
+  add<LastOfABatch>("cheat_last_of_a_batch");
+  add<InAThread>("cheat_in_a_thread");
+  add<OnFirstTouch>("cheat_on_first_touch");
+  add<RightWhereExact>("cheat_right_where_exact");
+  add<RightWhereExact>("cheat_right_where_exact_fp16", Elsewhere::nowhere, Accumulation::fp16);
+  add<ShorterWhereReal>("cheat_shorter_where_real");
+  add<RoundsA>("cheat_rounds_a");
+  add<ClearsA>("cheat_clears_a");
+  add<FarBehindC>("cheat_far_behind_c");
+  add<WhileInspecting>("cheat_while_inspecting");
+  add<RoundsDownwards>("cheat_rounds_downwards");
+  add<SeesTheArithmetic>("cheat_sees_the_arithmetic");
+  add<Honest>("cheat_in_supports", Elsewhere::in_supports);
+  add<Honest>("cheat_in_the_first_preparation", Elsewhere::in_the_first_preparation);
+  add<Honest>("cheat_in_the_second_preparation", Elsewhere::in_the_second_preparation);
+  return true;
+}();
+
+}  // namespace
+}  // namespace spmmbench

@@ -1,0 +1,160 @@
+// Views of B, and what is found by changing B between launches.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "measure/spot_checks.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench {
+namespace {
+
+void multiply(const CsrMatrix& a, const DenseView& b, const DenseView& c) {
+  for (std::int64_t row = 0; row < a.rows; ++row)
+    for (std::int64_t j = 0; j < c.cols; ++j) {
+      double sum = 0;
+      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+        sum += a.values[e] * element_at(b, a.col_idx[e], j);
+      store_element(c.type, c.data, c.layout == Layout::row_major ? row * c.ld + j : j * c.ld + row,
+                    static_cast<float>(sum));
+    }
+}
+
+class SpotChecked : public ::testing::Test {
+ protected:
+  void make(std::int64_t n, Layout layout, const DenseMatrix* given = nullptr) {
+    operands_ = make_operands(a_, n, Precision::fp16, ElementType::f32, layout, given, 1, *device_);
+  }
+  SpotChecks checks(bool constant_b = false) {
+    return {a_, {}, operands_, {.unit = 0x1p-24}, Precision::fp16, constant_b, *device_};
+  }
+  static CsrMatrix band(std::int64_t size) {
+    CsrMatrix a{size, size, {0}, {}, {}};
+    for (std::int64_t row = 0; row < size; ++row) {
+      for (std::int64_t col = std::max<std::int64_t>(row - 1, 0); col < std::min(row + 2, size);
+           ++col) {
+        a.col_idx.push_back(static_cast<std::int32_t>(col));
+        a.values.push_back(0.5F + static_cast<float>(col));
+      }
+      a.row_ptr.push_back(static_cast<std::int64_t>(a.values.size()));
+    }
+    return a;
+  }
+
+  std::unique_ptr<Device> device_ = open_host_device();
+  CsrMatrix a_ = band(40);
+  Operands operands_;
+};
+
+TEST_F(SpotChecked, NoElementOfAViewIsTheSameOfAnother) {
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    for (const std::int64_t n : {1, 7, 20, 64, 200}) {
+      SCOPED_TRACE(n);
+      make(n, layout);
+      EXPECT_GE(operands_.views, 2);
+      for (std::int64_t k = 0; k < a_.cols; ++k)
+        for (std::int64_t j = 0; j < n; ++j) {
+          std::set<const void*> places;
+          for (int i = 0; i < operands_.views; ++i) {
+            const DenseView b = operands_.b_view(i);
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(b.data) % 256, 0U);
+            const std::int64_t at = layout == Layout::row_major ? k * b.ld + j : j * b.ld + k;
+            const char* const place = static_cast<const char*>(b.data) + at * bytes_of(b.type);
+            places.insert(place);
+            EXPECT_LT(place, operands_.b_memory.as<char>() + operands_.b_memory.bytes());
+            EXPECT_NE(element_at(b, k, j), 0) << "a number, and drawn";
+          }
+          EXPECT_EQ(places.size(), static_cast<std::size_t>(operands_.views));
+        }
+    }
+}
+
+TEST_F(SpotChecked, ARightLaunchPassesAndBIsAsItWasAfterwards) {
+  const DenseMatrix given{40, 20, std::vector<float>(800, 0.25F)};
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    for (const DenseMatrix* const b : {static_cast<const DenseMatrix*>(nullptr), &given}) {
+      make(20, layout, b);
+      SpotChecks spot = checks();
+      for (int launches = 1; launches < 30; ++launches) {
+        spot.before(launches);
+        EXPECT_EQ(spot.b(launches - 1).data, operands_.b_view((launches - 1) % spot.views()).data);
+        multiply(a_, spot.b(launches - 1), operands_.c);
+        EXPECT_NO_THROW(spot.after());
+      }
+      spot.restore();
+      EXPECT_FALSE(wrote_to_b(operands_, *device_));
+    }
+}
+
+TEST_F(SpotChecked, ALaunchThatDoesNothingIsFoundOut) {
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    for (const std::int64_t n : {1, 20}) {
+      make(n, layout);
+      SpotChecks spot = checks();
+      spot.before(1);
+      multiply(a_, spot.b(0), operands_.c);
+      spot.after();
+      spot.before(1);
+      EXPECT_THROW(spot.after(), WrongLaunch) << "B has changed";
+      EXPECT_TRUE(wrote_to_b(operands_, *device_));
+    }
+}
+
+TEST_F(SpotChecked, ProductsWithAnEarlierBAreFoundOutWhereTheBoundHidesThem) {
+  make(20, Layout::row_major);
+  SpotChecks spot(a_, {}, operands_, {.unit = 0.5}, Precision::fp16, false, *device_);
+  const auto launch_often = [&](bool stale) {
+    for (int i = 0; i < 20; ++i) {
+      if (stale) multiply(a_, spot.b(0), operands_.c);
+      spot.before(1);
+      if (!stale) multiply(a_, spot.b(0), operands_.c);
+      spot.after();
+    }
+  };
+  EXPECT_NO_THROW(launch_often(false));
+  EXPECT_THROW(launch_often(true), WrongLaunch);
+}
+
+TEST_F(SpotChecked, AConstantBStaysAndIsCheckedToo) {
+  make(20, Layout::row_major);
+  SpotChecks spot = checks(true);
+  EXPECT_EQ(spot.views(), 1);
+  spot.before(5);
+  EXPECT_FALSE(wrote_to_b(operands_, *device_));
+  multiply(a_, spot.b(4), operands_.c);
+  EXPECT_NO_THROW(spot.after());
+  std::memset(operands_.c.data, 0, operands_.c.bytes());
+  spot.before(1);
+  EXPECT_THROW(spot.after(), WrongLaunch);
+}
+
+TEST_F(SpotChecked, AnAWithoutNonzerosHasNothingToLookAt) {
+  a_ = {3, 3, {0, 0, 0, 0}, {}, {}};
+  make(4, Layout::row_major);
+  SpotChecks spot = checks();
+  spot.before(1);
+  EXPECT_NO_THROW(spot.after());
+}
+
+TEST(ChecksumOfA, TellsEveryArrayAndItsLastElement) {
+  const auto device = open_host_device();
+  CsrMatrix a{1, 9, {0, 3}, {0, 4, 7}, {1, 2, 3}};
+  SparseOperand operand;
+  operand.a = &a;
+  const std::uint64_t was = checksum_of_a(operand, *device);
+  EXPECT_EQ(checksum_of_a(operand, *device), was);
+  a.values[2] = 4;
+  EXPECT_NE(checksum_of_a(operand, *device), was);
+  a.values[2] = 3;
+  a.col_idx[2] = 8;
+  EXPECT_NE(checksum_of_a(operand, *device), was);
+}
+
+}  // namespace
+}  // namespace spmmbench
