@@ -383,7 +383,8 @@ void add_inspection(const ResultRow& row, Timing& timing) {
 // Fills the times of the row, or says that it is wrong and returns false.
 bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
   Device& device = *input.device;
-  const bool constant_b = input.choice->kernel->info().inspects_b;
+  const bool constant_b =
+      input.choice->kernel->info().inspects_b || device.info().kind == DeviceKind::cuda;
   SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
                     input.problem.precision, constant_b, device);
   const LaunchAt launch = [&](int at) {

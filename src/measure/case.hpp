@@ -1,8 +1,8 @@
 #pragma once
 // One case: prepare the plan of a kernel, run the exact test, verify two launches into a poisoned
-// C, time hot and cold launches, each of a B with other values, verify the C that the timed
-// launches left, and verify a few more launches into a poisoned C. Every exception becomes the
-// status and reason of the row.
+// C, time hot and cold launches, on the CPU each of a B with other values, verify the C that the
+// timed launches left, and verify a few more launches into a poisoned C. Every exception becomes
+// the status and reason of the row.
 
 #include <functional>
 #include <memory>

@@ -163,7 +163,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   Operands operands;
   operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, packed);
   operands.c = packed_if(packed, make_dense_view(a.rows, n, layout, c_type));
-  DenseView all_of_b = place_views(operands);
+  // On a GPU there is one view: what another address does to a time there is not known.
+  DenseView all_of_b = device.info().kind == DeviceKind::host ? place_views(operands) : operands.b;
   const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * operands.guard_bytes();
   // On the host, a given B is there twice while it is rounded.
   const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;
