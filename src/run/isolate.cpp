@@ -36,8 +36,7 @@ std::string why_refused(const std::vector<ResultRow>& rows, const ResultRow& pla
                         const Child& child) {
   const ResultRow& row = rows.front();
   if (rows.size() > 1) return fmt::format("its process gave {} rows", rows.size());
-  if (case_key(row) != case_key(planned))
-    return "its process gave a row of another case";
+  if (case_key(row) != case_key(planned)) return "its process gave a row of another case";
   if (child.exit_code() != static_cast<int>(exit_code_of(row.status)))
     return fmt::format("its process gave a row that is {}, and ended otherwise: {}",
                        to_string(row.status), child.ending());
