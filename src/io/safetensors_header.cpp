@@ -14,7 +14,7 @@
 namespace spmmbench {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 

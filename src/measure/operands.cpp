@@ -175,9 +175,14 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   operands.b.data = all_of_b.data = operands.b_memory.data();
   operands.c.data = operands.c_memory.as<unsigned char>() + operands.guard_bytes();
   mend_guards(operands, device);
-  operands.fill_b = [b = all_of_b, host_b, precision, seed, &device] {
+  const std::uint64_t seed_of_b = stream_seed(seed, kStreamB);
+  operands.value_of_b = [host_b, precision, seed_of_b](std::int64_t k, std::int64_t j) {
+    return round_to(precision, host_b != nullptr ? host_b->values[k * host_b->cols + j]
+                                                 : uniform_at(seed_of_b, k, j));
+  };
+  operands.fill_b = [b = all_of_b, host_b, precision, seed_of_b, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);
-    else device.fill_uniform(b, stream_seed(seed, kStreamB), precision);
+    else device.fill_uniform(b, seed_of_b, precision);
     device.synchronize();
   };
   operands.fill_b();

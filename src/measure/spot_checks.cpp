@@ -50,17 +50,10 @@ SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids
       constant_b_(constant_b),
       device_(device) {
   for (int i = 0; i < (constant_b ? 1 : operands.views); ++i) views_.push_back(operands.b_view(i));
-  if (device.info().kind == DeviceKind::host) return;
-  copy_.resize(operands.b_memory.bytes());
-  device.download(copy_.data(), operands.b_memory.data(), copy_.size());
 }
 
-DenseView SpotChecks::on_host(const DenseView& b) const {
-  DenseView view = b;
-  if (!copy_.empty())
-    view.data = const_cast<unsigned char*>(copy_.data()) +
-                (static_cast<unsigned char*>(b.data) - operands_.b_memory.as<unsigned char>());
-  return view;
+double SpotChecks::element_of(const DenseView& b, std::int64_t k, std::int64_t j) const {
+  return device_.info().kind == DeviceKind::host ? element_at(b, k, j) : operands_.value_of_b(k, j);
 }
 
 // The shortest of some rows with nonzeros: a change of one product shows most in it. -1 without
@@ -82,7 +75,7 @@ SpotChecks::Sum SpotChecks::sum_at(std::int64_t row, std::int64_t column,
                                    const DenseView& b) const {
   Sum sum;
   for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
-    const double product = a_.values[e] * element_at(b, a_.col_idx[e], column);
+    const double product = a_.values[e] * element_of(b, a_.col_idx[e], column);
     sum.value += product;
     if (std::isfinite(product)) sum.magnitude += std::abs(product);
   }
@@ -92,7 +85,7 @@ SpotChecks::Sum SpotChecks::sum_at(std::int64_t row, std::int64_t column,
 void SpotChecks::before(int launches) {
   watched_.clear();
   last_ = &b(launches - 1);
-  const DenseView b = on_host(*last_);
+  const DenseView& b = *last_;
   const std::int64_t n = b.cols;
   std::int64_t products = 0;
   for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
@@ -123,14 +116,11 @@ void SpotChecks::change(const Watched& watched, const DenseView& b) {
       b.layout == Layout::row_major ? k * b.ld + watched.column : watched.column * b.ld + k;
   const std::size_t bytes = watched.old.size() * bytes_of(b.type);
   auto* const data = static_cast<unsigned char*>(b.data) + first * bytes_of(b.type);
-  const auto* const begin = copy_.empty() ? operands_.b_memory.as<unsigned char>() : copy_.data();
-  Change made{static_cast<std::size_t>(data - begin), {data, data + bytes}};
+  changes_.push_back({data, {data, data + bytes}});
   for (std::size_t j = 0; j < watched.old.size(); ++j)
     if (load_element(b.type, data, static_cast<std::int64_t>(j)) != 0)
       store_element(b.type, data, static_cast<std::int64_t>(j),
                     round_to(precision_, uniform_at(random_(), k, j)));
-  if (!copy_.empty()) device_.upload(operands_.b_memory.as<unsigned char>() + made.at, data, bytes);
-  changes_.push_back(std::move(made));
 }
 
 std::vector<double> SpotChecks::read_c(const Watched& watched) {
@@ -152,7 +142,7 @@ std::vector<double> SpotChecks::read_c(const Watched& watched) {
 void SpotChecks::after() {
   std::vector<std::vector<double>> read;  // before anything is computed: a thread may still write
   for (const Watched& watched : watched_) read.push_back(read_c(watched));
-  const DenseView b = on_host(*last_);
+  const DenseView& b = *last_;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const Watched& watched = watched_[i];
     const auto k = static_cast<double>(a_.row_length(watched.row));
@@ -183,12 +173,8 @@ void SpotChecks::after() {
 }
 
 void SpotChecks::restore() {
-  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
-    device_.upload(operands_.b_memory.as<unsigned char>() + change->at, change->was.data(),
-                   change->was.size());
-    if (!copy_.empty())
-      std::copy(change->was.begin(), change->was.end(), copy_.begin() + change->at);
-  }
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
+    std::ranges::copy(change->was, change->at);
   changes_.clear();
 }
 

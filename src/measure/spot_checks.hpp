@@ -38,8 +38,8 @@ class WrongLaunch : public std::runtime_error {
 
 class SpotChecks {
  public:
-  // `constant_b`: every launch has the same view of B, and no value of B changes. All arguments
-  // outlive this object.
+  // `constant_b`: every launch has the same view of B, and no value of B changes; true on a GPU.
+  // All arguments outlive this object.
   SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const Operands& operands,
              const ErrorBound& bound, Precision precision, bool constant_b, Device& device);
   SpotChecks(const SpotChecks&) = delete;
@@ -62,7 +62,7 @@ class SpotChecks {
     std::vector<double> old;  // the elements with B as it was before it changed
   };
   struct Change {
-    std::size_t at;  // in bytes from the beginning of B
+    unsigned char* at;  // in B
     std::vector<unsigned char> was;
   };
   struct Sum {
@@ -73,7 +73,7 @@ class SpotChecks {
   Sum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
   void change(const Watched& watched, const DenseView& b);
   std::vector<double> read_c(const Watched& watched);
-  DenseView on_host(const DenseView& b) const;
+  double element_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
 
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
@@ -83,7 +83,6 @@ class SpotChecks {
   bool constant_b_;
   Device& device_;
   std::vector<DenseView> views_;
-  std::vector<unsigned char> copy_;  // of B, where it lies on a GPU
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<Watched> watched_;
   const DenseView* last_ = nullptr;  // the B of the last launch of the batch

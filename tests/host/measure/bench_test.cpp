@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
+#include "multiply.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -18,19 +19,6 @@ namespace {
 constexpr std::int64_t kN = 5;
 
 CsrMatrix matrix() { return {3, 4, {0, 2, 3, 3}, {0, 3, 1}, {0.5F, -0.25F, 2.0F}}; }
-
-// C = A B, in fp32. Both are row-major.
-void multiply(const CsrMatrix& a, const DenseView& b, const DenseView& c) {
-  const auto* const from = static_cast<const float*>(b.data);
-  auto* const to = static_cast<float*>(c.data);
-  for (std::int64_t row = 0; row < c.rows; ++row)
-    for (std::int64_t j = 0; j < c.cols; ++j) {
-      float sum = 0;
-      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-        sum += a.values[e] * from[a.col_idx[e] * b.ld + j];
-      to[row * c.ld + j] = sum;
-    }
-}
 
 Launch product_of(CsrMatrix a) {
   return [a = std::move(a)](const DenseView& b, const DenseView& c, Stream) { multiply(a, b, c); };

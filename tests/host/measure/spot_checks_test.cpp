@@ -10,21 +10,11 @@
 
 #include "gpu/backend.hpp"
 #include "measure/spot_checks.hpp"
+#include "multiply.hpp"
 #include "verify/reference.hpp"
 
 namespace spmmbench {
 namespace {
-
-void multiply(const CsrMatrix& a, const DenseView& b, const DenseView& c) {
-  for (std::int64_t row = 0; row < a.rows; ++row)
-    for (std::int64_t j = 0; j < c.cols; ++j) {
-      double sum = 0;
-      for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-        sum += a.values[e] * element_at(b, a.col_idx[e], j);
-      store_element(c.type, c.data, c.layout == Layout::row_major ? row * c.ld + j : j * c.ld + row,
-                    static_cast<float>(sum));
-    }
-}
 
 class SpotChecked : public ::testing::Test {
  protected:
