@@ -133,7 +133,7 @@ TableColumn from_csv(const CsvColumn<ResultRow>& field) {
           number};
 }
 
-constexpr const char* kUntested = " (no exact test)";
+constexpr const char* kUntested = " (untested)";
 
 bool lacks_exact_test(const ResultRow& row) {
   return row.status == Status::ok && row.exact && !row.exact->not_made.empty();
@@ -148,7 +148,7 @@ constexpr Sign kSigns[] = {
      "the fastest correct kernel of a precision and type of C, of those with at most 10 % noise; "
      "`auto` leaves it to the kernel that it picked"},
     {"wrong", "a result beyond its bound, with its worst element; it is never ranked"},
-    {"(no exact test)",
+    {"untested",
      "only the error bound says that the row is right, and in long rows it hides a missing "
      "nonzero; "
      "a warning says why"},
