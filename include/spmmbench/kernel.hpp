@@ -2,6 +2,8 @@
 // The contract of a kernel: its description, whether it can run a problem, A prepared once, and the
 // plans that are bound to the prepared A, one for each shape of B and C.
 
+#include <compare>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +27,27 @@ enum class Accumulation {
   fp16,              // any sum rounded or truncated to fp16; no kernel of ours
 };
 
+// The sizes that a kernel of a library declares to take. Ours refuse others in `supports`.
+struct SizeLimits {
+  bool square = false;
+  std::vector<std::int64_t> allowed_n = {};  // empty: every N that the others allow
+  std::int64_t n_multiple = 1, m_multiple = 1, k_multiple = 1;
+  std::int64_t max_n = 0, max_mk = 0, max_kn = 0;  // 0: no limit
+
+  std::string text() const;  // "M = K, N a multiple of 8, N at most 512"; empty: all
+  // Why a product is refused; empty where it is not.
+  std::string refusal(std::int64_t m, std::int64_t k, std::int64_t n) const;
+};
+
+// How a kernel wants B and C in memory.
+struct OperandForm {
+  bool packed = false;  // lines follow each other without a gap
+  // Row-major C has memory for rows up to the next multiple, which a launch may overwrite.
+  std::int64_t c_row_multiple = 1;
+
+  auto operator<=>(const OperandForm&) const = default;
+};
+
 struct KernelInfo {
   std::string name;          // snake_case; variants of one family share a prefix
   std::string summary;       // one line
@@ -43,6 +66,8 @@ struct KernelInfo {
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
   bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
   bool asks_for_rates = false;  // predicts with the device's rates, measured as a run starts
+  SizeLimits sizes = {};
+  OperandForm form = {};
   std::vector<OptionSpec> options = {};
 };
 

@@ -12,11 +12,12 @@
  *
  * One prepared A may have any number of plans at a time; they are destroyed before it.
  *
- * Versions. Both sides must have the same SPMMBENCH_ABI_VERSION; a library that is asked for
- * another version returns NULL. The side that makes a struct sets its first member to the size with
- * which it was compiled (`x.size = sizeof x`). Within one version structs only grow, at their end.
- * The reader of a struct reads no more bytes than `size` says, and refuses a struct that is too
- * small with SPMMBENCH_INVALID.
+ * Versions. A library that is asked for a version that it does not speak returns NULL. spmmbench
+ * asks for its own, then for 1; libspmmbench.so speaks both. The side that makes a struct sets its
+ * first member to the size with which it was compiled (`x.size = sizeof x`). Structs only grow, at
+ * their end. The reader of a struct reads no more bytes than `size` says, and refuses a struct that
+ * is too small for the version with SPMMBENCH_INVALID. Version 2 has added the members that are
+ * marked so, and SPMMBENCH_PACKED_ROWS.
  *
  * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() returns
  * one line for the user about the last call of the calling thread. No C++ exception may leave a
@@ -46,7 +47,7 @@
 extern "C" {
 #endif
 
-#define SPMMBENCH_ABI_VERSION 1u
+#define SPMMBENCH_ABI_VERSION 2u
 
 #define SPMMBENCH_EXPORT __attribute__((visibility("default")))
 
@@ -104,7 +105,9 @@ enum {
   SPMMBENCH_KEEPS_A = 1 << 4,        /* plans read A's arrays: they stay as they are until
                                         destroy_prepared. Without it, until prepare returns */
   SPMMBENCH_ROW_IDS = 1 << 5,        /* honours spmmbench_csr.row_ids */
-  SPMMBENCH_VENDOR = 1 << 6          /* a baseline: the product of a vendor's library */
+  SPMMBENCH_VENDOR = 1 << 6,         /* a baseline: the product of a vendor's library */
+  SPMMBENCH_PACKED_ROWS = 1 << 7     /* version 2. Lines of B and C follow each other without a gap:
+                                        ld is N, in column-major layout K and M */
 };
 
 /* A: compressed sparse rows. Columns ascend within a row without repetition; explicit zeros are
@@ -146,6 +149,9 @@ typedef struct spmmbench_shape {
   int64_t n;      /* columns of B and C, at least 1; in libspmmbench.so at most 2^40 */
   int32_t layout; /* of B and C */
   int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16 */
+  /* Version 2: ld of B and C in every launch of the plan; 0 where the caller does not know it yet.
+   * libspmmbench.so does not read them. */
+  int64_t ld_b, ld_c;
 } spmmbench_shape;
 
 typedef struct spmmbench_problem {
@@ -240,8 +246,8 @@ struct spmmbench_kernel {
   void* user; /* the library's own */
 
   /* SPMMBENCH_OK where the kernel can do this, else SPMMBENCH_UNSUPPORTED. May be NULL: then all
-   * that the fields above allow is supported. *device_bytes: what the report will say of them, 0
-   * where unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
+   * that the fields allow is supported. *device_bytes: what the report will say of them, 0 where
+   * unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
    * the host here, whatever a_memory says. A caller may leave this call out: prepare and bind
    * refuse the same problems. */
   spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
@@ -266,11 +272,24 @@ struct spmmbench_kernel {
   /* NULL is allowed as the argument. The caller has waited for the plan's launches. */
   void (*destroy_plan)(spmmbench_plan* plan);
   void (*destroy_prepared)(spmmbench_prepared* prepared);
+
+  /* Version 2; 0 is no limit. Other sizes are refused before `supports` is asked. */
+  int64_t max_n;                  /* the largest N */
+  int64_t m_multiple, k_multiple; /* of which M and K must be multiples */
+  int64_t max_mk, max_kn;         /* the largest M * K and K * N */
+  /* Version 2. Rows of C that a launch may overwrite behind the last: those up to the next multiple
+   * of this number, whose memory spmmbench provides. Above 1 only where SPMMBENCH_ROW_MAJOR is the
+   * one layout. */
+  int64_t c_row_multiple;
 };
+
+/* Of a kernel of version 1. */
+#define SPMMBENCH_KERNEL_SIZE_1 offsetof(spmmbench_kernel, max_n)
+#define SPMMBENCH_SHAPE_SIZE_1 offsetof(spmmbench_shape, ld_b)
 
 typedef struct spmmbench_library {
   size_t size;
-  uint32_t abi_version; /* SPMMBENCH_ABI_VERSION as the library was compiled */
+  uint32_t abi_version; /* the version that was asked for */
   const char* name;
   const char* version;
   const spmmbench_kernel* const* kernels;

@@ -42,6 +42,7 @@ struct Shape {
   std::int64_t n = 0;
   ElementType c_type = ElementType::f32;
   Layout layout = Layout::row_major;  // of B and C
+  std::int64_t ld_b = 0, ld_c = 0;    // of every launch; 0: not known when the plan is bound
 };
 
 // A, shape and options together, as `supports` gets them.

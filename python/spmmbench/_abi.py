@@ -3,7 +3,7 @@ say what each of them means; tests/python/test_abi.py compares sizes and offsets
 
 import ctypes as c
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 MEASURE_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
@@ -11,8 +11,8 @@ HOST, CUDA = 0, 1
 F32, F16, BF16, I32, I64 = 0, 1, 2, 16, 17
 ROW_MAJOR, COL_MAJOR = 0, 1
 SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
-BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR = (
-    1 << bit for bit in range(7)
+BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS = (
+    1 << bit for bit in range(8)
 )
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
@@ -72,6 +72,8 @@ class Shape(Sized):
         ("n", c.c_int64),
         ("layout", c.c_int32),
         ("c_type", c.c_int32),
+        ("ld_b", c.c_int64),
+        ("ld_c", c.c_int64),
     ]
 
 
@@ -169,7 +171,16 @@ Kernel._fields_ = [
     ("report", c.CFUNCTYPE(_Status, c.c_void_p, c.POINTER(Report))),
     ("destroy_plan", c.CFUNCTYPE(None, c.c_void_p)),
     ("destroy_prepared", c.CFUNCTYPE(None, c.c_void_p)),
+    ("max_n", c.c_int64),
+    ("m_multiple", c.c_int64),
+    ("k_multiple", c.c_int64),
+    ("max_mk", c.c_int64),
+    ("max_kn", c.c_int64),
+    ("c_row_multiple", c.c_int64),
 ]
+
+
+KERNEL_SIZE_1 = Kernel.max_n.offset  # of version 1
 
 
 class Library(Sized):

@@ -110,9 +110,14 @@ def refuse_uncallable(kernel, a):
     for flag, why in (
         (abi.ADDS_TO_C, "adds to C, which would have to be cleared before"),
         (abi.IGNORES_STREAM, "ignores the stream that it is given"),
+        (abi.PACKED_ROWS, "wants lines of B and C without a gap"),
     ):
         if kernel.flags & flag:
             raise Unsupported(f"{kernel.name} {why}: it can be measured, but not called here")
+    if kernel.described.c_row_multiple > 1:
+        raise Unsupported(
+            f"{kernel.name} writes behind the last row of C: it can be measured, but not called here"
+        )
     if kernel.struct.inspect_b:
         raise Unsupported(
             f"{kernel.name} looks at one B beforehand, and is right for that one alone: it can "
@@ -120,6 +125,12 @@ def refuse_uncallable(kernel, a):
         )
     if kernel.flags & abi.SQUARE_ONLY and a.shape[0] != a.shape[1]:
         raise Unsupported(f"{kernel.name} needs a square A")
+    limits, (m, k) = kernel.described, a.shape
+    for what, size, multiple in (("M", m, limits.m_multiple), ("K", k, limits.k_multiple)):
+        if multiple > 1 and size % multiple != 0:
+            raise Unsupported(f"{kernel.name} needs {what} to be a multiple of {multiple}")
+    if 0 < limits.max_mk < m * k:
+        raise Unsupported(f"{kernel.name} needs M * K to be at most {limits.max_mk}")
 
 
 def device_for(kernel, a):

@@ -71,8 +71,12 @@ def _check(status, last_error):
         raise EXCEPTIONS.get(status, Error)(message)
 
 
-def _require_size(struct, path, name):
-    size = ctypes.sizeof(type(struct))
+def _size_of_kernel(abi_version):
+    return abi.KERNEL_SIZE_1 if abi_version == 1 else ctypes.sizeof(abi.Kernel)
+
+
+def _require_size(struct, path, name, size=None):
+    size = size or ctypes.sizeof(type(struct))
     _require(struct.size >= size, path, f"{name}.size from {size}, got {struct.size}")
 
 
@@ -93,6 +97,12 @@ class Kernel:
     def __init__(self, library, struct):
         self.library = library
         self.struct = struct
+        self.described = abi.Kernel()  # in this version: what one of version 1 has not is 0
+        ctypes.memmove(
+            ctypes.byref(self.described), ctypes.byref(struct), _size_of_kernel(library.abi_version)
+        )
+        if library.abi_version == 1:
+            self.described.flags &= ~abi.PACKED_ROWS
         self.name = text(struct.name)
         who = f"{library.path}: kernel {self.name}"
         _require(self.name, who, "a name")
@@ -114,7 +124,7 @@ class Kernel:
         self.c_types = abi.names_in(struct.c_types, abi.ELEMENTS)
         self.layouts = abi.names_in(struct.layouts, abi.LAYOUTS)
         self.baseline = bool(struct.flags & abi.VENDOR)
-        self.flags = struct.flags
+        self.flags = self.described.flags
         self.tensor_core_sums = struct.accumulation == abi.SUMS_TENSOR_CORE
         self.options = [self._option(option.contents, who) for option in options]
 
@@ -159,17 +169,19 @@ class Library:
         except AttributeError:
             raise LibraryNotFound(f"{path} does not export spmmbench_kernels") from None
         entry.argtypes, entry.restype = [ctypes.c_uint32], ctypes.POINTER(abi.Library)
-        table = entry(abi.ABI_VERSION)
+        table = entry(abi.ABI_VERSION) or entry(1)
         if not table:
-            raise LibraryNotFound(f"{path} does not speak version {abi.ABI_VERSION} of the interface")
+            raise LibraryNotFound(
+                f"{path} speaks neither version {abi.ABI_VERSION} nor 1 of the interface"
+            )
         self._handle = handle
         self._table = table.contents
         # In every version of the interface the struct begins with these two members.
-        version = self._table.abi_version
-        if self._table.size < abi.Library.name.offset or version != abi.ABI_VERSION:
+        version = self.abi_version = self._table.abi_version
+        if self._table.size < abi.Library.name.offset or not 1 <= version <= abi.ABI_VERSION:
             raise LibraryNotFound(
                 f"{path} was compiled with version {version} of the interface: "
-                f"expected {abi.ABI_VERSION}"
+                f"expected {abi.ABI_VERSION} or 1"
             )
         _require_size(self._table, path, "spmmbench_library")
         filled = self._table.kernels and self._table.kernel_count and self._table.last_error
@@ -180,7 +192,9 @@ class Library:
         for i in range(self._table.kernel_count):
             pointer = self._table.kernels[i]
             _require(pointer, path, f"a kernel {i}, got NULL")
-            _require_size(pointer.contents, path, f"spmmbench_kernel {i}")
+            _require_size(
+                pointer.contents, path, f"spmmbench_kernel {i}", _size_of_kernel(version)
+            )
             kernel = Kernel(self, pointer.contents)
             _require(kernel.name not in self.kernels, path, f"one kernel called {kernel.name}")
             self.kernels[kernel.name] = kernel

@@ -59,14 +59,17 @@ def _columns(n):
     return columns
 
 
-def _check_n(kernel, n):
+def _check_n(kernel, k, n):
     """Refuses an n that the kernel's description does not allow, in the program's words."""
-    struct = kernel.struct
+    struct = kernel.described
     allowed = struct.allowed_n[: struct.allowed_n_count]
     if allowed and n not in allowed:
         raise Unsupported(f"{kernel.name} does not take N = {n}")
     if not allowed and struct.n_multiple > 1 and n % struct.n_multiple != 0:
         raise Unsupported(f"{kernel.name} needs N to be a multiple of {struct.n_multiple}")
+    for what, size, most in (("N", n, struct.max_n), ("K * N", k * n, struct.max_kn)):
+        if 0 < most < size:
+            raise Unsupported(f"{kernel.name} needs {what} to be at most {most}")
 
 
 class _Held:
@@ -163,7 +166,7 @@ class Plan(_Held):
     def __init__(self, prepared, n, layout="row", c_type=None):
         kernel = prepared._kernel
         n = _columns(n)
-        _check_n(kernel, n)
+        _check_n(kernel, prepared.shape[1], n)
         self.prepared = prepared
         self.n = n
         self.layout = _one_of(layout, kernel.layouts, "layout", kernel.name)

@@ -17,6 +17,7 @@ void add_convert(CLI::App& app, ExitCode& exit_code);
 void add_generate(CLI::App& app, ExitCode& exit_code);
 void add_compare(CLI::App& app, ExitCode& exit_code);
 void add_merge(CLI::App& app, ExitCode& exit_code);
+void add_check_plugin(CLI::App& app, ExitCode& exit_code);
 void add_worker(CLI::App& app, ExitCode& exit_code);
 void add_document(CLI::App& app, ExitCode& exit_code);
 

@@ -73,6 +73,9 @@ Json entry_json(const Kernel& kernel) {
       {"precisions", precisions},
       {"c_types", c_types},
       {"layouts", layouts},
+      {"sizes", info.sizes.text()},
+      {"packed_rows", info.form.packed},
+      {"c_row_multiple", info.form.c_row_multiple},
       {"baseline", info.baseline},
       {"writes_row_ids", info.writes_row_ids},
       {"options", options_json(info.options)}};
@@ -121,6 +124,8 @@ void print_section(const std::string& title, const Json& entries) {
       print("    {:<22} {}{}\n", "runs on", entry.at("runs_on").get<std::string>(),
             tested.empty() ? "" : ", tested on " + tested);
     }
+    if (const std::string sizes = entry.value("sizes", ""); !sizes.empty())
+      print("    {:<22} {}\n", "takes", sizes);
     for (const Json& option : entry.at("options"))
       print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
             option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",

@@ -61,6 +61,7 @@ ExitCode run_command(int argc, char** argv) {
   add_generate(app, exit_code);
   add_compare(app, exit_code);
   add_merge(app, exit_code);
+  add_check_plugin(app, exit_code);
   add_worker(app, exit_code);
   add_document(app, exit_code);
   app.set_config(

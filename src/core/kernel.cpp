@@ -1,6 +1,9 @@
 #include "spmmbench/kernel.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tuple>
 
 #include "core/contains.hpp"
 
@@ -8,6 +11,35 @@ namespace spmmbench {
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {
   return n == 1 && contains(info.layouts, Layout::col_major) ? Layout::col_major : asked;
+}
+
+std::string SizeLimits::text() const {
+  std::vector<std::string> parts;
+  if (square) parts.emplace_back("M = K");
+  if (!allowed_n.empty()) parts.push_back(fmt::format("N {}", fmt::join(allowed_n, ", ")));
+  for (const auto& [name, multiple] :
+       {std::pair{"N", n_multiple}, std::pair{"M", m_multiple}, std::pair{"K", k_multiple}})
+    if (multiple > 1) parts.push_back(fmt::format("{} a multiple of {}", name, multiple));
+  for (const auto& [name, most] :
+       {std::pair{"N", max_n}, std::pair{"M * K", max_mk}, std::pair{"K * N", max_kn}})
+    if (most > 0) parts.push_back(fmt::format("{} at most {}", name, most));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string SizeLimits::refusal(std::int64_t m, std::int64_t k, std::int64_t n) const {
+  if (square && m != k) return "needs a square A";
+  if (!allowed_n.empty() && !contains(allowed_n, n)) return fmt::format("does not take N = {}", n);
+  for (const auto& [name, size, multiple] :
+       {std::tuple{"N", n, n_multiple}, std::tuple{"M", m, m_multiple},
+        std::tuple{"K", k, k_multiple}})
+    if (multiple > 1 && size % multiple != 0)
+      return fmt::format("needs {} to be a multiple of {}", name, multiple);
+  for (const auto& [name, a, b, most] :
+       {std::tuple{"N", n, std::int64_t{1}, max_n}, std::tuple{"M * K", m, k, max_mk},
+        std::tuple{"K * N", k, n, max_kn}})
+    if (most > 0 && a > 0 && b > most / a)
+      return fmt::format("needs {} to be at most {}", name, most);
+  return {};
 }
 
 Support check_operand(const Kernel& kernel, const SparseOperand& a, const Options& options,
@@ -40,6 +72,8 @@ Support check_support(const Kernel& kernel, const Problem& problem, const Device
   if (!contains(info.layouts, problem.layout))
     return Support::no(problem.layout == Layout::col_major ? "needs row-major B and C"
                                                            : "needs column-major B and C");
+  if (std::string why = info.sizes.refusal(problem.m(), problem.k(), problem.n); !why.empty())
+    return Support::no(std::move(why));
   return kernel.supports(problem, device);
 }
 

@@ -148,7 +148,7 @@ Accumulation read_accumulation(std::int32_t accumulation) {
 }
 
 Shape read_shape(const spmmbench_shape* given) {
-  const spmmbench_shape& shape = checked(given, "spmmbench_shape");
+  const spmmbench_shape& shape = checked(given, "spmmbench_shape", SPMMBENCH_SHAPE_SIZE_1);
   if (shape.n > kLargestN)
     throw Error(fmt::format("N = {}: expected at most {}", shape.n, kLargestN));
   if (shape.n < 1) throw Error(fmt::format("N = {}: expected at least 1", shape.n));

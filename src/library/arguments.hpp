@@ -14,12 +14,13 @@
 
 namespace spmmbench {
 
+// `least`: its size in version 1 of the interface.
 template <class Struct>
-const Struct& checked(const Struct* given, const char* name) {
+const Struct& checked(const Struct* given, const char* name, std::size_t least = sizeof(Struct)) {
   if (given == nullptr) throw Error(fmt::format("{}: expected one, got NULL", name));
-  if (given->size < sizeof(Struct))
-    throw Error(fmt::format("{}.size is {}: expected sizeof({}), {}", name, given->size, name,
-                            sizeof(Struct)));
+  if (given->size < least)
+    throw Error(
+        fmt::format("{}.size is {}: expected sizeof({}), {}", name, given->size, name, least));
   return *given;
 }
 

@@ -328,7 +328,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
 }
 
 struct Library {
-  Library() {
+  explicit Library(std::uint32_t abi_version) {
     const auto kernels = Registry<Kernel>::instance().sorted();
     const bool has_cuda = std::any_of(kernels.begin(), kernels.end(), [](const Kernel* kernel) {
       return kernel->info().device == DeviceKind::cuda;
@@ -339,7 +339,7 @@ struct Library {
       pointers.push_back(&entries[i].c);
     }
     c = {.size = sizeof(spmmbench_library),
-         .abi_version = SPMMBENCH_ABI_VERSION,
+         .abi_version = abi_version,
          .name = "spmmbench",
          .version = SPMMBENCH_VERSION,
          .kernels = pointers.data(),
@@ -355,7 +355,9 @@ struct Library {
 }  // namespace spmmbench
 
 extern "C" const spmmbench_library* spmmbench_kernels(std::uint32_t abi_version) {
-  if (abi_version != SPMMBENCH_ABI_VERSION) return nullptr;
-  static const auto& library = *new spmmbench::Library;  // used until the program ends
-  return &library.c;
+  // Used until the program ends. Callers of version 1 do not see what was added.
+  static const auto& first = *new spmmbench::Library(1);
+  static const auto& second = *new spmmbench::Library(2);
+  static_assert(SPMMBENCH_ABI_VERSION == 2);
+  return abi_version == 1 ? &first.c : abi_version == 2 ? &second.c : nullptr;
 }

@@ -85,7 +85,7 @@ Bench::Bench(CsrMatrix a, BenchSettings settings, std::unique_ptr<Device> device
           compulsory_bytes(a_, settings_.shape.n, settings_.precision, settings_.shape.c_type)),
       operands_(make_operands(a_, settings_.shape.n, settings_.precision, settings_.shape.c_type,
                               settings_.shape.layout, nullptr, settings_.seed, *device_,
-                              settings_.packed)),
+                              {.packed = settings_.packed})),
       reference_(make_reference(a_, {}, operands_.b, *device_)),
       a_checksum_(checksum_of_a(operand_of(a_), *device_)) {}
 

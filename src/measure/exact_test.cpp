@@ -66,6 +66,8 @@ ExactTest run_exact_test(const Kernel& kernel, Problem problem, ExactOperands& o
     problem.a = &operands.a();
     problem.on_device = nullptr;
     const ExactOperands::OnDevice& made = operands.on_device(problem, device);
+    problem.ld_b = made.b.ld;
+    problem.ld_c = c.ld;
     StageTimer not_counted;
     if (!prepared)
       prepared = kernel.prepare(problem.operand(), problem.options, device, not_counted);

@@ -40,7 +40,7 @@ DenseView packed_if(bool packed, DenseView view) {
 constexpr unsigned char kGuard = 0xA5;  // no special value in any element type
 
 unsigned char* after_c(const Operands& operands) {
-  return static_cast<unsigned char*>(operands.c.data) + operands.c.bytes();
+  return static_cast<unsigned char*>(operands.c.data) + operands.c.bytes() + operands.tail_bytes;
 }
 
 void mend_guards(const Operands& operands, Device& device) {
@@ -159,13 +159,17 @@ DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision
 
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
-                       bool packed) {
+                       const OperandForm& form) {
   Operands operands;
-  operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, packed);
-  operands.c = packed_if(packed, make_dense_view(a.rows, n, layout, c_type));
+  operands.b = make_operand_b(a.cols, {n, c_type, layout}, precision, form.packed);
+  operands.c = packed_if(form.packed, make_dense_view(a.rows, n, layout, c_type));
+  const std::int64_t over = a.rows % form.c_row_multiple;  // rows of C in the last multiple
+  const std::int64_t tail_rows = over == 0 ? 0 : form.c_row_multiple - over;
+  operands.tail_bytes = static_cast<std::size_t>(tail_rows * operands.c.ld) * bytes_of(c_type);
   // On a GPU there is one view: what another address does to a time there is not known.
   DenseView all_of_b = device.info().kind == DeviceKind::host ? place_views(operands) : operands.b;
-  const std::size_t c_bytes = saturated_bytes(operands.c) + 2 * operands.guard_bytes();
+  const std::size_t c_bytes =
+      saturated_bytes(operands.c) + operands.tail_bytes + 2 * operands.guard_bytes();
   // On the host, a given B is there twice while it is rounded.
   const bool twice = host_b != nullptr && device.info().kind == DeviceKind::host;
   const std::size_t needed = saturated_bytes(all_of_b) * (twice ? 2 : 1) + c_bytes;

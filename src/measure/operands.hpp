@@ -22,6 +22,7 @@ namespace spmmbench {
 struct Operands {
   Buffer b_memory, c_memory;
   DenseView b, c;
+  std::size_t tail_bytes = 0;    // behind C, which OperandForm::c_row_multiple lets a kernel write
   int views = 1;                 // of B
   std::size_t view_step = 0;     // a multiple of 256
   std::function<void()> fill_b;  // and what lies behind it, with what it was made with
@@ -64,10 +65,10 @@ DenseView make_operand_b(std::int64_t k, const Shape& shape, Precision precision
 
 // Uploads `host_b`, rounded to the precision; where it is null, B is drawn from the seed. Throws
 // OutOfMemory, before anything is allocated, where both do not fit. `host_b` and `device` must
-// outlive the operands. `packed`: B and C.
+// outlive the operands.
 Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, ElementType c_type,
                        Layout layout, const DenseMatrix* host_b, std::uint64_t seed, Device& device,
-                       bool packed = false);
+                       const OperandForm& form = {});
 
 // Uploads B, rounded to the precision, and from its first rows and columns on once more where the
 // view has more of them. The padding becomes NaN.

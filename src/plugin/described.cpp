@@ -68,6 +68,33 @@ std::vector<Enum> read_enums(const Json& json, Enum last) {
   return values;
 }
 
+Json to_json(const SizeLimits& sizes) {
+  return {{"square", sizes.square},         {"allowed_n", sizes.allowed_n},
+          {"n_multiple", sizes.n_multiple}, {"m_multiple", sizes.m_multiple},
+          {"k_multiple", sizes.k_multiple}, {"max_n", sizes.max_n},
+          {"max_mk", sizes.max_mk},         {"max_kn", sizes.max_kn}};
+}
+
+// Multiples are divisors, and nothing else says that they are at least 1.
+std::int64_t read_multiple(const Json& json) {
+  const auto multiple = json.get<std::int64_t>();
+  if (multiple < 1) throw Error(fmt::format("its description: a multiple of {}", multiple));
+  return multiple;
+}
+
+SizeLimits read_sizes(const Json& json) {
+  SizeLimits sizes;
+  sizes.square = json.at("square");
+  sizes.allowed_n = json.at("allowed_n").get<std::vector<std::int64_t>>();
+  sizes.n_multiple = read_multiple(json.at("n_multiple"));
+  sizes.m_multiple = read_multiple(json.at("m_multiple"));
+  sizes.k_multiple = read_multiple(json.at("k_multiple"));
+  sizes.max_n = json.at("max_n");
+  sizes.max_mk = json.at("max_mk");
+  sizes.max_kn = json.at("max_kn");
+  return sizes;
+}
+
 Json to_json(const KernelInfo& info) {
   Json json = {{"name", info.name},
                {"summary", info.summary},
@@ -83,6 +110,9 @@ Json to_json(const KernelInfo& info) {
                {"binary", info.binary},
                {"inspects_b", info.inspects_b},
                {"ignores_stream", info.ignores_stream},
+               {"sizes", to_json(info.sizes)},
+               {"packed", info.form.packed},
+               {"c_row_multiple", info.form.c_row_multiple},
                {"options", Json::array()}};
   for (const OptionSpec& option : info.options) json["options"].push_back(to_json(option));
   return json;
@@ -104,6 +134,9 @@ KernelInfo read_info(const Json& json) {
   info.binary = json.at("binary");
   info.inspects_b = json.at("inspects_b");
   info.ignores_stream = json.at("ignores_stream");
+  info.sizes = read_sizes(json.at("sizes"));
+  info.form.packed = json.at("packed");
+  info.form.c_row_multiple = read_multiple(json.at("c_row_multiple"));
   for (const Json& option : json.at("options")) info.options.push_back(read_option(option));
   return info;
 }

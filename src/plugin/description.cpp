@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 #include <string_view>
 
 #include "spmmbench/error.hpp"
-#include "spmmbench/kernel.hpp"
 
 namespace spmmbench {
 namespace {
@@ -18,6 +18,8 @@ bool is_line(std::string_view text) {
   constexpr std::size_t kLongest = 1000;
   return text.size() <= kLongest && text.find('\n') == std::string_view::npos;
 }
+
+constexpr std::int64_t kMostRowMultiple = 1024;  // more rows than any tile has
 
 // The nearest integer of 64 bits.
 std::int64_t integer_near(double value) {
@@ -78,6 +80,28 @@ bool is_word(std::string_view text) {
          std::all_of(text.begin(), text.end(), is_of_word);
 }
 
+spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_kernel& kernel) {
+  spmmbench_kernel described = {};
+  const bool first = library.abi_version == 1;
+  std::memcpy(&described, &kernel, first ? SPMMBENCH_KERNEL_SIZE_1 : sizeof described);
+  if (first) described.flags &= ~std::uint32_t{SPMMBENCH_PACKED_ROWS};
+  return described;
+}
+
+SizeLimits sizes_of(const spmmbench_kernel& described) {
+  const auto multiple = [](std::int64_t given) { return std::max<std::int64_t>(given, 1); };
+  SizeLimits sizes;
+  sizes.square = (described.flags & SPMMBENCH_SQUARE_ONLY) != 0;
+  sizes.allowed_n.assign(described.allowed_n, described.allowed_n + described.allowed_n_count);
+  if (sizes.allowed_n.empty()) sizes.n_multiple = multiple(described.n_multiple);
+  sizes.m_multiple = multiple(described.m_multiple);
+  sizes.k_multiple = multiple(described.k_multiple);
+  sizes.max_n = described.max_n;
+  sizes.max_mk = described.max_mk;
+  sizes.max_kn = described.max_kn;
+  return sizes;
+}
+
 OptionSpec option_of(const spmmbench_option& option) {
   return {option.name, allowed_by(option), option.default_value, option.help,
           std::string_view(option.default_value) == "auto"};
@@ -112,7 +136,12 @@ void check_description(const spmmbench_kernel& kernel) {
             "a_value_types that hold every precision");
   require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,
           "data_alignment up to 256 and pitch_alignment up to 16");
-  require(kernel.n_multiple >= 0, "n_multiple from 0");
+  require(std::min({kernel.n_multiple, kernel.m_multiple, kernel.k_multiple, kernel.max_n,
+                    kernel.max_mk, kernel.max_kn, kernel.c_row_multiple}) >= 0,
+          "multiples and largest sizes from 0");
+  require(kernel.c_row_multiple <= kMostRowMultiple, "c_row_multiple up to 1024");
+  require(kernel.c_row_multiple <= 1 || kernel.layouts == SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR),
+          "SPMMBENCH_ROW_MAJOR as the one layout, for a c_row_multiple");
   require(kernel.allowed_n_count == 0 || kernel.allowed_n != nullptr, "allowed_n");
   require(kernel.prepare != nullptr && kernel.bind != nullptr && kernel.launch != nullptr &&
               kernel.destroy_plan != nullptr && kernel.destroy_prepared != nullptr,

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "spmmbench/option.hpp"
+#include "spmmbench/kernel.hpp"
 #include "spmmbench/plugin.h"
 
 namespace spmmbench {
@@ -30,6 +30,12 @@ inline std::string text(const char* given) { return given == nullptr ? "" : give
 // Whether it can name a kernel, an option or a stage: letters, digits, '_', '-' and '.', at
 // most 64.
 bool is_word(std::string_view text);
+
+// What a kernel says of itself, in the struct of this version: what a library of version 1 has not
+// is 0. The size was checked.
+spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_kernel& kernel);
+
+SizeLimits sizes_of(const spmmbench_kernel& described);
 
 // Throws Error naming the kernel and what plugin.h does not allow. Nothing else reads a description
 // before.

@@ -60,9 +60,11 @@ class StdoutToStderr {
   int saved_;
 };
 
+// Asks for this version, then for the first.
 const spmmbench_library* call_entry(decltype(&spmmbench_kernels) entry) {
   try {
-    return entry(SPMMBENCH_ABI_VERSION);
+    const spmmbench_library* const library = entry(SPMMBENCH_ABI_VERSION);
+    return library != nullptr ? library : entry(1);
   } catch (const std::exception& error) {
     throw Error(fmt::format("spmmbench_kernels threw a C++ exception: {}", error.what()));
   } catch (...) {
@@ -87,12 +89,12 @@ const spmmbench_library& open_library(const std::string& path) {
   if (entry == nullptr) throw Error("is no plug-in: it does not export spmmbench_kernels");
   const spmmbench_library* const library = call_entry(entry);
   if (library == nullptr)
-    throw Error(
-        fmt::format("does not speak version {} of spmmbench/plugin.h", SPMMBENCH_ABI_VERSION));
+    throw Error(fmt::format("speaks neither version {} nor 1 of spmmbench/plugin.h",
+                            SPMMBENCH_ABI_VERSION));
   // In every version of the interface the struct begins with these two members.
-  if (library->size < offsetof(spmmbench_library, name) ||
-      library->abi_version != SPMMBENCH_ABI_VERSION)
-    throw Error(fmt::format("was compiled with version {} of spmmbench/plugin.h: expected {}",
+  if (library->size < offsetof(spmmbench_library, name) || library->abi_version < 1 ||
+      library->abi_version > SPMMBENCH_ABI_VERSION)
+    throw Error(fmt::format("was compiled with version {} of spmmbench/plugin.h: expected {} or 1",
                             library->abi_version, SPMMBENCH_ABI_VERSION));
   if (library->size < sizeof(spmmbench_library))
     throw Error(fmt::format("spmmbench_library.size is {}: expected {}", library->size,
@@ -114,9 +116,11 @@ std::vector<std::unique_ptr<PluginKernel>> kernels_of(const std::string& path) {
   for (std::size_t i = 0; i < library.kernel_count; ++i) {
     const spmmbench_kernel* const kernel = library.kernels[i];
     if (kernel == nullptr) throw Error(fmt::format("kernel {} is NULL", i));
-    if (kernel->size < sizeof(spmmbench_kernel))
+    const std::size_t least =
+        library.abi_version == 1 ? SPMMBENCH_KERNEL_SIZE_1 : sizeof(spmmbench_kernel);
+    if (kernel->size < least)
       throw Error(fmt::format("spmmbench_kernel.size of kernel {} is {}: expected {}", i,
-                              kernel->size, sizeof(spmmbench_kernel)));
+                              kernel->size, least));
     kernels.push_back(std::make_unique<PluginKernel>(path, library, *kernel));
     const std::string& name = kernels.back()->info().name;
     if (!names.insert(name).second) throw Error(fmt::format("two kernels are called {}", name));

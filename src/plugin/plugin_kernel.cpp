@@ -216,8 +216,12 @@ class ProblemOfC {
 };
 
 spmmbench_shape shape_of_c(const Shape& shape) {
-  return {sizeof(spmmbench_shape), shape.n, static_cast<std::int32_t>(shape.layout),
-          static_cast<std::int32_t>(shape.c_type)};
+  return {sizeof(spmmbench_shape),
+          shape.n,
+          static_cast<std::int32_t>(shape.layout),
+          static_cast<std::int32_t>(shape.c_type),
+          shape.ld_b,
+          shape.ld_c};
 }
 
 spmmbench_dense dense_of_c(const DenseView& view) {
@@ -232,9 +236,14 @@ spmmbench_dense dense_of_c(const DenseView& view) {
 
 class PluginPlan final : public Plan {
  public:
-  PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, spmmbench_plan* plan,
+  PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, spmmbench_plan* plan, bool packed,
              std::size_t bytes_of_a, Device& device)
-      : calls_(calls), kernel_(kernel), plan_(plan), bytes_of_a_(bytes_of_a), device_(device) {}
+      : calls_(calls),
+        kernel_(kernel),
+        plan_(plan),
+        packed_(packed),
+        bytes_of_a_(bytes_of_a),
+        device_(device) {}
   PluginPlan(const PluginPlan&) = delete;
   PluginPlan& operator=(const PluginPlan&) = delete;
   ~PluginPlan() override {
@@ -258,6 +267,7 @@ class PluginPlan final : public Plan {
   PlanReport report() const override {
     PlanReport out;
     out.device_bytes = bytes_of_a_;
+    if (packed_) out.params["packed_rows"] = "1";
     if (kernel_.report == nullptr) return out;
     spmmbench_report report = {};
     report.size = sizeof report;
@@ -294,14 +304,16 @@ class PluginPlan final : public Plan {
   const Calls& calls_;
   const spmmbench_kernel& kernel_;
   spmmbench_plan* plan_;
+  bool packed_;
   std::size_t bytes_of_a_;
   Device& device_;
 };
 
 class PluginPrepared final : public Prepared {
  public:
-  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel, Device& device)
-      : calls_(library), kernel_(kernel), device_(device) {}
+  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel, bool packed,
+                 Device& device)
+      : calls_(library), kernel_(kernel), packed_(packed), device_(device) {}
   PluginPrepared(const PluginPrepared&) = delete;
   PluginPrepared& operator=(const PluginPrepared&) = delete;
   ~PluginPrepared() override {
@@ -334,7 +346,7 @@ class PluginPrepared final : public Prepared {
     spmmbench_plan* plan = nullptr;
     calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
     if (plan == nullptr) throw Error("bind: gave no plan");
-    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan,
+    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan, packed_,
                                             arrays_ ? arrays_->device_bytes() : 0, device_);
     timed.check();
     return out;
@@ -343,6 +355,7 @@ class PluginPrepared final : public Prepared {
  private:
   Calls calls_;
   const spmmbench_kernel& kernel_;
+  bool packed_;
   Device& device_;
   std::optional<OperandArrays> arrays_;
   spmmbench_prepared* prepared_ = nullptr;
@@ -353,7 +366,8 @@ class PluginPrepared final : public Prepared {
 PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
                            const spmmbench_kernel& kernel)
     : path_(std::move(path)), library_(library), kernel_(kernel) {
-  check_description(kernel);
+  const spmmbench_kernel described = described_by(library, kernel);
+  check_description(described);
   info_.name = fmt::format("{}:{}", plugin_stem(path_), kernel.name);
   info_.summary = text(kernel.summary);
   info_.source = text(kernel.source);
@@ -368,20 +382,15 @@ PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
   info_.binary = (kernel.flags & SPMMBENCH_BINARY_A) != 0;
   info_.ignores_stream = (kernel.flags & SPMMBENCH_IGNORES_STREAM) != 0;
   info_.inspects_b = kernel.inspect_b != nullptr;
+  info_.sizes = sizes_of(described);
+  info_.form.packed = (described.flags & SPMMBENCH_PACKED_ROWS) != 0;
+  info_.form.c_row_multiple = std::max<std::int64_t>(described.c_row_multiple, 1);
   for (std::size_t i = 0; i < kernel.option_count; ++i) {
     info_.options.push_back(option_of(*kernel.options[i]));
   }
 }
 
 Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const {
-  if ((kernel_.flags & SPMMBENCH_SQUARE_ONLY) != 0 && problem.m() != problem.k())
-    return Support::no("needs a square A");
-  const std::int64_t* const allowed = kernel_.allowed_n;
-  const std::int64_t* const end = allowed + kernel_.allowed_n_count;
-  if (allowed != end && std::find(allowed, end, problem.n) == end)
-    return Support::no(fmt::format("does not take N = {}", problem.n));
-  if (allowed == end && kernel_.n_multiple > 1 && problem.n % kernel_.n_multiple != 0)
-    return Support::no(fmt::format("needs N to be a multiple of {}", kernel_.n_multiple));
   if (problem.nnz() > INT32_MAX && !has(kernel_.row_ptr_types, SPMMBENCH_I64))
     return Support::no("has 32-bit offsets: needs fewer than 2^31 nonzeros");
   if (kernel_.supports == nullptr) return Support::yes(0);
@@ -400,7 +409,7 @@ Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const 
 
 std::unique_ptr<Prepared> PluginKernel::prepare(const SparseOperand& a, const Options& options,
                                                 Device& device, StageTimer& stages) const {
-  auto out = std::make_unique<PluginPrepared>(library_, kernel_, device);
+  auto out = std::make_unique<PluginPrepared>(library_, kernel_, info_.form.packed, device);
   out->prepare(a, options, stages);
   return out;
 }

@@ -46,11 +46,12 @@ void MatrixRun::select(const PlannedCase& planned) {
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group ||
                      current_->choice->kernel->info().binary != binary;
-  const bool new_sums =
-      new_a || sum_type(current_->choice->kernel->info(), current_->group->precision) != sums;
+  const bool new_test =
+      new_a || sum_type(current_->choice->kernel->info(), current_->group->precision) != sums ||
+      current_->choice->kernel->info().form.packed != info.form.packed;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
-  if (!new_sums) return;
+  if (!new_test) return;
   exact_.reset();
   if (new_a) {
     a_checksums_.clear();
@@ -61,9 +62,11 @@ void MatrixRun::select(const PlannedCase& planned) {
   }
   try {
     if (new_a) a_.select(*planned.reorder, planned.group->precision, binary);
-    exact_.emplace(
-        a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
-        ExactTraits{.binary = binary, .sums = sums, .precision = planned.group->precision});
+    exact_.emplace(a_.csr(), a_.row_ids(), host_b_, cases_.load.seed,
+                   ExactTraits{.binary = binary,
+                               .sums = sums,
+                               .packed = info.form.packed,
+                               .precision = planned.group->precision});
   } catch (const std::exception& error) {
     a_error_ = fmt::format("reorder {}: {}", planned.reorder->to_string(), reason_of(error));
   }
@@ -71,11 +74,13 @@ void MatrixRun::select(const PlannedCase& planned) {
 
 MatrixRun::OnDevice& MatrixRun::on_device(const PlannedCase& planned, Layout layout,
                                           Device& device) {
-  OnDevice& made = operands_[{device.info().kind, planned.n, layout}];
+  const OperandForm& form = planned.choice->kernel->info().form;
+  OnDevice& made = operands_[{device.info().kind, planned.n, layout, form}];
   if (made.reference) return made;
   const auto make = [&] {
-    made.operands = make_operands(a_.csr(), planned.n, planned.group->precision,
-                                  planned.group->c_type, layout, host_b_, cases_.load.seed, device);
+    made.operands =
+        make_operands(a_.csr(), planned.n, planned.group->precision, planned.group->c_type, layout,
+                      host_b_, cases_.load.seed, device, form);
     made.reference = make_reference(a_.csr(), a_.row_ids(), made.operands.b, device);
   };
   try {
@@ -166,6 +171,8 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       if (is_first) sum->second = checksum_of_a(input.problem, device);
       input.a_checksum = sum->second;
       input.operands = &made.operands;
+      input.problem.ld_b = made.operands.b.ld;
+      input.problem.ld_c = made.operands.c.ld;
       input.reference = made.reference.get();
       input.free_memory = [this, &made] { free_memory(made); };
     }

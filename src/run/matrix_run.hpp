@@ -51,7 +51,7 @@ class MatrixRun {
   std::optional<PlannedCase> current_;
   PreparedA prepared_;                         // by the current kernel
   std::map<std::int64_t, double> compulsory_;  // bytes, by N
-  std::map<std::tuple<DeviceKind, std::int64_t, Layout>, OnDevice> operands_;  // by N and layout
+  std::map<std::tuple<DeviceKind, std::int64_t, Layout, OperandForm>, OnDevice> operands_;  // by N
 };
 
 }  // namespace spmmbench

@@ -20,7 +20,7 @@ STANDS_FOR = {"PATH": [MATRIX], "PATH...": [MATRIX], "MATRIX": [MATRIX], "KERNEL
               "BASE.json": ["run.json"], "NEW.json": ["new.json"], "RUN.json": ["run.json"],
               "RUN.json...": ["run.json"], "BASE": ["run.json"], "NEW": ["new.json"], "…": ["128"]}
 # Measures for minutes (tested in test_compare); needs a library that was built (tested in test_plugin).
-NEEDS_MORE = ("--calibrate", "--plugin")
+NEEDS_MORE = ("--calibrate", "--plugin", "check-plugin")
 
 
 def commands_of(text):

@@ -238,8 +238,59 @@ class Faults(Plugins):
         self.assert_reason(rows["flags:few_n"], "skipped", "does not take N = 32")
         self.assertEqual(rows["flags:picky"]["status"], "ok")
 
+    def test_memory_is_as_a_description_of_version_2_asks(self):
+        names = ("packed", "wants_packed", "knows_ld", "pads", "good")
+        rows = self.rows(",".join(f"{flags()}:{name}" for name in names), n=9)
+        self.assertEqual({row["kernel"].split(":")[1] for row in rows.values() if row["status"] == "ok"},
+                         {"packed", "knows_ld", "pads", "good"})
+        self.assert_reason(rows["flags:wants_packed"], "skipped", "needs packed rows")
+        self.assertEqual(rows["flags:packed"]["params"]["packed_rows"], "1")
+        self.assertNotIn("packed_rows", rows["flags:good"]["params"])
+
+    def test_a_library_of_version_1_is_measured_as_before_and_promised_nothing_of_version_2(self):
+        first = compile_plugin("libfirst.so", "flags.cpp", "-DVERSION=1")
+        rows = self.rows(",".join(f"{first}:{name}" for name in ("good", "packed", "pads", "limited")), n=9, expected=2)
+        self.assertEqual(rows["first:good"]["status"], "ok")
+        self.assertEqual(rows["first:limited"]["status"], "ok", "it could not declare a limit")
+        self.assert_reason(rows["first:packed"], "failed", "rows have a gap")
+        self.assert_reason(rows["first:pads"], "wrong", "outside of C")
+
+    def test_declared_limits_are_listed_and_refused(self):
+        listed = json.loads(self.spmmbench("list", "--plugin", flags(), "--json").stdout)["kernels"]
+        by_name = {kernel["name"]: kernel for kernel in listed}
+        self.assertEqual(by_name["flags:limited"]["sizes"], "M a multiple of 25, N at most 8, K * N at most 400")
+        self.assertEqual((by_name["flags:packed"]["packed_rows"], by_name["flags:pads"]["c_row_multiple"]), (True, 16))
+        self.assertEqual(by_name["flags:good"]["sizes"], "")
+        self.assertIn("M a multiple of 25, N at most 8", self.spmmbench("list", "--plugin", flags()).stdout)
+        for matrix, n, words in ((SMALL, 16, "needs N to be at most 8"),
+                                 ("gen:uniform?rows=50&cols=60&density=0.1", 8, "needs K * N to be at most 400"),
+                                 ("gen:uniform?rows=60&cols=40&density=0.1", 8, "needs M to be a multiple of 25")):
+            row = self.rows(f"{flags()}:limited", matrix=matrix, n=n, expected=4)["flags:limited"]
+            self.assert_reason(row, "skipped", words)
+
+    def test_check_plugin_passes_what_is_right_and_names_what_is_not(self):
+        result = self.spmmbench("check-plugin", csr_strips(), f"{flags()}:good")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"ok +csr_strips:csr_strips: \d{2,} cases passed")
+        right = ("adds", "packed", "pads", "knows_ld", "inspects", "binary", "square", "limited", "half_sums")
+        wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
+                 "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
+                 "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
+                 "stale": "second launch, with another B: C("}
+        result = self.spmmbench("check-plugin", *(f"{flags()}:{name}" for name in (*right, *wrong)))
+        self.assertEqual(result.returncode, 2, result.stderr)
+        for name in right:
+            self.assertRegex(result.stdout, rf"ok +flags:{name}: \d+ cases passed", name)
+        for name, words in wrong.items():
+            told = result.stdout.split(f"FAILED  flags:{name}:")[1].split("FAILED")[0]
+            self.assertIn(words, told)
+        self.assert_one_line(self.spmmbench("check-plugin", f"{flags()}:none"), 1, "no kernel matches")
+
     def test_a_kernel_is_made_of_functions_in_cpp(self):
         library = compile_plugin("libfunctions.so", "functions.cpp")
+        result = self.spmmbench("check-plugin", library)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertIn("skipped: does not like 7 columns", result.stdout)
         row = self.rows(library)["functions:by_functions"]
         self.assertEqual((row["status"], row["issued_flops"]), ("ok", 1))
         self.assertIn("copy", row["stages_ms"])
@@ -264,8 +315,8 @@ class Faults(Plugins):
                 ("crashes", "the process that loaded it ended: ended by signal 6"),
                 ("hangs", "did not load within 1 s"),
                 ("exits", "the process that loaded it ended: exit 0"),
-                ("other_version", "does not speak version 1 of spmmbench/plugin.h"),
-                ("newer_table", "was compiled with version 2 of spmmbench/plugin.h: expected 1"),
+                ("other_version", "speaks neither version 2 nor 1 of spmmbench/plugin.h"),
+                ("newer_table", "was compiled with version 3 of spmmbench/plugin.h: expected 2 or 1"),
                 ("small_table", "spmmbench_library.size is 24: expected "),
                 ("small_kernel", "spmmbench_kernel.size of kernel 0 is 40: expected "),
                 ("bad_name", "kernel a name: expected a name of letters"),

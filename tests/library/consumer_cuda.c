@@ -44,7 +44,7 @@ enum { GUARD = 64 };
  * case in which ld may be anything. 0: right, or not supported. */
 static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepared,
                       const int32_t* col_idx, cudaStream_t stream) {
-  spmmbench_shape shape = {sizeof shape, 1, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
+  spmmbench_shape shape = {sizeof shape, 1, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32, 0, 0};
   spmmbench_dense b = {sizeof b, NULL, COLS, 1, COLS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F16};
   spmmbench_dense c = {sizeof c, NULL, ROWS, 1, ROWS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
   spmmbench_plan* plan = NULL;
@@ -88,7 +88,7 @@ static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepar
  * supported. */
 static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepared, int n, int ld,
                      const int32_t* col_idx, cudaStream_t stream) {
-  spmmbench_shape shape = {sizeof shape, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
+  spmmbench_shape shape = {sizeof shape, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0};
   spmmbench_dense b = {sizeof b, NULL, COLS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16};
   spmmbench_dense c = {sizeof c, NULL, ROWS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_plan* plan = NULL;

@@ -22,10 +22,13 @@ struct spmmbench_prepared {
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
+  spmmbench_shape shape;
   bool launched;
 };
 
 namespace {
+
+constexpr std::int64_t kRowsOfATile = 16;
 
 thread_local const char* message = "";
 
@@ -72,7 +75,8 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
   if (is(prepared->kernel, "picky") && shape->n == 8)
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
   if (is(prepared->kernel, "gives_no_plan")) return SPMMBENCH_OK;
-  *out = new spmmbench_plan{prepared, false};
+  if (is(prepared->kernel, "leaks")) static_cast<char*>(std::malloc(1000))[0] = 1;
+  *out = new spmmbench_plan{prepared, *shape, false};
   return SPMMBENCH_OK;
 }
 
@@ -89,11 +93,21 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   if (is(kernel, "prints")) std::puts("{\"launched\": true");
   if (is(kernel, "prints_no_line")) std::fputs("launching ... ", stdout);
   if (is(kernel, "no_launch")) return SPMMBENCH_OK;
+  if (is(kernel, "packed") && (b->ld != b->cols || c->ld != c->cols))
+    return refuse(SPMMBENCH_FAILED, "rows have a gap");
+  if (is(kernel, "wants_packed") && b->ld != b->cols)
+    return refuse(SPMMBENCH_UNSUPPORTED, "needs packed rows");
+  if (is(kernel, "knows_ld") && (plan->shape.ld_b != b->ld || plan->shape.ld_c != c->ld))
+    return refuse(SPMMBENCH_FAILED, "another ld than that of bind");
   const auto* first = static_cast<const float*>(a.values);
   const bool exact = a.nnz > 0 && *first * 8192 == std::round(*first * 8192);
   if (exact && is(kernel, "refuses_exact")) return refuse(SPMMBENCH_FAILED, "workspace too small");
   if (exact && is(kernel, "no_memory_for_exact"))
     return refuse(SPMMBENCH_OUT_OF_MEMORY, "no second workspace");
+  if (is(kernel, "stale") && std::exchange(plan->launched, true)) {
+    std::memset(c->data, 0, static_cast<std::size_t>(c->rows * c->ld) * sizeof(float));
+    return SPMMBENCH_OK;
+  }
   if (is(kernel, "half_zeros")) {
     std::memset(c->data, 0, static_cast<std::size_t>(c->rows * c->ld) * sizeof(float));
     return SPMMBENCH_OK;
@@ -113,6 +127,9 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
             (binary ? 1 : values[e]) * static_cast<const float*>(b->data)[col_idx[e] * b->ld + j];
       out[i * c->ld + j] = sum;
     }
+  if (is(kernel, "pads"))
+    for (std::int64_t i = a.rows; i % kRowsOfATile != 0; ++i)
+      for (std::int64_t j = 0; j < c->ld; ++j) out[i * c->ld + j] = 1;
   if (is(kernel, "beyond")) out[c->rows * c->ld] = 1;
   if (is(kernel, "before")) out[-2] = 1;
   return SPMMBENCH_OK;
@@ -183,6 +200,9 @@ std::vector<spmmbench_kernel> describe() {
   model.report = report;
   model.destroy_plan = destroy_plan;
   model.destroy_prepared = destroy_prepared;
+#if defined(VERSION) && VERSION == 1
+  model.size = SPMMBENCH_KERNEL_SIZE_1;
+#endif
   std::vector<spmmbench_kernel> kernels;
   const auto add = [&](const char* name, unsigned flags = 0) -> spmmbench_kernel& {
     kernels.push_back(model);
@@ -199,6 +219,14 @@ std::vector<spmmbench_kernel> describe() {
   few.allowed_n = kAllowed;
   few.allowed_n_count = 2;
   add("multiples").n_multiple = 16;
+  add("packed", SPMMBENCH_PACKED_ROWS);
+  add("wants_packed");
+  add("knows_ld");
+  add("pads").c_row_multiple = kRowsOfATile;
+  spmmbench_kernel& limited = add("limited");
+  limited.max_n = 8;
+  limited.m_multiple = 25;
+  limited.max_kn = 400;
   add("inspects").inspect_b = inspect_b;
   spmmbench_kernel& optional = add("optional");
   optional.options = kOptionPointers;
@@ -218,9 +246,9 @@ std::vector<spmmbench_kernel> describe() {
         "no_memory", "gives_nothing", "strange_status", "hang", "no_launch", "fails", "beyond",
         "before", "exits", "throws_in_launch", "prints", "crash_in_destroy", "throws_in_destroy"})
     add(name);
-  for (const char* name :
-       {"is_silent", "gives_no_plan", "negative_size", "refuses_exact", "no_memory_for_exact",
-        "prepares_late", "prints_no_line", "ends_otherwise", "load_stage", "many_stages"})
+  for (const char* name : {"is_silent", "gives_no_plan", "negative_size", "refuses_exact",
+                           "no_memory_for_exact", "prepares_late", "prints_no_line",
+                           "ends_otherwise", "load_stage", "many_stages", "leaks", "stale"})
     add(name);
   for (const char* name : {"nan_stage", "negative_stage", "unnamed_stage", "nan_fill",
                            "infinite_flops", "huge_bytes", "lone_param"})
@@ -240,8 +268,11 @@ extern "C" const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
     for (const spmmbench_kernel& kernel : kernels) out.push_back(&kernel);
     return out;
   }();
+#ifndef VERSION
+#define VERSION SPMMBENCH_ABI_VERSION
+#endif
   static const spmmbench_library library = {
-      sizeof library,  SPMMBENCH_ABI_VERSION, "flags", "1", pointers.data(),
-      pointers.size(), [] { return message; }};
-  return abi_version == SPMMBENCH_ABI_VERSION ? &library : nullptr;
+      sizeof library,        VERSION, "flags", "1", pointers.data(), pointers.size(),
+      [] { return message; }};
+  return abi_version == VERSION ? &library : nullptr;
 }

@@ -96,13 +96,14 @@ static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
                                         .destroy_plan = destroy_plan,
                                         .destroy_prepared = destroy_prepared};
 static const spmmbench_kernel* const kernels[] = {MISFIT == NO_KERNEL ? NULL : &kernel, &kernel};
-static const spmmbench_library library = {MISFIT == SMALL_TABLE ? 24 : sizeof library,
-                                          MISFIT == NEWER_TABLE ? 2 : SPMMBENCH_ABI_VERSION,
-                                          "misfit",
-                                          "1",
-                                          kernels,
-                                          MISFIT == TWO_KERNELS ? 2 : 1,
-                                          last_error};
+static const spmmbench_library library = {
+    MISFIT == SMALL_TABLE ? 24 : sizeof library,
+    MISFIT == NEWER_TABLE ? SPMMBENCH_ABI_VERSION + 1 : SPMMBENCH_ABI_VERSION,
+    "misfit",
+    "1",
+    kernels,
+    MISFIT == TWO_KERNELS ? 2 : 1,
+    last_error};
 
 const spmmbench_library* spmmbench_kernels(uint32_t abi_version) {
   (void)abi_version;

@@ -107,8 +107,8 @@ class Plugins(unittest.TestCase):
 
     def test_a_library_that_does_not_describe_itself_as_it_should_is_refused(self):
         for misfit, words in (
-            (4, "does not speak version 1"),
-            (5, "was compiled with version 2 of the interface: expected 1"),
+            (4, "speaks neither version 2 nor 1"),
+            (5, "was compiled with version 3 of the interface: expected 2 or 1"),
             (6, "expected spmmbench_library.size from .*, got 24"),
             (7, "expected spmmbench_kernel 0.size from .*, got 40"),
             (9, "kernel misfit: expected launch"),
@@ -163,6 +163,9 @@ class Plugins(unittest.TestCase):
             ("adds", 8, "adds to C"),
             ("good", 8, "ignores the stream"),
             ("inspects", 8, "looks at one B"),
+            ("packed", 8, "wants lines of B and C without a gap"),
+            ("pads", 8, "writes behind the last row of C"),
+            ("limited", 16, "needs N to be at most 8"),
         ):
             with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Unsupported, words):
                 self.plan(kernel, n)

@@ -1,0 +1,326 @@
+#include "plugin/plugin_check.hpp"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::size_t kMostFailures = 10;
+constexpr std::size_t kGuardBytes = 4096;  // before and behind B and C
+constexpr unsigned char kGuard = 0xA5, kNan = 0xFF;
+constexpr std::int64_t kRows = 37, kCols = 29;  // odd, and more than the rows of common tiles
+constexpr std::int64_t kColumnsOfB[] = {1, 7, 8, 16, 33, 64, 128};
+constexpr std::int64_t kGapBytes = 64;
+constexpr std::int64_t kLargestInBf16 = 256;  // integers up to it are exact in every type
+
+struct Sample {
+  std::string name;
+  CsrMatrix a;
+  std::vector<std::int32_t> row_ids = {};
+};
+
+std::int64_t rounded_up(std::int64_t size, std::int64_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+// `has(i, j)`: whether there is an entry. Values are 1 and 2, or 1 alone.
+template <class Has>
+CsrMatrix matrix_of(std::int64_t rows, std::int64_t cols, bool ones, const Has& has) {
+  CsrMatrix a;
+  a.rows = rows;
+  a.cols = cols;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      if (!has(i, j)) continue;
+      a.col_idx.push_back(static_cast<std::int32_t>(j));
+      a.values.push_back(ones || (i + j) % 2 == 0 ? 1.0F : 2.0F);
+    }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  return a;
+}
+
+std::vector<Sample> samples_for(const KernelInfo& info) {
+  const SizeLimits& sizes = info.sizes;
+  std::int64_t rows = rounded_up(kRows, sizes.m_multiple);
+  std::int64_t cols = rounded_up(kCols, sizes.k_multiple);
+  if (sizes.square) rows = cols = rounded_up(kRows, std::lcm(sizes.m_multiple, sizes.k_multiple));
+  const auto scattered = [](std::int64_t i, std::int64_t j) { return (i * 7 + j * 5) % 4 == 0; };
+  const auto make = [&](const auto& has) { return matrix_of(rows, cols, info.binary, has); };
+  std::vector<Sample> samples = {
+      {"scattered", make(scattered)},
+      {"empty rows", make([&](auto i, auto j) { return i % 3 == 1 && scattered(i, j); })},
+      {"one long row", make([](auto i, auto j) { return i == 5 || (i == 0 && j == 0); })},
+      {"no entry", make([](auto, auto) { return false; })}};
+  if (info.writes_row_ids) {
+    Sample backwards{"rows numbered backwards", samples[0].a};
+    for (std::int64_t i = 0; i < rows; ++i)
+      backwards.row_ids.push_back(static_cast<std::int32_t>(rows - 1 - i));
+    samples.push_back(std::move(backwards));
+  }
+  return samples;
+}
+
+float value_of_b(std::int64_t i, std::int64_t j, int which) {
+  return static_cast<float>((i * 3 + j * 2 + which) % 3 - 1);
+}
+
+// A dense matrix in the memory of the device, between guards.
+class Guarded {
+ public:
+  // `tail_lines` behind the last belong to it.
+  Guarded(DenseView view, std::int64_t tail_lines, Device& device)
+      : view_(view),
+        bytes_(static_cast<std::size_t>((view.lines() + tail_lines) * view.ld) *
+               bytes_of(view.type)),
+        image_(bytes_ + 2 * kGuardBytes, kGuard),
+        device_(device),
+        memory_(device.allocate(image_.size())) {
+    view_.data = memory_.as<unsigned char>() + kGuardBytes;
+  }
+
+  const DenseView& view() const { return view_; }
+
+  // Sets all elements; what lies behind lines becomes NaN.
+  template <class Value>
+  void fill(const Value& value) {
+    std::fill_n(image_.begin() + kGuardBytes, bytes_, kNan);
+    for (std::int64_t i = 0; i < view_.rows; ++i)
+      for (std::int64_t j = 0; j < view_.cols; ++j)
+        store_element(view_.type, image_.data() + kGuardBytes, at(i, j), value(i, j));
+    upload();
+  }
+  void fill_with_nan() {
+    std::fill_n(image_.begin() + kGuardBytes, bytes_, kNan);
+    upload();
+  }
+
+  // What the device has of it.
+  void download() {
+    now_.resize(image_.size());
+    device_.download(now_.data(), memory_.data(), now_.size());
+  }
+  float now(std::int64_t i, std::int64_t j) const {
+    return load_element(view_.type, now_.data() + kGuardBytes, at(i, j));
+  }
+  bool unchanged() const { return now_ == image_; }
+  bool guards_unchanged() const {
+    const auto same = [this](std::size_t from) {
+      return std::memcmp(now_.data() + from, image_.data() + from, kGuardBytes) == 0;
+    };
+    return same(0) && same(kGuardBytes + bytes_);
+  }
+
+ private:
+  std::int64_t at(std::int64_t i, std::int64_t j) const {
+    return view_.layout == Layout::row_major ? i * view_.ld + j : j * view_.ld + i;
+  }
+  void upload() { device_.upload(memory_.data(), image_.data(), image_.size()); }
+
+  DenseView view_;
+  std::size_t bytes_;  // without the guards
+  std::vector<unsigned char> image_, now_;
+  Device& device_;
+  Buffer memory_;
+};
+
+class Checker {
+ public:
+  Checker(const Kernel& kernel, Device& device)
+      : kernel_(kernel), info_(kernel.info()), device_(device) {}
+
+  PluginCheck run() {
+    for (const Precision precision : info_.precisions)
+      for (const Sample& sample : samples_for(info_)) check_sample(sample, precision);
+    return std::move(out_);
+  }
+
+ private:
+  void check_sample(const Sample& sample, Precision precision) {
+    SparseOperand a{.a = &sample.a, .row_ids = sample.row_ids, .precision = precision};
+    const std::unique_ptr<RowOrders> orders = make_row_orders(sample.a, Spec{"none", {}});
+    a.orders = orders.get();
+    const auto where = [&](const std::string& shape) {
+      return fmt::format("{}, A {} x {} ({}){}", to_string(precision), sample.a.rows, sample.a.cols,
+                         sample.name, shape);
+    };
+    std::unique_ptr<Prepared> prepared;
+    const auto prepare = [&] {
+      const Support support = check_operand(kernel_, a, {}, device_.info());
+      if (!support.ok) throw Unsupported(support.reason);
+      StageTimer stages;
+      prepared = kernel_.prepare(a, {}, device_, stages);
+    };
+    for (const Layout layout : info_.layouts)
+      for (const ElementType c_type : info_.c_types)
+        for (const std::int64_t n : kColumnsOfB) {
+          const Shape shape{.n = n, .c_type = c_type, .layout = layout};
+          const std::string text =
+              where(fmt::format(", N = {}, {}-major, C in {}", n,
+                                layout == Layout::row_major ? "row" : "column", to_string(c_type)));
+          for (const bool gap : {false, true}) {
+            if (gap && info_.form.packed) continue;
+            tally(text + (gap ? ", a gap behind lines" : ""), [&] {
+              require_support(a, shape);
+              if (!prepared) prepare();
+              return check_shape(*prepared, a, shape, gap);
+            });
+          }
+        }
+    if (!prepared) return;
+    tally(where(", two plans at a time"), [&] { return check_two_plans(*prepared, a); });
+    prepared.reset();
+    if (device_.info().kind == DeviceKind::host)
+      tally(where(", prepared and freed many times"), [&] { return check_frees(a); });
+  }
+
+  // Counts a case, which returns what is wrong or nothing.
+  template <class Case>
+  void tally(const std::string& text, const Case& one) {
+    if (out_.failures.size() == kMostFailures) return;
+    std::string fault;
+    try {
+      fault = one();
+    } catch (const Unsupported& refusal) {
+      ++out_.skipped;
+      out_.reason = refusal.what();
+      return;
+    } catch (const std::exception& error) {
+      fault = error.what();
+    }
+    if (fault.empty()) ++out_.passed;
+    else out_.failures.push_back(fmt::format("{}: {}", text, fault));
+  }
+
+  void require_support(const SparseOperand& a, const Shape& shape) const {
+    const Support support = check_support(kernel_, Problem{a, shape, {}}, device_.info());
+    if (!support.ok) throw Unsupported(support.reason);
+  }
+
+  // B and C of a plan, and the plan.
+  struct Bound {
+    Guarded b, c;
+    std::unique_ptr<Plan> plan;
+  };
+
+  Bound bind(Prepared& prepared, const SparseOperand& a, Shape shape, bool gap) const {
+    const auto placed = [&](DenseView view) {
+      if (info_.form.packed) view.ld = view.line_length();
+      if (gap) view.ld += kGapBytes / static_cast<std::int64_t>(bytes_of(view.type));
+      return view;
+    };
+    const std::int64_t padded = rounded_up(a.m(), info_.form.c_row_multiple);
+    Bound bound{
+        {placed(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision))), 0, device_},
+        {placed(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type)), padded - a.m(),
+         device_},
+        nullptr};
+    shape.ld_b = bound.b.view().ld;
+    shape.ld_c = bound.c.view().ld;
+    StageTimer stages;
+    bound.plan = prepared.bind(shape, stages);
+    return bound;
+  }
+
+  // Launches with the B called `which`; what is wrong with the outcome.
+  std::string launch(Bound& bound, const SparseOperand& a, int which, bool is_first) const {
+    const CsrMatrix& csr = *a.a;
+    const auto b = [which](std::int64_t i, std::int64_t j) { return value_of_b(i, j, which); };
+    bound.b.fill(b);
+    bound.c.fill_with_nan();
+    StageTimer stages;
+    if (is_first) bound.plan->inspect_b(bound.b.view(), stages);
+    device_.synchronize();
+    bound.plan->launch(bound.b.view(), bound.c.view(), device_.stream());
+    device_.wait_idle();
+    bound.b.download();
+    bound.c.download();
+    for (std::int64_t row = 0; row < csr.rows; ++row) {
+      const std::int64_t i = a.row_ids.empty() ? row : a.row_ids[row];
+      for (std::int64_t j = 0; j < bound.c.view().cols; ++j) {
+        float sum = 0;
+        for (std::int64_t e = csr.row_ptr[row]; e < csr.row_ptr[row + 1]; ++e)
+          sum += csr.values[e] * b(csr.col_idx[e], j);
+        if (const float got = bound.c.now(i, j); !(got == sum))
+          return fmt::format("C({}, {}) is {:g}, expected {:g}", i, j, got, sum);
+      }
+    }
+    if (!bound.c.guards_unchanged()) return "wrote outside of C";
+    return bound.b.unchanged() ? "" : "wrote to B";
+  }
+
+  std::string check_shape(Prepared& prepared, const SparseOperand& a, const Shape& shape,
+                          bool gap) const {
+    Bound bound = bind(prepared, a, shape, gap);
+    if (std::string fault = launch(bound, a, 0, true); !fault.empty()) return fault;
+    if (info_.inspects_b) return {};  // for the B that it has seen
+    const std::string fault = launch(bound, a, 1, false);
+    return fault.empty() ? "" : "second launch, with another B: " + fault;
+  }
+
+  std::string check_two_plans(Prepared& prepared, const SparseOperand& a) const {
+    Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+    std::vector<std::int64_t> taken;
+    for (const std::int64_t n : kColumnsOfB) {
+      shape.n = n;
+      if (check_support(kernel_, Problem{a, shape, {}}, device_.info()).ok) taken.push_back(n);
+    }
+    if (taken.empty()) return {};
+    shape.n = taken.front();
+    auto first = std::make_unique<Bound>(bind(prepared, a, shape, false));
+    auto again = std::make_unique<Bound>(bind(prepared, a, shape, false));
+    shape.n = taken.back();
+    Bound other = bind(prepared, a, shape, false);
+    for (Bound* const bound : {first.get(), &other, again.get()})
+      if (std::string fault = launch(*bound, a, 0, true); !fault.empty()) return fault;
+    first.reset();
+    if (info_.inspects_b) return {};
+    const std::string fault = launch(*again, a, 1, false);
+    return fault.empty() ? "" : "after the other plan was destroyed: " + fault;
+  }
+
+  std::string check_frees(const SparseOperand& a) const {
+    constexpr int kWarmUp = 4, kTimes = 16;
+    constexpr std::size_t kLeast = 16;  // bytes of what is allocated once in every preparation
+    std::size_t before = 0;
+    for (int i = 0; i < kWarmUp + kTimes; ++i) {
+      if (i == kWarmUp) before = mallinfo2().uordblks;
+      StageTimer stages;
+      const std::unique_ptr<Prepared> prepared = kernel_.prepare(a, {}, device_, stages);
+      Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+      for (const std::int64_t n : kColumnsOfB) {
+        shape.n = n;
+        if (check_support(kernel_, Problem{a, shape, {}}, device_.info()).ok)
+          (void)prepared->bind(shape, stages);
+      }
+    }
+    const std::size_t after = mallinfo2().uordblks;
+    if (after < before + kTimes * kLeast) return {};
+    return fmt::format(
+        "holds {} bytes more after each: what does not destroy_plan or "
+        "destroy_prepared free?",
+        (after - before) / kTimes);
+  }
+
+  const Kernel& kernel_;
+  const KernelInfo& info_;
+  Device& device_;
+  PluginCheck out_;
+};
+
+}  // namespace
+
+PluginCheck check_plugin_kernel(const Kernel& kernel, Device& device) {
+  return Checker(kernel, device).run();
+}
+
+}  // namespace spmmbench
