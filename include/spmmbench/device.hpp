@@ -162,6 +162,9 @@ class Device {
     return [this, launch = std::move(launch), count] { return time_us(launch, count); };
   }
   virtual void flush_cache() = 0;  // evicts the last-level cache
+  // Takes back what launches have reserved of the cache: lines that persist there would outlast a
+  // flush.
+  virtual void unreserve_cache() {}
   // Bytes read plus bytes written of a large copy within the device, per second. Measured once.
   virtual double copy_bytes_per_second() = 0;
   virtual ClockState clocks() = 0;

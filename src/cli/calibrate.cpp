@@ -19,6 +19,7 @@
 #include "report/answer.hpp"
 #include "report/calibration.hpp"
 #include "report/comparison.hpp"
+#include "report/consistency.hpp"
 #include "report/identity.hpp"
 #include "report/json.hpp"
 #include "run/progress.hpp"
@@ -120,6 +121,7 @@ ExitCode calibrate(const std::string& path, int repeat, bool force, const std::s
   if (repeat < kFewestRepetitions)
     throw Error(fmt::format("--repeat {}: expected at least {}", repeat, kFewestRepetitions));
   const ResultDocument document = read_document(path);
+  require_consistent(path, document.rows);
   const std::vector<Case> cases = cases_of(path, document);
   const Work how = work_of_document(path, document);
   require_not_an_input(out, inputs_of(path, document, how));

@@ -14,6 +14,7 @@
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "report/comparison.hpp"
+#include "report/consistency.hpp"
 #include "report/json.hpp"
 #include "report/junit.hpp"
 
@@ -77,7 +78,10 @@ Comparison compare_files(const std::vector<std::string>& base,
   require_distinct([&](std::size_t i, std::size_t j) { return same_file(paths[i], paths[j]); });
   std::vector<InputDocument> documents;
   documents.reserve(paths.size());
-  for (const std::string& path : paths) documents.push_back({path, read_document(path)});
+  for (const std::string& path : paths) {
+    documents.push_back({path, read_document(path)});
+    require_consistent(path, documents.back().document.rows);
+  }
   require_distinct([&](std::size_t i, std::size_t j) {
     return share_a_measurement(documents[i].document, documents[j].document);
   });

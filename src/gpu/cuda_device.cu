@@ -215,6 +215,13 @@ class CudaDevice final : public Device {
     SPMMBENCH_CUDA_LAUNCHED();
   }
 
+  void unreserve_cache() override {
+    // Refused where there is no such share, as on a MIG slice.
+    if (cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0) != cudaSuccess ||
+        cudaCtxResetPersistingL2Cache() != cudaSuccess)
+      (void)cudaGetLastError();
+  }
+
   double copy_bytes_per_second() override {
     if (copy_bytes_per_second_ == 0) copy_bytes_per_second_ = measure_copy();
     return copy_bytes_per_second_;

@@ -266,13 +266,13 @@ bool verify(const CaseInput& input, ResultRow& row, const std::string& which = {
 }
 
 // The fastest rate at which this device was seen to write, in bytes per second: of a buffer that
-// fits in the cache next to its cores. Infinity where there is no memory for one.
+// fits in the cache next to its cores. Infinity where there is no cache, or no memory for one.
 double fastest_writes(Device& device) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 10;  // of the cache of a processor's core
   constexpr int kTries = 5, kFills = 64;
   const bool on_host = device.info().kind == DeviceKind::host;
   const std::size_t bytes = on_host ? kMostBytes : device.info().l2_bytes / 4;
-  if (bytes > device.free_bytes()) return std::numeric_limits<double>::infinity();
+  if (bytes == 0 || bytes > device.free_bytes()) return std::numeric_limits<double>::infinity();
   const Buffer buffer = device.allocate(bytes);
   const auto fill = [&] { device.fill_bytes(buffer.data(), 0, bytes); };
   fill();
@@ -329,6 +329,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
             poll_interrupt();
             if (!poisoned) poison_c();
             poisoned = true;
+            device.unreserve_cache();
             checks.before(launches);
           },
       .after =
@@ -355,6 +356,7 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
                                         [&](int launches) {
                                           poll_interrupt();
                                           poison_c();
+                                          device.unreserve_cache();
                                           checks.before(launches);
                                         },
                                     .after = [&](int) { look(); }};

@@ -7,6 +7,7 @@
 
 #include "core/parse_json.hpp"
 #include "report/baselines.hpp"
+#include "report/consistency.hpp"
 #include "report/journal.hpp"
 #include "report/json.hpp"
 #include "spmmbench/error.hpp"
@@ -34,6 +35,7 @@ bool is_journal(const std::string& path) {
 ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls,
                              std::vector<std::string>* damaged) {
   ResultDocument document = is_journal(path) ? read_journal(path, damaged) : read_document(path);
+  require_consistent(path, document.rows);
   if (calls) document.context.calls = *calls;
   compare_rows(document);
   return document;

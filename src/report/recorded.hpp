@@ -13,7 +13,8 @@ namespace spmmbench {
 // Reads a result document, or the journal of a run that is at work or was cut off: of a case that
 // was repeated the last row counts. Speed-ups and break-even are those among the rows there are,
 // with preparation counted for `calls`; by default for those of the run. Lines of a journal that
-// are damaged are named in `damaged`, if that is given. Throws Error for what is neither.
+// are damaged are named in `damaged`, if that is given. Throws Error for what is neither, and for
+// rows that no run has written (consistency.hpp).
 ResultDocument read_recorded(const std::string& path, std::optional<std::int64_t> calls = {},
                              std::vector<std::string>* damaged = nullptr);
 

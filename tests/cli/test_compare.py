@@ -246,6 +246,26 @@ class CompareTest(CliCase):
         self.assert_one_line(self.spmmbench("compare", "--calibrate", out, base), 1,
                              f"{base}: the run's protocol has no max_seconds")
 
+    def test_rows_that_no_run_has_written_are_refused(self):
+        def row(change):
+            return lambda document: document["rows"][0].update(change)
+
+        base, fresh = self.folder / "base.json", self.folder / "fresh.json"
+        write(base, self.real)
+        for edit, words in (
+            (row({"verify": None}), "is ok without a verification"),
+            (lambda d: d["rows"][0]["verify"].update(error_over_bound=50), "is ok with an error of 50 x its bound"),
+            (lambda d: d["rows"][0]["hot"].update(median_us=0), "has a hot median of 0 us, and samples with one of"),
+            (lambda d: d["rows"].append(d["rows"][0]), "has a second row at N = "),
+        ):
+            document = copy.deepcopy(self.real)
+            edit(document)
+            write(fresh, document)
+            for command in (("compare", base, fresh), ("show", fresh)):
+                result = self.spmmbench(*command)
+                self.assert_one_line(result, 1, f"{fresh}: 'rows[")
+                self.assertIn(words, result.stderr)
+
     def measured_matrix(self):
         """A matrix in a file, and a document of its one case."""
         matrix, base = self.folder / "a.mtx", self.folder / "base.json"

@@ -57,7 +57,8 @@ class PerfGateTest(CliCase):
             f"""import random
     for row in document["rows"]:
         level = ({us}) * random.gauss(1, {spread})
-        row["hot"]["samples_us"] = [level + 0.01 * (i % 3) for i in range(10)]""",
+        samples = [level + 0.01 * (i % 3) for i in range(9)]
+        row["hot"].update(samples_us=samples, median_us=sorted(samples)[4], n=9)""",
             name,
         )
 

@@ -55,9 +55,11 @@ TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
   operand.on_device = &resident;
   const Options options;
   const std::vector<std::int64_t> calls = {1, 3};
+  const Operands operands =
+      make_operands(a, 4, Precision::fp32, ElementType::f32, Layout::row_major, nullptr, 1, device);
   events.clear();
-  const auto curve = measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options},
-                                         Operands{}, calls, device);
+  const auto curve = measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options}, operands,
+                                         calls, device);
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve[0].first, "1");
   EXPECT_EQ(curve[1].first, "3");
