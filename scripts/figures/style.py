@@ -14,20 +14,22 @@ from matplotlib import pyplot as plt
 from result_data import geomean, number
 from result_series import fastest
 
-# Okabe and Ito's palette, distinguishable by colour-blind readers; baselines are black and grey.
-# Colours are never alone: a series has a marker and a line style of its own as well.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4B1E")
+# The first seven are Okabe and Ito's palette, with a brown for its yellow; the others are far from them
+# and from each other for colour-blind readers, too. Baselines are black and grey. Colours are never
+# alone: a series has a marker and a line style of its own as well.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A4B1E",
+    "#2B2BD0", "#B14AED", "#4A1F5C", "#A6A63F", "#A3105F", "#0B4A2C", "#5DBB46",
+)  # fmt: skip
 GREYS = ("#1B1F24", "#6E6E6E", "#9A9A9A", "#555555", "#B5B5B5")
 # The place in COLOURS of each kernel, in GREYS of each baseline, the same on every page. Kernels that
-# share a colour are seldom in one figure. Others, of plug-ins, have a place by their name.
+# can be in one figure have a place each; those for a B with zeros and those of the CPU are in figures
+# of their own. Others, of plug-ins, have a place by their name.
 PLACES = {
-    "rsh": 0, "async_bcsr": 0, "esmm": 0, "cpu_csr": 0,
-    "auto": 1, "esmm_skip": 1,
-    "async_wcsr": 2, "bitmap_dense": 2,
-    "csr_row_split": 3, "two_four": 3, "async_wcsr_paper": 3,
-    "jagged_slices": 4, "dense_cluster": 4,
-    "gather_mma": 5, "csr_naive": 5,
-    "csr_merge": 6, "gap_slices": 6,
+    "rsh": 0, "auto": 1, "async_wcsr": 2, "csr_row_split": 3, "jagged_slices": 4, "gather_mma": 5,
+    "csr_merge": 6, "async_bcsr": 7, "bitmap_dense": 8, "gap_slices": 9, "two_four": 10,
+    "dense_cluster": 11, "async_wcsr_paper": 12, "csr_naive": 13,
+    "esmm": 0, "esmm_skip": 1, "cpu_csr": 0,
     "cusparse_csr_default": 0, "cublas_dense": 1, "eigen_csr": 1, "cusparse_csr_alg2": 2, "cusparselt": 3,
 }  # fmt: skip
 MARKERS = "osD^vP*XpH<>"

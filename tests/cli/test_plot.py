@@ -316,6 +316,15 @@ class PlotTest(ReportCase):
         self.assertEqual({few["rsh"], many["rsh"], many["rsh?order=natural"]}, {colour_of("rsh")})
         self.assertNotEqual(few["csr_row_split"], few["rsh"])
 
+    def test_every_kernel_of_the_recorded_figures_has_a_colour_of_its_own(self):
+        from figures.style import colour_of
+        from result_data import load_document
+
+        rows = load_document(SOURCE / "results" / "h200" / "irregular-fp16-n128.json")["rows"]
+        kernels = {row["kernel"].partition("?")[0] for row in rows if not row["baseline"]}
+        self.assertGreater(len(kernels), 10)
+        self.assertEqual(len({colour_of(kernel) for kernel in kernels}), len(kernels))
+
     def test_auto_does_not_compete_with_what_it_picked(self):
         from result_series import Results
 
