@@ -27,6 +27,7 @@ ABSENT_ROW = {
     "reorder": "none",
     "reason": "",
     "stages_ms": {},
+    "calls_us": {},
     "format": None,
     "device_bytes": None,
     "verify": None,

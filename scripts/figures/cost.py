@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from matplotlib import ticker
 
-from result_data import geomean, hot_us, preparation_ms
+from result_data import geomean, hot_us, number, preparation_ms
 from result_series import total_us
 
 from .style import (
@@ -34,21 +34,35 @@ def cases_with_choice(results):
     return cases
 
 
+def measured_calls(cases):
+    """The numbers of calls that every row with a curve of --calls-curve has; none where they are fewer
+    than two."""
+    curves = [set(row["calls_us"]) for rows in cases.values() for row in rows if row["calls_us"]]
+    common = set.intersection(*curves) if curves else set()
+    return sorted(map(int, common)) if len(common) > 1 else []
+
+
+def measured_us(row, calls):
+    return number(row["calls_us"][str(calls)])
+
+
 def cost_over_calls(results, _):
-    """Left: which kernel is cheapest. Right: what each costs in all, over the cheapest."""
+    """Left: which kernel is cheapest. Right: what each costs in all, over the cheapest. Measured where rows
+    have it, else preparation plus so many times the median."""
     cases = cases_with_choice(results)
-    cheapest = {
-        case: [min(total_us(row, calls) for row in rows) for calls in CALLS]
-        for case, rows in cases.items()
-    }
-    share = defaultdict(lambda: [0.0] * len(CALLS))
-    over = defaultdict(lambda: [[] for _ in CALLS])
-    for case, rows in cases.items():
-        for i, calls in enumerate(CALLS):
-            first = min(rows, key=lambda row: total_us(row, calls))
+    points, total, measured = CALLS, total_us, measured_calls(cases)
+    if measured:
+        points, total = measured, measured_us
+        cases = {case: [row for row in rows if row["calls_us"]] for case, rows in cases.items()}
+        cases = {case: rows for case, rows in cases.items() if rows}
+    share = defaultdict(lambda: [0.0] * len(points))
+    over = defaultdict(lambda: [[] for _ in points])
+    for rows in cases.values():
+        for i, calls in enumerate(points):
+            first = min(rows, key=lambda row: total(row, calls))
             share[first["label"]][i] += 1 / len(cases)
             for row in rows:
-                over[row["label"]][i].append(total_us(row, calls) / cheapest[case][i])
+                over[row["label"]][i].append(total(row, calls) / total(first, calls))
     rows = to_draw(results, [row for group in cases.values() for row in group])
     ever = {label: max(values) for label, values in share.items()}
     means = {label: [geomean(values) for values in lists] for label, lists in over.items()}
@@ -62,12 +76,13 @@ def cost_over_calls(results, _):
     figure, axes = panels(2, height=3.9)
     for label in labels:
         name = f"{shown(label)} ({counts[label]} of {len(cases)})"
-        style = {**look[label], "ms": 4.5, "markevery": (labels.index(label) % 4, 4)}
-        axes[1].plot(CALLS, means[label], label=name, **style)
+        every = 1 if measured else (labels.index(label) % 4, 4)
+        style = {**look[label], "ms": 4.5, "markevery": every}
+        axes[1].plot(points, means[label], label=name, **style)
         if label in share:
-            axes[0].plot(CALLS, share[label], label=name, **style)
+            axes[0].plot(points, share[label], label=name, **style)
     for axis in axes:
-        axis.set(xlim=(1, CALLS[-1]), xlabel="calls with the same A")
+        axis.set(xlim=(points[0], points[-1]), xlabel="calls with the same A")
         plain_log(axis, "x")
     axes[0].set(ylim=(0, None), ylabel="cases", title="cheapest in all, preparation included")
     axes[0].yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=0))
@@ -76,9 +91,10 @@ def cost_over_calls(results, _):
     axes[1].set(ylabel="time in all / cheapest", title="geometric mean over the cases it ran in")
     notes = [
         "In brackets: the cases that a kernel ran in, of all. Loading the file is not counted.",
+        "Each point is measured: preparation and so many calls, from a flushed cache." if measured else "",
         left_out(others, rule),
     ]
-    title = "Cost over calls: preparation plus that many products"
+    title = "Cost over calls: preparation plus that many products" + (", measured" if measured else "")
     return finish(figure, axes, results, rows, title, notes, columns=3)
 
 

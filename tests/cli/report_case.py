@@ -86,6 +86,7 @@ def row(matrix, kernel, us, n=128, density=0.01, **changes):
         "of_bound": None,
         "speedup": {"cusparse_default_fp32": None, "cusparse_best": None, "cublas": None},
         "break_even_calls": None,
+        "calls_us": {},
         "metrics": {},
         "command": f"spmmbench run m/{matrix}.mtx -n {n} -k {kernel}",
     }

@@ -33,6 +33,15 @@ def words_of(results, name, baseline="cusparse_default_fp32"):
 
 
 class PlotTest(ReportCase):
+    def figure(self, rows, name):
+        from figures import FIGURES
+        from figures.style import plt
+        from result_series import Results
+
+        figure = FIGURES[name](Results([document(rows)]), "cusparse_default_fp32")
+        self.addCleanup(plt.close, figure)
+        return figure
+
     def test_every_figure_is_drawn_as_png_and_svg_where_there_is_data(self):
         out = self.folder / "figures"
         result = self.run_script("plot.py", self.write(many_rows()), "--out", out)
@@ -315,6 +324,19 @@ class PlotTest(ReportCase):
         many = look([row("m", name, 1.0 + i) for i, name in enumerate(names)])
         self.assertEqual({few["rsh"], many["rsh"], many["rsh?order=natural"]}, {colour_of("rsh")})
         self.assertNotEqual(few["csr_row_split"], few["rsh"])
+
+    def test_cost_over_calls_is_what_was_measured_where_rows_have_it(self):
+        def curve(kernel, **us):
+            calls = {count.removeprefix("of_"): value for count, value in us.items()}
+            return row("m", kernel, 1.0, calls_us=calls)
+
+        rows = [curve("rsh", of_1=900.0, of_30=1000.0, of_100=1200.0), curve("csr_row_split", of_1=100.0, of_30=4000.0)]
+        rows.append(row("m", "async_wcsr", 1.0))
+        figure = self.figure(rows, "cost_over_calls")
+        drawn = {line.get_label().split()[0]: line.get_xydata().round(9).tolist() for line in figure.axes[1].lines}
+        self.assertEqual(drawn, {"rsh": [[1, 9], [30, 1]], "csr_row_split": [[1, 1], [30, 4]]})
+        self.assertIn("Each point is measured", words(rows, "cost_over_calls"))
+        self.assertNotIn("measured", words(many_rows(), "cost_over_calls"))
 
     def test_every_kernel_of_the_recorded_figures_has_a_colour_of_its_own(self):
         from figures.style import colour_of
