@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 
 from command_line import Parser
 from papers import TARGETS
-from reproduce import print_markdown
+from reproduce import print_markdown, recorded_outcome
 from result_data import geomean, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -482,8 +482,9 @@ def papers():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         for target in TARGETS:
-            print_markdown(json.loads((RESULTS / f"reproduce/{target}.json").read_text(encoding="utf-8")))
-            print()
+            if recorded := recorded_outcome(target):
+                print_markdown(recorded)
+                print()
     return f"""# The papers' figures and tables
 
 `scripts/reproduce.py TARGET --markdown` prints each of these sections; `results/reproduce/TARGET.json` has the numbers and the command. Published values are those that the text of a paper names. A ratio is the measured value over the published one. [Results](../results.md#the-papers-figures-and-tables) has each in one line.

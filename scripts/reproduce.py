@@ -3,13 +3,16 @@
 
   reproduce.py rsh-fig13                          on the bundled matrices, needs no GPU
   reproduce.py rsh-fig16 matrices/ --json fig16.json
+  reproduce.py rsh-fig12 matrices/ --plugin ./librode.so --plugin ./libdtc.so
   reproduce.py asyncsparse-bcsr --from results/h200/bcsr-ablation.json --from results/h200/bcsr-fp16-down-n3584.json
+  reproduce.py hpckernelbench matrices/           an outside protocol: one table a variant
   reproduce.py --list
 
 Each line is compared with the one in results/reproduce/TARGET.json: `moved` where it differs by more
 than the noise of both and by at least 2 %, of what `inspect` counts by anything that shows.
 
-MATRIX: files, folders, @lists or gen:SPEC as for `spmmbench run`. --from takes recorded runs (for
+MATRIX: files, folders, @lists or gen:SPEC as for `spmmbench run`. --plugin brings the system of a paper, which
+the name of its library or kernel tells (rode, dtc, acc, ...); the fastest of its kernels counts. --from takes recorded runs (for
 rsh-fig13 and rsh-fig14: what `spmmbench inspect --json` printed) instead of measuring.
 
 Exit codes: 0 something was measured; 1 bad arguments, unreadable or damaged input; 2 a result was wrong;
@@ -30,7 +33,7 @@ import textwrap
 from dataclasses import asdict
 
 from command_line import Parser, find_program
-from papers import TARGETS
+from papers import PROTOCOL, TARGETS, hpckernelbench
 from papers.common import checked_inspection
 from result_data import InputError, load_document, load_json, readable, write_whole
 
@@ -42,15 +45,24 @@ LEAST_MOVE = 0.02  # as `compare --min-effect`: runs of one build differ by so m
 DEVIATIONS = 3  # of the noise of two runs: one line in 370 moves by itself
 
 
-def measure(target, program, matrices, keep):
-    """Runs the target, keeps its run where wanted; returns (what it read, the command, the program's exit code)."""
+def naming(plugins):
+    return [word for library in plugins for word in ("-k", library)]
+
+
+def arguments_of(target, matrices, plugins):
+    """Of the program."""
+    return [*target.command(matrices), *naming(plugins)]
+
+
+def measure(inspects, program, arguments, keep=None):
+    """Runs the program, keeps its run where wanted; returns (what it read, the command, the program's exit code)."""
     program = shutil.which(program) or program
-    command = [program, *target.command(matrices)]
+    command = [program, *arguments]
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
-        if not target.inspects:
+        if not inspects:
             command += ["--json", str(out)]
-        shown = shlex.join(["spmmbench", *target.command(matrices)])
+        shown = shlex.join(["spmmbench", *arguments])
         print(shown, file=sys.stderr)
         try:
             done = subprocess.run(
@@ -60,20 +72,20 @@ def measure(target, program, matrices, keep):
             text = f"{readable(program)}: {error.strerror} (build first, or give --spmmbench)"
             raise InputError(text) from None
         said = readable(done.stderr.decode(errors="surrogateescape").strip().replace("\n", "; "))
-        if done.returncode not in MEASURED or not (target.inspects or out.exists()):
+        if done.returncode not in MEASURED or not (inspects or out.exists()):
             raise InputError(said or f"spmmbench stopped with exit code {done.returncode}")
         if said:
             print(said, file=sys.stderr)
-        if target.inspects:
+        if inspects:
             out.write_bytes(done.stdout)
-        found = read(target, [out])
+        found = read(inspects, [out])
         if keep:
             write_whole(keep, out.read_bytes())
         return found, shown, done.returncode
 
 
-def read(target, paths):
-    if target.inspects:
+def read(inspects, paths):
+    if inspects:
         return [
             matrix
             for path in paths
@@ -82,10 +94,8 @@ def read(target, paths):
     return [load_document(path) for path in paths]
 
 
-def conditions(target, documents):
-    """Where the measured numbers come from; empty without a device."""
-    if target.inspects:
-        return {}
+def conditions(documents):
+    """Where the measured numbers come from."""
     contexts = [document["context"] for document in documents]
 
     def each(values):
@@ -100,7 +110,7 @@ def conditions(target, documents):
 
 def outcome(name, target, found, commands):
     lines, differs = target.evaluate(found)
-    where = conditions(target, found)
+    where = {} if target.inspects else conditions(found)
     if where:
         differs = [f"Published on {target.published_on}; measured on {where['device']}.", *differs]
     return {
@@ -214,18 +224,26 @@ def print_table(result, recorded):
         published, measured, quotient, cases = cells(line)
         text = f"{line['what']:{width}} {published:>10} {measured:>10} {quotient:>6} {cases:>6}"
         print(text + (f"  {verdict(line, result, recorded)}" if recorded else ""))
-    print("\nwhat differs:")
-    for text in result["differs"]:
+    print()
+    print_differs(result["differs"])
+
+
+def print_differs(texts):
+    print("what differs:")
+    for text in texts:
         print(textwrap.fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
 
 
 def parse_arguments(argv):
     parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "target", nargs="?", choices=TARGETS, metavar="TARGET", help=", ".join(TARGETS)
+        "target", nargs="?", choices=[*TARGETS, PROTOCOL], metavar="TARGET", help=", ".join([*TARGETS, PROTOCOL])
     )
     parser.add_argument(
         "matrices", nargs="*", metavar="MATRIX", help="default: the bundled matrices"
+    )
+    parser.add_argument(
+        "--plugin", action="extend", nargs="+", default=[], metavar="LIB", help="another system (docs/peers.md)"
     )
     parser.add_argument("--list", action="store_true", help="print the targets and their sources")
     parser.add_argument("--json", type=pathlib.Path, metavar="OUT", help="write the outcome")
@@ -241,44 +259,89 @@ def parse_arguments(argv):
     if args.list:
         return args
     if args.target is None:
-        parser.error(f"expected a target: {', '.join(TARGETS)}")
-    if args.recorded and args.matrices:
-        parser.error("--from takes the matrices of its run: leave MATRIX out")
+        parser.error(f"expected a target: {', '.join([*TARGETS, PROTOCOL])}")
+    if args.target == PROTOCOL:
+        if args.recorded or args.keep:
+            parser.error(f"{PROTOCOL} makes several runs: leave --from and --keep out")
+        return args
+    if args.recorded and (args.matrices or args.plugin):
+        parser.error("--from takes the matrices and kernels of its run: leave MATRIX and --plugin out")
+    if args.plugin and not TARGETS[args.target].plugins:
+        able = ", ".join(name for name, target in TARGETS.items() if target.plugins)
+        parser.error(f"{args.target} compares no systems: --plugin is for {able}, {PROTOCOL}")
     if args.matrices and not TARGETS[args.target].matrices:
         parser.error(f"{args.target} generates its matrices: leave MATRIX out")
     return args
 
 
-def main(argv=None):
-    args = parse_arguments(argv)
-    if args.list:
-        for name, target in TARGETS.items():
-            print(f"{name:18} {target.title}; {target.source}")
-        return 0
+def run_protocol(args):
+    """Measures every variant and prints its table."""
+    matrices = args.matrices or [str(ROOT / "data")]
+    tables, commands, codes = {}, [], []
+    for name, variant in hpckernelbench.VARIANTS.items():
+        documents = []
+        brought = [[*naming(args.plugin), "--no-baselines"]] if args.plugin else []
+        for more in [[], *brought]:
+            try:
+                found, command, code = measure(False, args.spmmbench, [*variant.command(matrices), *more])
+            except InputError as error:
+                print(f"reproduce.py: {name}: {error}", file=sys.stderr)
+                continue
+            documents += found
+            commands.append(command)
+            codes.append(code)
+        tables[name] = variant.table(documents)
+        print_variant(variant, tables[name], documents, args.markdown)
+    print_differs(hpckernelbench.DIFFERS)
+    if args.json:
+        result = {"target": PROTOCOL, "commands": commands, "tables": tables, "differs": hpckernelbench.DIFFERS}
+        write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
+    if not any(tables.values()):
+        return NOTHING_MEASURED
+    return WRONG if WRONG in codes else 0
+
+
+def print_variant(variant, table, documents, markdown):
+    """Its mean speed-ups; in Markdown every case."""
+    print(f"## {variant.title}\n" if markdown else variant.title)
+    if not table:
+        print(f"nothing was measured: {'; '.join(reasons(documents)[:3])}\n")
+        return
+    where = conditions(documents)
+    print(f"measured on {where['device']}, {where['started_utc']}, revision {where['git_revision']}")
+    heads, lines, reference = hpckernelbench.summary(table)
+    if markdown:
+        print()
+        heads = list(table[0])
+        lines = [["-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+                  for value in line.values()] for line in table]  # fmt: skip
+        print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+        print("".join(f"| {' | '.join(line)} |\n" for line in lines))
+        return
+    print(f"speed-up over {reference} of the same precision, geometric mean" if reference else "no reference was measured")
+    width = max(len(line[0]) for line in [heads, *lines])
+    for kernel, precision, *values in [heads, *lines]:
+        print(f"{kernel:{width}} {precision:9}" + "".join(f" {text:>8}" for text in values))
+    print()
+
+
+def run_target(args):
     target, code = TARGETS[args.target], 0
-    try:
-        if args.recorded:
-            found = read(target, args.recorded)
-            commands = (
-                [shlex.join(map(str, d["context"]["argv"])) for d in found]
-                if not target.inspects
-                else []
-            )
-        else:
-            found, command, code = measure(
-                target, args.spmmbench, args.matrices or [str(ROOT / "data")], args.keep
-            )
-            commands = [command]
-        result = outcome(args.target, target, found, commands)
-        recorded = recorded_outcome(args.target)
-        if args.json:
-            write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
-    except InputError as error:
-        print(f"reproduce.py: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"reproduce.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
-        return 1
+    if args.recorded:
+        found = read(target.inspects, args.recorded)
+        commands = (
+            [shlex.join(map(str, d["context"]["argv"])) for d in found]
+            if not target.inspects
+            else []
+        )
+    else:
+        arguments = arguments_of(target, args.matrices or [str(ROOT / "data")], args.plugin)
+        found, command, code = measure(target.inspects, args.spmmbench, arguments, args.keep)
+        commands = [command]
+    result = outcome(args.target, target, found, commands)
+    recorded = recorded_outcome(args.target)
+    if args.json:
+        write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
     if args.markdown:
         print_markdown(result)
     else:
@@ -288,6 +351,22 @@ def main(argv=None):
         print(f"reproduce.py: nothing was measured{': ' + why if why else ''}", file=sys.stderr)
         return NOTHING_MEASURED
     return WRONG if code == WRONG else 0
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    if args.list:
+        for name, target in TARGETS.items():
+            print(f"{name:18} {target.title}; {target.source}")
+        print(f"{PROTOCOL:18} {hpckernelbench.__doc__}")
+        return 0
+    try:
+        return run_protocol(args) if args.target == PROTOCOL else run_target(args)
+    except InputError as error:
+        print(f"reproduce.py: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"reproduce.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+    return 1
 
 
 if __name__ == "__main__":

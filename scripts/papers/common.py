@@ -26,6 +26,7 @@ class Target:
     evaluate: Callable  # what was read -> (lines, what differs)
     inspects: bool = False  # reads the list that `inspect --json` prints, not a result document
     matrices: bool = True  # takes matrices; the others generate theirs
+    plugins: bool = False  # compares systems, of which others may be brought as plug-ins
 
 
 def mean(values):

@@ -104,6 +104,73 @@ def thresholds(inspected):
     return lines, [paper_graphs([matrix["name"] for matrix in inspected]), *differs]
 
 
+# ---- RSH-SpMM, Figures 10 to 12: beside other systems ------------------------------------------
+
+CUSPARSE = "cuSPARSE"
+# Systems of the paper -> how the library or the kernel of a plug-in begins that wraps one.
+PLUGINS = {
+    "Sputnik": ("sputnik",),
+    "RoDe": ("rode",),
+    "TC-GNN": ("tcgnn",),
+    "DTC-SpMM": ("dtc",),
+    "Acc-SpMM": ("acc",),
+    "HC-SpMM": ("hcspmm",),
+    "MP-SpMM": ("mpspmm",),
+}
+
+
+def system_of(row):
+    """The system that a row is of; None for a kernel that is neither RSH nor in the comparison."""
+    base, _ = options_of(row["kernel"])
+    if base == "rsh" and row["precision"] == "fp16":
+        return "RSH"
+    if base == "cusparse_csr_default" and row["precision"] == "fp32":
+        return CUSPARSE
+    if ":" not in base:
+        return None
+    parts = ["".join(c for c in part.lower() if c.isalnum()) for part in base.split(":")]
+    named = (name for name, starts in PLUGINS.items() if any(p.startswith(starts) for p in parts))
+    return next(named, base)
+
+
+def systems(published):
+    """Speed-ups of RSH in fp16 over each system, in the fastest of its kernels and precisions."""
+
+    def evaluate(documents):
+        least, precision = {}, {}
+        for row in verified(documents):
+            if (system := system_of(row)) is None or row["reorder"] != "none":
+                continue
+            case = (row["matrix"]["sha256"] or row["matrix"]["name"], row["n"])
+            times = least.setdefault(system, {})
+            if hot_us(row) < times.get(case, float("inf")):
+                times[case] = hot_us(row)
+                precision.setdefault(system, set()).add(row["precision"])
+        own = least.pop("RSH", {})
+        lines = []
+        for system in dict.fromkeys([CUSPARSE, *published, *sorted(least)]):
+            ratios = [us / own[case] for case, us in least.get(system, {}).items() if case in own]
+            value = geomean(ratios)
+            lines.append(Line(f"{system} / RSH", published.get(system), value, len(ratios)))
+        rows = verified(documents)
+        types = [f"{name} {', '.join(sorted(precision[name]))}" for name in sorted(least)]
+        differs = [
+            paper_graphs(sorted({row["matrix"]["name"] for row in rows})),
+            n_values(rows),
+            MEANS,
+            f"RSH reads fp16; the others as they are fastest: {'; '.join(types)}." if types else "",
+            "Systems without a measured value were not brought: --plugin LIB (docs/peers.md).",
+        ]
+        return lines, differs
+
+    return evaluate
+
+
+def beside_systems(matrices):
+    return run_command(*matrices, "-n", "64:512:x2", "--precision", "fp16,tf32,fp32", "-k", "rsh,cusparse_csr_default",
+                       "--no-baselines")  # fmt: skip
+
+
 # ---- RSH-SpMM, Figures 15 to 17: on the device -------------------------------------------------
 
 
@@ -217,6 +284,15 @@ def training(documents):
 
 
 TARGETS = {
+    "rsh-fig10": Target(
+        "Beside other systems, nine graphs", f"{RSH}, Figure 10, §4.2", "NVIDIA RTX 4090",
+        beside_systems, systems({CUSPARSE: 2.35, "HC-SpMM": 2.10, "MP-SpMM": 1.32}), plugins=True),
+    "rsh-fig11": Target(
+        "Beside other systems, nine graphs", f"{RSH}, Figure 11, §4.2", "NVIDIA RTX 3090",
+        beside_systems, systems({CUSPARSE: 2.86, "HC-SpMM": 2.10, "MP-SpMM": 1.32}), plugins=True),
+    "rsh-fig12": Target(
+        "Beside other systems, SuiteSparse", f"{RSH}, Figure 12, §4.2", RSH_GPUS, beside_systems,
+        systems({CUSPARSE: 3.21, "RoDe": 2.04, "DTC-SpMM": 1.91, "Acc-SpMM": 1.61, "MP-SpMM": 1.28}), plugins=True),
     "rsh-fig13": Target(
         "Space of the formats", f"{RSH}, Figure 13, §4.3.1", "no GPU involved",
         lambda m: ["inspect", *m, "--json", "--formats", "coo,csr,me_tcf*,bit_tcf*,rs_tile"], space, inspects=True),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from report_case import SOURCE, document, row
 
@@ -18,7 +19,7 @@ from papers import TARGETS
 from llm_sweep import ATTENTION, FFN
 from papers.asyncsparse import QWEN, QWEN_SPARSITY, QWEN_TOKENS, STEPS, kernel_name, weights
 from papers.esmm import ESMM_TABLE, esmm_source
-from reproduce import noise_of, print_markdown, verdict
+from reproduce import arguments_of, main, noise_of, print_markdown, verdict
 
 PROGRAM = os.environ.get("SPMMBENCH")
 RECORDED = SOURCE / "results" / "h200"
@@ -159,6 +160,40 @@ class ReproduceTest(unittest.TestCase):
         lines, _ = self.outcome("asyncsparse-qwen", "--from", self.recorded(rows))
         self.assertAlmostEqual(lines["FFN alone: dense / sparse"]["measured"], 3.0)
 
+    def test_systems_are_compared_by_the_fastest_of_their_kernels_and_precisions(self):
+        rows = []
+        for i in range(2):
+            rows += [
+                row(f"m{i}", "rsh", 10.0),
+                row(f"m{i}", "rsh", 1.0, precision="tf32"),
+                row(f"m{i}", "auto", 5.0),
+                row(f"m{i}", "cusparse_csr_default", 40.0, precision="fp32"),
+                row(f"m{i}", "cusparse_csr_default", 20.0),
+                row(f"m{i}", "dtc_spmm:plain", 90.0, precision="tf32"),
+                row(f"m{i}", "dtc_spmm:balanced", 20.0, precision="tf32"),
+                row(f"m{i}", "mine:kernel", 5.0),
+            ]
+        rows.append(row("m0", "peers:RoDe_spmm", 30.0, precision="fp32"))
+        lines, made = self.outcome("rsh-fig12", "--from", self.recorded(rows))
+        measured = {
+            what: (line["published"], line["measured"] and round(line["measured"], 9), line["cases"])
+            for what, line in lines.items()
+        }
+        self.assertEqual(
+            measured,
+            {
+                "cuSPARSE / RSH": (3.21, 4.0, 2),
+                "RoDe / RSH": (2.04, 3.0, 1),
+                "DTC-SpMM / RSH": (1.91, 2.0, 2),
+                "Acc-SpMM / RSH": (1.61, None, 0),
+                "MP-SpMM / RSH": (1.28, None, 0),
+                "mine:kernel / RSH": (None, 0.5, 2),
+            },
+        )
+        self.assertTrue(any("DTC-SpMM tf32" in text for text in made["differs"]))
+        arguments = arguments_of(TARGETS["rsh-fig12"], ["m"], ["./librode.so", "./libdtc.so"])
+        self.assertEqual(arguments[-4:], ["-k", "./librode.so", "-k", "./libdtc.so"])
+
     def test_counters_are_the_medians_and_means_of_the_kernel_asked_for(self):
         rows = []
         for i, (sm, tensor) in enumerate(((10.0, 2.0), (20.0, 4.0), (60.0, 12.0))):
@@ -179,6 +214,41 @@ class ReproduceTest(unittest.TestCase):
                 lines, made = self.outcome(target, *options)
                 self.assertTrue(any(line["measured"] for line in lines.values()))
                 self.assertEqual(made["measured"]["device"], "NVIDIA H200")
+
+    def test_the_outside_protocol_has_a_table_a_variant_and_means_over_the_reference(self):
+        from papers.hpckernelbench import VARIANTS, summary
+
+        rows = []
+        for i, us in enumerate((2.0, 8.0)):
+            rows.append(row(f"m{i}", "rsh", us, calls_us={"100": 300.0 * us}))
+            rows.append(row(f"m{i}", "cusparse_csr_default", 8.0, calls_us={"100": 1600.0}))
+        rows += [row("m0", "rsh", 5.0, n=64), row("m0", "rsh", None, n=32)]
+        table = VARIANTS["fp32"].table([document(rows)])
+        self.assertEqual(len(table), 5, "verified rows only")
+        self.assertEqual((table[0]["median_us"], table[0]["least_us"], table[0]["most_us"]), (2.0, 1.94, 2.06))
+        heads, lines, reference = summary(table)
+        self.assertEqual(heads, ["kernel", "precision", "N = 64", "N = 128", "cases"])
+        self.assertEqual(lines[1], ["rsh", "fp16", "-", "2.00", "3"])
+        self.assertEqual(reference, "cusparse_csr_default")
+        amortised = VARIANTS["amortised"].table([document(rows[:4])])
+        self.assertEqual([line["median_us"] for line in amortised], [6.0, 16.0, 24.0, 16.0])
+
+    @unittest.skipIf(PROGRAM is None, "SPMMBENCH is not set")
+    def test_the_outside_protocol_runs_on_the_cpu_where_there_is_no_gpu(self):
+        out, printed, said = self.folder / "out.json", io.StringIO(), io.StringIO()
+        quickly = unittest.mock.patch.multiple("papers.hpckernelbench", NS="32", REPETITIONS="4")
+        alone = unittest.mock.patch.dict(os.environ, {"SPMMBENCH_CACHE_MIB": "1", "OMP_NUM_THREADS": "1"})
+        with quickly, alone, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            code = main(["hpckernelbench", "gen:uniform?rows=30&cols=30", "--spmmbench", PROGRAM, "--json", str(out),
+                         "--plugin", "./none.so"])  # fmt: skip
+        self.assertEqual(code, 0, said.getvalue())
+        self.assertIn("none.so", said.getvalue())
+        tables = json.loads(out.read_text())["tables"]
+        self.assertEqual(list(tables), ["fp32", "low", "amortised", "cpu"])
+        for name, table in tables.items():
+            self.assertTrue(table, name)
+        self.assertEqual({line["precision"] for line in tables["low"]} - {"fp32"}, {"fp16", "tf32"})
+        self.assertIn("what differs:", printed.getvalue())
 
     @unittest.skipIf(PROGRAM is None, "SPMMBENCH is not set")
     def test_structure_is_measured_with_the_program_on_the_bundled_or_given_matrices(self):
@@ -237,6 +307,9 @@ class ReproduceTest(unittest.TestCase):
             [],
             ["rsh-fig16", "m.mtx", "--from", "x.json"],
             ["esmm-table", "m.mtx"],
+            ["rsh-fig16", "--plugin", "./librode.so"],
+            ["rsh-fig12", "--plugin", "./librode.so", "--from", "x.json"],
+            ["hpckernelbench", "--from", "x.json"],
         ):
             self.assertEqual(self.reproduce(*args).returncode, 1, args)
         listed = self.reproduce("--list")
@@ -246,9 +319,11 @@ class ReproduceTest(unittest.TestCase):
 
     def test_the_page_of_the_papers_says_what_the_recorded_outcomes_say(self):
         text = (SOURCE / "docs" / "tables" / "papers.md").read_text(encoding="utf-8")
-        for target in TARGETS:
+        for path in sorted((SOURCE / "results" / "reproduce").glob("*.json")):
+            target = path.stem
             with self.subTest(target):
-                made = json.loads((SOURCE / "results" / "reproduce" / f"{target}.json").read_text())
+                self.assertIn(target, TARGETS)
+                made = json.loads(path.read_text())
                 printed = io.StringIO()
                 with contextlib.redirect_stdout(printed):
                     print_markdown(made)
