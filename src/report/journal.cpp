@@ -330,6 +330,24 @@ std::size_t Journal::append(const ResultRow& row) {
   return given_up;
 }
 
+std::string Journal::take_renamed(const MatrixSummary& matrix, const std::set<std::string>& named,
+                                  const std::function<void(ResultRow&)>& rename) {
+  MatrixSummary former = matrix;
+  const auto is_former = [&](const auto& entry) {
+    former.name = entry.second.name;
+    return former.name != matrix.name && !named.contains(former.name) &&
+           identity_of(former) == entry.first;
+  };
+  if (matrix.sha256.empty() || std::ranges::none_of(matrices_, is_former)) return {};
+  for (ResultRow& row : rows_of(former)) {
+    rename(row);
+    if (!find(row)) append(row);
+  }
+  matrices_.erase(identity_of(former));
+  baselines_.forget(identity_of(former));
+  return former.name;
+}
+
 const Journal::Entry* Journal::entry_of(const ResultRow& row) const {
   const auto matrix = matrices_.find(identity_of(row.matrix));
   if (matrix == matrices_.end()) return nullptr;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,11 @@ class Journal {
   // Throws Error when the disk is full. Drops the rows of another matrix that was at the same place
   // and returns their number.
   std::size_t append(const ResultRow& row);
+
+  // The rows of a matrix of the same content become those of `matrix`, as `rename` changes them,
+  // unless `named` has the former name. Returns that name; empty where there is none.
+  std::string take_renamed(const MatrixSummary& matrix, const std::set<std::string>& named,
+                           const std::function<void(ResultRow&)>& rename);
 
   std::optional<Recorded> find(const ResultRow& row) const;
   bool any(const std::function<bool(Status)>& is) const;

@@ -58,4 +58,8 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
+std::string case_command(const Cases& cases, const ResultRow& row) {
+  return fmt::format("spmmbench run {} --no-baselines", case_arguments(cases, row));
+}
+
 }  // namespace spmmbench

@@ -13,6 +13,8 @@ namespace spmmbench {
 // Quoted for a shell where needed.
 std::string case_arguments(const Cases& cases, const ResultRow& row);
 
+std::string case_command(const Cases& cases, const ResultRow& row);  // with `run`, alone
+
 // One word, quoted where a shell would change it; bytes that cannot be shown are written as
 // $'\xNN'.
 std::string shell_word(const std::string& bytes);

@@ -13,6 +13,7 @@
 #include "report/identity.hpp"
 #include "report/json.hpp"
 #include "report/terminal.hpp"
+#include "run/command.hpp"
 #include "spmmbench/printable.hpp"
 
 namespace spmmbench {
@@ -102,6 +103,20 @@ void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
   rows_of_matrix.push_back(std::move(row));
 }
 
+void Ledger::take_renamed(const MatrixSummary& matrix) {
+  if (!journal_ || options_.cases.resume == Resume::none) return;
+  std::set<std::string> named;
+  for (const std::string& input : options_.cases.inputs) named.insert(name_of_input(input));
+  const std::string former = journal_->take_renamed(matrix, named, [&](ResultRow& row) {
+    row.matrix.name = matrix.name;
+    row.matrix.source = matrix.source;
+    row.command = case_command(options_.cases, row);
+  });
+  if (former.empty()) return;
+  progress_->clear();
+  say("spmmbench: {}: was called {}, and its rows have the new name\n", matrix.source, former);
+}
+
 void Ledger::print_matrix(std::vector<ResultRow>& rows) {
   if (rows.empty()) return;
   progress_->clear();
@@ -166,7 +181,7 @@ void Ledger::write_outputs(const ClockState& clocks_after, bool interrupted) {
     say("spmmbench: {}: --resume measures it again\n", journal_->damaged()[i]);
 }
 
-// Rows of inputs that this run was not given: of a file that has another name since, for example.
+// Rows of inputs that this run was not given.
 void Ledger::note_other_rows() const {
   constexpr std::size_t kMostNamed = 3;
   std::map<std::string, std::size_t> others = journal_->count_by_name();

@@ -41,6 +41,9 @@ class Ledger {
 
   Progress& progress() { return *progress_; }
 
+  // A run that goes on keeps the rows of a file that has another name since, under its new name.
+  void take_renamed(const MatrixSummary& matrix);
+
   void add(ResultRow row, std::vector<ResultRow>& rows_of_matrix);
   void print_matrix(std::vector<ResultRow>& rows);  // and forgets them
   void input_failed(const std::string& message, ExitCode code);

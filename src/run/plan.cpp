@@ -170,7 +170,7 @@ ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const Pla
   row.c_type = to_string(planned.group->c_type);
   row.layout = cases.layout == Layout::row_major ? "row" : "col";
   row.reorder = planned.reorder->to_string();
-  row.command = "spmmbench run " + case_arguments(cases, row) + " --no-baselines";
+  row.command = case_command(cases, row);
   return row;
 }
 

@@ -160,6 +160,7 @@ class Run {
           to_printable(earlier->second));
       return std::nullopt;
     }
+    ledger_.take_renamed(summary);
     if (loaded->b && !options_.outputs.quiet && only_zero_products(loaded->a.csr, *loaded->b)) {
       ledger_.progress().clear();
       say("warning: {}: every product with this B is zero, which only the exact test, with values "

@@ -332,6 +332,15 @@ class EarlierRunTest(CliCase):
         self.assertEqual(len(document["rows"]), 4)
         self.assertEqual({row["matrix"]["source"] for row in document["rows"]}, {str(moved), SMALL})
         self.assertEqual({answer["source"] for answer in document["answers"]}, {str(moved), SMALL})
+        path = moved
+        moved = moved.rename(moved.with_name("renamed.mtx"))
+        result = self.run_cpu(moved, SMALL, "-n", "8,16", "-q", "--json", self.out, "--resume")
+        self.assertEqual(result.stderr, f"spmmbench: {moved}: was called {path.stem}, and its rows have the new name\n")
+        renamed = read(self.out)
+        self.assertEqual([row["matrix"]["name"] for row in renamed["rows"]].count("renamed"), 2)
+        self.assertCountEqual([row["hot"] for row in renamed["rows"]], [row["hot"] for row in document["rows"]])
+        self.assertTrue(renamed["complete"])
+        moved = moved.rename(path)
         twice = self.folder / "twice.json"
         copy = self.folder / "copy" / path.name
         copy.parent.mkdir()

@@ -236,6 +236,25 @@ TEST_F(JournalTest, KnowsAMatrixByItsContentAndNameWhateverThePath) {
     EXPECT_EQ(row.matrix.source, "elsewhere/m.csr") << "a matrix is told one path, the last";
 }
 
+TEST_F(JournalTest, KeepsTheRowsOfARenamedFileUnderItsNewName) {
+  leave({measured_row("a", 1), measured_row("b", 1)});
+  Journal again = open(Earlier::take_over);
+  ResultRow renamed = measured_row("b", 2);
+  renamed.matrix.name = "new";
+  again.append(renamed);
+  const auto rename = [](ResultRow& row) { row.matrix.name = "new"; };
+  EXPECT_EQ(again.take_renamed(renamed.matrix, {"m", "new"}, rename), "") << "it is there too";
+  EXPECT_EQ(again.take_renamed(renamed.matrix, {"new"}, rename), "m");
+  EXPECT_EQ(again.take_renamed(renamed.matrix, {"new"}, rename), "") << "done";
+  EXPECT_TRUE(again.finish({}, Ending::complete));
+  const ResultDocument document = read_document(json());
+  EXPECT_EQ(kernels_of(document), (Names{"b", "a"}));
+  for (const ResultRow& row : document.rows) {
+    EXPECT_EQ(row.matrix.name, "new");
+    EXPECT_EQ(row.hot->median_us, row.kernel == "b" ? 2 : 1) << "a later row counts";
+  }
+}
+
 TEST_F(JournalTest, KeepsMatricesOfOneNameInTwoFoldersAndGivesUpTheChangedFile) {
   leave({measured_at("one/m.mtx"), measured_at("two/m.mtx", "11aa")});
   EXPECT_EQ(read_journal(journal()).rows.size(), 2U);

@@ -10,6 +10,7 @@
 #include "io_fixtures.hpp"
 #include "report/json.hpp"
 #include "result_rows.hpp"
+#include "run/command.hpp"
 #include "run/ledger.hpp"
 
 namespace spmmbench {
@@ -145,14 +146,40 @@ TEST_F(LedgerTest, OnlyInputsWithAFailureAreRetried) {
 
 TEST_F(LedgerTest, ARunThatGoesOnNamesTheMatricesThatItWasNotGiven) {
   ResultRow other = with_status("a", Status::ok);
-  other.matrix.name = "renamed";
+  other.matrix.name = "other";
   run({with_status("a", Status::ok), other}, true);
   options_.cases.resume = Resume::rest;
   options_.cases.inputs = {"elsewhere/m.mtx"};
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run({}), ExitCode::ok);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "spmmbench: 1 rows of 1 matrices that are not among these inputs stay: renamed\n");
+            "spmmbench: 1 rows of 1 matrices that are not among these inputs stay: other\n");
+}
+
+TEST_F(LedgerTest, ARunThatGoesOnKeepsTheRowsOfARenamedFileUnderItsNewName) {
+  const ResultRow row = with_status("a", Status::ok);
+  run({row}, true);
+  options_.cases.resume = Resume::rest;
+  options_.cases.inputs = {"new.mtx"};
+  {
+    Ledger ledger(options_, context());
+    ledger.begin(1, 1);
+    ResultRow renamed = row;
+    renamed.matrix.name = "new";
+    renamed.matrix.source = "new.mtx";
+    EXPECT_TRUE(ledger.pending(renamed));
+    ::testing::internal::CaptureStderr();
+    ledger.take_renamed(renamed.matrix);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "spmmbench: new.mtx: was called m, and its rows have the new name\n");
+    EXPECT_FALSE(ledger.pending(renamed));
+    EXPECT_EQ(ledger.finish({}, false), ExitCode::ok);
+  }
+  const ResultDocument document = read_document(options_.outputs.json);
+  ASSERT_EQ(document.rows.size(), 1U);
+  EXPECT_EQ(document.rows[0].matrix.name, "new");
+  EXPECT_EQ(document.rows[0].command, case_command(options_.cases, document.rows[0]));
+  EXPECT_TRUE(document.complete);
 }
 
 TEST_F(LedgerTest, AnInterruptedRunNamesResumeWhereItCanGoOn) {
