@@ -29,7 +29,7 @@ PLACES = {
     "rsh": 0, "auto": 1, "async_wcsr": 2, "csr_row_split": 3, "jagged_slices": 4, "gather_mma": 5,
     "csr_merge": 6, "async_bcsr": 7, "bitmap_dense": 8, "gap_slices": 9, "two_four": 10,
     "dense_cluster": 11, "async_wcsr_paper": 12, "csr_naive": 13,
-    "esmm": 0, "esmm_skip": 1, "cpu_csr": 0,
+    "esmm": 0, "esmm_skip": 1, "cpu_csr": 0, "cpu_naive": 1,
     "cusparse_csr_default": 0, "cublas_dense": 1, "eigen_csr": 1, "cusparse_csr_alg2": 2, "cusparselt": 3,
 }  # fmt: skip
 MARKERS = "osD^vP*XpH<>"
