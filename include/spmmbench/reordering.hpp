@@ -2,6 +2,7 @@
 // Row orderings. They run on the host, and their result does not depend on the number of threads.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,9 +45,15 @@ class RowOrders {
   virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
 };
 
+// Gives a row order of the matrix, and adds what computing it takes to the stage "reorder".
+using OrderSource =
+    std::function<Permutation(const CsrMatrix& matrix, const Spec& order, StageTimer& cost)>;
+Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer& cost);
+
 // The orders of `matrix`, whose rows are in the order `current`. The matrix outlives them,
 // and its structure does not change.
-std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current);
+std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current,
+                                           OrderSource source = compute_order);
 
 void validate_permutation(const Permutation& order, std::int64_t rows);  // throws Error
 // Row i of the result is row order[i] of `matrix`.

@@ -60,6 +60,7 @@ struct ResultRow {
   // Wall time of load, reorder, build, upload, tune, compare, choose, and of a plug-in's own
   // stages.
   std::map<std::string, double> stages_ms;
+  std::vector<std::string> kept_stages;  // StageTimer::kept
   std::optional<FormatStats> format;
   std::optional<int> device_index;  // the GPU of the case, as --device counts; empty on a CPU
   std::optional<std::uint64_t> device_bytes;

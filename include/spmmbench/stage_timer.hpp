@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 #include <string>
 
 namespace spmmbench {
@@ -37,6 +38,9 @@ class StageTimer {
   void add_once(const std::string& part, const std::string& stage, double ms) {
     if (parts_.emplace(part, Part{stage, ms}).second) stages_ms_[stage] += ms;
   }
+  // The result of the stage was kept from an earlier run, whose time the stage has.
+  void mark_kept(const std::string& stage) { kept_.insert(stage); }
+  const std::set<std::string>& kept() const { return kept_; }
   const std::map<std::string, double>& stages_ms() const { return stages_ms_; }
   double total_ms() const {
     double total = 0;
@@ -49,6 +53,7 @@ class StageTimer {
     for (const auto& [stage, ms] : other.stages_ms_) stages_ms_[stage] += ms;
     for (const auto& [name, part] : other.parts_)
       if (!parts_.emplace(name, part).second) stages_ms_[part.stage] -= part.ms;
+    kept_.insert(other.kept_.begin(), other.kept_.end());
   }
 
  private:
@@ -59,6 +64,7 @@ class StageTimer {
 
   std::map<std::string, double> stages_ms_;
   std::map<std::string, Part> parts_;  // by name; stages_ms_ has them too
+  std::set<std::string> kept_;         // stages
 };
 
 }  // namespace spmmbench

@@ -65,6 +65,7 @@ std::unique_ptr<Plan> Trials::fastest(const std::vector<Candidate>& candidates, 
     plan = prepared_.bind(best, shape, stages);
   }
   stages.add("tune", spent.total_ms());
+  for (const std::string& stage : spent.kept()) stages.mark_kept(stage);
   return plan;
 }
 

@@ -145,8 +145,8 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
   add_folder_option(*command, "--save-failing", o.protocol.save_failing,
                     "Folder for A, B, the result and what it should be, of every wrong case");
   add_folder_option(*command, "--cache", o.protocol.cache,
-                    "Folder that keeps for later runs what auto?tune found and the rates that "
-                    "auto predicts with; default: nothing is kept");
+                    "Folder that keeps for later runs what auto?tune found, the rates that auto "
+                    "predicts with, and row orders; default: nothing is kept");
   CLI::Option* resume =
       command->add_flag("--resume", in->resume,
                         "Go on with the output file: measure what it lacks, repeat what failed");

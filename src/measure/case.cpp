@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "core/contains.hpp"
 #include "core/row_lengths.hpp"
 #include "gpu/backend.hpp"
 #include "measure/calls_curve.hpp"
@@ -140,7 +141,7 @@ std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
     input.prepared->kernel_a = std::move(made.a);
     input.prepared->stages = std::move(made.a_stages);
   }
-  for (const auto& [stage, ms] : made.stages.stages_ms()) row.stages_ms[stage] += ms;
+  add_stages(made.stages, row);
   row.metrics["prepare_wall_ms"] = (steady_seconds() - start) * 1e3;
   if (made.inspection_us > 0) row.metrics["inspect_b_us"] = made.inspection_us;
   return std::move(made.plan);
@@ -564,6 +565,12 @@ bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row
     fail(error.what());
   }
   return true;
+}
+
+void add_stages(const StageTimer& stages, ResultRow& row) {
+  for (const auto& [stage, ms] : stages.stages_ms()) row.stages_ms[stage] += ms;
+  for (const std::string& stage : stages.kept())
+    if (!contains(row.kept_stages, stage)) row.kept_stages.push_back(stage);
 }
 
 std::string error_warning(const ResultRow& row) {

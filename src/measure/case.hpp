@@ -64,6 +64,8 @@ struct CaseInput {
 // Throws only Interrupted.
 bool run_case(const CaseInput& input, const SampleLimits& limits, ResultRow& row);
 
+void add_stages(const StageTimer& stages, ResultRow& row);
+
 // A warning, in one line, where the error of a correct result is larger than independent rounding
 // errors explain; else empty.
 std::string error_warning(const ResultRow& row);

@@ -1,41 +1,49 @@
 // The one place where orderings are looked up and computed for a run.
 
+#include <utility>
+
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
 namespace spmmbench {
 namespace {
 
-class CachedOrders final : public RowOrders {
+constexpr const char* kStage = "reorder";
+
+class SharedOrders final : public RowOrders {
  public:
-  CachedOrders(const CsrMatrix& matrix, const Spec& current)
-      : matrix_(matrix), current_(current.to_string()) {}
+  SharedOrders(const CsrMatrix& matrix, const Spec& current, OrderSource source)
+      : matrix_(matrix), current_(current.to_string()), source_(std::move(source)) {}
 
   const Permutation& get(const std::string& text, StageTimer& stages) override {
     const Spec spec = Spec::parse(text);
     const std::string name = spec.to_string();
     if (name == "natural" || name == "none" || name == current_) return unchanged_;
-    const auto& order = orders_.get(name, [&](StageTimer& cost) {
-      const auto timed = cost.scope(kStage);
-      return Registry<Reordering>::instance().at(spec.name).compute(matrix_, spec.options);
-    });
+    const auto& order =
+        orders_.get(name, [&](StageTimer& cost) { return source_(matrix_, spec, cost); });
     stages.add_once(name, kStage, order.cost.total_ms());
+    for (const std::string& stage : order.cost.kept()) stages.mark_kept(stage);
     return order.part;
   }
 
  private:
-  static constexpr const char* kStage = "reorder";
-
   const CsrMatrix& matrix_;
   std::string current_;
+  OrderSource source_;
   Permutation unchanged_;
   SharedParts<std::string, Permutation> orders_;
 };
 
 }  // namespace
 
-std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current) {
-  return std::make_unique<CachedOrders>(matrix, current);
+Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer& cost) {
+  const auto timed = cost.scope(kStage);
+  return Registry<Reordering>::instance().at(order.name).compute(matrix, order.options);
+}
+
+std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current,
+                                           OrderSource source) {
+  return std::make_unique<SharedOrders>(matrix, current, std::move(source));
 }
 
 }  // namespace spmmbench

@@ -253,6 +253,9 @@ const FieldTable<ResultRow>& row_fields() {
       field("stages_ms", &R::stages_ms,
             "load, reorder, build, upload, tune, compare, choose, and a plug-in's own")
           .csv(stage_columns()),
+      field("kept_stages", &R::kept_stages,
+            "stages whose result --cache had, and whose time is that of the run that made it")
+          .added_later(),
       group("format", &R::format, format_fields(), "what A was stored as", "format_"),
       field("device_index", &R::device_index,
             "the GPU of the case, as --device counts; null on a CPU, and where the case did not "

@@ -126,7 +126,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
   try {
     select(planned);
     if (!a_error_.empty()) return fail(a_error_);
-    if (!a_.row_ids().empty()) row.stages_ms["reorder"] = a_.reorder_ms();
+    if (!a_.row_ids().empty()) add_stages(a_.reorder_stages(), row);
     if (a_.log2_scale() != 0) row.metrics["a_scale_log2"] = a_.log2_scale();
     if (a_.rounded_to_zero() != 0)
       row.metrics["a_rounded_to_zero"] = static_cast<double>(a_.rounded_to_zero());

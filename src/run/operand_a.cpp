@@ -55,10 +55,8 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
     order_name_.reset();
     order_ = nullptr;
     orders_of_reordered_.reset();
-    StageTimer stages;
-    order_ = &orders_->get(reorder.to_string(), stages);
-    const auto taken = stages.stages_ms().find("reorder");
-    reorder_ms_ = taken == stages.stages_ms().end() ? 0 : taken->second;
+    reorder_stages_ = {};
+    order_ = &orders_->get(reorder.to_string(), reorder_stages_);
     order_name_ = reorder;
   }
   if (binary)
@@ -66,7 +64,8 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   const int scale = scale_for(original_.values, precision);
   if (!row_ids().empty()) {
     reordered_ = permute_rows(original_, *order_);
-    if (!orders_of_reordered_) orders_of_reordered_ = make_row_orders(*reordered_, reorder);
+    if (!orders_of_reordered_)
+      orders_of_reordered_ = make_row_orders(*reordered_, reorder, kept_order);
   }
   if (precision != Precision::fp32 || scale != 0) {
     if (!reordered_ && !binary) unrounded_ = original_.values;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "select/kept_orders.hpp"
 #include "spmmbench/matrix.hpp"
 #include "spmmbench/precision.hpp"
 #include "spmmbench/reordering.hpp"
@@ -16,7 +17,7 @@ namespace spmmbench {
 class OperandA {
  public:
   explicit OperandA(CsrMatrix original)
-      : original_(std::move(original)), orders_(make_row_orders(original_, {"none", {}})) {}
+      : original_(std::move(original)), orders_(make_row_orders(original_, {"none", {}}, kept_order)) {}
   OperandA(const OperandA&) = delete;  // the orders point into it
   OperandA& operator=(const OperandA&) = delete;
 
@@ -27,7 +28,7 @@ class OperandA {
 
   const CsrMatrix& csr() const { return reordered_ ? *reordered_ : original_; }
   std::span<const std::int32_t> row_ids() const;  // empty: the rows keep their order
-  double reorder_ms() const { return reorder_ms_; }
+  const StageTimer& reorder_stages() const { return reorder_stages_; }
   RowOrders& orders() { return reordered_ ? *orders_of_reordered_ : *orders_; }  // of csr()
   // The values were scaled by this power of two because some were too large or too small for the
   // precision. Scaling changes no timing and no relative error.
@@ -43,7 +44,7 @@ class OperandA {
   std::optional<Spec> order_name_;
   const Permutation* order_ = nullptr;  // null or empty: as loaded
   std::optional<CsrMatrix> reordered_;
-  double reorder_ms_ = 0;
+  StageTimer reorder_stages_;
   int log2_scale_ = 0;
   std::int64_t rounded_to_zero_ = 0;
 };

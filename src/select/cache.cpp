@@ -13,6 +13,7 @@
 #include "core/parse_number.hpp"
 #include "io/output.hpp"
 #include "io/sha256.hpp"
+#include "revision.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -53,6 +54,8 @@ bool has_cache_folder() {
   const std::lock_guard lock(mutex);
   return !folder.empty();
 }
+
+std::string this_program() { return SPMMBENCH_VERSION " " SPMMBENCH_REVISION; }
 
 std::optional<CacheEntry> read_cache(const std::string& kind, const CacheEntry& key) {
   const std::string path = path_of(kind, key);

@@ -1,6 +1,6 @@
 #pragma once
-// A folder that keeps measurements for later runs: the rates of a device, and what `auto?tune`
-// found. Each is a small JSON file, which is written whole or not at all.
+// A folder that keeps results for later runs: the rates of a device, what `auto?tune` found, and row
+// orders. Each is a JSON file, which is written whole or not at all.
 
 #include <map>
 #include <optional>
@@ -13,6 +13,9 @@ void set_cache_folder(std::string folder);
 bool has_cache_folder();
 
 using CacheEntry = std::map<std::string, std::string>;
+
+// Version and revision, for the key of what depends on this program.
+std::string this_program();
 
 // The entry of this kind that was kept for exactly this key. A file that cannot be used
 // (unreadable, no JSON, another form or key) counts as absent, and one warning on stderr says so.

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "core/steady_seconds.hpp"
-#include "revision.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/error.hpp"
 
@@ -76,7 +75,7 @@ bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
 Tuned tune(const std::vector<Trial>& trials,
            const std::function<std::optional<double>(std::size_t)>& cost_us, double budget_ms,
            CacheEntry key) {
-  key["program"] = SPMMBENCH_VERSION " " SPMMBENCH_REVISION;  // whose kernels were measured
+  key["program"] = this_program();  // whose kernels were measured
   for (std::size_t i = 0; i < trials.size(); ++i)
     key[fmt::format("trial {}", i + 1)] = trials[i].name;
   if (auto known = remembered(trials, key)) return *std::move(known);

@@ -243,6 +243,17 @@ class RunTest(CliCase):
         self.run_cpu(SMALL, "--json", out)
         self.assertIsNone(read(out)["rows"][0]["bit_identical"])
 
+    def test_a_row_order_that_the_cache_had_counts_as_if_it_was_computed(self):
+        out, cache = self.folder / "out.json", self.folder / "cache"
+        rows = []
+        for _ in range(2):
+            self.run_cpu(SMALL, "-k", "cpu_csr", "--no-baselines", "--reorder", "rcm", "--json", out, "--cache", cache,
+                         "--overwrite")
+            rows += read(out)["rows"]
+        computed, kept = rows
+        self.assertEqual((computed["kept_stages"], kept["kept_stages"]), ([], ["reorder"]))
+        self.assertEqual(computed["stages_ms"]["reorder"], kept["stages_ms"]["reorder"])
+
     def test_the_time_of_several_calls_is_measured_and_near_the_sum(self):
         out = self.folder / "out.json"
         self.run_cpu("gen:uniform?rows=20000&cols=20000", "-k", "cpu_csr", "--no-baselines", "-n", "64", "--json", out,
