@@ -6,6 +6,7 @@
 
 #include "core/steady_seconds.hpp"
 #include "process/interrupt.hpp"
+#include "spmmbench/reordering.hpp"
 #include "spmmbench/stage_timer.hpp"
 #include "timing/quantiles.hpp"
 
@@ -13,9 +14,11 @@ namespace spmmbench {
 namespace {
 
 // In microseconds.
-double time_once(const KernelChoice& choice, const Problem& problem, const Operands& operands,
-                 std::int64_t calls, Device& device) {
+double time_once(const KernelChoice& choice, Problem problem, const Spec& reorder,
+                 const Operands& operands, std::int64_t calls, Device& device) {
   StageTimer stages;
+  const std::unique_ptr<RowOrders> orders = make_row_orders(*problem.a, reorder);
+  problem.orders = orders.get();
   poison(operands.c, choice.kernel->info(), device);
   device.flush_cache();
   device.wait_idle();
@@ -33,6 +36,7 @@ double time_once(const KernelChoice& choice, const Problem& problem, const Opera
 
 std::vector<std::pair<std::string, double>> measure_calls_curve(const KernelChoice& choice,
                                                                 Problem problem,
+                                                                const Spec& reorder,
                                                                 const Operands& operands,
                                                                 std::span<const std::int64_t> calls,
                                                                 Device& device) {
@@ -42,7 +46,7 @@ std::vector<std::pair<std::string, double>> measure_calls_curve(const KernelChoi
     std::vector<double> times;
     for (int i = 0; i < kCurveRepeats; ++i) {
       poll_interrupt();
-      times.push_back(time_once(choice, problem, operands, count, device));
+      times.push_back(time_once(choice, problem, reorder, operands, count, device));
     }
     curve.emplace_back(fmt::format("{}", count), summarise(std::move(times), 1).median_us);
   }

@@ -19,9 +19,11 @@ inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median 
 
 // For each number of calls, as text, the microseconds from an idle device with a flushed cache to
 // the end of the last launch: A is prepared, one plan made and launched so often. The kernel copies
-// A to the device itself. Throws what preparing throws, and Interrupted.
+// A to the device itself, and row orders are computed anew; `reorder` is the one that A is in.
+// Throws what preparing throws, and Interrupted.
 std::vector<std::pair<std::string, double>> measure_calls_curve(const KernelChoice& choice,
                                                                 Problem problem,
+                                                                const Spec& reorder,
                                                                 const Operands& operands,
                                                                 std::span<const std::int64_t> calls,
                                                                 Device& device);

@@ -10,7 +10,8 @@
 namespace spmmbench {
 namespace {
 
-// What happens, in order: f a flush, p a preparation, b a plan, l a launch.
+// What happens, in order: f a flush, p a preparation, o in it a row order that is computed, b a
+// plan, l a launch.
 std::string events;
 
 class CountedDevice final : public FakeDevice {
@@ -34,9 +35,12 @@ class CountedKernel final : public Kernel {
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
-                                    StageTimer&) const override {
+                                    StageTimer& stages) const override {
     EXPECT_EQ(a.on_device, nullptr) << "the copy of A counts";
     events += 'p';
+    EXPECT_TRUE(a.orders->get("degree", stages).empty()) << "A is in this order";
+    a.orders->get("rcm", stages);
+    if (stages.stages_ms().contains("reorder")) events += 'o';
     return std::make_unique<CountedPrepared>();
   }
 
@@ -58,13 +62,13 @@ TEST(CallsCurve, EachTimeIsOfAWholeProgramFromAFlushedCache) {
   const Operands operands =
       make_operands(a, 4, Precision::fp32, ElementType::f32, Layout::row_major, nullptr, 1, device);
   events.clear();
-  const auto curve = measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options}, operands,
-                                         calls, device);
+  const auto curve = measure_calls_curve(choice, Problem{operand, Shape{.n = 4}, options},
+                                         Spec::parse("degree"), operands, calls, device);
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve[0].first, "1");
   EXPECT_EQ(curve[1].first, "3");
   for (const auto& [count, us] : curve) EXPECT_GT(us, 0);
-  EXPECT_EQ(events, "fpblfpblfpblfpblllfpblllfpblll");
+  EXPECT_EQ(events, "fpoblfpoblfpoblfpoblllfpoblllfpoblll");
 }
 
 }  // namespace
