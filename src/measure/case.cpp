@@ -22,6 +22,7 @@
 #include "spmmbench/registry.hpp"
 #include "timing/quantiles.hpp"
 #include "timing/sampler.hpp"
+#include "timing/throttling.hpp"
 #include "verify/bound.hpp"
 
 namespace spmmbench {
@@ -294,6 +295,14 @@ struct Times {
   Timing hot, cold;
 };
 
+// Says in the row how far the GPU kept its clocks up.
+Timing take_steadily(Device& device, ResultRow& row, const std::function<Timing()>& sample) {
+  SteadyTiming steady = sample_steadily(device, sample);
+  if (steady.repeats > 0) row.metrics["throttled_repeats"] += steady.repeats;
+  if (steady.reasons != 0) row.metrics["throttle_reasons"] = static_cast<double>(steady.reasons);
+  return std::move(steady.timing);
+}
+
 // Throws WrongLaunch where a timed launch is found to be wrong. None where the C that the timed
 // launches left is, or that of a later launch.
 std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimits& limits,
@@ -342,7 +351,10 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
           }};
   const Preemptions preemptions;
   Times times;
-  times.hot = sample_hot(device, launch, limits, sampler, around_hot);
+  times.hot = take_steadily(device, row, [&] {
+    poisoned = false;
+    return sample_hot(device, launch, limits, sampler, around_hot);
+  });
   if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
   const int batch = times.hot.launches_per_sample;
   for (; batch > 1 && short_batches < kFewestShortBatches; ++short_batches)
@@ -361,7 +373,8 @@ std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimi
                                           checks.before(launches);
                                         },
                                     .after = [&](int) { look(); }};
-  times.cold = sample_cold(device, launch, limits, sampler, around_cold);
+  times.cold = take_steadily(
+      device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
   checks.restore();
   poison_c();
   device.flush_cache();

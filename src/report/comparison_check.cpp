@@ -13,7 +13,7 @@
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
 #include "report/machine_and_build.hpp"
-#include "report/warnings.hpp"
+#include "timing/throttling.hpp"
 
 namespace spmmbench {
 namespace {
@@ -56,7 +56,7 @@ double mean_clock(const std::vector<InputDocument>& side, ClockState RunContext:
 bool was_slowed(const InputDocument& input) {
   const RunContext& context = input.document.context;
   const auto slows = [](const ClockState& state) {
-    return (state.throttle_reasons.value_or(0) & kSlowingReasons) != 0;
+    return slowing_reasons(state) != 0;
   };
   const std::vector<ResultRow>& rows = input.document.rows;
   return slows(context.clocks_before) || slows(context.clocks_after) ||

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "timing/quantiles.hpp"
+#include "timing/throttling.hpp"
 
 namespace spmmbench {
 namespace {
@@ -112,11 +113,10 @@ std::vector<std::string> Warnings::lines() const {
   }
   if (throttled_.rows > 0)
     lines.push_back(fmt::format(
-        "the GPU had lowered its clocks in {} of {} rows (power or temperature; throttle_reasons "
-        "in "
-        "the metrics, last: {}). Compare them with runs in the same state only, or cool the device "
-        "and lock its clocks with nvidia-smi -lgc",
-        throttled_.rows, rows_, throttled_.where));
+        "the GPU had lowered its clocks in {} of {} rows, whose samples were repeated {} times in "
+        "vain (power or temperature; throttle_reasons in the metrics, last: {}). Compare them with "
+        "runs in the same state only, or cool the device and lock its clocks with nvidia-smi -lgc",
+        throttled_.rows, rows_, kThrottledRepeats, throttled_.where));
   if (!drift_.empty())
     lines.push_back(fmt::format(
         "the SM clock went {} in this run, so that rows from its beginning and its end do not "

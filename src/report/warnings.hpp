@@ -2,18 +2,12 @@
 // Warnings for readers of the times, each with a remedy. One line for each kind, however many rows
 // it concerns.
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "spmmbench/result.hpp"
 
 namespace spmmbench {
-
-// NVML's reasons for lower clocks that make times longer than the device's own: power cap, hardware
-// slowdown, software and hardware thermal slowdown, power brake. Idle and application clocks are
-// not among them.
-inline constexpr std::uint64_t kSlowingReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
 class Warnings {
  public:

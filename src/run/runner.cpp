@@ -243,19 +243,11 @@ class Run {
       row.reason = reason;
     } else if (matrix != nullptr &&
                (options_.protocol.plugins_here || plugin_path(kernel).empty())) {
-      measure_here(*matrix, planned, row);
+      matrix->run(planned, row);
     } else {
       if (matrix != nullptr) matrix->release_memory();
       measure_isolated(row);
     }
-  }
-
-  void measure_here(MatrixRun& matrix, const PlannedCase& planned, ResultRow& row) {
-    matrix.run(planned, row);
-    if (row.status != Status::ok || !machine_.gpu || !machine_.lost_in.empty()) return;
-    const std::uint64_t reasons = machine_.gpu->clocks().throttle_reasons.value_or(0);
-    if ((reasons & kSlowingReasons) != 0)
-      row.metrics["throttle_reasons"] = static_cast<double>(reasons);
   }
 
   void measure_isolated(ResultRow& row) {

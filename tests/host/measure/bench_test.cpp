@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "fake_device.hpp"
 #include "gpu/backend.hpp"
 #include "multiply.hpp"
 #include "spmmbench/error.hpp"
@@ -24,13 +25,14 @@ Launch product_of(CsrMatrix a) {
   return [a = std::move(a)](const DenseView& b, const DenseView& c, Stream) { multiply(a, b, c); };
 }
 
-ResultRow measured(const BroughtProduct& product, bool packed = false) {
+ResultRow measured(const BroughtProduct& product, bool packed = false,
+                   std::unique_ptr<Device> device = open_host_device()) {
   BenchSettings settings;
   settings.matrix = "small";
   settings.shape.n = kN;
   settings.packed = packed;
   settings.limits = {.noise = 0, .min_samples = 5, .max_samples = 5, .max_seconds = 9};
-  return Bench(matrix(), settings, open_host_device()).run(product);
+  return Bench(matrix(), settings, std::move(device)).run(product);
 }
 
 TEST(Bench, ARightProductGetsTheRowOfAKernel) {
@@ -43,6 +45,23 @@ TEST(Bench, ARightProductGetsTheRowOfAKernel) {
   EXPECT_EQ(row.cold->n(), 5);
   EXPECT_TRUE(row.exact->passed);
   EXPECT_GT(row.of_bound, 0);
+}
+
+TEST(Bench, ARowSaysThatItsSamplesWereRepeatedOnADeviceThatWasSlow) {
+  class SlowAtFirst final : public FakeDevice {
+    ClockState clocks() override {
+      ClockState state;
+      state.throttle_reasons = asked_++ == 0 ? 0x4 : 0;
+      return state;
+    }
+    int asked_ = 0;
+  };
+  const ResultRow row = measured({.name = "mine", .launch = product_of(matrix())}, false,
+                                 std::make_unique<SlowAtFirst>());
+  EXPECT_EQ(row.status, Status::ok) << row.reason;
+  EXPECT_EQ(row.metrics.at("throttled_repeats"), 1);
+  EXPECT_FALSE(row.metrics.contains("throttle_reasons")) << "the samples that it keeps were not slow";
+  EXPECT_EQ(row.hot->n(), 5);
 }
 
 TEST(Bench, LinesOfOtherLibrariesHaveNoGap) {
