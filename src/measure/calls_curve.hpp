@@ -21,11 +21,8 @@ inline constexpr int kCurveRepeats = 3;  // of each number of calls; the median 
 // the end of the last launch: A is prepared, one plan made and launched so often. The kernel copies
 // A to the device itself, and row orders are computed anew; `reorder` is the one that A is in.
 // Throws what preparing throws, and Interrupted.
-std::vector<std::pair<std::string, double>> measure_calls_curve(const KernelChoice& choice,
-                                                                Problem problem,
-                                                                const Spec& reorder,
-                                                                const Operands& operands,
-                                                                std::span<const std::int64_t> calls,
-                                                                Device& device);
+std::vector<std::pair<std::string, double>> measure_calls_curve(
+    const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
+    std::span<const std::int64_t> calls, Device& device);
 
 }  // namespace spmmbench

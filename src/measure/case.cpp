@@ -512,9 +512,8 @@ void measure(const CaseInput& input, const SampleLimits& limits, ResultRow& row)
   }
   if (!take_times(input, limits, *plan, row)) return;
   if (!input.calls_curve.empty()) {
-    row.calls_us =
-        measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder), operands,
-                                       input.calls_curve, device);
+    row.calls_us = measure_calls_curve(*input.choice, input.problem, Spec::parse(row.reorder),
+                                       operands, input.calls_curve, device);
     take_c(input);
     if (!verify(input, row, "after several calls: ")) {
       row.hot = row.cold = std::nullopt;

@@ -55,9 +55,7 @@ double mean_clock(const std::vector<InputDocument>& side, ClockState RunContext:
 
 bool was_slowed(const InputDocument& input) {
   const RunContext& context = input.document.context;
-  const auto slows = [](const ClockState& state) {
-    return slowing_reasons(state) != 0;
-  };
+  const auto slows = [](const ClockState& state) { return slowing_reasons(state) != 0; };
   const std::vector<ResultRow>& rows = input.document.rows;
   return slows(context.clocks_before) || slows(context.clocks_after) ||
          std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) {

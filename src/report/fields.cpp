@@ -261,7 +261,8 @@ const FieldTable<ResultRow>& row_fields() {
             "the GPU of the case, as --device counts; null on a CPU, and where the case did not "
             "begin or its process died")
           .added_later(),
-      field("device_bytes", &R::device_bytes, "held by the kernel besides B and C"),
+      field("device_bytes", &R::device_bytes,
+            "held by the kernel besides B and C: on the device, of a CPU kernel in host memory"),
       group("verify", &R::verify, verdict_fields(), "against the fp64 reference"),
       group("exact", &R::exact, exact_fields(),
             "the same structure with values for which every product and sum is exact; null when "

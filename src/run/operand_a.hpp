@@ -17,7 +17,8 @@ namespace spmmbench {
 class OperandA {
  public:
   explicit OperandA(CsrMatrix original)
-      : original_(std::move(original)), orders_(make_row_orders(original_, {"none", {}}, kept_order)) {}
+      : original_(std::move(original)),
+        orders_(make_row_orders(original_, {"none", {}}, kept_order)) {}
   OperandA(const OperandA&) = delete;  // the orders point into it
   OperandA& operator=(const OperandA&) = delete;
 

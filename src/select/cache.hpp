@@ -1,6 +1,6 @@
 #pragma once
-// A folder that keeps results for later runs: the rates of a device, what `auto?tune` found, and row
-// orders. Each is a JSON file, which is written whole or not at all.
+// A folder that keeps results for later runs: the rates of a device, what `auto?tune` found, and
+// row orders. Each is a JSON file, which is written whole or not at all.
 
 #include <map>
 #include <optional>

@@ -60,7 +60,8 @@ TEST(Bench, ARowSaysThatItsSamplesWereRepeatedOnADeviceThatWasSlow) {
                                  std::make_unique<SlowAtFirst>());
   EXPECT_EQ(row.status, Status::ok) << row.reason;
   EXPECT_EQ(row.metrics.at("throttled_repeats"), 1);
-  EXPECT_FALSE(row.metrics.contains("throttle_reasons")) << "the samples that it keeps were not slow";
+  EXPECT_FALSE(row.metrics.contains("throttle_reasons"))
+      << "the samples that it keeps were not slow";
   EXPECT_EQ(row.hot->n(), 5);
 }
 
