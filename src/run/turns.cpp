@@ -64,10 +64,11 @@ ResultRow join_turns(std::vector<ResultRow> turns) {
   row.cold = cold;
   row.verify = verify;
   for (ResultRow& turn : turns)
-    for (const auto& [name, value] : turn.metrics)
-      if (const auto [it, is_new] = row.metrics.try_emplace(name, value);
-          !is_new && name == "preemptions_per_s")
-        it->second = std::max(it->second, value);
+    for (const auto& [name, value] : turn.metrics) {
+      const auto [it, is_new] = row.metrics.try_emplace(name, value);
+      if (!is_new && name == "preemptions_per_s") it->second = std::max(it->second, value);
+      if (!is_new && name == "throttled_repeats") it->second += value;
+    }
   return row;
 }
 

@@ -38,8 +38,8 @@ TEST(Turns, GiveOneRowOfAllSamples) {
   std::vector<ResultRow> turns = {prepared(row_of("k", "fp16", 10), 3),
                                   prepared(row_of("k", "fp16", 30), 2)};
   turns[0].verify->error_over_bound = 0.5;
-  turns[0].metrics = {{"preemptions_per_s", 7}, {"throttle_reasons", 4}};
-  turns[1].metrics = {{"preemptions_per_s", 3}};
+  turns[0].metrics = {{"preemptions_per_s", 7}, {"throttle_reasons", 4}, {"throttled_repeats", 1}};
+  turns[1].metrics = {{"preemptions_per_s", 3}, {"throttled_repeats", 2}};
   const ResultRow row = join_turns(turns);
   EXPECT_EQ(row.hot->samples_us, (std::vector<double>{10, 11, 9, 30, 31, 29}));
   EXPECT_DOUBLE_EQ(row.hot->median_us, 20);
@@ -49,6 +49,7 @@ TEST(Turns, GiveOneRowOfAllSamples) {
   EXPECT_EQ(row.verify->error_over_bound, 0.5);
   EXPECT_EQ(row.metrics.at("preemptions_per_s"), 7);
   EXPECT_EQ(row.metrics.at("throttle_reasons"), 4);
+  EXPECT_EQ(row.metrics.at("throttled_repeats"), 3) << "of all turns";
 }
 
 TEST(Turns, AreNotOkWhereOneIsNot) {
