@@ -45,7 +45,9 @@ class RowOrders {
   virtual const Permutation& get(const std::string& spec, StageTimer& stages) = 0;
 };
 
-// Gives a row order of the matrix, and adds what computing it takes to the stage "reorder".
+inline constexpr const char* kReorderStage = "reorder";  // what computing a row order takes
+
+// Gives a row order of the matrix, and adds what computing it takes to kReorderStage.
 using OrderSource =
     std::function<Permutation(const CsrMatrix& matrix, const Spec& order, StageTimer& cost)>;
 Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer& cost);

@@ -8,8 +8,6 @@
 namespace spmmbench {
 namespace {
 
-constexpr const char* kStage = "reorder";
-
 class SharedOrders final : public RowOrders {
  public:
   SharedOrders(const CsrMatrix& matrix, const Spec& current, OrderSource source)
@@ -21,7 +19,7 @@ class SharedOrders final : public RowOrders {
     if (name == "natural" || name == "none" || name == current_) return unchanged_;
     const auto& order =
         orders_.get(name, [&](StageTimer& cost) { return source_(matrix_, spec, cost); });
-    stages.add_once(name, kStage, order.cost.total_ms());
+    stages.add_once(name, kReorderStage, order.cost.total_ms());
     for (const std::string& stage : order.cost.kept()) stages.mark_kept(stage);
     return order.part;
   }
@@ -37,7 +35,7 @@ class SharedOrders final : public RowOrders {
 }  // namespace
 
 Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer& cost) {
-  const auto timed = cost.scope(kStage);
+  const auto timed = cost.scope(kReorderStage);
   return Registry<Reordering>::instance().at(order.name).compute(matrix, order.options);
 }
 

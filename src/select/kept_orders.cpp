@@ -17,11 +17,10 @@ namespace spmmbench {
 namespace {
 
 constexpr const char* kOrderKind = "order";
-constexpr const char* kStage = "reorder";
-constexpr const char* kMs = "ms";
-constexpr const char* kRows = "rows";
+constexpr const char* kOrderMs = "ms";
+constexpr const char* kOrderRows = "rows";
 
-CacheEntry key_of(const CsrMatrix& matrix, const Spec& order) {
+CacheEntry order_key(const CsrMatrix& matrix, const Spec& order) {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
   return {{"structure", matrix_sha256(matrix, true)},
@@ -53,12 +52,12 @@ std::optional<Permutation> parse_rows(const std::string& text, std::int64_t rows
 std::optional<Permutation> read_order(const CacheEntry& key, std::int64_t rows, StageTimer& cost) {
   const std::optional<CacheEntry> entry = read_cache(kOrderKind, key);
   if (!entry) return std::nullopt;
-  const auto ms = entry->find(kMs), text = entry->find(kRows);
+  const auto ms = entry->find(kOrderMs), text = entry->find(kOrderRows);
   if (ms != entry->end() && text != entry->end())
     if (const std::optional<double> taken = positive_number(ms->second))
       if (std::optional<Permutation> order = parse_rows(text->second, rows)) {
-        cost.add(kStage, *taken);
-        cost.mark_kept(kStage);
+        cost.add(kReorderStage, *taken);
+        cost.mark_kept(kReorderStage);
         return order;
       }
   reject_cache(kOrderKind, key, "expected a row order and the milliseconds that it took");
@@ -69,12 +68,12 @@ std::optional<Permutation> read_order(const CacheEntry& key, std::int64_t rows, 
 
 Permutation kept_order(const CsrMatrix& matrix, const Spec& order, StageTimer& cost) {
   if (!has_cache_folder()) return compute_order(matrix, order, cost);
-  const CacheEntry key = key_of(matrix, order);
+  const CacheEntry key = order_key(matrix, order);
   if (std::optional<Permutation> kept = read_order(key, matrix.rows, cost)) return *std::move(kept);
   Permutation computed = compute_order(matrix, order, cost);
   write_cache(kOrderKind, key,
-              {{kMs, fmt::format("{}", cost.total_ms())},
-               {kRows, fmt::format("{}", fmt::join(computed, " "))}});
+              {{kOrderMs, fmt::format("{}", cost.total_ms())},
+               {kOrderRows, fmt::format("{}", fmt::join(computed, " "))}});
   return computed;
 }
 
