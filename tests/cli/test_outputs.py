@@ -341,6 +341,7 @@ class EarlierRunTest(CliCase):
         self.assertCountEqual([row["hot"] for row in renamed["rows"]], [row["hot"] for row in document["rows"]])
         self.assertTrue(renamed["complete"])
         moved = moved.rename(path)
+        self.run_cpu(moved, SMALL, "-n", "8,16", "-q", "--json", self.out, "--resume")
         twice = self.folder / "twice.json"
         copy = self.folder / "copy" / path.name
         copy.parent.mkdir()
