@@ -37,7 +37,7 @@ _COLUMNS = [
         ("matrix", "q1_row median_row q3_row p99_row block_fill"),
         ("", "n kernel baseline binary params picked precision c_type layout reorder status reason"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms prepare_ms"),
-        ("", "format"),
+        ("", "kept_stages format"),
         ("format_", "bytes index_bytes stored tiles windows fill nnz_per_tile nnz_per_window"),
         ("format_", "window_imbalance extra"),
         ("", "device_index device_bytes"),
