@@ -48,6 +48,16 @@ struct OperandForm {
   auto operator<=>(const OperandForm&) const = default;
 };
 
+// What changes where an option of a kernel of a library has one value. Empty and 0: nothing does.
+struct Variant {
+  std::string option, value;
+  std::optional<Accumulation> accumulation = {};
+  std::vector<ElementType> c_types = {};
+  std::vector<Layout> layouts = {};
+  std::vector<std::int64_t> allowed_n = {};  // it or n_multiple stands for both of the kernel
+  std::int64_t n_multiple = 0, max_n = 0;
+};
+
 struct KernelInfo {
   std::string name;          // snake_case; variants of one family share a prefix
   std::string summary;       // one line
@@ -66,9 +76,14 @@ struct KernelInfo {
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
   bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
   bool asks_for_rates = false;  // predicts with the device's rates, measured as a run starts
+  bool adds_to_c = false;       // C is zeroed in every launch
   SizeLimits sizes = {};
   OperandForm form = {};
   std::vector<OptionSpec> options = {};
+  // Of a library, as plugin.h has them: where A may lie, names of flags ("keeps_a").
+  std::vector<DeviceKind> a_memory = {};
+  std::vector<std::string> flags = {};
+  std::vector<Variant> variants = {};  // later ones decide
 };
 
 struct Support {
@@ -141,6 +156,9 @@ class Kernel {
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n);
 
 void check_options(const Kernel& kernel, const Options& options);  // throws Error
+
+// What a kernel says of itself where it has these options. They were checked.
+KernelInfo info_with(const KernelInfo& info, const Options& options);
 
 // The checks that need no shape: the options, and what KernelInfo says of the device, A, its
 // precision and its row ids. Throws Error for bad options.

@@ -16,8 +16,8 @@
  * asks for its own, then for 1; libspmmbench.so speaks both. The side that makes a struct sets its
  * first member to the size with which it was compiled (`x.size = sizeof x`). Structs only grow, at
  * their end. The reader of a struct reads no more bytes than `size` says, and refuses a struct that
- * is too small for the version with SPMMBENCH_INVALID. Version 2 has added the members that are
- * marked so, and SPMMBENCH_PACKED_ROWS.
+ * is too small for the version with SPMMBENCH_INVALID. Version 2 has added the members, the flags
+ * and the struct that are marked so.
  *
  * Errors. Functions return an spmmbench_status. After any but SPMMBENCH_OK, last_error() returns
  * one line for the user about the last call of the calling thread. No C++ exception may leave a
@@ -98,7 +98,8 @@ enum {
   SPMMBENCH_BINARY_A = 1 << 0,    /* takes every stored entry as 1 and reads no values */
   SPMMBENCH_SQUARE_ONLY = 1 << 1, /* needs M = K */
   SPMMBENCH_ADDS_TO_C = 1 << 2, /* C must be zero before a launch. spmmbench zeroes it, and the time
-                                   of that counts in the kernel's */
+                                   of that counts in the kernel's; the metric zero_c_us is its
+                                   share */
   SPMMBENCH_IGNORES_STREAM = 1 << 3, /* works on the legacy default stream, or returns only when all
                                         is done, whatever `stream` is. spmmbench then times it by
                                         the host's clock, from an idle device to an idle one */
@@ -106,8 +107,10 @@ enum {
                                         destroy_prepared. Without it, until prepare returns */
   SPMMBENCH_ROW_IDS = 1 << 5,        /* honours spmmbench_csr.row_ids */
   SPMMBENCH_VENDOR = 1 << 6,         /* a baseline: the product of a vendor's library */
-  SPMMBENCH_PACKED_ROWS = 1 << 7     /* version 2. Lines of B and C follow each other without a gap:
+  SPMMBENCH_PACKED_ROWS = 1 << 7,    /* version 2. Lines of B and C follow each other without a gap:
                                         ld is N, in column-major layout K and M */
+  SPMMBENCH_TUNES = 1 << 8           /* version 2. `bind` launches what it chooses from:
+                                        spmmbench_shape gives it a B, a C and a stream */
 };
 
 /* A: compressed sparse rows. Columns ascend within a row without repetition; explicit zeros are
@@ -124,6 +127,9 @@ typedef struct spmmbench_csr {
   int32_t col_idx_type; /* SPMMBENCH_I32 or _I64 */
   int32_t value_type; /* SPMMBENCH_F32, or the element type of the precision. libspmmbench.so takes
                          any and rounds to the precision */
+  /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, as long as that on the
+   * device. NULL where the caller has it in one place only; spmmbench has it in both. */
+  const struct spmmbench_csr* on_host;
 } spmmbench_csr;
 
 /* B or C, lines * ld elements, where lines are the rows in row-major layout and else the columns.
@@ -150,8 +156,13 @@ typedef struct spmmbench_shape {
   int32_t layout; /* of B and C */
   int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16 */
   /* Version 2: ld of B and C in every launch of the plan; 0 where the caller does not know it yet.
-   * libspmmbench.so does not read them. */
+   * libspmmbench.so does not read them, nor what follows. */
   int64_t ld_b, ld_c;
+  /* Version 2, in `bind` of kernels with SPMMBENCH_TUNES: a B with values of (-1, 1) and a C of
+   * zeros, of this shape and with these ld, and the stream to launch on. They are freed when bind
+   * returns. NULL elsewhere, and where there is no memory for them. */
+  const spmmbench_dense *b, *c;
+  void* stream;
 } spmmbench_shape;
 
 typedef struct spmmbench_problem {
@@ -176,8 +187,11 @@ typedef struct spmmbench_stages {
  * that it knows. Strings and arrays live as long as the plan. */
 typedef struct spmmbench_report {
   size_t size;
-  uint64_t device_bytes;     /* device memory that the plan and its prepared A hold; not B, C and
-                                arrays of A that the caller owns */
+  uint64_t device_bytes;     /* memory of the kernel's device that the library has allocated for the
+                                plan and its prepared A and still holds: not B, C and arrays of A,
+                                which the caller owns. 0: unknown. check-plugin compares it with
+                                what is held; in a row, spmmbench adds the arrays of A that it holds
+                                on the device for SPMMBENCH_KEEPS_A */
   double issued_flops;       /* per launch, with padding; 0: 2 * nnz * N */
   const char* const* params; /* values in force: key, value, ..., NULL; NULL: none */
   const char* format;   /* name of the format of A; NULL: this and all members below are unknown */
@@ -207,6 +221,19 @@ typedef struct spmmbench_option {
   double minimum, maximum;    /* both 0: any number */
   const char* const* choices; /* ended by NULL; NULL: none */
 } spmmbench_option;
+
+/* Version 2. What a kernel takes, and how it sums, where one of its options has one value. 0 and
+ * NULL stand for what the kernel says. Of several that apply, the later one decides. */
+typedef struct spmmbench_variant {
+  size_t size;
+  const char* option;    /* of type SPMMBENCH_CHOICE */
+  const char* value;     /* one of its choices. The default counts where the option is not given */
+  uint32_t accumulation; /* SPMMBENCH_SET of one of SPMMBENCH_SUMS_* */
+  uint32_t c_types, layouts;
+  const int64_t* allowed_n; /* it or n_multiple stands for both of the kernel */
+  size_t allowed_n_count;
+  int64_t n_multiple, max_n;
+} spmmbench_variant;
 
 /* A in a kernel's own form, and a kernel bound to a shape: each library defines its own. */
 typedef struct spmmbench_prepared spmmbench_prepared;
@@ -246,8 +273,8 @@ struct spmmbench_kernel {
   void* user; /* the library's own */
 
   /* SPMMBENCH_OK where the kernel can do this, else SPMMBENCH_UNSUPPORTED. May be NULL: then all
-   * that the fields allow is supported. *device_bytes: what the report will say of them, 0 where
-   * unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
+   * that the fields allow is supported. *device_bytes: an estimate of what the report will say, 0
+   * where unknown. libspmmbench.so takes NULL for device_bytes; spmmbench never passes it. A is on
    * the host here, whatever a_memory says. A caller may leave this call out: prepare and bind
    * refuse the same problems. */
   spmmbench_status (*supports)(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
@@ -281,11 +308,14 @@ struct spmmbench_kernel {
    * of this number, whose memory spmmbench provides. Above 1 only where SPMMBENCH_ROW_MAJOR is the
    * one layout. */
   int64_t c_row_multiple;
+  const spmmbench_variant* const* variants; /* version 2 */
+  size_t variant_count;
 };
 
-/* Of a kernel of version 1. */
+/* The sizes of version 1. */
 #define SPMMBENCH_KERNEL_SIZE_1 offsetof(spmmbench_kernel, max_n)
 #define SPMMBENCH_SHAPE_SIZE_1 offsetof(spmmbench_shape, ld_b)
+#define SPMMBENCH_CSR_SIZE_1 offsetof(spmmbench_csr, on_host)
 
 typedef struct spmmbench_library {
   size_t size;

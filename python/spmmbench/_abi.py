@@ -11,8 +11,8 @@ HOST, CUDA = 0, 1
 F32, F16, BF16, I32, I64 = 0, 1, 2, 16, 17
 ROW_MAJOR, COL_MAJOR = 0, 1
 SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
-BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS = (
-    1 << bit for bit in range(8)
+BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
+    1 << bit for bit in range(9)
 )
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
@@ -38,20 +38,24 @@ class Sized(c.Structure):
 
 
 class Csr(Sized):
-    _fields_ = [
-        ("size", c.c_size_t),
-        ("rows", c.c_int64),
-        ("cols", c.c_int64),
-        ("nnz", c.c_int64),
-        ("row_ptr", c.c_void_p),
-        ("col_idx", c.c_void_p),
-        ("values", c.c_void_p),
-        ("row_ids", c.c_void_p),
-        ("memory", c.c_int32),
-        ("row_ptr_type", c.c_int32),
-        ("col_idx_type", c.c_int32),
-        ("value_type", c.c_int32),
-    ]
+    pass
+
+
+Csr._fields_ = [
+    ("size", c.c_size_t),
+    ("rows", c.c_int64),
+    ("cols", c.c_int64),
+    ("nnz", c.c_int64),
+    ("row_ptr", c.c_void_p),
+    ("col_idx", c.c_void_p),
+    ("values", c.c_void_p),
+    ("row_ids", c.c_void_p),
+    ("memory", c.c_int32),
+    ("row_ptr_type", c.c_int32),
+    ("col_idx_type", c.c_int32),
+    ("value_type", c.c_int32),
+    ("on_host", c.POINTER(Csr)),
+]
 
 
 class Dense(Sized):
@@ -74,6 +78,9 @@ class Shape(Sized):
         ("c_type", c.c_int32),
         ("ld_b", c.c_int64),
         ("ld_c", c.c_int64),
+        ("b", c.POINTER(Dense)),
+        ("c", c.POINTER(Dense)),
+        ("stream", c.c_void_p),
     ]
 
 
@@ -119,6 +126,21 @@ class Option(Sized):
         ("minimum", c.c_double),
         ("maximum", c.c_double),
         ("choices", c.POINTER(c.c_char_p)),
+    ]
+
+
+class Variant(Sized):
+    _fields_ = [
+        ("size", c.c_size_t),
+        ("option", c.c_char_p),
+        ("value", c.c_char_p),
+        ("accumulation", c.c_uint32),
+        ("c_types", c.c_uint32),
+        ("layouts", c.c_uint32),
+        ("allowed_n", c.POINTER(c.c_int64)),
+        ("allowed_n_count", c.c_size_t),
+        ("n_multiple", c.c_int64),
+        ("max_n", c.c_int64),
     ]
 
 
@@ -177,6 +199,8 @@ Kernel._fields_ = [
     ("max_mk", c.c_int64),
     ("max_kn", c.c_int64),
     ("c_row_multiple", c.c_int64),
+    ("variants", c.POINTER(c.POINTER(Variant))),
+    ("variant_count", c.c_size_t),
 ]
 
 

@@ -36,7 +36,7 @@ def choose(library, spec, options, device, a):
             raise InvalidArgument(f"option {key!r} is {value!r}; text without NUL is wanted")
         if not library.own:
             _check_option(kernel, key, str(value))
-    return kernel, given
+    return kernel.with_options(given), given
 
 
 def _check_option(kernel, key, value):

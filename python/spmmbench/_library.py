@@ -1,5 +1,6 @@
 """Finding and loading libspmmbench.so, or any library with the same interface."""
 
+import copy
 import ctypes
 import ctypes.util
 import functools
@@ -102,7 +103,7 @@ class Kernel:
             ctypes.byref(self.described), ctypes.byref(struct), _size_of_kernel(library.abi_version)
         )
         if library.abi_version == 1:
-            self.described.flags &= ~abi.PACKED_ROWS
+            self.described.flags &= ~(abi.PACKED_ROWS | abi.TUNES)
         self.name = text(struct.name)
         who = f"{library.path}: kernel {self.name}"
         _require(self.name, who, "a name")
@@ -117,6 +118,14 @@ class Kernel:
             who,
             "options of the size of this version",
         )
+        _require(self.described.variants or not self.described.variant_count, who, "variants")
+        variants = [self.described.variants[i] for i in range(self.described.variant_count)]
+        _require(
+            all(each and each.contents.size >= ctypes.sizeof(abi.Variant) for each in variants),
+            who,
+            "variants of the size of this version",
+        )
+        self._variants = [each.contents for each in variants]
         self.summary = text(struct.summary)
         self.source = text(struct.source)
         self.device = "cuda" if struct.device == abi.CUDA else "cpu"
@@ -151,6 +160,28 @@ class Kernel:
         if option.minimum != 0 or option.maximum != 0:
             told["minimum"], told["maximum"] = option.minimum, option.maximum
         return told
+
+    def with_options(self, given):
+        """This kernel as it describes itself for these options."""
+        values = {option["name"]: option["default"] for option in self.options}
+        values.update((key, str(value)) for key, value in given.items())
+        kernel = copy.copy(self)
+        kernel.described = abi.Kernel.from_buffer_copy(self.described)
+        for variant in self._variants:
+            if values.get(text(variant.option)) != text(variant.value):
+                continue
+            if variant.accumulation:
+                sums = variant.accumulation == 1 << abi.SUMS_TENSOR_CORE
+                kernel.tensor_core_sums = sums
+            if variant.c_types:
+                kernel.c_types = abi.names_in(variant.c_types, abi.ELEMENTS)
+            if variant.layouts:
+                kernel.layouts = abi.names_in(variant.layouts, abi.LAYOUTS)
+            if variant.allowed_n_count or variant.n_multiple:
+                for name in ("allowed_n", "allowed_n_count", "n_multiple"):
+                    setattr(kernel.described, name, getattr(variant, name))
+            kernel.described.max_n = variant.max_n or kernel.described.max_n
+        return kernel
 
     def describe(self):
         keys = ("name", "summary", "source", "device", "precisions", "c_types", "layouts")

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
@@ -54,14 +57,74 @@ std::string where_it_runs(const KernelInfo& info) {
                      info.exact_architecture ? " alone" : " and newer");
 }
 
+Json names(const std::vector<Layout>& layouts) {
+  Json list = Json::array();
+  for (const Layout layout : layouts) list.push_back(layout == Layout::row_major ? "row" : "col");
+  return list;
+}
+
+template <class Enum>
+Json names(const std::vector<Enum>& values) {
+  Json list = Json::array();
+  for (const Enum value : values) list.push_back(to_string(value));
+  return list;
+}
+
+std::string sums_text(Accumulation accumulation) {
+  switch (accumulation) {
+    case Accumulation::fp32_fma: return "fp32";
+    case Accumulation::fp32_tensor_core: return "tensor cores";
+    case Accumulation::fp16: return "fp16";
+  }
+  return {};
+}
+
+// Those that there are.
+Json limits_json(const SizeLimits& sizes) {
+  Json limits = Json::object();
+  if (sizes.square) limits["square"] = true;
+  if (!sizes.allowed_n.empty()) limits["allowed_n"] = sizes.allowed_n;
+  for (const auto& [name, value, none] :
+       {std::tuple{"n_multiple", sizes.n_multiple, 1},
+        std::tuple{"m_multiple", sizes.m_multiple, 1},
+        std::tuple{"k_multiple", sizes.k_multiple, 1}, std::tuple{"max_n", sizes.max_n, 0},
+        std::tuple{"max_mk", sizes.max_mk, 0}, std::tuple{"max_kn", sizes.max_kn, 0}})
+    if (value > none) limits[name] = value;
+  return limits;
+}
+
+// What it is with one value of an option, in full.
+Json variant_json(const KernelInfo& info, const Variant& variant) {
+  Options options;
+  options.set(variant.option, variant.value);
+  const KernelInfo with = info_with(info, options);
+  return {{"option", variant.option},
+          {"value", variant.value},
+          {"sums", sums_text(with.accumulation)},
+          {"c_types", names(with.c_types)},
+          {"layouts", names(with.layouts)},
+          {"sizes", with.sizes.text()},
+          {"limits", limits_json(with.sizes)}};
+}
+
+// What a library says of a kernel beside what there is of every kernel.
+Json library_json(const Kernel& kernel) {
+  const KernelInfo& info = kernel.info();
+  Json memories = Json::array(), variants = Json::array();
+  for (const DeviceKind memory : info.a_memory)
+    memories.push_back(memory == DeviceKind::cuda ? "cuda" : "host");
+  for (const Variant& variant : info.variants) variants.push_back(variant_json(info, variant));
+  return {{"library", plugin_path(kernel)},
+          {"a_memory", memories},
+          {"flags", info.flags},
+          {"variants", variants}};
+}
+
 Json entry_json(const Kernel& kernel) {
   const KernelInfo& info = kernel.info();
-  const bool tested = info.device == DeviceKind::cuda && plugin_path(kernel).empty();
-  Json precisions = Json::array(), layouts = Json::array(), c_types = Json::array();
-  for (const Precision p : info.precisions) precisions.push_back(to_string(p));
-  for (const ElementType t : info.c_types) c_types.push_back(to_string(t));
-  for (const Layout l : info.layouts) layouts.push_back(l == Layout::row_major ? "row" : "col");
-  return {
+  const bool is_ours = plugin_path(kernel).empty();
+  const bool tested = info.device == DeviceKind::cuda && is_ours;
+  Json json = {
       {"name", info.name},
       {"summary", info.summary},
       {"source", info.source},
@@ -70,15 +133,19 @@ Json entry_json(const Kernel& kernel) {
       {"min_compute_capability", info.device == DeviceKind::cuda ? info.min_compute_capability : 0},
       {"runs_on", where_it_runs(info)},
       {"tested_on", tested ? kTestedOn : ""},
-      {"precisions", precisions},
-      {"c_types", c_types},
-      {"layouts", layouts},
+      {"precisions", names(info.precisions)},
+      {"sums", sums_text(info.accumulation)},
+      {"c_types", names(info.c_types)},
+      {"layouts", names(info.layouts)},
       {"sizes", info.sizes.text()},
+      {"limits", limits_json(info.sizes)},
       {"packed_rows", info.form.packed},
       {"c_row_multiple", info.form.c_row_multiple},
       {"baseline", info.baseline},
       {"writes_row_ids", info.writes_row_ids},
       {"options", options_json(info.options)}};
+  if (!is_ours) json.update(library_json(kernel));
+  return json;
 }
 
 Json entry_json(const DeviceInfo& device) {
@@ -112,6 +179,28 @@ Json plugins_json(const std::vector<std::string>& paths) {
   return list;
 }
 
+std::string comma_list(const Json& list) {
+  return fmt::format("{}", fmt::join(list.get<std::vector<std::string>>(), ", "));
+}
+
+void print_of_library(const Json& entry) {
+  print("    {:<22} {}\n", "sums in", entry.at("sums").get<std::string>());
+  print("    {:<22} {}, {}-major\n", "C", comma_list(entry.at("c_types")),
+        comma_list(entry.at("layouts")));
+  print("    {:<22} {}\n", "A on", comma_list(entry.at("a_memory")));
+  if (!entry.at("flags").empty()) print("    {:<22} {}\n", "flags", comma_list(entry.at("flags")));
+  if (const auto rows = entry.at("c_row_multiple").get<int>(); rows > 1)
+    print("    {:<22} up to a multiple of {} rows\n", "writes C", rows);
+  for (const Json& variant : entry.at("variants")) {
+    const std::string sizes = variant.at("sizes");
+    print("    {:<22} sums in {}; C {}, {}-major{}\n",
+          fmt::format("with {}={}", variant.at("option").get<std::string>(),
+                      variant.at("value").get<std::string>()),
+          variant.at("sums").get<std::string>(), comma_list(variant.at("c_types")),
+          comma_list(variant.at("layouts")), sizes.empty() ? "" : "; takes " + sizes);
+  }
+}
+
 void print_section(const std::string& title, const Json& entries) {
   print("{}\n", title);
   for (const Json& entry : entries) {
@@ -126,6 +215,7 @@ void print_section(const std::string& title, const Json& entries) {
     }
     if (const std::string sizes = entry.value("sizes", ""); !sizes.empty())
       print("    {:<22} {}\n", "takes", sizes);
+    if (entry.contains("library")) print_of_library(entry);
     for (const Json& option : entry.at("options"))
       print("    {:<22} {} [{}]\n    {:<22} {}\n", option.at("name").get<std::string>() + "=",
             option.at("help").get<std::string>(), option.at("default").get<std::string>(), "",

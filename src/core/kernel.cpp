@@ -3,11 +3,25 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <tuple>
 
 #include "core/contains.hpp"
 
 namespace spmmbench {
+namespace {
+
+// Empty where what it says of the shape of B and C allows the problem.
+std::string refusal_of_shape(const KernelInfo& info, const Problem& problem) {
+  if (!contains(info.c_types, problem.c_type))
+    return fmt::format("does not write {}", to_string(problem.c_type));
+  if (!contains(info.layouts, problem.layout))
+    return problem.layout == Layout::col_major ? "needs row-major B and C"
+                                               : "needs column-major B and C";
+  return info.sizes.refusal(problem.m(), problem.k(), problem.n);
+}
+
+}  // namespace
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {
   return n == 1 && contains(info.layouts, Layout::col_major) ? Layout::col_major : asked;
@@ -42,6 +56,25 @@ std::string SizeLimits::refusal(std::int64_t m, std::int64_t k, std::int64_t n) 
   return {};
 }
 
+KernelInfo info_with(const KernelInfo& info, const Options& options) {
+  KernelInfo out = info;
+  for (const Variant& variant : info.variants) {
+    const auto option =
+        std::find_if(info.options.begin(), info.options.end(),
+                     [&](const OptionSpec& each) { return each.name == variant.option; });
+    if (options.get(variant.option, option->default_value) != variant.value) continue;
+    out.accumulation = variant.accumulation.value_or(out.accumulation);
+    if (!variant.c_types.empty()) out.c_types = variant.c_types;
+    if (!variant.layouts.empty()) out.layouts = variant.layouts;
+    if (!variant.allowed_n.empty() || variant.n_multiple > 0) {
+      out.sizes.allowed_n = variant.allowed_n;
+      out.sizes.n_multiple = std::max<std::int64_t>(variant.n_multiple, 1);
+    }
+    if (variant.max_n > 0) out.sizes.max_n = variant.max_n;
+  }
+  return out;
+}
+
 Support check_operand(const Kernel& kernel, const SparseOperand& a, const Options& options,
                       const DeviceInfo& device) {
   const KernelInfo& info = kernel.info();
@@ -67,14 +100,10 @@ Support check_support(const Kernel& kernel, const Problem& problem, const Device
   const KernelInfo& info = kernel.info();
   Support of_operand = check_operand(kernel, problem.operand(), problem.options, device);
   if (!of_operand.ok) return of_operand;
-  if (!contains(info.c_types, problem.c_type))
-    return Support::no(fmt::format("does not write {}", to_string(problem.c_type)));
-  if (!contains(info.layouts, problem.layout))
-    return Support::no(problem.layout == Layout::col_major ? "needs row-major B and C"
-                                                           : "needs column-major B and C");
-  if (std::string why = info.sizes.refusal(problem.m(), problem.k(), problem.n); !why.empty())
-    return Support::no(std::move(why));
-  return kernel.supports(problem, device);
+  std::string why = info.variants.empty()
+                        ? refusal_of_shape(info, problem)
+                        : refusal_of_shape(info_with(info, problem.options), problem);
+  return why.empty() ? kernel.supports(problem, device) : Support::no(std::move(why));
 }
 
 }  // namespace spmmbench

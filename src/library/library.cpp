@@ -111,7 +111,7 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
                                                  const spmmbench_problem* given) {
   const Kernel& kernel = kernel_of(c_kernel);
   const spmmbench_problem& problem = checked(given, "spmmbench_problem");
-  const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr");
+  const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr", SPMMBENCH_CSR_SIZE_1);
   const auto precision = read_precision(problem.precision);
   if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
     throw Error(fmt::format("spmmbench_csr: memory {}: expected HOST or CUDA", csr.memory));

@@ -100,7 +100,7 @@ spmmbench_status open(const spmmbench_case* asked, spmmbench_bench** bench) noex
   return guarded([&] {
     required(bench, "bench");
     const spmmbench_case& given = checked(asked, "spmmbench_case");
-    const spmmbench_csr& csr = checked(given.a, "spmmbench_csr");
+    const spmmbench_csr& csr = checked(given.a, "spmmbench_csr", SPMMBENCH_CSR_SIZE_1);
     if (csr.row_ids != nullptr) throw Error("spmmbench_csr.row_ids: expected NULL");
     BenchSettings settings;
     settings.matrix = &required(given.matrix, "spmmbench_case.matrix");

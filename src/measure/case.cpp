@@ -201,7 +201,7 @@ std::function<void()> launch_and_take(const CaseInput& input, std::function<void
 }
 
 ErrorBound bound_of(const CaseInput& input) {
-  return error_bound(input.choice->kernel->info(), input.problem.precision, input.problem.c_type);
+  return error_bound(input.choice->info(), input.problem.precision, input.problem.c_type);
 }
 
 // Says why a C that was found right proves nothing; empty where it does. Without the exact test the
@@ -223,7 +223,7 @@ std::string why_unproved(const CaseInput& input, const ResultRow& row) {
       (input.b_is_drawn || untested))
     return fmt::format("the error of C is {:.2g} of C, which the bound of {} allows",
                        row.verify->relative_frobenius,
-                       to_string(sum_type(input.choice->kernel->info(), input.problem.precision)));
+                       to_string(sum_type(input.choice->info(), input.problem.precision)));
   return {};
 }
 
@@ -396,6 +396,16 @@ void add_inspection(const ResultRow& row, Timing& timing) {
   timing = summarise(std::move(timing.samples_us), timing.launches_per_sample);
 }
 
+// The time, in microseconds, of zeroing C, which is part of every launch of a kernel that adds to
+// it.
+double zeroing_us(const DenseView& c, int launches_per_sample, Device& device) {
+  constexpr int kTries = 5;
+  const auto zero = [&] { device.fill_bytes(c.data, 0, c.bytes()); };
+  double us = device.time_us(zero, launches_per_sample);
+  for (int i = 1; i < kTries; ++i) us = std::min(us, device.time_us(zero, launches_per_sample));
+  return us / launches_per_sample;
+}
+
 // Fills the times of the row, or says that it is wrong and returns false.
 bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
   Device& device = *input.device;
@@ -422,6 +432,9 @@ bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, 
                            times->hot.median_us, least));
     return false;
   }
+  if (input.choice->kernel->info().adds_to_c)
+    row.metrics["zero_c_us"] =
+        zeroing_us(input.operands->c, times->hot.launches_per_sample, device);
   add_inspection(row, times->hot);
   add_inspection(row, times->cold);
   row.hot = std::move(times->hot);

@@ -11,6 +11,7 @@ namespace spmmbench {
 struct KernelChoice {
   const Kernel* kernel = nullptr;
   Options options;
+  KernelInfo info() const { return info_with(kernel->info(), options); }
   std::string label() const { return Spec{kernel->info().name, options}.to_string(); }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <type_traits>
 #include <variant>
@@ -95,6 +96,33 @@ SizeLimits read_sizes(const Json& json) {
   return sizes;
 }
 
+Json to_json(const Variant& variant) {
+  Json json = {{"option", variant.option},
+               {"value", variant.value},
+               {"c_types", numbers(variant.c_types)},
+               {"layouts", numbers(variant.layouts)},
+               {"allowed_n", variant.allowed_n},
+               {"n_multiple", variant.n_multiple},
+               {"max_n", variant.max_n}};
+  if (variant.accumulation) json["accumulation"] = static_cast<int>(*variant.accumulation);
+  return json;
+}
+
+Variant read_variant(const Json& json, const std::vector<OptionSpec>& options) {
+  Variant variant{json.at("option"), json.at("value")};
+  const auto is_its = [&](const OptionSpec& option) { return option.name == variant.option; };
+  if (std::none_of(options.begin(), options.end(), is_its))
+    throw Error(fmt::format("its description: no option {}", variant.option));
+  if (json.contains("accumulation"))
+    variant.accumulation = read_enum(json.at("accumulation"), Accumulation::fp16);
+  variant.c_types = read_enums(json.at("c_types"), kElementTypes.back());
+  variant.layouts = read_enums(json.at("layouts"), Layout::col_major);
+  variant.allowed_n = json.at("allowed_n").get<std::vector<std::int64_t>>();
+  variant.n_multiple = json.at("n_multiple");
+  variant.max_n = json.at("max_n");
+  return variant;
+}
+
 Json to_json(const KernelInfo& info) {
   Json json = {{"name", info.name},
                {"summary", info.summary},
@@ -113,8 +141,13 @@ Json to_json(const KernelInfo& info) {
                {"sizes", to_json(info.sizes)},
                {"packed", info.form.packed},
                {"c_row_multiple", info.form.c_row_multiple},
-               {"options", Json::array()}};
+               {"adds_to_c", info.adds_to_c},
+               {"a_memory", numbers(info.a_memory)},
+               {"flags", info.flags},
+               {"options", Json::array()},
+               {"variants", Json::array()}};
   for (const OptionSpec& option : info.options) json["options"].push_back(to_json(option));
+  for (const Variant& variant : info.variants) json["variants"].push_back(to_json(variant));
   return json;
 }
 
@@ -137,7 +170,12 @@ KernelInfo read_info(const Json& json) {
   info.sizes = read_sizes(json.at("sizes"));
   info.form.packed = json.at("packed");
   info.form.c_row_multiple = read_multiple(json.at("c_row_multiple"));
+  info.adds_to_c = json.at("adds_to_c");
+  info.a_memory = read_enums(json.at("a_memory"), DeviceKind::cuda);
+  info.flags = json.at("flags").get<std::vector<std::string>>();
   for (const Json& option : json.at("options")) info.options.push_back(read_option(option));
+  for (const Json& variant : json.at("variants"))
+    info.variants.push_back(read_variant(variant, info.options));
   return info;
 }
 

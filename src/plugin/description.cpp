@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "core/contains.hpp"
 #include "spmmbench/error.hpp"
 
 namespace spmmbench {
@@ -68,6 +69,28 @@ void check_option(const spmmbench_option& option) {
   }
 }
 
+// Of a kernel whose options were checked.
+template <class Require>
+void check_variant(const spmmbench_variant& variant, const spmmbench_kernel& kernel,
+                   const Require& require) {
+  const std::string name = text(variant.option), value = text(variant.value);
+  const auto chooses = [&](const spmmbench_option* option) {
+    return option->name == name && option->type == SPMMBENCH_CHOICE;
+  };
+  const auto* const* const end = kernel.options + kernel.option_count;
+  const auto* const* const option = std::find_if(kernel.options, end, chooses);
+  require(option != end, "variants of an option that is a choice");
+  const Choices choices = std::get<Choices>(allowed_by(**option));
+  require(contains(choices.names, value), "variants for one of the choices of their option");
+  require(variant.accumulation == 0 || members(variant.accumulation, kAccumulations).size() == 1,
+          "variants with one accumulation");
+  require(std::min(variant.n_multiple, variant.max_n) >= 0, "multiples and largest sizes from 0");
+  require(variant.allowed_n_count == 0 || variant.allowed_n != nullptr, "allowed_n of variants");
+  require(
+      kernel.c_row_multiple <= 1 || (variant.layouts & ~SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR)) == 0,
+      "SPMMBENCH_ROW_MAJOR as the one layout, for a c_row_multiple");
+}
+
 }  // namespace
 
 bool is_word(std::string_view text) {
@@ -84,7 +107,7 @@ spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_
   spmmbench_kernel described = {};
   const bool first = library.abi_version == 1;
   std::memcpy(&described, &kernel, first ? SPMMBENCH_KERNEL_SIZE_1 : sizeof described);
-  if (first) described.flags &= ~std::uint32_t{SPMMBENCH_PACKED_ROWS};
+  if (first) described.flags &= ~std::uint32_t{SPMMBENCH_PACKED_ROWS | SPMMBENCH_TUNES};
   return described;
 }
 
@@ -100,6 +123,28 @@ SizeLimits sizes_of(const spmmbench_kernel& described) {
   sizes.max_mk = described.max_mk;
   sizes.max_kn = described.max_kn;
   return sizes;
+}
+
+std::vector<std::string> flags_of(const spmmbench_kernel& described) {
+  constexpr std::array kNames = {"binary_a",       "square_only", "adds_to_c",
+                                 "ignores_stream", "keeps_a",     "row_ids",
+                                 "vendor",         "packed_rows", "tunes"};
+  std::vector<std::string> flags;
+  for (std::size_t bit = 0; bit < kNames.size(); ++bit)
+    if (has(described.flags, static_cast<std::int64_t>(bit))) flags.emplace_back(kNames[bit]);
+  return flags;
+}
+
+Variant variant_of(const spmmbench_variant& variant) {
+  Variant out{variant.option, variant.value};
+  for (const Accumulation accumulation : members(variant.accumulation, kAccumulations))
+    out.accumulation = accumulation;
+  out.c_types = members(variant.c_types, kElementTypes);
+  out.layouts = members(variant.layouts, kLayouts);
+  out.allowed_n.assign(variant.allowed_n, variant.allowed_n + variant.allowed_n_count);
+  if (out.allowed_n.empty()) out.n_multiple = variant.n_multiple;
+  out.max_n = variant.max_n;
+  return out;
 }
 
 OptionSpec option_of(const spmmbench_option& option) {
@@ -120,11 +165,8 @@ void check_description(const spmmbench_kernel& kernel) {
           "accumulation to be one of SPMMBENCH_SUMS_*");
   require(!members(kernel.precisions, kPrecisions).empty(), "precisions");
   require(!members(kernel.c_types, kElementTypes).empty(), "c_types");
-  constexpr std::uint32_t kLayouts =
-      SPMMBENCH_SET(SPMMBENCH_ROW_MAJOR) | SPMMBENCH_SET(SPMMBENCH_COL_MAJOR);
-  require((kernel.layouts & kLayouts) != 0, "layouts");
-  constexpr std::uint32_t kMemories = SPMMBENCH_SET(SPMMBENCH_HOST) | SPMMBENCH_SET(SPMMBENCH_CUDA);
-  require((kernel.a_memory & kMemories) != 0, "a_memory");
+  require(!members(kernel.layouts, kLayouts).empty(), "layouts");
+  require(!members(kernel.a_memory, kDeviceKinds).empty(), "a_memory");
   require(kernel.device == SPMMBENCH_CUDA || has(kernel.a_memory, SPMMBENCH_HOST),
           "a_memory with SPMMBENCH_HOST for a host kernel");
   constexpr std::uint32_t kIndices = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);
@@ -162,6 +204,12 @@ void check_description(const spmmbench_kernel& kernel) {
     } catch (const Error& error) {
       throw Error(fmt::format("kernel {}: option {}: {}", kernel.name, option->name, error.what()));
     }
+  }
+  require(kernel.variant_count == 0 || kernel.variants != nullptr, "variants");
+  for (std::size_t i = 0; i < kernel.variant_count; ++i) {
+    require(kernel.variants[i] != nullptr && kernel.variants[i]->size >= sizeof(spmmbench_variant),
+            "variants of the size of this version");
+    check_variant(*kernel.variants[i], kernel, require);
   }
 }
 

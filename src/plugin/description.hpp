@@ -13,6 +13,11 @@
 
 namespace spmmbench {
 
+inline constexpr std::array kAccumulations = {Accumulation::fp32_fma,
+                                              Accumulation::fp32_tensor_core, Accumulation::fp16};
+inline constexpr std::array kLayouts = {Layout::row_major, Layout::col_major};
+inline constexpr std::array kDeviceKinds = {DeviceKind::host, DeviceKind::cuda};
+
 // Whether `value` is in a SPMMBENCH_SET.
 inline bool has(std::uint32_t set, std::int64_t value) { return (set >> value & 1U) != 0; }
 
@@ -36,6 +41,9 @@ bool is_word(std::string_view text);
 spmmbench_kernel described_by(const spmmbench_library& library, const spmmbench_kernel& kernel);
 
 SizeLimits sizes_of(const spmmbench_kernel& described);
+// "keeps_a" for SPMMBENCH_KEEPS_A, in the order of plugin.h.
+std::vector<std::string> flags_of(const spmmbench_kernel& described);
+Variant variant_of(const spmmbench_variant& variant);
 
 // Throws Error naming the kernel and what plugin.h does not allow. Nothing else reads a description
 // before.

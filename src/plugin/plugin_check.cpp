@@ -4,10 +4,14 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <utility>
 
+#include "core/contains.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
 
@@ -20,7 +24,6 @@ constexpr unsigned char kGuard = 0xA5, kNan = 0xFF;
 constexpr std::int64_t kRows = 37, kCols = 29;  // odd, and more than the rows of common tiles
 constexpr std::int64_t kColumnsOfB[] = {1, 7, 8, 16, 33, 64, 128};
 constexpr std::int64_t kGapBytes = 64;
-constexpr std::int64_t kLargestInBf16 = 256;  // integers up to it are exact in every type
 
 struct Sample {
   std::string name;
@@ -68,6 +71,22 @@ std::vector<Sample> samples_for(const KernelInfo& info) {
     samples.push_back(std::move(backwards));
   }
   return samples;
+}
+
+// Entries around the diagonal of a square matrix.
+CsrMatrix band_matrix(std::int64_t rows, bool ones) {
+  constexpr std::int64_t kAhead = 8;
+  CsrMatrix a;
+  a.rows = a.cols = rows;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = std::max<std::int64_t>(i - kAhead, 0); j < std::min(i + kAhead, rows);
+         ++j) {
+      a.col_idx.push_back(static_cast<std::int32_t>(j));
+      a.values.push_back(ones || (i + j) % 2 == 0 ? 1.0F : 2.0F);
+    }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
+  }
+  return a;
 }
 
 float value_of_b(std::int64_t i, std::int64_t j, int which) {
@@ -135,30 +154,42 @@ class Guarded {
 
 class Checker {
  public:
-  Checker(const Kernel& kernel, Device& device)
-      : kernel_(kernel), info_(kernel.info()), device_(device) {}
+  // Counts in `out`.
+  Checker(const Kernel& kernel, Options options, Device& device, PluginCheck& out)
+      : kernel_(kernel),
+        options_(std::move(options)),
+        info_(info_with(kernel.info(), options_)),
+        device_(device),
+        out_(out) {}
 
-  PluginCheck run() {
+  void run() {
     for (const Precision precision : info_.precisions)
       for (const Sample& sample : samples_for(info_)) check_sample(sample, precision);
-    return std::move(out_);
+    tally(label() + "device_bytes", [&] { return check_device_bytes(); });
   }
 
  private:
+  std::string label() const {
+    std::string text;
+    for (const auto& [option, value] : options_.values())
+      text += fmt::format("{}={}, ", option, value);
+    return text;
+  }
+
   void check_sample(const Sample& sample, Precision precision) {
     SparseOperand a{.a = &sample.a, .row_ids = sample.row_ids, .precision = precision};
     const std::unique_ptr<RowOrders> orders = make_row_orders(sample.a, Spec{"none", {}});
     a.orders = orders.get();
     const auto where = [&](const std::string& shape) {
-      return fmt::format("{}, A {} x {} ({}){}", to_string(precision), sample.a.rows, sample.a.cols,
-                         sample.name, shape);
+      return fmt::format("{}{}, A {} x {} ({}){}", label(), to_string(precision), sample.a.rows,
+                         sample.a.cols, sample.name, shape);
     };
     std::unique_ptr<Prepared> prepared;
     const auto prepare = [&] {
-      const Support support = check_operand(kernel_, a, {}, device_.info());
+      const Support support = check_operand(kernel_, a, options_, device_.info());
       if (!support.ok) throw Unsupported(support.reason);
       StageTimer stages;
-      prepared = kernel_.prepare(a, {}, device_, stages);
+      prepared = kernel_.prepare(a, options_, device_, stages);
     };
     for (const Layout layout : info_.layouts)
       for (const ElementType c_type : info_.c_types)
@@ -202,7 +233,7 @@ class Checker {
   }
 
   void require_support(const SparseOperand& a, const Shape& shape) const {
-    const Support support = check_support(kernel_, Problem{a, shape, {}}, device_.info());
+    const Support support = check_support(kernel_, Problem{a, shape, options_}, device_.info());
     if (!support.ok) throw Unsupported(support.reason);
   }
 
@@ -212,20 +243,30 @@ class Checker {
     std::unique_ptr<Plan> plan;
   };
 
-  Bound bind(Prepared& prepared, const SparseOperand& a, Shape shape, bool gap) const {
+  // B and C without memory. Sets the ld of the shape.
+  std::pair<DenseView, DenseView> views_of(const SparseOperand& a, Shape& shape, bool gap) const {
     const auto placed = [&](DenseView view) {
       if (info_.form.packed) view.ld = view.line_length();
       if (gap) view.ld += kGapBytes / static_cast<std::int64_t>(bytes_of(view.type));
       return view;
     };
-    const std::int64_t padded = rounded_up(a.m(), info_.form.c_row_multiple);
-    Bound bound{
-        {placed(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision))), 0, device_},
-        {placed(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type)), padded - a.m(),
-         device_},
-        nullptr};
-    shape.ld_b = bound.b.view().ld;
-    shape.ld_c = bound.c.view().ld;
+    const DenseView b =
+        placed(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision)));
+    const DenseView c = placed(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type));
+    shape.ld_b = b.ld;
+    shape.ld_c = c.ld;
+    return {b, c};
+  }
+
+  // Without a plan.
+  Bound place(const SparseOperand& a, Shape& shape, bool gap) const {
+    const auto [b, c] = views_of(a, shape, gap);
+    const std::int64_t tail_lines = rounded_up(a.m(), info_.form.c_row_multiple) - a.m();
+    return {{b, 0, device_}, {c, tail_lines, device_}, nullptr};
+  }
+
+  Bound bind(Prepared& prepared, const SparseOperand& a, Shape shape, bool gap) const {
+    Bound bound = place(a, shape, gap);
     StageTimer stages;
     bound.plan = prepared.bind(shape, stages);
     return bound;
@@ -272,7 +313,8 @@ class Checker {
     std::vector<std::int64_t> taken;
     for (const std::int64_t n : kColumnsOfB) {
       shape.n = n;
-      if (check_support(kernel_, Problem{a, shape, {}}, device_.info()).ok) taken.push_back(n);
+      if (check_support(kernel_, Problem{a, shape, options_}, device_.info()).ok)
+        taken.push_back(n);
     }
     if (taken.empty()) return {};
     shape.n = taken.front();
@@ -295,11 +337,12 @@ class Checker {
     for (int i = 0; i < kWarmUp + kTimes; ++i) {
       if (i == kWarmUp) before = mallinfo2().uordblks;
       StageTimer stages;
-      const std::unique_ptr<Prepared> prepared = kernel_.prepare(a, {}, device_, stages);
+      const std::unique_ptr<Prepared> prepared = kernel_.prepare(a, options_, device_, stages);
       Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
       for (const std::int64_t n : kColumnsOfB) {
         shape.n = n;
-        if (check_support(kernel_, Problem{a, shape, {}}, device_.info()).ok)
+        (void)views_of(a, shape, false);
+        if (check_support(kernel_, Problem{a, shape, options_}, device_.info()).ok)
           (void)prepared->bind(shape, stages);
       }
     }
@@ -311,16 +354,63 @@ class Checker {
         (after - before) / kTimes);
   }
 
+  // Memory in use, of which differences tell something.
+  std::size_t held() const {
+    if (device_.info().kind == DeviceKind::cuda) return SIZE_MAX - device_.free_bytes();
+    const struct mallinfo2 now = mallinfo2();
+    return now.uordblks + now.hblkhd;
+  }
+
+  // The reported bytes against what an A that is large takes.
+  std::string check_device_bytes() const {
+    const bool on_gpu = device_.info().kind == DeviceKind::cuda;
+    // What allocations are rounded up to, and what else a process takes meanwhile: a choice.
+    const std::size_t slack = std::size_t{16} << (on_gpu ? 20 : 10);
+    const std::int64_t rows = rounded_up(std::int64_t{1} << (on_gpu ? 20 : 12),
+                                         std::lcm(info_.sizes.m_multiple, info_.sizes.k_multiple));
+    const CsrMatrix csr = band_matrix(rows, info_.binary);
+    const std::unique_ptr<RowOrders> orders = make_row_orders(csr, Spec{"none", {}});
+    const SparseOperand a{.a = &csr, .precision = info_.precisions.front(), .orders = orders.get()};
+    Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+    const auto is_taken = [&](std::int64_t n) {
+      shape.n = n;
+      return check_support(kernel_, Problem{a, shape, options_}, device_.info()).ok;
+    };
+    if (std::none_of(std::begin(kColumnsOfB), std::end(kColumnsOfB), is_taken)) return {};
+    std::unique_ptr<Prepared> prepared;  // outlives the plan
+    Bound bound = place(a, shape, false);
+    const std::size_t before = held();
+    StageTimer stages;
+    prepared = kernel_.prepare(a, options_, device_, stages);
+    bound.plan = prepared->bind(shape, stages);
+    const std::size_t now = held(), reported = bound.plan->report().device_bytes;
+    const std::size_t taken = now > before ? now - before : 0;
+    // A that the program keeps for a kernel counts there too, and 0 is unknown.
+    const bool is_all = reported > 0 && !contains(info_.flags, std::string("keeps_a"));
+    if (reported <= taken + taken / 8 + slack &&
+        (!is_all || taken <= reported + reported / 8 + slack))
+      return {};
+    return fmt::format("the report says that {} bytes are held, and {} are", reported, taken);
+  }
+
   const Kernel& kernel_;
-  const KernelInfo& info_;
+  Options options_;
+  KernelInfo info_;  // with these options
   Device& device_;
-  PluginCheck out_;
+  PluginCheck& out_;
 };
 
 }  // namespace
 
 PluginCheck check_plugin_kernel(const Kernel& kernel, Device& device) {
-  return Checker(kernel, device).run();
+  PluginCheck out;
+  Checker(kernel, {}, device, out).run();
+  for (const Variant& variant : kernel.info().variants) {
+    Options options;
+    options.set(variant.option, variant.value);
+    Checker(kernel, options, device, out).run();
+  }
+  return out;
 }
 
 }  // namespace spmmbench

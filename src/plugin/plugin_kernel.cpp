@@ -6,9 +6,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/dense_bytes.hpp"
 #include "plugin/description.hpp"
 #include "plugin/plugin.hpp"
 #include "spmmbench/error.hpp"
@@ -118,58 +121,77 @@ class Stages {
   Clock::time_point start_ = Clock::now();
 };
 
+// A in the types that a kernel asks for, without the arrays.
+spmmbench_csr typed_a(const spmmbench_kernel& kernel, const SparseOperand& a) {
+  spmmbench_csr c = {};
+  c.size = sizeof c;
+  c.rows = a.m();
+  c.cols = a.k();
+  c.nnz = a.nnz();
+  c.memory = SPMMBENCH_HOST;
+  c.row_ptr_type = has(kernel.row_ptr_types, SPMMBENCH_I32) && a.nnz() <= INT32_MAX ? SPMMBENCH_I32
+                                                                                    : SPMMBENCH_I64;
+  c.col_idx_type = has(kernel.col_idx_types, SPMMBENCH_I32) ? SPMMBENCH_I32 : SPMMBENCH_I64;
+  const ElementType stored = storage_type(a.precision);
+  c.value_type = has(kernel.a_value_types, static_cast<int>(stored)) ? static_cast<int>(stored)
+                                                                     : SPMMBENCH_F32;
+  return c;
+}
+
+// Of row_ptr, col_idx, values and row_ids.
+std::array<std::size_t, 4> bytes_of_arrays(const spmmbench_csr& a, bool has_row_ids) {
+  const auto index_bytes = [](std::int32_t type) { return type == SPMMBENCH_I64 ? 8U : 4U; };
+  const auto nnz = static_cast<std::size_t>(a.nnz), rows = static_cast<std::size_t>(a.rows);
+  return {(rows + 1) * index_bytes(a.row_ptr_type), nnz * index_bytes(a.col_idx_type),
+          nnz * bytes_of(static_cast<ElementType>(a.value_type)),
+          has_row_ids ? rows * sizeof(std::int32_t) : 0};
+}
+
+bool wants_a_on_device(const spmmbench_kernel& kernel) {
+  return kernel.device == SPMMBENCH_CUDA && has(kernel.a_memory, SPMMBENCH_CUDA);
+}
+
+// What the program holds on the device for the plans of a kernel.
+std::size_t kept_bytes(const spmmbench_kernel& kernel, const SparseOperand& a) {
+  if (!wants_a_on_device(kernel) || (kernel.flags & SPMMBENCH_KEEPS_A) == 0) return 0;
+  const auto bytes = bytes_of_arrays(typed_a(kernel, a), !a.row_ids.empty());
+  return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+}
+
 // A in the types and the memory that a kernel asks for. Arrays that need no conversion are the
 // program's own.
 class OperandArrays {
  public:
-  OperandArrays(const spmmbench_kernel& kernel, const SparseOperand& a) : c_{} {
+  OperandArrays(const spmmbench_kernel& kernel, const SparseOperand& a) : c_(typed_a(kernel, a)) {
     const CsrMatrix& csr = *a.a;
-    c_.size = sizeof c_;
-    c_.rows = csr.rows;
-    c_.cols = csr.cols;
-    c_.nnz = csr.nnz();
-    c_.memory = SPMMBENCH_HOST;
-    c_.row_ptr_type = has(kernel.row_ptr_types, SPMMBENCH_I32) && csr.nnz() <= INT32_MAX
-                          ? SPMMBENCH_I32
-                          : SPMMBENCH_I64;
-    c_.col_idx_type = has(kernel.col_idx_types, SPMMBENCH_I32) ? SPMMBENCH_I32 : SPMMBENCH_I64;
-    const ElementType stored = storage_type(a.precision);
-    c_.value_type = has(kernel.a_value_types, static_cast<int>(stored)) ? static_cast<int>(stored)
-                                                                        : SPMMBENCH_F32;
     c_.row_ptr = c_.row_ptr_type == SPMMBENCH_I64 ? csr.row_ptr.data()
                                                   : convert<std::int32_t>(csr.row_ptr, row_ptr_);
     c_.col_idx = c_.col_idx_type == SPMMBENCH_I32 ? csr.col_idx.data()
                                                   : convert<std::int64_t>(csr.col_idx, col_idx_);
-    c_.values = c_.value_type == SPMMBENCH_F32 ? csr.values.data() : encode(csr.values, stored);
+    c_.values = c_.value_type == SPMMBENCH_F32 ? csr.values.data()
+                                               : encode(csr.values, storage_type(a.precision));
     c_.row_ids = a.row_ids.empty() ? nullptr : a.row_ids.data();
   }
 
   const spmmbench_csr& c() const { return c_; }
 
-  // Moves the arrays to the device.
+  // Copies the arrays to the device.
   void upload(Device& device) {
-    const auto index_bytes = [](std::int32_t type) { return type == SPMMBENCH_I64 ? 8U : 4U; };
-    const std::size_t value_bytes = bytes_of(static_cast<ElementType>(c_.value_type));
-    const auto nnz = static_cast<std::size_t>(c_.nnz), rows = static_cast<std::size_t>(c_.rows);
-    const auto move = [&](const void*& array, std::size_t bytes, std::size_t at) {
-      if (array == nullptr) return;
-      // At least one byte, so that an empty array is no NULL.
-      on_device_[at] = device.allocate(std::max<std::size_t>(bytes, 1));
-      device.upload(on_device_[at].data(), array, bytes);
-      array = on_device_[at].data();
-    };
-    move(c_.row_ptr, (rows + 1) * index_bytes(c_.row_ptr_type), 0);
-    move(c_.col_idx, nnz * index_bytes(c_.col_idx_type), 1);
-    move(c_.values, nnz * value_bytes, 2);
-    move(c_.row_ids, rows * sizeof(std::int32_t), 3);
+    on_host_ = c_;
+    c_.on_host = &on_host_;
+    const auto bytes = bytes_of_arrays(c_, c_.row_ids != nullptr);
+    std::size_t at = 0;
+    for (const void** array : {&c_.row_ptr, &c_.col_idx, &c_.values, &c_.row_ids}) {
+      if (*array != nullptr) {
+        // At least one byte, so that an empty array is no NULL.
+        on_device_[at] = device.allocate(std::max<std::size_t>(bytes[at], 1));
+        device.upload(on_device_[at].data(), *array, bytes[at]);
+        *array = on_device_[at].data();
+      }
+      ++at;
+    }
     c_.memory = SPMMBENCH_CUDA;
     device.synchronize();
-  }
-
-  std::size_t device_bytes() const {
-    std::size_t bytes = 0;
-    for (const Buffer& buffer : on_device_) bytes += buffer.bytes();
-    return bytes;
   }
 
  private:
@@ -190,7 +212,7 @@ class OperandArrays {
     return values_.data();
   }
 
-  spmmbench_csr c_;
+  spmmbench_csr c_, on_host_ = {};
   Bytes row_ptr_, col_idx_, values_;
   std::array<Buffer, 4> on_device_;
 };
@@ -216,12 +238,14 @@ class ProblemOfC {
 };
 
 spmmbench_shape shape_of_c(const Shape& shape) {
-  return {sizeof(spmmbench_shape),
-          shape.n,
-          static_cast<std::int32_t>(shape.layout),
-          static_cast<std::int32_t>(shape.c_type),
-          shape.ld_b,
-          shape.ld_c};
+  spmmbench_shape c = {};
+  c.size = sizeof c;
+  c.n = shape.n;
+  c.layout = static_cast<std::int32_t>(shape.layout);
+  c.c_type = static_cast<std::int32_t>(shape.c_type);
+  c.ld_b = shape.ld_b;
+  c.ld_c = shape.ld_c;
+  return c;
 }
 
 spmmbench_dense dense_of_c(const DenseView& view) {
@@ -233,6 +257,47 @@ spmmbench_dense dense_of_c(const DenseView& view) {
           static_cast<std::int32_t>(view.layout),
           static_cast<std::int32_t>(view.type)};
 }
+
+// B and C to tune with, in memory of their own: a plan is not to know what it will multiply.
+class Scratch {
+ public:
+  // Makes none where memory does not suffice, or the ld are not known.
+  Scratch(const SparseOperand& a, const Shape& shape, std::int64_t c_row_multiple, Device& device)
+      : b_view_(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision))),
+        c_view_(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type)) {
+    if (shape.ld_b == 0 || shape.ld_c == 0) return;
+    constexpr std::uint64_t kSeed = 0;  // of values that no product has
+    b_view_.ld = shape.ld_b;
+    c_view_.ld = shape.ld_c;
+    DenseView padded_c = c_view_;
+    if (shape.layout == Layout::row_major)
+      padded_c.rows += (c_row_multiple - a.m() % c_row_multiple) % c_row_multiple;
+    if (saturated_bytes(b_view_) + saturated_bytes(padded_c) > device.free_bytes()) return;
+    b_memory_ = device.allocate(b_view_.bytes());
+    c_memory_ = device.allocate(padded_c.bytes());
+    b_view_.data = b_memory_.data();
+    c_view_.data = c_memory_.data();
+    device.fill_uniform(b_view_, kSeed, a.precision);
+    device.fill_bytes(c_memory_.data(), 0, c_memory_.bytes());
+    device.synchronize();
+    b_ = dense_of_c(b_view_);
+    c_ = dense_of_c(c_view_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  void offer(spmmbench_shape& shape, Stream stream) const {
+    if (!b_) return;
+    shape.b = &*b_;
+    shape.c = &*c_;
+    shape.stream = stream.handle;
+  }
+
+ private:
+  DenseView b_view_, c_view_;
+  Buffer b_memory_, c_memory_;
+  std::optional<spmmbench_dense> b_, c_;
+};
 
 class PluginPlan final : public Plan {
  public:
@@ -311,23 +376,23 @@ class PluginPlan final : public Plan {
 
 class PluginPrepared final : public Prepared {
  public:
-  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel, bool packed,
-                 Device& device)
-      : calls_(library), kernel_(kernel), packed_(packed), device_(device) {}
+  PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel,
+                 const OperandForm& form, bool tunes, const SparseOperand& a, Device& device)
+      : calls_(library), kernel_(kernel), form_(form), tunes_(tunes), a_(a), device_(device) {}
   PluginPrepared(const PluginPrepared&) = delete;
   PluginPrepared& operator=(const PluginPrepared&) = delete;
   ~PluginPrepared() override {
     if (prepared_ != nullptr) Calls::contain([&] { kernel_.destroy_prepared(prepared_); });
   }
 
-  void prepare(const SparseOperand& a, const Options& options, StageTimer& stages) {
+  void prepare(const Options& options, StageTimer& stages) {
     // Converting types is not timed: a user of the kernel has A in these types.
-    arrays_.emplace(kernel_, a);
-    if (kernel_.device == SPMMBENCH_CUDA && has(kernel_.a_memory, SPMMBENCH_CUDA)) {
+    arrays_.emplace(kernel_, a_);
+    if (wants_a_on_device(kernel_)) {
       const auto timed = stages.scope("upload");
       arrays_->upload(device_);
     }
-    const ProblemOfC problem(*arrays_, options, a.precision);
+    const ProblemOfC problem(*arrays_, options, a_.precision);
     {
       const Stages timed(stages);
       spmmbench_prepared* prepared = nullptr;
@@ -341,13 +406,16 @@ class PluginPrepared final : public Prepared {
   }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const spmmbench_shape c_shape = shape_of_c(shape);
+    spmmbench_shape c_shape = shape_of_c(shape);
+    std::optional<Scratch> scratch;  // its memory is not timed
+    if (tunes_) scratch.emplace(a_, shape, form_.c_row_multiple, device_);
+    if (scratch) scratch->offer(c_shape, device_.stream());
     const Stages timed(stages);
     spmmbench_plan* plan = nullptr;
     calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
     if (plan == nullptr) throw Error("bind: gave no plan");
-    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan, packed_,
-                                            arrays_ ? arrays_->device_bytes() : 0, device_);
+    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan, form_.packed,
+                                            kept_bytes(kernel_, a_), device_);
     timed.check();
     return out;
   }
@@ -355,7 +423,9 @@ class PluginPrepared final : public Prepared {
  private:
   Calls calls_;
   const spmmbench_kernel& kernel_;
-  bool packed_;
+  OperandForm form_;
+  bool tunes_;
+  SparseOperand a_;
   Device& device_;
   std::optional<OperandArrays> arrays_;
   spmmbench_prepared* prepared_ = nullptr;
@@ -376,24 +446,30 @@ PluginKernel::PluginKernel(std::string path, const spmmbench_library& library,
   info_.exact_architecture = kernel.exact_architecture != 0;
   info_.precisions = members(kernel.precisions, kPrecisions);
   info_.c_types = members(kernel.c_types, kElementTypes);
-  info_.layouts = members(kernel.layouts, std::array{Layout::row_major, Layout::col_major});
+  info_.layouts = members(kernel.layouts, kLayouts);
   info_.accumulation = static_cast<Accumulation>(kernel.accumulation);
   info_.writes_row_ids = (kernel.flags & SPMMBENCH_ROW_IDS) != 0;
   info_.binary = (kernel.flags & SPMMBENCH_BINARY_A) != 0;
   info_.ignores_stream = (kernel.flags & SPMMBENCH_IGNORES_STREAM) != 0;
+  info_.adds_to_c = (kernel.flags & SPMMBENCH_ADDS_TO_C) != 0;
   info_.inspects_b = kernel.inspect_b != nullptr;
+  info_.a_memory = members(kernel.a_memory, kDeviceKinds);
+  info_.flags = flags_of(described);
   info_.sizes = sizes_of(described);
   info_.form.packed = (described.flags & SPMMBENCH_PACKED_ROWS) != 0;
   info_.form.c_row_multiple = std::max<std::int64_t>(described.c_row_multiple, 1);
-  for (std::size_t i = 0; i < kernel.option_count; ++i) {
-    info_.options.push_back(option_of(*kernel.options[i]));
-  }
+  tunes_ = (described.flags & SPMMBENCH_TUNES) != 0;
+  for (std::size_t i = 0; i < described.option_count; ++i)
+    info_.options.push_back(option_of(*described.options[i]));
+  for (std::size_t i = 0; i < described.variant_count; ++i)
+    info_.variants.push_back(variant_of(*described.variants[i]));
 }
 
 Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const {
   if (problem.nnz() > INT32_MAX && !has(kernel_.row_ptr_types, SPMMBENCH_I64))
     return Support::no("has 32-bit offsets: needs fewer than 2^31 nonzeros");
-  if (kernel_.supports == nullptr) return Support::yes(0);
+  const std::size_t kept = kept_bytes(kernel_, problem);
+  if (kernel_.supports == nullptr) return Support::yes(kept);
   const OperandArrays arrays(kernel_, problem);
   const ProblemOfC c_problem(arrays, problem.options, problem.precision);
   const spmmbench_shape shape = shape_of_c(problem);
@@ -404,13 +480,13 @@ Support PluginKernel::supports(const Problem& problem, const DeviceInfo&) const 
   } catch (const Unsupported& refusal) {
     return Support::no(refusal.what());
   }
-  return Support::yes(bytes);
+  return Support::yes(kept + std::min<std::uint64_t>(bytes, INT64_MAX));
 }
 
 std::unique_ptr<Prepared> PluginKernel::prepare(const SparseOperand& a, const Options& options,
                                                 Device& device, StageTimer& stages) const {
-  auto out = std::make_unique<PluginPrepared>(library_, kernel_, info_.form.packed, device);
-  out->prepare(a, options, stages);
+  auto out = std::make_unique<PluginPrepared>(library_, kernel_, info_.form, tunes_, a, device);
+  out->prepare(options, stages);
   return out;
 }
 

@@ -26,6 +26,7 @@ class PluginKernel final : public Kernel {
   const spmmbench_library& library_;
   const spmmbench_kernel& kernel_;
   KernelInfo info_;
+  bool tunes_;
 };
 
 }  // namespace spmmbench

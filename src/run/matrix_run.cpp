@@ -40,15 +40,15 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& pr
 
 // Frees what the new case does not share with the one before, then prepares A.
 void MatrixRun::select(const PlannedCase& planned) {
-  const KernelInfo& info = planned.choice->kernel->info();
+  const KernelInfo info = planned.choice->info();
   const bool binary = info.binary;
   const ElementType sums = sum_type(info, planned.group->precision);
   const bool new_a = !current_ || current_->reorder->to_string() != planned.reorder->to_string() ||
                      current_->group != planned.group ||
                      current_->choice->kernel->info().binary != binary;
-  const bool new_test =
-      new_a || sum_type(current_->choice->kernel->info(), current_->group->precision) != sums ||
-      current_->choice->kernel->info().form.packed != info.form.packed;
+  const bool new_test = new_a ||
+                        sum_type(current_->choice->info(), current_->group->precision) != sums ||
+                        current_->choice->kernel->info().form.packed != info.form.packed;
   if (new_a || current_->choice != planned.choice) prepared_ = {};
   current_ = planned;
   if (!new_test) return;
@@ -137,7 +137,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
     input.problem.n = planned.n;
     input.problem.precision = planned.group->precision;
     input.problem.c_type = planned.group->c_type;
-    input.problem.layout = layout_for(planned.choice->kernel->info(), cases_.layout, planned.n);
+    input.problem.layout = layout_for(planned.choice->info(), cases_.layout, planned.n);
     input.problem.options = planned.choice->options;
     input.problem.orders = &a_.orders();
     input.prepared = &prepared_;

@@ -5,6 +5,7 @@ import csv
 import functools
 import json
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -195,6 +196,8 @@ class Faults(Plugins):
         self.assertGreaterEqual(rows["flags:load_stage"]["stages_ms"]["build"], 700)
         self.assertTrue(rows["flags:binary"]["binary"])
         self.assertTrue(rows["flags:half_sums"]["exact"]["passed"])
+        self.assertGreater(rows["flags:adds"]["metrics"]["zero_c_us"], 0)
+        self.assertNotIn("zero_c_us", good["metrics"])
 
     def test_zeros_of_a_kernel_that_sums_in_fp16_are_never_right(self):
         for length, status, words in ((40, "wrong", ""), (600, "wrong", "exact test: C(0, 0)"),
@@ -247,6 +250,20 @@ class Faults(Plugins):
         self.assertEqual(rows["flags:packed"]["params"]["packed_rows"], "1")
         self.assertNotIn("packed_rows", rows["flags:good"]["params"])
 
+    def test_an_option_may_decide_sums_types_and_n(self):
+        rows = self.rows(",".join(f"{flags()}:varied{options}" for options in ("", "?split=2", "?split=4")),
+                         precision="tf32")
+        self.assertEqual(rows["flags:varied"]["status"], "ok")
+        self.assertEqual(rows["flags:varied?split=2"]["status"], "ok", "its sums are rounded to fp16")
+        self.assert_reason(rows["flags:varied?split=4"], "skipped", "does not write fp32")
+        rows = self.rows(f"{flags()}:varied,{flags()}:varied?split=2", precision="tf32", n=9)
+        self.assertEqual(rows["flags:varied"]["status"], "ok")
+        self.assert_reason(rows["flags:varied?split=2"], "skipped", "does not take N = 9")
+
+    def test_a_kernel_that_tunes_gets_what_it_launches_with(self):
+        rows = self.rows(f"{flags()}:tunes,{flags()}:good")
+        self.assertEqual({row["status"] for row in rows.values()}, {"ok"}, rows)
+
     def test_a_library_of_version_1_is_measured_as_before_and_promised_nothing_of_version_2(self):
         first = compile_plugin("libfirst.so", "flags.cpp", "-DVERSION=1")
         rows = self.rows(",".join(f"{first}:{name}" for name in ("good", "packed", "pads", "limited")), n=9, expected=2)
@@ -254,6 +271,8 @@ class Faults(Plugins):
         self.assertEqual(rows["first:limited"]["status"], "ok", "it could not declare a limit")
         self.assert_reason(rows["first:packed"], "failed", "rows have a gap")
         self.assert_reason(rows["first:pads"], "wrong", "outside of C")
+        rows = self.rows(f"{first}:varied?split=2", precision="tf32", expected=2)
+        self.assertEqual(rows["first:varied?split=2"]["status"], "wrong", "it could not declare its sums")
 
     def test_declared_limits_are_listed_and_refused(self):
         listed = json.loads(self.spmmbench("list", "--plugin", flags(), "--json").stdout)["kernels"]
@@ -261,7 +280,19 @@ class Faults(Plugins):
         self.assertEqual(by_name["flags:limited"]["sizes"], "M a multiple of 25, N at most 8, K * N at most 400")
         self.assertEqual((by_name["flags:packed"]["packed_rows"], by_name["flags:pads"]["c_row_multiple"]), (True, 16))
         self.assertEqual(by_name["flags:good"]["sizes"], "")
-        self.assertIn("M a multiple of 25, N at most 8", self.spmmbench("list", "--plugin", flags()).stdout)
+        self.assertEqual(by_name["flags:limited"]["limits"], {"m_multiple": 25, "max_n": 8, "max_kn": 400})
+        self.assertEqual((by_name["flags:either_memory"]["a_memory"], by_name["flags:good"]["a_memory"]),
+                         (["host", "cuda"], ["host"]))
+        self.assertEqual(by_name["flags:adds"]["flags"], ["adds_to_c", "keeps_a"])
+        rounds, writes_half = by_name["flags:varied"]["variants"]
+        self.assertEqual((rounds["option"], rounds["value"], rounds["sums"], rounds["limits"]),
+                         ("split", "2", "fp16", {"allowed_n": [8, 16]}))
+        self.assertEqual((writes_half["sums"], writes_half["c_types"]), ("fp32", ["fp16"]))
+        as_text = re.sub(" +", " ", self.spmmbench("list", "--plugin", flags()).stdout)
+        for line in ("takes M a multiple of 25, N at most 8, K * N at most 400", "A on host, cuda",
+                     "flags adds_to_c, keeps_a", "writes C up to a multiple of 16 rows",
+                     "with split=2 sums in fp16; C fp32, row-major; takes N 8, 16"):
+            self.assertIn(f"\n {line}\n", as_text)
         for matrix, n, words in ((SMALL, 16, "needs N to be at most 8"),
                                  ("gen:uniform?rows=50&cols=60&density=0.1", 8, "needs K * N to be at most 400"),
                                  ("gen:uniform?rows=60&cols=40&density=0.1", 8, "needs M to be a multiple of 25")):
@@ -272,11 +303,14 @@ class Faults(Plugins):
         result = self.spmmbench("check-plugin", csr_strips(), f"{flags()}:good")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertRegex(result.stdout, r"ok +csr_strips:csr_strips: \d{2,} cases passed")
-        right = ("adds", "packed", "pads", "knows_ld", "inspects", "binary", "square", "limited", "half_sums")
+        right = ("adds", "packed", "pads", "knows_ld", "inspects", "binary", "square", "limited", "half_sums", "tunes",
+                 "varied", "copies")
         wrong = {"beyond": "wrote outside of C", "before": "wrote outside of C", "no_launch": "nan, expected",
                  "crash_in_launch": "ended by signal 11", "throws": "threw a C++ exception: thrown on purpose",
                  "exits": "exit 0", "fails": "failed on purpose", "leaks": "bytes more after each: what does not",
-                 "stale": "second launch, with another B: C("}
+                 "stale": "second launch, with another B: C(",
+                 "copies_untold": "device_bytes: the report says that 1000 bytes are held, and ",
+                 "claims_much": "device_bytes: the report says that 100000000 bytes are held, and "}
         result = self.spmmbench("check-plugin", *(f"{flags()}:{name}" for name in (*right, *wrong)))
         self.assertEqual(result.returncode, 2, result.stderr)
         for name in right:
@@ -335,7 +369,9 @@ class Faults(Plugins):
                 ("two_options", "kernel misfit: expected options of different names"),
                 ("bad_default", "the default is not allowed: option width=0: expected an integer from 1 to 64"),
                 ("lines_of_help", "kernel misfit: option width: expected a help of one line"),
-                ("lines_of_summary", "kernel misfit: expected a summary and a source of one line")), 1):
+                ("lines_of_summary", "kernel misfit: expected a summary and a source of one line"),
+                ("", ""),  # prints
+                ("variant_of_a_number", "kernel misfit: expected variants of an option that is a choice")), 1):
             if not name:
                 continue
             compile_plugin(name + ".so", "misfit.c", f"-DMISFIT={misfit}")
@@ -409,7 +445,7 @@ class CudaFaults(Plugins):
             self.skipTest("compiles; needs a GPU to run")
         rows = self.rows(library, "--timeout", 20, device=0, expected=2)
         for name, status in (
-                ("good", "ok"), ("adds", "ok"), ("legacy", "ok"), ("waits", "ok"), ("own_stream", "wrong"),
+                ("good", "ok"), ("both", "ok"), ("adds", "ok"), ("legacy", "ok"), ("waits", "ok"), ("own_stream", "wrong"),
                 ("no_launch", "wrong"), ("beyond", "wrong"), ("far", "failed"), ("trap", "failed"), ("hang", "timeout")):
             with self.subTest(name):
                 self.assert_reason(rows["flags_cuda:" + name], status, "")

@@ -44,7 +44,8 @@ enum { GUARD = 64 };
  * case in which ld may be anything. 0: right, or not supported. */
 static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepared,
                       const int32_t* col_idx, cudaStream_t stream) {
-  spmmbench_shape shape = {sizeof shape, 1, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32, 0, 0};
+  spmmbench_shape shape = {sizeof shape, 1,   SPMMBENCH_COL_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
+                           NULL,         NULL};
   spmmbench_dense b = {sizeof b, NULL, COLS, 1, COLS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F16};
   spmmbench_dense c = {sizeof c, NULL, ROWS, 1, ROWS, SPMMBENCH_COL_MAJOR, SPMMBENCH_F32};
   spmmbench_plan* plan = NULL;
@@ -88,7 +89,8 @@ static int try_vector(const spmmbench_kernel* kernel, spmmbench_prepared* prepar
  * supported. */
 static int try_shape(const spmmbench_kernel* kernel, spmmbench_prepared* prepared, int n, int ld,
                      const int32_t* col_idx, cudaStream_t stream) {
-  spmmbench_shape shape = {sizeof shape, n, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0};
+  spmmbench_shape shape = {sizeof shape, n,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
+                           NULL,         NULL};
   spmmbench_dense b = {sizeof b, NULL, COLS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F16};
   spmmbench_dense c = {sizeof c, NULL, ROWS, n, ld, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_plan* plan = NULL;
@@ -139,7 +141,8 @@ int main(void) {
   static uint16_t values[NNZ];
   static const struct { int n, ld; } shapes[] = {{1, 8}, {32, 32}, {100, 104}, {100, 128}};
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           NULL,          NULL,
-                     NULL,     NULL, SPMMBENCH_CUDA, SPMMBENCH_I32, SPMMBENCH_I32, SPMMBENCH_F16};
+                     NULL,     NULL, SPMMBENCH_CUDA, SPMMBENCH_I32, SPMMBENCH_I32, SPMMBENCH_F16,
+                     NULL};
   spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP16_IN};
   cudaStream_t stream;
   int i, k, wrong = 0;

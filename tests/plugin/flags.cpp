@@ -18,12 +18,15 @@
 struct spmmbench_prepared {
   const spmmbench_kernel* kernel;
   spmmbench_csr a;
-  std::string value_type, first_value;  // as numbers
+  std::string value_type, first_value;         // as numbers
+  std::vector<char> row_ptr, col_idx, values;  // copies, where A's arrays are not kept
+  char split;                                  // the value of that option, a digit
 };
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench_shape shape;
   bool launched;
+  double tuned_with;  // the sum over the B of bind
 };
 
 namespace {
@@ -35,6 +38,15 @@ thread_local const char* message = "";
 spmmbench_status refuse(spmmbench_status status, const char* what) {
   message = what;
   return status;
+}
+
+float rounded_to_11_bits(float value) {
+  constexpr std::uint32_t kDropped = 1U << 13;  // the bits that fp16 has not
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  bits = (bits + kDropped / 2) & ~(kDropped - 1);
+  std::memcpy(&value, &bits, sizeof bits);
+  return value;
 }
 
 void crash() { *static_cast<volatile int*>(nullptr) = 1; }
@@ -66,9 +78,26 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
   if (a.memory != SPMMBENCH_HOST) return refuse(SPMMBENCH_FAILED, "A is not on the host");
   unsigned first = 0;
   if (a.nnz > 0) std::memcpy(&first, a.values, a.value_type == SPMMBENCH_F32 ? 4 : 2);
-  *out = new spmmbench_prepared{kernel, a, std::to_string(a.value_type), std::to_string(first)};
+  auto* made = new spmmbench_prepared{
+      kernel, a, std::to_string(a.value_type), std::to_string(first), {}, {}, {}, '1'};
+  for (const char* const* at = problem->options; at != nullptr && *at != nullptr; at += 2)
+    if (std::strcmp(at[0], "split") == 0) made->split = *at[1];
+  if ((kernel->flags & SPMMBENCH_KEEPS_A) == 0) {
+    const auto copy = [](std::vector<char>& to, const void*& array, std::int64_t bytes) {
+      const auto* from = static_cast<const char*>(array);
+      to.assign(from, from + bytes);
+      array = to.data();
+    };
+    copy(made->row_ptr, made->a.row_ptr, (a.rows + 1) * 4);
+    copy(made->col_idx, made->a.col_idx, a.nnz * 8);
+    copy(made->values, made->a.values, a.nnz * 4);
+  }
+  *out = made;
   return SPMMBENCH_OK;
 }
+
+spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const spmmbench_dense* c,
+                        void* stream);
 
 spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape,
                       const spmmbench_stages*, spmmbench_plan** out) {
@@ -76,7 +105,21 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* shape
     return refuse(SPMMBENCH_UNSUPPORTED, "does not like 8 columns");
   if (is(prepared->kernel, "gives_no_plan")) return SPMMBENCH_OK;
   if (is(prepared->kernel, "leaks")) static_cast<char*>(std::malloc(1000))[0] = 1;
-  *out = new spmmbench_plan{prepared, *shape, false};
+  double tuned_with = 0;
+  if (is(prepared->kernel, "tunes")) {
+    if (shape->b == nullptr || shape->b->cols != shape->n || shape->c->ld != shape->ld_c)
+      return refuse(SPMMBENCH_FAILED, "got nothing to tune with");
+    spmmbench_plan trial{prepared, *shape, false, 0};
+    for (int i = 0; i < 3; ++i)
+      if (launch(&trial, shape->b, shape->c, shape->stream) != SPMMBENCH_OK)
+        return SPMMBENCH_FAILED;
+    for (std::int64_t j = 0; j < shape->n; ++j)
+      tuned_with += std::abs(static_cast<const float*>(shape->b->data)[j]);
+    if (tuned_with == 0) return refuse(SPMMBENCH_FAILED, "tunes with a B of zeros");
+  } else if (shape->b != nullptr) {
+    return refuse(SPMMBENCH_FAILED, "got a B that it did not ask for");
+  }
+  *out = new spmmbench_plan{prepared, *shape, false, tuned_with};
   return SPMMBENCH_OK;
 }
 
@@ -119,13 +162,15 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   auto* out = static_cast<float*>(c->data);
   const bool adds = is(kernel, "adds") || is(kernel, "adds_unasked");
   const bool binary = is(kernel, "binary");
+  const bool rounds = plan->prepared->split == '2';
+  if (c->type != SPMMBENCH_F32) return refuse(SPMMBENCH_UNSUPPORTED, "writes fp32");
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (std::int64_t j = 0; j < c->cols; ++j) {
       float sum = adds ? out[i * c->ld + j] : 0;
       for (auto e = row_ptr[i]; e < row_ptr[i + 1]; ++e)
         sum +=
             (binary ? 1 : values[e]) * static_cast<const float*>(b->data)[col_idx[e] * b->ld + j];
-      out[i * c->ld + j] = sum;
+      out[i * c->ld + j] = rounds ? rounded_to_11_bits(sum) : sum;
     }
   if (is(kernel, "pads"))
     for (std::int64_t i = a.rows; i % kRowsOfATile != 0; ++i)
@@ -148,6 +193,10 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) {
   told[3] = plan->prepared->first_value.c_str();
   const bool tells = std::strncmp(plan->prepared->kernel->name, "tells", 5) == 0;
   out->device_bytes = 1000;
+  if (is(plan->prepared->kernel, "copies"))
+    out->device_bytes = plan->prepared->row_ptr.size() + plan->prepared->col_idx.size() +
+                        plan->prepared->values.size();
+  if (is(plan->prepared->kernel, "claims_much")) out->device_bytes = 100'000'000;
   out->params = tells ? told : params;
   out->format = "csr";
   out->format_bytes = 8 * plan->prepared->a.nnz;
@@ -178,6 +227,15 @@ const spmmbench_option kOptions[] = {
 const spmmbench_option* const kOptionPointers[] = {&kOptions[0], &kOptions[1], &kOptions[2],
                                                    &kOptions[3], &kOptions[4]};
 constexpr std::int64_t kAllowed[] = {8, 16};
+const char* const kSplits[] = {"1", "2", "4", nullptr};
+const spmmbench_option kSplit = {sizeof kSplit,    "split", "1", "parts of a sum",
+                                 SPMMBENCH_CHOICE, 0,       0,   kSplits};
+const spmmbench_option* const kSplitPointers[] = {&kSplit};
+const spmmbench_variant kRounds = {
+    sizeof kRounds, "split", "2", SPMMBENCH_SET(SPMMBENCH_SUMS_FP16), 0, 0, kAllowed, 2, 0, 0};
+const spmmbench_variant kWritesHalf = {
+    sizeof kWritesHalf, "split", "4", 0, SPMMBENCH_SET(SPMMBENCH_F16), 0, nullptr, 0, 0, 0};
+const spmmbench_variant* const kVariants[] = {&kRounds, &kWritesHalf};
 
 std::vector<spmmbench_kernel> describe() {
   spmmbench_kernel model = {};
@@ -231,6 +289,15 @@ std::vector<spmmbench_kernel> describe() {
   spmmbench_kernel& optional = add("optional");
   optional.options = kOptionPointers;
   optional.option_count = 5;
+  add("tunes", SPMMBENCH_TUNES);
+  spmmbench_kernel& varied = add("varied");
+  varied.precisions = SPMMBENCH_SET(SPMMBENCH_TF32_IN);
+  varied.options = kSplitPointers;
+  varied.option_count = 1;
+  varied.variants = kVariants;
+  varied.variant_count = 2;
+  for (const char* name : {"copies", "copies_untold"}) add(name).flags = 0;
+  add("claims_much");
   add("half_sums").accumulation = SPMMBENCH_SUMS_FP16;
   spmmbench_kernel& half_zeros = add("half_zeros");
   half_zeros.accumulation = SPMMBENCH_SUMS_FP16;

@@ -45,8 +45,17 @@ bool is(const spmmbench_kernel* kernel, const char* name) {
   return std::strcmp(kernel->name, name) == 0;
 }
 
+bool has_a_on_both(const spmmbench_csr& a) {
+  const spmmbench_csr* host = a.on_host;
+  if (host == nullptr || host->memory != SPMMBENCH_HOST || host->nnz != a.nnz) return false;
+  std::vector<float> copy(a.nnz);
+  cudaMemcpy(copy.data(), a.values, a.nnz * sizeof(float), cudaMemcpyDeviceToHost);
+  return std::memcmp(copy.data(), host->values, a.nnz * sizeof(float)) == 0;
+}
+
 spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                          const spmmbench_stages*, spmmbench_prepared** out) {
+  if (is(kernel, "both") && !has_a_on_both(*problem->a)) return SPMMBENCH_FAILED;
   *out = new spmmbench_prepared{kernel, *problem->a};
   return SPMMBENCH_OK;
 }
@@ -113,6 +122,7 @@ std::vector<spmmbench_kernel> describe() {
     kernels.back().flags = SPMMBENCH_KEEPS_A | flags;
   };
   add("good");
+  add("both");
   add("adds", SPMMBENCH_ADDS_TO_C);
   add("legacy", SPMMBENCH_IGNORES_STREAM);
   add("waits", SPMMBENCH_IGNORES_STREAM);

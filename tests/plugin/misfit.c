@@ -32,7 +32,8 @@ enum {
   BAD_DEFAULT,
   LINES_OF_HELP,
   LINES_OF_SUMMARY,
-  PRINTS /* none */
+  PRINTS, /* none */
+  VARIANT_OF_A_NUMBER
 };
 
 static const char* last_error(void) { return ""; }
@@ -70,6 +71,8 @@ static const spmmbench_option option = {.size = sizeof option,
                                                    : MISFIT == NO_CHOICES    ? 0
                                                                              : 64,
                                         .choices = no_choices};
+static const spmmbench_variant variant = {.size = sizeof variant, .option = "width", .value = "8"};
+static const spmmbench_variant* const variants[] = {&variant};
 static const spmmbench_option* const options[] = {MISFIT == NO_OPTION ? NULL : &option, &option};
 
 static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
@@ -94,7 +97,9 @@ static const spmmbench_kernel kernel = {.size = MISFIT == SMALL_KERNEL   ? 40
                                         .bind = bind,
                                         .launch = MISFIT == NO_LAUNCH ? NULL : launch,
                                         .destroy_plan = destroy_plan,
-                                        .destroy_prepared = destroy_prepared};
+                                        .destroy_prepared = destroy_prepared,
+                                        .variants = variants,
+                                        .variant_count = MISFIT == VARIANT_OF_A_NUMBER};
 static const spmmbench_kernel* const kernels[] = {MISFIT == NO_KERNEL ? NULL : &kernel, &kernel};
 static const spmmbench_library library = {
     MISFIT == SMALL_TABLE ? 24 : sizeof library,

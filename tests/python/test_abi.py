@@ -28,6 +28,7 @@ STRUCTS = {
     "spmmbench_stages": _abi.Stages,
     "spmmbench_report": _abi.Report,
     "spmmbench_option": _abi.Option,
+    "spmmbench_variant": _abi.Variant,
     "spmmbench_kernel": _abi.Kernel,
     "spmmbench_library": _abi.Library,
     "spmmbench_case": _abi.Case,
@@ -37,7 +38,7 @@ STRUCTS = {
 VALUES = (
     "OK UNSUPPORTED INVALID OUT_OF_MEMORY DEVICE_LOST FAILED HOST CUDA F32 F16 BF16 I32 I64 "
     "ROW_MAJOR COL_MAJOR SUMS_FP32 SUMS_TENSOR_CORE SUMS_FP16 BINARY_A SQUARE_ONLY ADDS_TO_C "
-    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR PACKED_ROWS ABI_VERSION MEASURE_VERSION"
+    "IGNORES_STREAM KEEPS_A ROW_IDS VENDOR PACKED_ROWS TUNES ABI_VERSION MEASURE_VERSION"
 ).split()
 
 

@@ -170,6 +170,19 @@ class Plugins(unittest.TestCase):
             with self.subTest(kernel), self.assertRaisesRegex(spmmbench.Unsupported, words):
                 self.plan(kernel, n)
 
+    def test_an_option_may_decide_what_it_takes(self):
+        a = sp.random(50, 40, 0.1, "csr", np.float32, random_state=1)
+
+        def plan(split, n, **what):
+            options = {"split": split}
+            return spmmbench.plan(a, n, "varied", "tf32", options=options, library=self.library, **what)
+
+        self.assertEqual((plan(1, 9).n, plan(2, 16).n), (9, 16))
+        with self.assertRaisesRegex(spmmbench.Unsupported, "does not take N = 9"):
+            plan(2, 9)
+        with self.assertRaisesRegex(spmmbench.InvalidArgument, "c_type is 'fp32'; fp16 are possible"):
+            plan(4, 9, c_type="fp32")
+
     def test_what_lies_behind_lines_is_not_the_users(self):
         """plugin.h lets it be read in B and overwritten in C, behind the last line too."""
         a, plan = self.plan("half_sums")
