@@ -144,7 +144,7 @@ class Device {
   virtual void synchronize() = 0;              // reports errors of earlier launches
   virtual void wait_idle() { synchronize(); }  // of all streams
 
-  // Element (i, j) of `view` = uniform_at(seed, i, j) rounded to `precision`; the padding is NaN.
+  // Element (i, j) of `view` = uniform_in(precision, seed, i, j); the padding is NaN.
   virtual void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) = 0;
   // Element (i, j) of `view` = lattice.b(i, j); the padding is NaN.
   virtual void fill_lattice(const DenseView& view, const Lattice& lattice) = 0;

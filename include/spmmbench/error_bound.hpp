@@ -9,6 +9,9 @@
 // unit, fp32 FMA: a sum of k rounded products in any order errs by at most gamma_k S, gamma_k ~ k
 // u, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
 //
+// unit, fp64: the same with u = 2^-53. The reference is a sum of two terms (reference_sum.hpp),
+// which errs by about (k u)^2 S: less than the bound by the factor k u.
+//
 // unit, tensor cores: products of 16-bit and tf32 inputs are exact; before they are added, the
 // products and the accumulator are aligned to the largest of them and truncated to 24 bits, an
 // error of at most 2^-23 of that largest term for each of them (Fasi, Higham, Mikaitis, Pranesh,
@@ -38,8 +41,8 @@ namespace spmmbench {
 struct ErrorBound {
   double unit = 0;             // relative growth per nonzero
   double underflow = 0;        // absolute error per nonzero
-  double output_unit = 0;      // relative rounding on storing C; 0 for fp32
-  double output_absolute = 0;  // half the smallest subnormal of C's type; 0 for fp32
+  double output_unit = 0;      // relative rounding on storing C; 0 where sums have C's type
+  double output_absolute = 0;  // half the smallest subnormal of C's type; 0 likewise
   double overflow = overflow_threshold(ElementType::f32);      // C stores this and more as infinity
   double sum_overflow = overflow_threshold(ElementType::f32);  // sums of this and more overflow
 };
@@ -76,9 +79,11 @@ SPMMBENCH_HOST_DEVICE inline double typical_at(const ErrorBound& bound, double a
 }
 
 // NaN and infinity are right where the reference has the same. Infinity is also right where C's
-// type or the sums overflow. The reference is in fp64: it is not finite only where an input is not.
+// type or the sums overflow. The reference is `reference` + `low`, where a product in fp64 has a
+// second term. It is not finite only where an input is not, or where a product in fp64 overflows.
 SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, double abs_sum,
-                                                  double k, const ErrorBound& bound) {
+                                                  double k, const ErrorBound& bound,
+                                                  double low = 0) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr ElementVerdict kRight{};
@@ -96,7 +101,7 @@ SPMMBENCH_HOST_DEVICE inline ElementVerdict judge(double c, double reference, do
     return same ? kRight : sums_may_overflow ? kUnknown : kWrong;
   }
   if (std::isfinite(c)) {  // a sum that has overflowed never becomes finite again
-    const double error = c - reference;
+    const double error = (c - reference) - low;
     if (error == 0) return kRight;
     const double allowed = bound_at(bound, abs_sum, reference, k);
     const double typical = typical_at(bound, abs_sum, reference, k);

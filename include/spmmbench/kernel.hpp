@@ -20,7 +20,8 @@
 
 namespace spmmbench {
 
-// How sums are rounded. This decides the error bound (error_bound.hpp).
+// How sums are rounded. This decides the error bound (error_bound.hpp). At fp32 it is always
+// fp32_fma, and at fp64 the same in fp64.
 enum class Accumulation {
   fp32_fma,          // products and sums in IEEE fp32, any order
   fp32_tensor_core,  // tensor-core sums: truncated after alignment
@@ -67,10 +68,10 @@ struct KernelInfo {
   int min_compute_capability = 80;  // ignored on the host
   bool exact_architecture = false;  // runs only on min_compute_capability itself (sm_90a code)
   std::vector<Precision> precisions;
-  std::vector<ElementType> c_types = {ElementType::f32};
-  std::vector<Layout> layouts = {Layout::row_major};   // of B and C
-  Accumulation accumulation = Accumulation::fp32_fma;  // at fp32 always fp32_fma
-  bool writes_row_ids = false;                         // accepts Problem::row_ids
+  std::vector<ElementType> c_types = {ElementType::f32};  // at fp64 always fp64
+  std::vector<Layout> layouts = {Layout::row_major};      // of B and C
+  Accumulation accumulation = Accumulation::fp32_fma;
+  bool writes_row_ids = false;  // accepts Problem::row_ids
   bool binary = false;      // treats every stored entry as 1; never ranked with weighted kernels
   bool baseline = false;    // vendor library
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
@@ -164,6 +165,11 @@ KernelInfo info_with(const KernelInfo& info, const Options& options);
 // precision and its row ids. Throws Error for bad options.
 Support check_operand(const Kernel& kernel, const SparseOperand& a, const Options& options,
                       const DeviceInfo& device);
+
+// The types of C: c_types, and fp64 where the kernel offers that precision.
+std::vector<ElementType> written_types(const KernelInfo& info);
+// Whether C can be stored in this type where A and B have this precision: fp64 at fp64 alone.
+bool writes(const KernelInfo& info, Precision precision, ElementType c_type);
 
 // All checks: check_operand, what KernelInfo says of the shape, then Kernel::supports.
 Support check_support(const Kernel& kernel, const Problem& problem, const DeviceInfo& device);

@@ -1,6 +1,7 @@
 #pragma once
 // The host-side matrices. A sparse matrix is CSR with 64-bit row pointers and 32-bit columns; a
-// dense one is row-major fp32.
+// dense one is row-major. Values are fp32; beside them stands what they are in fp64 where a run
+// multiplies in fp64.
 
 #include <cstdint>
 #include <string>
@@ -16,9 +17,13 @@ struct CsrMatrix {
   std::vector<std::int64_t> row_ptr = {0};  // rows + 1
   std::vector<std::int32_t> col_idx;        // nnz, each in [0, cols)
   std::vector<float> values;                // nnz
+  std::vector<double> values64 = {};        // nnz, or empty
 
   std::int64_t nnz() const { return row_ptr.back(); }
   std::int64_t row_length(std::int64_t row) const { return row_ptr[row + 1] - row_ptr[row]; }
+  double value(std::int64_t entry) const {
+    return values64.empty() ? values[entry] : values64[entry];
+  }
   bool operator==(const CsrMatrix&) const = default;
 };
 
@@ -26,7 +31,10 @@ struct CsrMatrix {
 struct DenseMatrix {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::vector<float> values;  // rows * cols
+  std::vector<float> values;          // rows * cols
+  std::vector<double> values64 = {};  // rows * cols, or empty
+
+  double value(std::int64_t at) const { return values64.empty() ? values[at] : values64[at]; }
   bool operator==(const DenseMatrix&) const = default;
 };
 
@@ -34,7 +42,7 @@ struct DenseMatrix {
 struct NamedMatrix {
   std::string name;    // file stem, or the generator spec
   std::string source;  // path, or gen:SPEC
-  // The hash of rows, cols, row_ptr, col_idx, and of the values unless `pattern`.
+  // The hash of rows, cols, row_ptr, col_idx, and of the fp32 values unless `pattern`.
   std::string sha256;
   // The source held no values: they were drawn from U(-1, 1) by the run's seed.
   bool pattern = false;

@@ -58,6 +58,7 @@ typedef struct spmmbench_product {
   /* NULL: A keeps its values, and the B of the exact test has so few nonzeros that an element of C
    * is at most one product. Else this makes a product with other values of A, for the exact test:
    * `values` has nnz of them, in the order of the columns of each row, exact in every precision.
+   * At SPMMBENCH_FP64_IN they are of type double, behind the same pointer.
    * `launch` gets *other as its first argument, and `release` frees it. */
   spmmbench_status (*with_values)(void* self, const float* values, void** other);
   void (*release)(void* other);

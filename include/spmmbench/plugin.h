@@ -70,20 +70,28 @@ enum {
   SPMMBENCH_F32 = 0,
   SPMMBENCH_F16 = 1,  /* IEEE binary16 */
   SPMMBENCH_BF16 = 2, /* bfloat16 */
+  SPMMBENCH_F64 = 3,
   SPMMBENCH_I32 = 16,
   SPMMBENCH_I64 = 17
 };
 
 /* The type that the values of A and B are rounded to. tf32 is stored as SPMMBENCH_F32 whose low 13
  * bits of the fraction are zero. In B they need not be zero; a kernel may then truncate or round.
+ * SPMMBENCH_FP64_IN is multiplied and added in fp64, and has values of A, B and C of SPMMBENCH_F64.
  */
-enum { SPMMBENCH_FP32_IN = 0, SPMMBENCH_TF32_IN = 1, SPMMBENCH_FP16_IN = 2, SPMMBENCH_BF16_IN = 3 };
+enum {
+  SPMMBENCH_FP32_IN = 0,
+  SPMMBENCH_TF32_IN = 1,
+  SPMMBENCH_FP16_IN = 2,
+  SPMMBENCH_BF16_IN = 3,
+  SPMMBENCH_FP64_IN = 4
+};
 
 /* Of B and C: element (i, j) lies at data[i * ld + j] (row major) or data[j * ld + i]. */
 enum { SPMMBENCH_ROW_MAJOR = 0, SPMMBENCH_COL_MAJOR = 1 };
 
 /* How sums are rounded, which decides the error that is allowed. At SPMMBENCH_FP32_IN it is always
- * SPMMBENCH_SUMS_FP32. */
+ * SPMMBENCH_SUMS_FP32, and at SPMMBENCH_FP64_IN the same in fp64. */
 enum {
   SPMMBENCH_SUMS_FP32 = 0,        /* products and sums in IEEE fp32, in any order */
   SPMMBENCH_SUMS_TENSOR_CORE = 1, /* tensor cores with fp32 accumulators */
@@ -125,8 +133,8 @@ typedef struct spmmbench_csr {
   int32_t memory;       /* SPMMBENCH_HOST or _CUDA, of all four arrays */
   int32_t row_ptr_type; /* SPMMBENCH_I32 or _I64 */
   int32_t col_idx_type; /* SPMMBENCH_I32 or _I64 */
-  int32_t value_type; /* SPMMBENCH_F32, or the element type of the precision. libspmmbench.so takes
-                         any and rounds to the precision */
+  int32_t value_type; /* SPMMBENCH_F32, or the element type of the precision, which it always is at
+                         SPMMBENCH_FP64_IN. libspmmbench.so takes any and rounds to the precision */
   /* Version 2. Where `memory` is SPMMBENCH_CUDA: the same A on the host, as long as that on the
    * device. NULL where the caller has it in one place only; spmmbench has it in both. */
   const struct spmmbench_csr* on_host;
@@ -149,12 +157,13 @@ typedef struct spmmbench_dense {
   int32_t layout, type;
 } spmmbench_dense;
 
-/* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16 or _BF16. */
+/* What a plan is bound to. B's type follows from the precision: SPMMBENCH_F32, _F16, _BF16 or
+ * _F64. */
 typedef struct spmmbench_shape {
   size_t size;
   int64_t n;      /* columns of B and C, at least 1; in libspmmbench.so at most 2^40 */
   int32_t layout; /* of B and C */
-  int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16 */
+  int32_t c_type; /* SPMMBENCH_F32, _F16 or _BF16; at SPMMBENCH_FP64_IN _F64 */
   /* Version 2: ld of B and C in every launch of the plan; 0 where the caller does not know it yet.
    * libspmmbench.so does not read them, nor what follows. */
   int64_t ld_b, ld_c;
@@ -258,7 +267,7 @@ struct spmmbench_kernel {
   uint32_t row_ptr_types; /* I32, I64; spmmbench gives I32 where it is in the set and nnz < 2^31 */
   uint32_t col_idx_types; /* I32, I64; spmmbench gives I32 where it is in the set */
   uint32_t a_value_types; /* spmmbench gives the precision's element type where it is in the set,
-                             else F32, which holds the rounded values too */
+                             else F32, which holds the rounded values too, but those of fp64 */
   /* Alignment of B and C in bytes; 0 or 1: that of an element. spmmbench gives 256 and 16, at N = 1
    * in column-major layout 256 and one element. libspmmbench.so asks for 16 and 16 on a GPU: vector
    * loads, bulk copies and tensor maps need no more. */

@@ -14,19 +14,21 @@
 
 // What lies in memory: X(id, name, exponent bits, fraction bits, C++ type on the device,
 // cudaDataType, CUtensorMapDataType). The last three are expanded by CUDA code only.
-#define SPMMBENCH_ELEMENT_TYPES(X)                                           \
-  X(f32, "fp32", 8, 23, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)  \
-  X(f16, "fp16", 5, 10, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16) \
-  X(bf16, "bf16", 8, 7, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16)
+#define SPMMBENCH_ELEMENT_TYPES(X)                                                    \
+  X(f32, "fp32", 8, 23, float, CUDA_R_32F, CU_TENSOR_MAP_DATA_TYPE_FLOAT32)           \
+  X(f16, "fp16", 5, 10, __half, CUDA_R_16F, CU_TENSOR_MAP_DATA_TYPE_FLOAT16)          \
+  X(bf16, "bf16", 8, 7, __nv_bfloat16, CUDA_R_16BF, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) \
+  X(f64, "fp64", 11, 52, double, CUDA_R_64F, CU_TENSOR_MAP_DATA_TYPE_FLOAT64)
 
 // What A's values and B are rounded to before any kernel sees them: X(id, name, element type,
-// fraction bits kept, cublasComputeType_t). tf32 is stored as fp32 whose low 13 bits are zero. All
-// accumulate in fp32.
+// fraction bits kept, cublasComputeType_t). tf32 is stored as fp32 whose low 13 bits are zero. fp64
+// accumulates in fp64 and has a C of fp64, all others accumulate in fp32.
 #define SPMMBENCH_PRECISIONS(X)                          \
   X(fp32, "fp32", f32, 23, CUBLAS_COMPUTE_32F)           \
   X(tf32, "tf32", f32, 10, CUBLAS_COMPUTE_32F_FAST_TF32) \
   X(fp16, "fp16", f16, 10, CUBLAS_COMPUTE_32F)           \
-  X(bf16, "bf16", bf16, 7, CUBLAS_COMPUTE_32F)
+  X(bf16, "bf16", bf16, 7, CUBLAS_COMPUTE_32F)           \
+  X(fp64, "fp64", f64, 52, CUBLAS_COMPUTE_64F)
 
 namespace spmmbench {
 
@@ -63,6 +65,7 @@ struct BinaryFormat {
   using Bits = std::conditional_t<
       1 + kExponent + kFraction <= 8, std::uint8_t,
       std::conditional_t<1 + kExponent + kFraction <= 16, std::uint16_t, std::uint32_t>>;
+  using Value = float;  // what is encoded and decoded
   static constexpr int kFractionBits = kFraction;
   static constexpr int kBias = (1 << (kExponent - 1)) - 1;
 
@@ -113,6 +116,22 @@ struct BinaryFormat {
                                             << 23;
 };
 
+// fp64 is what it is encoded from.
+template <>
+struct BinaryFormat<11, 52> {
+  using Bits = std::uint64_t;
+  using Value = double;
+  static constexpr int kFractionBits = 52;
+  static constexpr int kBias = 1023;
+
+  SPMMBENCH_HOST_DEVICE static constexpr Bits encode(double value) {
+    return std::bit_cast<Bits>(value);
+  }
+  SPMMBENCH_HOST_DEVICE static constexpr double decode(Bits bits) {
+    return std::bit_cast<double>(bits);
+  }
+};
+
 template <ElementType>
 struct Element;
 #define SPMMBENCH_ELEMENT(id, name, exponent, fraction, ...) \
@@ -143,7 +162,9 @@ constexpr ElementType storage_type(Precision p) {
   std::abort();
 }
 
-constexpr double power_of_two(int exponent) {  // of a normal double
+// Of 2^-1074, the smallest subnormal double, up to 2^1024, which is infinity.
+constexpr double power_of_two(int exponent) {
+  if (exponent < -1022) return std::bit_cast<double>(std::uint64_t{1} << (exponent + 1074));
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 constexpr std::size_t bytes_of(ElementType t) {
@@ -159,30 +180,41 @@ constexpr double smallest_normal(ElementType t) {
 constexpr double smallest_subnormal(ElementType t) {
   return visit_element(t, [](auto e) { return power_of_two(1 - e.kBias - e.kFractionBits); });
 }
-// Magnitudes from here on round to infinity.
+// Magnitudes from here on round to infinity; infinity for fp64.
 constexpr double overflow_threshold(ElementType t) {
   return visit_element(t, [](auto e) {
     return power_of_two(e.kBias + 1) - power_of_two(e.kBias - e.kFractionBits - 1);
   });
 }
 
+// Of types with at most 32 bits.
 constexpr std::uint32_t encode(ElementType type, float value) {
-  return visit_element(type, [=](auto e) { return std::uint32_t{e.encode(value)}; });
+  return visit_element(type, [=](auto e) { return static_cast<std::uint32_t>(e.encode(value)); });
 }
 constexpr float decode(ElementType type, std::uint32_t bits) {
-  return visit_element(
-      type, [=](auto e) { return e.decode(static_cast<typename decltype(e)::Bits>(bits)); });
+  return visit_element(type, [=](auto e) {
+    return static_cast<float>(e.decode(static_cast<typename decltype(e)::Bits>(bits)));
+  });
 }
 
-// Element `at` of an array in host memory. Storing rounds to nearest even.
-inline float load_element(ElementType type, const void* data, std::int64_t at) {
-  return visit_element(type, [=](auto e) {
+// Element `at` of an array in host memory. Storing rounds a number of fp32, or of fp64 for a type
+// that has it, to nearest even.
+inline double load_element(ElementType type, const void* data, std::int64_t at) {
+  return visit_element(type, [=](auto e) -> double {
     return e.decode(static_cast<const typename decltype(e)::Bits*>(data)[at]);
   });
 }
-inline void store_element(ElementType type, void* data, std::int64_t at, float value) {
-  visit_element(
-      type, [=](auto e) { static_cast<typename decltype(e)::Bits*>(data)[at] = e.encode(value); });
+inline void store_element(ElementType type, void* data, std::int64_t at, double value) {
+  visit_element(type, [=](auto e) {
+    using Stored = decltype(e);
+    static_cast<typename Stored::Bits*>(data)[at] =
+        e.encode(static_cast<typename Stored::Value>(value));
+  });
+}
+
+// What C is stored as: a product in fp64 gives fp64, whatever else is asked for.
+constexpr ElementType type_of_c(Precision precision, ElementType asked) {
+  return precision == Precision::fp64 ? ElementType::f64 : asked;
 }
 
 // Of a normal value, the leading one included.
@@ -196,21 +228,25 @@ constexpr int significand_bits(Precision precision) {
   return 0;
 }
 
-// To nearest even in the precision's significand and exponent range, as fp32.
+// To nearest even in the precision's significand and exponent range. A number of fp32 is rounded
+// once, one of fp64 to fp32 first.
 SPMMBENCH_HOST_DEVICE constexpr float round_to(Precision precision, float value) {
   switch (precision) {
-#define SPMMBENCH_CASE(id, name, type, fraction, ...)                                        \
-  case Precision::id: {                                                                      \
-    using Stored = Element<ElementType::type>;                                               \
-    constexpr int kDrop = Stored::kFractionBits - fraction;                                  \
-    static_assert(kDrop == 0 || ElementType::type == ElementType::f32);                      \
-    if constexpr (kDrop == 0) return Stored::decode(Stored::encode(value));                  \
-    return std::bit_cast<float>(round_low_bits(std::bit_cast<std::uint32_t>(value), kDrop)); \
+#define SPMMBENCH_CASE(id, name, type, fraction, ...)                                           \
+  case Precision::id: {                                                                         \
+    using Stored = Element<ElementType::type>;                                                  \
+    constexpr int kDrop = Stored::kFractionBits - fraction;                                     \
+    static_assert(kDrop == 0 || ElementType::type == ElementType::f32);                         \
+    if constexpr (kDrop == 0) return static_cast<float>(Stored::decode(Stored::encode(value))); \
+    return std::bit_cast<float>(round_low_bits(std::bit_cast<std::uint32_t>(value), kDrop));    \
   }
     SPMMBENCH_PRECISIONS(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE
   }
   return value;
+}
+SPMMBENCH_HOST_DEVICE constexpr double round_to(Precision precision, double value) {
+  return precision == Precision::fp64 ? value : round_to(precision, static_cast<float>(value));
 }
 
 }  // namespace spmmbench

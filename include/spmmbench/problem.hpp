@@ -17,7 +17,8 @@ struct MatrixFeatures;  // src/select/features.hpp
 
 // A as a kernel gets it.
 struct SparseOperand {
-  // Its values already rounded to `precision`. Outlives everything prepared from it.
+  // Its values already rounded to `precision`; in fp64 they are values64. Outlives everything
+  // prepared from it.
   const CsrMatrix* a = nullptr;
   // Row i of `a` is row row_ids[i] of C. Empty means the identity. Only kernels whose info says
   // `writes_row_ids` are given any.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "spmmbench/host_device.hpp"
+#include "spmmbench/precision.hpp"
 
 namespace spmmbench {
 
@@ -31,6 +32,21 @@ SPMMBENCH_HOST_DEVICE constexpr float uniform_at(std::uint64_t seed, std::uint64
   return static_cast<float>(2 * bits + 1 - (1 << 24)) * (1.0F / (1 << 24));
 }
 
+// The same on 2^53 odd multiples of 2^-53, exact in fp64. It lies within 2^-24 of uniform_at.
+SPMMBENCH_HOST_DEVICE constexpr double uniform64_at(std::uint64_t seed, std::uint64_t row,
+                                                    std::uint64_t col) {
+  const auto bits = static_cast<std::int64_t>(hash_position(seed, row, col) >> 11);  // 53 bits
+  return static_cast<double>(2 * bits + 1 - (std::int64_t{1} << 53)) *
+         (1.0 / static_cast<double>(std::int64_t{1} << 53));
+}
+
+// An element of a drawn B: U(-1, 1), rounded to the precision.
+SPMMBENCH_HOST_DEVICE constexpr double uniform_in(Precision precision, std::uint64_t seed,
+                                                  std::uint64_t row, std::uint64_t col) {
+  if (precision == Precision::fp64) return uniform64_at(seed, row, col);
+  return round_to(precision, uniform_at(seed, row, col));
+}
+
 // Streams of one seed that must differ.
 inline constexpr std::uint64_t kStreamA = 0xA;
 inline constexpr std::uint64_t kStreamB = 0xB;
@@ -45,14 +61,14 @@ SPMMBENCH_HOST_DEVICE constexpr std::uint64_t stream_seed(std::uint64_t seed,
 // zero.
 struct Lattice {
   std::uint64_t seed = 0;
-  int wide = 1, narrow = 1;  // the largest numerators, below 2^24
+  std::int64_t wide = 1, narrow = 1;  // the largest numerators, below 2^53
   // One over the power of two above each.
-  float wide_unit = 0.5F, narrow_unit = 0.5F;
+  double wide_unit = 0.5, narrow_unit = 0.5;
 
-  SPMMBENCH_HOST_DEVICE constexpr float a(std::uint64_t i, std::uint64_t k) const {
+  SPMMBENCH_HOST_DEVICE constexpr double a(std::uint64_t i, std::uint64_t k) const {
     return value(hash_position(stream_seed(seed, kStreamA), i, k), wide_in_a(k));
   }
-  SPMMBENCH_HOST_DEVICE constexpr float b(std::uint64_t k, std::uint64_t j) const {
+  SPMMBENCH_HOST_DEVICE constexpr double b(std::uint64_t k, std::uint64_t j) const {
     return value(hash_position(stream_seed(seed, kStreamB), k, j), !wide_in_a(k));
   }
   SPMMBENCH_HOST_DEVICE constexpr bool wide_in_a(std::uint64_t k) const {
@@ -60,11 +76,10 @@ struct Lattice {
   }
 
  private:
-  SPMMBENCH_HOST_DEVICE constexpr float value(std::uint64_t hash, bool is_wide) const {
-    const int top = is_wide ? wide : narrow;
-    const int numerator = 1 + static_cast<int>((hash >> 33) % static_cast<std::uint64_t>(top));
-    return static_cast<float>((hash & 1) != 0 ? -numerator : numerator) *
-           (is_wide ? wide_unit : narrow_unit);
+  SPMMBENCH_HOST_DEVICE constexpr double value(std::uint64_t hash, bool is_wide) const {
+    const auto top = static_cast<std::uint64_t>(is_wide ? wide : narrow);
+    const auto numerator = static_cast<double>(1 + (hash >> 1) % top);
+    return ((hash & 1) != 0 ? -numerator : numerator) * (is_wide ? wide_unit : narrow_unit);
   }
 };
 

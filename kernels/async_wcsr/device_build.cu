@@ -293,8 +293,11 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
     });
   };
   if (windows > 0)
-    visit_element(shape.value_type,
-                  [&](auto element) { place(typename decltype(element)::Bits{}); });
+    visit_element(shape.value_type, [&](auto element) {
+      using Bits = typename decltype(element)::Bits;
+      if constexpr (sizeof(Bits) <= sizeof(float))
+        place(Bits{});  // no tensor core of ours has fp64
+    });
   return out;
 }
 

@@ -189,8 +189,7 @@ PaperKernel kernel_for(Precision precision) {
   switch (precision) {
     case Precision::fp16: return paper_kernel<__half>;
     case Precision::bf16: return paper_kernel<__nv_bfloat16>;
-    case Precision::tf32:
-    case Precision::fp32: break;
+    default: break;
   }
   throw Error(fmt::format("async_wcsr_paper does not multiply {}", to_string(precision)));
 }

@@ -51,8 +51,8 @@ Buffer upload_dense(const CsrMatrix& a, const DenseView& shape, Device& device) 
   device.fill_bytes(dense.data(), 0, dense.bytes());
   const Buffer row_ptr = device.upload(a.row_ptr);
   const Buffer col_idx = device.upload(a.col_idx);
-  const Buffer values = upload_values(device, a.values, shape.type);
-  visit_element_type(shape.type, [&](auto* tag) {
+  const Buffer values = upload_values(device, a, shape.type);
+  visit_every_element_type(shape.type, [&](auto* tag) {
     using T = std::remove_pointer_t<decltype(tag)>;
     scatter_rows<<<kCtasPerSm * device.info().sm_count, kThreads, 0,
                    static_cast<cudaStream_t>(device.stream().handle)>>>(

@@ -44,7 +44,7 @@ __device__ inline std::uint32_t pack16(float low, float high, ElementType type) 
       const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
       return reinterpret_cast<const std::uint32_t&>(both);
     }
-    case ElementType::f32: break;  // never packed
+    default: break;  // never packed
   }
   __builtin_unreachable();
 }

@@ -10,14 +10,15 @@
 //     row 0, row 1, start of row 2 | more of row 2      | rest of row 2, row 3
 //                 into tails[0]    |   into tails[1]    |  into heads[2]
 //
-// The hot loop knows one case only, row-major fp32: a B of another type or layout is copied into
-// that form first, in every launch.
+// The hot loop knows one case only, row-major fp32, or fp64 at that precision: a B of another type
+// or layout is copied into that form first, in every launch.
 
 #include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "spmmbench/registry.hpp"
@@ -38,24 +39,45 @@ namespace {
 constexpr std::int64_t kSlab = 64;  // columns of C summed at a time: they fit the registers
 constexpr int kPartsPerThread = 4;
 
-// Adds the products of nonzeros [begin, end) with `width` columns of their rows of B.
-SPMMBENCH_SIMD_CLONES
-void add_products(const std::int32_t* col_idx, const float* values, std::int64_t begin,
-                  std::int64_t end, const float* b, std::int64_t ld, std::int64_t width,
-                  float* sums) {
+// `Value`: fp32 or fp64, in which A and B are multiplied.
+template <class Value>
+const std::vector<Value>& values_of(const CsrMatrix& a) {
+  if constexpr (std::is_same_v<Value, double>) return a.values64;
+  else return a.values;
+}
+
+// Inlined into each clone.
+template <class Value>
+[[gnu::always_inline]] inline void add_each(const std::int32_t* col_idx, const Value* values,
+                                            std::int64_t begin, std::int64_t end, const Value* b,
+                                            std::int64_t ld, std::int64_t width, Value* sums) {
   if (width == kSlab) {  // the trip count known at compile time keeps the sums in registers
     for (std::int64_t e = begin; e < end; ++e) {
-      const float* row = b + col_idx[e] * ld;
+      const Value* row = b + col_idx[e] * ld;
 #pragma omp simd
       for (std::int64_t j = 0; j < kSlab; ++j) sums[j] += values[e] * row[j];
     }
     return;
   }
   for (std::int64_t e = begin; e < end; ++e) {
-    const float* row = b + col_idx[e] * ld;
+    const Value* row = b + col_idx[e] * ld;
 #pragma omp simd
     for (std::int64_t j = 0; j < width; ++j) sums[j] += values[e] * row[j];
   }
+}
+
+// Adds the products of nonzeros [begin, end) with `width` columns of their rows of B.
+SPMMBENCH_SIMD_CLONES
+void add_products(const std::int32_t* col_idx, const float* values, std::int64_t begin,
+                  std::int64_t end, const float* b, std::int64_t ld, std::int64_t width,
+                  float* sums) {
+  add_each(col_idx, values, begin, end, b, ld, width, sums);
+}
+SPMMBENCH_SIMD_CLONES
+void add_products(const std::int32_t* col_idx, const double* values, std::int64_t begin,
+                  std::int64_t end, const double* b, std::int64_t ld, std::int64_t width,
+                  double* sums) {
+  add_each(col_idx, values, begin, end, b, ld, width, sums);
 }
 
 // out[0, count) = the elements of `view`'s memory from `at` on, `out_step` apart.
@@ -64,18 +86,27 @@ void widen(const DenseView& view, std::int64_t at, std::int64_t count, float* ou
            std::int64_t out_step) {
   visit_element(view.type, [=](auto element) {
     const auto* in = static_cast<const typename decltype(element)::Bits*>(view.data) + at;
-    for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = element.decode(in[i]);
+    for (std::int64_t i = 0; i < count; ++i)
+      out[i * out_step] = static_cast<float>(element.decode(in[i]));
   });
 }
+void widen(const DenseView& view, std::int64_t at, std::int64_t count, double* out,
+           std::int64_t out_step) {
+  const double* const in = static_cast<const double*>(view.data) + at;
+  for (std::int64_t i = 0; i < count; ++i) out[i * out_step] = in[i];
+}
 
+template <class Value>
 void store_row(const DenseView& c, std::int64_t row, std::int64_t first, std::int64_t width,
-               const float* sums) {
+               const Value* sums) {
   const bool row_major = c.layout == Layout::row_major;
   const std::int64_t at = row_major ? row * c.ld + first : first * c.ld + row;
   const std::int64_t step = row_major ? 1 : c.ld;
   visit_element(c.type, [=](auto element) {
-    auto* out = static_cast<typename decltype(element)::Bits*>(c.data) + at;
-    for (std::int64_t j = 0; j < width; ++j) out[j * step] = element.encode(sums[j]);
+    using Stored = decltype(element);
+    auto* out = static_cast<typename Stored::Bits*>(c.data) + at;
+    for (std::int64_t j = 0; j < width; ++j)
+      out[j * step] = element.encode(static_cast<typename Stored::Value>(sums[j]));
   });
 }
 
@@ -135,10 +166,16 @@ struct Parts {
   std::vector<SplitRow> split_rows;
 };
 
-bool widens(Precision precision, Layout layout) {
-  return layout != Layout::row_major || storage_type(precision) != ElementType::f32;
+// What the hot loop multiplies and adds in.
+ElementType loop_type(Precision precision) {
+  return precision == Precision::fp64 ? ElementType::f64 : ElementType::f32;
 }
 
+bool widens(Precision precision, Layout layout) {
+  return layout != Layout::row_major || storage_type(precision) != loop_type(precision);
+}
+
+template <class Value>
 class CpuCsrPlan final : public Plan {
  public:
   CpuCsrPlan(const Parts& parts, const Shape& shape, StageTimer& stages)
@@ -148,16 +185,16 @@ class CpuCsrPlan final : public Plan {
     tails_.resize(parts.count * n_);
     if (!widens(parts.a.precision, shape.layout)) return;
     // The device compares it with the memory that is left, and filled it counts as taken.
-    widened_b_ = parts.device.allocate(parts.a.k() * n_ * sizeof(float));
+    widened_b_ = parts.device.allocate(parts.a.k() * n_ * sizeof(Value));
     parts.device.fill_bytes(widened_b_.data(), 0, widened_b_.bytes());
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream) override {
-    const float* rows_of_b = static_cast<const float*>(b.data);
+    const Value* rows_of_b = static_cast<const Value*>(b.data);
     std::int64_t ld = b.ld;
     if (widened_b_.bytes() > 0) {
       widen_all(b);
-      rows_of_b = widened_b_.as<float>();
+      rows_of_b = widened_b_.as<Value>();
       ld = n_;
     }
 #pragma omp parallel for schedule(dynamic, 1)
@@ -167,9 +204,9 @@ class CpuCsrPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes = (heads_.size() + tails_.size()) * sizeof(float) + widened_b_.bytes() +
+    report.device_bytes = (heads_.size() + tails_.size()) * sizeof(Value) + widened_b_.bytes() +
                           a_.row_ptr.size() * sizeof(std::int64_t) +
-                          a_.col_idx.size() * (sizeof(std::int32_t) + sizeof(float));
+                          a_.col_idx.size() * (sizeof(std::int32_t) + sizeof(Value));
     report.params["threads"] = fmt::format("{}", omp_get_max_threads());
     return report;
   }
@@ -181,7 +218,7 @@ class CpuCsrPlan final : public Plan {
 #pragma omp parallel for schedule(static)
     for (std::int64_t row = 0; row < b.rows; row += kRows) {
       const std::int64_t count = std::min(kRows, b.rows - row);
-      float* out = widened_b_.as<float>() + row * n_;
+      Value* out = widened_b_.as<Value>() + row * n_;
       if (b.layout == Layout::row_major)
         for (std::int64_t i = 0; i < count; ++i) widen(b, (row + i) * b.ld, n_, out + i * n_, 1);
       else
@@ -189,7 +226,7 @@ class CpuCsrPlan final : public Plan {
     }
   }
 
-  void multiply(std::int64_t part, const float* b, std::int64_t ld, const DenseView& c) {
+  void multiply(std::int64_t part, const Value* b, std::int64_t ld, const DenseView& c) {
     const Cut begin = parts_.cuts[part];
     const Cut end = parts_.cuts[part + 1];
     const bool cut_before = begin.row < a_.rows && begin.entry > a_.row_ptr[begin.row];
@@ -197,23 +234,23 @@ class CpuCsrPlan final : public Plan {
       const std::int64_t width = std::min(kSlab, n_ - first);
       std::int64_t entry = begin.entry;
       for (std::int64_t row = begin.row; row < end.row; ++row) {
-        float sums[kSlab] = {};
-        add_products(a_.col_idx.data(), a_.values.data(), entry, a_.row_ptr[row + 1], b + first, ld,
-                     width, sums);
+        Value sums[kSlab] = {};
+        add_products(a_.col_idx.data(), values_of<Value>(a_).data(), entry, a_.row_ptr[row + 1],
+                     b + first, ld, width, sums);
         entry = a_.row_ptr[row + 1];
         if (row == begin.row && cut_before)
           std::copy_n(sums, width, heads_.begin() + part * n_ + first);
         else store_row(c, target(row), first, width, sums);
       }
-      float sums[kSlab] = {};
-      add_products(a_.col_idx.data(), a_.values.data(), entry, end.entry, b + first, ld, width,
-                   sums);
+      Value sums[kSlab] = {};
+      add_products(a_.col_idx.data(), values_of<Value>(a_).data(), entry, end.entry, b + first, ld,
+                   width, sums);
       std::copy_n(sums, width, tails_.begin() + part * n_ + first);
     }
   }
 
   void finish(const SplitRow& split, const DenseView& c) {
-    float* sums = heads_.data() + split.last * n_;
+    Value* sums = heads_.data() + split.last * n_;
     for (std::int64_t part = split.first; part < split.last; ++part)
       for (std::int64_t j = 0; j < n_; ++j) sums[j] += tails_[part * n_ + j];
     store_row(c, target(split.row), 0, n_, sums);
@@ -226,8 +263,8 @@ class CpuCsrPlan final : public Plan {
   const Parts& parts_;
   const CsrMatrix& a_;
   std::int64_t n_;
-  std::vector<float> heads_, tails_;  // one row of N sums per part
-  Buffer widened_b_;                  // K x N, fp32; empty when B is used as it lies
+  std::vector<Value> heads_, tails_;  // one row of N sums per part
+  Buffer widened_b_;                  // K x N; empty when B is used as it lies
 };
 
 class CpuCsrPrepared final : public Prepared {
@@ -236,7 +273,9 @@ class CpuCsrPrepared final : public Prepared {
       : parts_(a, device, stages) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CpuCsrPlan>(parts_, shape, stages);
+    if (parts_.a.precision == Precision::fp64)
+      return std::make_unique<CpuCsrPlan<double>>(parts_, shape, stages);
+    return std::make_unique<CpuCsrPlan<float>>(parts_, shape, stages);
   }
 
  private:
@@ -252,7 +291,7 @@ class CpuCsr final : public Kernel {
     const std::int64_t widened_rows = widens(problem.precision, problem.layout) ? problem.k() : 0;
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(partial_rows + widened_rows, problem.n, &bytes) ||
-        __builtin_mul_overflow(bytes, sizeof(float), &bytes))
+        __builtin_mul_overflow(bytes, bytes_of(loop_type(problem.precision)), &bytes))
       bytes = SIZE_MAX;  // more than there is
     return Support::yes(bytes);
   }
@@ -268,7 +307,8 @@ class CpuCsr final : public Kernel {
       .summary = "CSR on the CPU: OpenMP over even parts, vectorised over columns",
       .source = "spmmbench; even parts after Merrill and Garland, SC 2016",
       .device = DeviceKind::host,
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

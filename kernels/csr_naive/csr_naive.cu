@@ -8,20 +8,22 @@
 #include <cuda_runtime.h>
 
 #include "gpu/cuda_check.hpp"
+#include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
 
+template <class T>  // fp32 or fp64
 __global__ void csr_naive_kernel(const std::int64_t* row_ptr, const std::int32_t* col_idx,
-                                 const float* values, std::int64_t rows, DenseView b, DenseView c) {
+                                 const T* values, std::int64_t rows, DenseView b, DenseView c) {
   const std::int64_t element = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::int64_t i = element / c.cols, j = element % c.cols;
   if (i >= rows) return;
-  float sum = 0;
+  T sum = 0;
   for (std::int64_t e = row_ptr[i]; e < row_ptr[i + 1]; ++e)
-    sum += values[e] * static_cast<const float*>(b.data)[col_idx[e] * b.ld + j];
-  static_cast<float*>(c.data)[i * c.ld + j] = sum;
+    sum += values[e] * static_cast<const T*>(b.data)[col_idx[e] * b.ld + j];
+  static_cast<T*>(c.data)[i * c.ld + j] = sum;
 }
 
 // A on the device. `prepare` makes it once; every plan bound to it uses it.
@@ -35,12 +37,8 @@ class CsrNaivePlan final : public Plan {
  public:
   explicit CsrNaivePlan(const Matrix& a) : a_(a) {}
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    constexpr int kThreads = 256;
-    const auto blocks = static_cast<unsigned>((a_.rows * c.cols + kThreads - 1) / kThreads);
-    csr_naive_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
-        a_.row_ptr.as<std::int64_t>(), a_.col_idx.as<std::int32_t>(), a_.values.as<float>(),
-        a_.rows, b, c);
-    SPMMBENCH_CUDA_LAUNCHED();
+    if (b.type == ElementType::f64) launch_as<double>(b, c, stream);
+    else launch_as<float>(b, c, stream);
   }
   PlanReport report() const override {
     PlanReport report;
@@ -49,13 +47,24 @@ class CsrNaivePlan final : public Plan {
   }
 
  private:
+  template <class T>
+  void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
+    constexpr int kThreads = 256;
+    const auto blocks = static_cast<unsigned>((a_.rows * c.cols + kThreads - 1) / kThreads);
+    csr_naive_kernel<T><<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+        a_.row_ptr.as<std::int64_t>(), a_.col_idx.as<std::int32_t>(), a_.values.as<T>(), a_.rows, b,
+        c);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
   const Matrix& a_;
 };
 
 class CsrNaivePrepared final : public Prepared {
  public:
-  CsrNaivePrepared(const CsrMatrix& a, Device& device)
-      : a_{a.rows, device.upload(a.row_ptr), device.upload(a.col_idx), device.upload(a.values)} {}
+  CsrNaivePrepared(const SparseOperand& a, Device& device)
+      : a_{a.m(), device.upload(a.a->row_ptr), device.upload(a.a->col_idx),
+           upload_values(device, *a.a, storage_type(a.precision))} {}
   std::unique_ptr<Plan> bind(const Shape&, StageTimer&) override {
     return std::make_unique<CsrNaivePlan>(a_);
   }
@@ -73,13 +82,14 @@ class CsrNaive final : public Kernel {
     constexpr std::int64_t kMostElements = std::int64_t{1} << 38;  // 2^30 CTAs of 256 threads
     if (problem.m() * problem.n > kMostElements)
       return Support::no("C has more than 2^38 elements");
-    return Support::yes(static_cast<std::size_t>((problem.m() + 1 + problem.nnz()) * 8));
+    const std::size_t entry_bytes = 4 + bytes_of(storage_type(problem.precision));
+    return Support::yes((problem.m() + 1) * 8 + problem.nnz() * entry_bytes);
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     const auto timed = stages.scope("upload");  // until the end of the block
-    auto prepared = std::make_unique<CsrNaivePrepared>(*a.a, device);
+    auto prepared = std::make_unique<CsrNaivePrepared>(a, device);
     device.synchronize();
     return prepared;
   }
@@ -90,7 +100,7 @@ class CsrNaive final : public Kernel {
       .summary = "CSR, one thread per element of C: the model to copy",
       .source = "spmmbench",
       .purpose = "to copy",
-      .precisions = {Precision::fp32, Precision::tf32},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp64},
   };
 };
 

@@ -116,14 +116,17 @@ class CublasDensePlan final : public Plan {
   // Column-major: c (rows x cols) = op(left) * right.
   void multiply(cublasOperation_t left_op, int rows, int cols, const DenseView& left,
                 const DenseView& right, const DenseView& c) {
-    constexpr float kOne = 1;
-    constexpr float kZero = 0;
-    check_cublas(
-        gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols), &kOne,
-                  left.data, cuda_type(left.type), to_int(left.ld), right.data,
-                  cuda_type(right.type), to_int(right.ld), &kZero, c.data, cuda_type(c.type),
-                  to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
-        "cublasGemmEx");
+    // As the type that is computed in.
+    constexpr float kOne = 1, kZero = 0;
+    constexpr double kOne64 = 1, kZero64 = 0;
+    const bool fp64 = a_.precision == Precision::fp64;
+    const void* const one = fp64 ? static_cast<const void*>(&kOne64) : &kOne;
+    const void* const zero = fp64 ? static_cast<const void*>(&kZero64) : &kZero;
+    check_cublas(gemm_ex()(handle_.handle, left_op, CUBLAS_OP_N, rows, cols, to_int(a_.view.cols),
+                           one, left.data, cuda_type(left.type), to_int(left.ld), right.data,
+                           cuda_type(right.type), to_int(right.ld), zero, c.data, cuda_type(c.type),
+                           to_int(c.ld), compute_type(a_.precision), CUBLAS_GEMM_DEFAULT),
+                 "cublasGemmEx");
   }
 
   CublasHandle& handle_;
@@ -173,7 +176,8 @@ class CublasDense final : public Kernel {
       .name = "cublas_dense",
       .summary = "cuBLAS on A with its zeros stored",
       .source = "cuBLAS",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,

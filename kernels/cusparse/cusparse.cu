@@ -14,14 +14,25 @@ namespace spmmbench {
 namespace {
 
 constexpr cusparseOperation_t kAsIs = CUSPARSE_OPERATION_NON_TRANSPOSE;
-constexpr float kOne = 1;
-constexpr float kZero = 0;
+
+// What cuSPARSE computes in, and 1 and 0 of that type.
+struct Scalars {
+  cudaDataType type;
+  const void *one, *zero;
+};
+Scalars scalars_of(Precision precision) {
+  static constexpr float kOne = 1, kZero = 0;
+  static constexpr double kOne64 = 1, kZero64 = 0;
+  if (precision == Precision::fp64) return {CUDA_R_64F, &kOne64, &kZero64};
+  return {CUDA_R_32F, &kOne, &kZero};
+}
 
 // cusparseSpMM and cusparseSpMV as one plan calls them.
 struct MatrixProduct {
   using Algorithm = cusparseSpMMAlg_t;
   cusparseHandle_t handle;
   Algorithm algorithm;
+  Scalars scalars;
   SparseDescriptor a;
   DenseDescriptor b, c;
 
@@ -32,17 +43,17 @@ struct MatrixProduct {
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
-                       &kZero, c.get(), CUDA_R_32F, algorithm, &bytes);
+    SPMMBENCH_CUSPARSE(cusparseSpMM_bufferSize, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
+                       scalars.zero, c.get(), scalars.type, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(),
-                       &kZero, c.get(), CUDA_R_32F, algorithm, workspace);
+    SPMMBENCH_CUSPARSE(cusparseSpMM_preprocess, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
+                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
   }
   void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
-                       CUDA_R_32F, algorithm, workspace);
+    SPMMBENCH_CUSPARSE(cusparseSpMM, handle, kAsIs, kAsIs, scalars.one, a.get(), b.get(),
+                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
   }
 };
 
@@ -58,6 +69,7 @@ struct VectorProduct {
   using Algorithm = cusparseSpMVAlg_t;
   cusparseHandle_t handle;
   Algorithm algorithm;
+  Scalars scalars;
   SparseDescriptor a;
   VectorDescriptor b, c;
 
@@ -72,17 +84,17 @@ struct VectorProduct {
   }
   std::size_t workspace_bytes() const {
     std::size_t bytes = 0;
-    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize, handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
-                       c.get(), CUDA_R_32F, algorithm, &bytes);
+    SPMMBENCH_CUSPARSE(cusparseSpMV_bufferSize, handle, kAsIs, scalars.one, a.get(), b.get(),
+                       scalars.zero, c.get(), scalars.type, algorithm, &bytes);
     return bytes;
   }
   void preprocess(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess, handle, kAsIs, &kOne, a.get(), b.get(), &kZero,
-                       c.get(), CUDA_R_32F, algorithm, workspace);
+    SPMMBENCH_CUSPARSE(cusparseSpMV_preprocess, handle, kAsIs, scalars.one, a.get(), b.get(),
+                       scalars.zero, c.get(), scalars.type, algorithm, workspace);
   }
   void multiply(void* workspace) const {
-    SPMMBENCH_CUSPARSE(cusparseSpMV, handle, kAsIs, &kOne, a.get(), b.get(), &kZero, c.get(),
-                       CUDA_R_32F, algorithm, workspace);
+    SPMMBENCH_CUSPARSE(cusparseSpMV, handle, kAsIs, scalars.one, a.get(), b.get(), scalars.zero,
+                       c.get(), scalars.type, algorithm, workspace);
   }
 };
 
@@ -105,8 +117,9 @@ class CusparsePlan final : public Plan {
     b.data = c.data = placeholder_.data();
     b_ld_ = b.ld;
     c_ld_ = c.ld;
-    product_ = {handle_.handle, algorithm, a.describe(), Product::describe(b),
-                Product::describe(c)};
+    product_ = {
+        handle_.handle,       algorithm,           scalars_of(operand.precision), a.describe(),
+        Product::describe(b), Product::describe(c)};
     workspace_ = device.allocate(product_.workspace_bytes());
     if (preprocess) product_.preprocess(workspace_.data());
     device.synchronize();
@@ -213,7 +226,7 @@ SparseOnDevice upload_csr(const SparseOperand& operand, Device& device, StageTim
     out.memory.push_back(
         device.upload(std::vector<std::int64_t>(a.col_idx.begin(), a.col_idx.end())));
   }
-  out.memory.push_back(upload_values(device, a.values, type));
+  out.memory.push_back(upload_values(device, a, type));
   out.stored = a.nnz();
   const cusparseIndexType_t index = narrow ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
   out.describe = [&a, index, type, row_ptr = out.memory[0].data(), col_idx = out.memory[1].data(),
@@ -271,7 +284,8 @@ KernelInfo cusparse_info(std::string name, std::string summary) {
   info.name = std::move(name);
   info.summary = std::move(summary);
   info.source = "cuSPARSE";
-  info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16};
+  info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64};
   info.layouts = {Layout::row_major, Layout::col_major};
   info.accumulation = Accumulation::fp32_fma;
   info.baseline = true;

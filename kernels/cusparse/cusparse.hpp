@@ -85,7 +85,8 @@ std::string unsupported_by_cusparse(Precision precision, ElementType c_type);
 std::string unsupported_block(const Problem& problem, int block);
 std::string unsupported_padding(double stored, const Problem& problem);
 
-// The baselines of A in CSR, COO and sliced ELLPACK. cuSPARSE computes in fp32 for them.
+// The baselines of A in CSR, COO and sliced ELLPACK. cuSPARSE computes in fp32 for them, in
+// fp64 at fp64.
 KernelInfo cusparse_info(std::string name, std::string summary);
 
 // The same of cusparseSpMV, whose vectors are contiguous: N = 1 and column-major.

@@ -28,7 +28,7 @@ SparseOnDevice upload_coo(const SparseOperand& operand, Device& device, StageTim
   out.memory.push_back(device.upload(rows));
   if constexpr (std::is_same_v<Index, std::int32_t>) out.memory.push_back(device.upload(a.col_idx));
   else out.memory.push_back(device.upload(std::vector<Index>(a.col_idx.begin(), a.col_idx.end())));
-  out.memory.push_back(upload_values(device, a.values, type));
+  out.memory.push_back(upload_values(device, a, type));
   out.stored = a.nnz();
   out.describe = [&a, type, row_idx = out.memory[0].data(), col_idx = out.memory[1].data(),
                   values = out.memory[2].data()] {
@@ -82,8 +82,12 @@ class CusparseCoo final : public Kernel {
     constexpr std::int64_t kNonzeros = 24, kBytes = 20;
     if constexpr (!kIsVector)
       if (algorithm_ == CUSPARSE_SPMM_COO_ALG2)
-        return problem.nnz() * (4 * problem.n + kBytes) / kNonzeros;
+        return problem.nnz() * (sum_bytes(problem) * problem.n + kBytes) / kNonzeros;
     return 0;
+  }
+
+  static std::int64_t sum_bytes(const Problem& problem) {
+    return problem.precision == Precision::fp64 ? sizeof(double) : sizeof(float);
   }
 
   KernelInfo info_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "cusparse/cusparse.hpp"
@@ -15,10 +16,11 @@ namespace {
 constexpr std::int64_t kSliceRows = 32;  // one for each lane of a warp
 
 // Rows of a slice are as long as its longest one; entry i of all of them, then entry i + 1.
+template <class Value>
 struct Slices {
   std::vector<std::int32_t> offset;   // of each slice's entries, and their number
   std::vector<std::int32_t> col_idx;  // -1: padding
-  std::vector<float> values;          // 0 in the padding
+  std::vector<Value> values;          // 0 in the padding
 };
 
 std::int64_t stored_entries(const CsrMatrix& a) {
@@ -32,8 +34,9 @@ std::int64_t stored_entries(const CsrMatrix& a) {
   return stored;
 }
 
-Slices build(const CsrMatrix& a) {
-  Slices out;
+template <class Value>
+Slices<Value> build(const CsrMatrix& a) {
+  Slices<Value> out;
   const std::int64_t stored = stored_entries(a);
   out.col_idx.assign(stored, -1);
   out.values.assign(stored, 0);
@@ -45,7 +48,7 @@ Slices build(const CsrMatrix& a) {
       for (std::int64_t i = 0; i < a.row_length(row); ++i) {
         const std::int64_t place = at + i * kSliceRows + row - first;
         out.col_idx[place] = a.col_idx[a.row_ptr[row] + i];
-        out.values[place] = a.values[a.row_ptr[row] + i];
+        out.values[place] = static_cast<Value>(a.value(a.row_ptr[row] + i));
       }
       longest = std::max(longest, a.row_length(row));
     }
@@ -73,20 +76,8 @@ class CusparseSell final : public Kernel {
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
     const ElementType type = storage_type(a.precision);
-    Slices slices;
-    {
-      const auto timed = stages.scope("build");
-      slices = build(*a.a);
-    }
-    SparseOnDevice out;
-    {
-      const auto timed = stages.scope("upload");
-      out.memory.push_back(device.upload(slices.offset));
-      out.memory.push_back(device.upload(slices.col_idx));
-      out.memory.push_back(upload_values(device, slices.values, type));
-      device.synchronize();
-    }
-    out.stored = std::ssize(slices.col_idx);
+    SparseOnDevice out = type == ElementType::f64 ? upload<double>(a, device, stages)
+                                                  : upload<float>(a, device, stages);
     out.describe = [m = a.m(), k = a.k(), nnz = a.nnz(), stored = out.stored, type,
                     offset = out.memory[0].data(), col_idx = out.memory[1].data(),
                     values = out.memory[2].data()] {
@@ -100,6 +91,25 @@ class CusparseSell final : public Kernel {
   }
 
  private:
+  // Without a description.
+  template <class Value>
+  static SparseOnDevice upload(const SparseOperand& a, Device& device, StageTimer& stages) {
+    Slices<Value> slices;
+    {
+      const auto timed = stages.scope("build");
+      slices = build<Value>(*a.a);
+    }
+    const auto timed = stages.scope("upload");
+    SparseOnDevice out;
+    out.memory.push_back(device.upload(slices.offset));
+    out.memory.push_back(device.upload(slices.col_idx));
+    if constexpr (std::is_same_v<Value, double>) out.memory.push_back(device.upload(slices.values));
+    else out.memory.push_back(upload_values(device, slices.values, storage_type(a.precision)));
+    device.synchronize();
+    out.stored = std::ssize(slices.col_idx);
+    return out;
+  }
+
   KernelInfo info_ =
       cusparse_vector_info("cusparse_spmv_sell", "SpMV of sliced ELLPACK, SELL_ALG1");
 };

@@ -173,6 +173,7 @@ __device__ void visit_c(const DenseView& c, Run&& run) {
     case ElementType::f32: with_layout(float{}); break;
     case ElementType::f16: with_layout(__half{}); break;
     case ElementType::bf16: with_layout(__nv_bfloat16{}); break;
+    default: break;  // fp64 is not added in fp32
   }
 }
 

@@ -77,7 +77,7 @@ auto make_variant(Precision precision, const Options& options, const spmmbench::
     case Precision::fp16: return of_input(__half{});
     case Precision::bf16: return of_input(__nv_bfloat16{});
     case Precision::tf32: return of_types(ptx::Tf32{}, float{});
-    case Precision::fp32: break;
+    default: break;
   }
   throw Error(fmt::format("tensor cores do not multiply {}", to_string(precision)));
 }

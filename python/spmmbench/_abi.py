@@ -8,7 +8,7 @@ MEASURE_VERSION = 1
 
 OK, UNSUPPORTED, INVALID, OUT_OF_MEMORY, DEVICE_LOST, FAILED = range(6)
 HOST, CUDA = 0, 1
-F32, F16, BF16, I32, I64 = 0, 1, 2, 16, 17
+F32, F16, BF16, F64, I32, I64 = 0, 1, 2, 3, 16, 17
 ROW_MAJOR, COL_MAJOR = 0, 1
 SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
@@ -16,10 +16,11 @@ BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACK
 )
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
-PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3}
-ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16}  # name of a type of B or C -> its value
-ELEMENT_OF = {"fp32": "fp32", "tf32": "fp32", "fp16": "fp16", "bf16": "bf16"}  # of a precision
-ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
+PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4}
+# name of a type of B or C -> its value
+ELEMENTS = {"fp32": F32, "fp16": F16, "bf16": BF16, "fp64": F64}
+ELEMENT_OF = {name: "fp32" if name == "tf32" else name for name in PRECISIONS}  # of a precision
+ELEMENT_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8}
 LAYOUTS = {"row": ROW_MAJOR, "col": COL_MAJOR}
 NAME_OF_ELEMENT = {value: name for name, value in ELEMENTS.items()}
 NAME_OF_LAYOUT = {value: name for name, value in LAYOUTS.items()}

@@ -184,7 +184,7 @@ def benchmark(
         arrays.require(c_type)
     common = {
         "library": _library_of(candidates),
-        "a": csr.ascending(),
+        "a": csr.ascending(precision),
         "precision": precision,
         "shape": abi.Shape(n=n, layout=abi.LAYOUTS[layout], c_type=abi.ELEMENTS[c_type]),
         "arrays": arrays,

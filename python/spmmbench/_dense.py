@@ -10,12 +10,13 @@ import numpy as np
 from .errors import InvalidArgument
 
 # data: address; shape: (rows, cols); strides: of a row and of a column, in elements; type: fp32,
-# fp16 or bf16; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
+# fp16, bf16 or fp64; device: "cpu" or the index of a GPU; stream: where the array's producer works, or
 # None; keep: what keeps the memory alive
 View = collections.namedtuple("View", "data shape strides type device stream keep")
 
-_NUMPY_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
-_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16"}
+_NUMPY_TYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float64": "fp64"}
+_NUMPY_NAMES = {kind: name for name, kind in _NUMPY_TYPES.items()}
+_DLPACK_TYPES = {(2, 32): "fp32", (2, 16): "fp16", (4, 16): "bf16", (2, 64): "fp64"}
 
 
 def loaded(name):
@@ -34,7 +35,7 @@ def is_cupy(x):
 
 def _type(names, key, what):
     if key not in names:
-        raise InvalidArgument(f"{what} is {key}; fp32, fp16 or bf16 is wanted")
+        raise InvalidArgument(f"{what} is {key}; fp32, fp16, bf16 or fp64 is wanted")
     return names[key]
 
 
@@ -71,7 +72,7 @@ class TorchArrays:
     def types(cls):
         if cls._types is None:
             torch = loaded("torch")
-            names = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+            names = {kind: getattr(torch, name) for kind, name in _NUMPY_NAMES.items()}
             cls._types = {**names, **{value: key for key, value in names.items()}}
         return cls._types
 
@@ -136,7 +137,7 @@ class NumpyArrays:
     def empty(lines, ld, kind, like):
         dtype = like.keep.dtype
         if _NUMPY_TYPES[dtype.name] != kind:
-            dtype = np.dtype({"fp32": "float32", "fp16": "float16"}.get(kind, "bfloat16"))
+            dtype = np.dtype(_NUMPY_NAMES[kind])
         # Begins at a multiple of 256 bytes, as the program's own do.
         raw = np.empty(lines * ld * dtype.itemsize + 256, np.uint8)
         begin = -raw.ctypes.data % 256
@@ -178,7 +179,7 @@ class CudaInterfaceArrays:
         cupy = loaded("cupy")
         if kind == "bf16":
             raise InvalidArgument("CuPy has no bf16: pass out= or another c_type")
-        return cupy.empty((lines, ld), dtype={"fp32": "float32", "fp16": "float16"}[kind])
+        return cupy.empty((lines, ld), dtype=_NUMPY_NAMES[kind])
 
 
 class _DlDevice(ctypes.Structure):

@@ -15,7 +15,8 @@ from . import _dense, _sparse
 from ._plan import Plan, Prepared
 from .errors import InvalidArgument
 
-_BYTES_OF_BF16 = np.int16  # as which its bits are handed to a library that can view them
+# of the arrays that are handed out; for bf16 those of its bits, which another library can view
+_NUMPY_TYPES = {"fp32": np.float32, "fp16": np.float16, "bf16": np.int16, "fp64": np.float64}
 
 
 class _Memory:
@@ -40,7 +41,7 @@ class _NumpyArrays:
         pass
 
     def require(self, kind):
-        """Raises InvalidArgument where there are no arrays of fp32, fp16 or bf16, as asked for."""
+        """Raises InvalidArgument where there are no arrays of a type of B or C, as asked for."""
         if kind == "bf16":
             raise InvalidArgument("NumPy has no bf16: pass like= of another library")
 
@@ -81,7 +82,7 @@ class _NumpyArrays:
         return np.frombuffer(memory, np.uint8)
 
     def _typed(self, raw, kind):
-        return raw.view({"fp32": np.float32, "fp16": np.float16, "bf16": _BYTES_OF_BF16}[kind])
+        return raw.view(_NUMPY_TYPES[kind])
 
 
 class _TorchArrays(_NumpyArrays):
@@ -324,6 +325,8 @@ class OfPlan(_Product):
     def _make(self, values, other):
         plan, a = self._plan, self._bench.a
         kernel = plan.prepared._kernel
+        if self._bench.precision == "fp64":
+            values = ctypes.cast(values, ctypes.POINTER(ctypes.c_double))
         given = np.ctypeslib.as_array(values, (a.nnz,)).copy() if a.nnz else np.empty(0, np.float32)
         lattice = _sparse.Csr(a.shape, a.row_ptr, a.col_idx, given, "cpu")
         spec = plan.prepared.kernel

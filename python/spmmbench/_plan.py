@@ -143,7 +143,8 @@ class Prepared(_Held):
         """A Plan for B of K x n and C of M x n.
 
         layout  "row" or "col": of B and C
-        c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is
+        c_type  "fp32", "fp16" or "bf16": what C is stored as; None: as B is, which at precision "fp64"
+                is the only type
         """
         return Plan(self, n, layout, c_type)
 
@@ -177,7 +178,7 @@ class Plan(_Held):
         if n == 1 and layout == "col":
             self.pitch_alignment = 1
         self.device = prepared.device
-        self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision != "fp32"
+        self.tensor_core_sums = kernel.tensor_core_sums and prepared.precision not in ("fp32", "fp64")
         self.shape = (prepared.shape[0], n)  # of C
         stages = _Stages()
         asked = abi.Shape(n=n, layout=abi.LAYOUTS[layout], c_type=abi.ELEMENTS[self.c_type])
@@ -468,8 +469,8 @@ def prepare(a, kernel="auto", precision=None, options=None, device=None, library
                (row_ptr, col_idx, values, (rows, cols)) of arrays, on the CPU or on a GPU
     kernel     a name of list_kernels(), options included: "rsh?order=natural"; "auto" predicts which
                is fastest, and on the CPU is the library's CPU kernel
-    precision  "fp32", "tf32", "fp16" or "bf16": what A's values are rounded to, and B's type; None:
-               that of A's values
+    precision  "fp32", "tf32", "fp16", "bf16" or "fp64": what A's values are rounded to, and B's type;
+               None: that of A's values, "fp32" for float64, which scipy makes unasked
     options    {key: value}: further options of the kernel
     device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
                one

@@ -13,9 +13,9 @@ from . import _dense
 from .errors import InvalidArgument
 
 _INDEX_TYPES = {"int32": abi.I32, "int64": abi.I64}
-_VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16}
+_VALUE_TYPES = {"float32": abi.F32, "float16": abi.F16, "bfloat16": abi.BF16, "float64": abi.F64}
 _BITS_OF_BF16 = "uint16"  # in arrays of libraries that have no bf16
-_PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others
+_PRECISION_OF = {"float16": "fp16", "bfloat16": "bf16"}  # of values; fp32 for all others: scipy makes float64 where nobody asked for it
 
 
 @dataclasses.dataclass
@@ -78,7 +78,9 @@ class Csr:
         values = here.values
         if not kernel.library.own:
             values = _stored(rounded(values, precision), precision, struct.a_value_types)
-        elif _dtype(values) not in _VALUE_TYPES:
+        elif precision == "fp64":
+            values = _cast(values, "float64")
+        elif _dtype(values) not in _VALUE_TYPES or _dtype(values) == "float64":
             values = _cast(values, "float32")
         return dataclasses.replace(
             here,
@@ -93,9 +95,10 @@ class Csr:
         arrays = (_to_numpy(x) for x in (self.row_ptr, self.col_idx, values))
         return Csr(self.shape, *arrays, "cpu")
 
-    def ascending(self):
-        """A copy on the host with values of fp32, and the columns of each row in ascending order."""
-        csr = self.to_scipy(np.float32)
+    def ascending(self, precision):
+        """A copy on the host with values of fp32, at precision "fp64" of fp64, and the columns of each
+        row in ascending order."""
+        csr = self.to_scipy(np.float64 if precision == "fp64" else np.float32)
         csr.sort_indices()
         return Csr(self.shape, csr.indptr, csr.indices, csr.data, "cpu")
 
@@ -180,8 +183,10 @@ def _round_low_bits(bits, drop):
 
 
 def rounded(x, precision):
-    """Values as fp32 that holds them rounded to the precision: round_to in
+    """Values as fp32, or fp64 at that precision, that holds them rounded to the precision: round_to in
     include/spmmbench/precision.hpp."""
+    if precision == "fp64":
+        return _cast(x, "float64")
     x = _cast(x, "float32")
     if precision == "fp32":
         return x
@@ -196,7 +201,7 @@ def rounded(x, precision):
 def _stored(x, precision, allowed):
     """Rounded values in the element type of the precision where it is allowed, else as they are."""
     element = abi.ELEMENT_OF[precision]
-    if element == "fp32" or not allowed >> abi.ELEMENTS[element] & 1:
+    if element in ("fp32", "fp64") or not allowed >> abi.ELEMENTS[element] & 1:
         return x
     if element == "fp16":
         return _cast(x, "float16")

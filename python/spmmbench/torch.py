@@ -23,6 +23,7 @@ _DTYPE_OF = {
     "tf32": torch.float32,
     "fp16": torch.float16,
     "bf16": torch.bfloat16,
+    "fp64": torch.float64,
 }
 
 

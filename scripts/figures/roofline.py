@@ -20,8 +20,8 @@ from .style import (
 # Floating-point operations of one multiprocessor per clock, dense: tensor cores, CUDA cores for fp32.
 # NVIDIA's white papers on the H100 (989 TFLOP/s in fp16 at 132 SMs, 1.83 GHz) and the A100 (312 at 108, 1.41).
 FLOPS_PER_CLOCK = {
-    90: {"fp16": 4096, "bf16": 4096, "tf32": 2048, "fp32": 256},
-    80: {"fp16": 2048, "bf16": 2048, "tf32": 1024, "fp32": 128},
+    90: {"fp16": 4096, "bf16": 4096, "tf32": 2048, "fp32": 256, "fp64": 256},
+    80: {"fp16": 2048, "bf16": 2048, "tf32": 1024, "fp32": 128, "fp64": 128},
 }
 
 MAKERS = ("cuSPARSE", "cuBLAS", "Eigen")  # cuSPARSELt is one of cuSPARSE

@@ -9,16 +9,29 @@
 #include "io/matrix_output.hpp"
 #include "io/output.hpp"
 #include "io/prune.hpp"
+#include "io/sha256.hpp"
 #include "io/tensor_path.hpp"
 
 namespace spmmbench {
 namespace {
 
 struct ConvertArguments {
-  std::string in, out, bin_type = "fp32";
+  std::string in, out, bin_type = "fp32", precision = "fp32";
   std::vector<std::int64_t> dims;
   LoadOptions load;
 };
+
+// The values as they are written.
+void round_values(NamedMatrix& matrix, Precision precision) {
+  CsrMatrix& csr = matrix.csr;
+  if (precision == Precision::fp32) return;
+  if (precision == Precision::fp64) {
+    if (csr.values64.empty()) csr.values64.assign(csr.values.begin(), csr.values.end());
+    return;
+  }
+  for (float& value : csr.values) value = round_to(precision, value);
+  matrix.sha256 = matrix_sha256(csr, matrix.pattern);
+}
 
 void convert(ConvertArguments& arguments) {
   require_not_an_input(arguments.out, {file_of(arguments.in)});
@@ -26,13 +39,18 @@ void convert(ConvertArguments& arguments) {
   require_output(arguments.out);
   remove_parts_at_signals();
   arguments.load.bin_type = parse_element_type(arguments.bin_type);
+  const Precision precision = parse_precision(arguments.precision);
+  arguments.load.fp64 = precision == Precision::fp64;
+  if (arguments.load.fp64 && arguments.out.ends_with(".csr"))
+    throw Error("--precision fp64: expected .mtx, .mtx.gz, .npy or .bin: a .csr holds fp32");
   const bool headerless = is_headerless(arguments.in);
   if (!arguments.dims.empty() && !headerless)
     throw Error(fmt::format("--dims: expected a headerless .bin, got {}", arguments.in));
   if (arguments.load.bin_type != ElementType::f32 && !headerless)
     throw Error(fmt::format("--bin-type: expected a headerless .bin, got {}", arguments.in));
   if (!arguments.dims.empty()) arguments.load.dims = {arguments.dims[0], arguments.dims[1]};
-  const NamedMatrix matrix = load_alone(arguments.in, arguments.load).a;
+  NamedMatrix matrix = load_alone(arguments.in, arguments.load).a;
+  round_values(matrix, precision);
   write_matrix(arguments.out, matrix.csr, matrix.pattern);
   say("{}: {} x {}, {} entries{}, sha256 {}\n", arguments.out, matrix.csr.rows, matrix.csr.cols,
       matrix.csr.nnz(), matrix.pattern ? " (pattern)" : "", matrix.sha256.substr(0, 16));
@@ -61,6 +79,11 @@ void add_convert(CLI::App& app, ExitCode&) {
   command
       ->add_option("--bin-type", arguments->bin_type,
                    "What a headerless .bin IN holds: " + names_of(kElementTypes))
+      ->capture_default_str();
+  command
+      ->add_option("--precision", arguments->precision,
+                   "What values are rounded to; fp64 is written as such, all others as fp32: " +
+                       names_of(kPrecisions))
       ->capture_default_str();
   command
       ->add_option("--prune", arguments->load.prune,

@@ -101,7 +101,7 @@ Json variant_json(const KernelInfo& info, const Variant& variant) {
   return {{"option", variant.option},
           {"value", variant.value},
           {"sums", sums_text(with.accumulation)},
-          {"c_types", names(with.c_types)},
+          {"c_types", names(written_types(with))},
           {"layouts", names(with.layouts)},
           {"sizes", with.sizes.text()},
           {"limits", limits_json(with.sizes)}};
@@ -135,7 +135,7 @@ Json entry_json(const Kernel& kernel) {
       {"tested_on", tested ? kTestedOn : ""},
       {"precisions", names(info.precisions)},
       {"sums", sums_text(info.accumulation)},
-      {"c_types", names(info.c_types)},
+      {"c_types", names(written_types(info))},
       {"layouts", names(info.layouts)},
       {"sizes", info.sizes.text()},
       {"limits", limits_json(info.sizes)},

@@ -13,7 +13,7 @@ namespace {
 
 // Empty where what it says of the shape of B and C allows the problem.
 std::string refusal_of_shape(const KernelInfo& info, const Problem& problem) {
-  if (!contains(info.c_types, problem.c_type))
+  if (!writes(info, problem.precision, problem.c_type))
     return fmt::format("does not write {}", to_string(problem.c_type));
   if (!contains(info.layouts, problem.layout))
     return problem.layout == Layout::col_major ? "needs row-major B and C"
@@ -22,6 +22,18 @@ std::string refusal_of_shape(const KernelInfo& info, const Problem& problem) {
 }
 
 }  // namespace
+
+std::vector<ElementType> written_types(const KernelInfo& info) {
+  std::vector<ElementType> types = info.c_types;
+  if (contains(info.precisions, Precision::fp64) && !contains(types, ElementType::f64))
+    types.push_back(ElementType::f64);
+  return types;
+}
+
+bool writes(const KernelInfo& info, Precision precision, ElementType c_type) {
+  return (precision == Precision::fp64) == (c_type == ElementType::f64) &&
+         contains(written_types(info), c_type);
+}
 
 Layout layout_for(const KernelInfo& info, Layout asked, std::int64_t n) {
   return n == 1 && contains(info.layouts, Layout::col_major) ? Layout::col_major : asked;

@@ -18,6 +18,9 @@ void validate(const CsrMatrix& m) {
   if (m.col_idx.size() != nnz || m.values.size() != nnz)
     throw Error(fmt::format("CSR: row_ptr says {} entries, got {} columns and {} values", nnz,
                             m.col_idx.size(), m.values.size()));
+  if (!m.values64.empty() && m.values64.size() != nnz)
+    throw Error(
+        fmt::format("CSR: row_ptr says {} entries, got {} values in fp64", nnz, m.values64.size()));
   for (std::int64_t row = 0; row < m.rows; ++row) {
     std::int64_t previous = -1;
     for (std::int64_t e = m.row_ptr[row]; e < m.row_ptr[row + 1]; ++e) {

@@ -34,11 +34,14 @@ CsrMatrix permute_rows(const CsrMatrix& matrix, const Permutation& order) {
     out.row_ptr[i + 1] = out.row_ptr[i] + matrix.row_length(order[i]);
   out.col_idx.resize(matrix.nnz());
   out.values.resize(matrix.nnz());
+  out.values64.resize(matrix.values64.size());
 #pragma omp parallel for schedule(static, 1024)
   for (std::int64_t i = 0; i < matrix.rows; ++i) {
     const std::int64_t from = matrix.row_ptr[order[i]], length = matrix.row_length(order[i]);
     std::copy_n(matrix.col_idx.begin() + from, length, out.col_idx.begin() + out.row_ptr[i]);
     std::copy_n(matrix.values.begin() + from, length, out.values.begin() + out.row_ptr[i]);
+    if (!out.values64.empty())
+      std::copy_n(matrix.values64.begin() + from, length, out.values64.begin() + out.row_ptr[i]);
   }
   return out;
 }

@@ -18,7 +18,7 @@ class CsrOnDevice {
       : start_(steady_seconds()),
         row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
-        values_(upload_values(device, a.values, storage_type(precision))),
+        values_(upload_values(device, a, storage_type(precision))),
         view_{a.rows,
               a.cols,
               a.nnz(),

@@ -25,13 +25,13 @@ constexpr int kThreads = 256;
 struct UniformValue {
   std::uint64_t seed;
   Precision precision;
-  __device__ float operator()(std::int64_t i, std::int64_t j) const {
-    return round_to(precision, uniform_at(seed, i, j));
+  __device__ double operator()(std::int64_t i, std::int64_t j) const {
+    return uniform_in(precision, seed, i, j);
   }
 };
 struct LatticeValue {
   Lattice lattice;
-  __device__ float operator()(std::int64_t i, std::int64_t j) const { return lattice.b(i, j); }
+  __device__ double operator()(std::int64_t i, std::int64_t j) const { return lattice.b(i, j); }
 };
 
 template <class T, class Value>
@@ -42,11 +42,11 @@ __global__ void fill_kernel(T* data, std::int64_t lines, std::int64_t line_lengt
        at < lines * ld; at += step) {
     const std::int64_t line = at / ld;
     const std::int64_t position = at % ld;
-    float value = std::numeric_limits<float>::quiet_NaN();
+    double value = std::numeric_limits<double>::quiet_NaN();
     if (position < line_length) {
       value = row_major ? value_at(line, position) : value_at(position, line);
     }
-    data[at] = from_float<T>(value);
+    data[at] = from_double<T>(value);
   }
 }
 
@@ -258,7 +258,7 @@ class CudaDevice final : public Device {
   void fill(const DenseView& view, const Value& value_at) {
     const std::int64_t elements = view.lines() * view.ld;
     if (elements == 0) return;
-    visit_element_type(view.type, [&](auto* tag) {
+    visit_every_element_type(view.type, [&](auto* tag) {
       using T = std::remove_pointer_t<decltype(tag)>;
       fill_kernel<<<blocks_for(elements), kThreads, 0, stream_>>>(
           static_cast<T*>(view.data), view.lines(), view.line_length(), view.ld,

@@ -1,13 +1,13 @@
-// The fp64 reference on the GPU, in two steps: a straight CSR loop computes Cref and |A||B|, one
+// The reference on the GPU, in two steps: a straight CSR loop computes Cref and |A||B|, one
 // block per (row of A, 32 columns of C); then C is compared with them, one warp per 32 elements.
 //
 //   warp w takes the row's nonzeros w, w + 8, ...; lane j owns column j of the slab
 //   -> shared [8 warps][32 columns] partial sums -> warp 0 adds them in order
 //
-// Where Cref and |A||B| fit in the given share of the free memory they are computed once for all
-// checks; else in as many bands of rows as it takes, for every check. Warps walk over the tasks
-// with a fixed stride and each keeps its own worst element and sums, so the verdict is the same on
-// every run.
+// Sums are as in spmmbench/reference_sum.hpp. Where Cref and |A||B| fit in the given share of the
+// free memory they are computed once for all checks; else in as many bands of rows as it takes, for
+// every check. Warps walk over the tasks with a fixed stride and each keeps its own worst element
+// and sums, so the verdict is the same on every run.
 
 #include <cuda_runtime.h>
 
@@ -22,6 +22,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/cuda_check.hpp"
 #include "gpu/element.cuh"
+#include "spmmbench/reference_sum.hpp"
 
 namespace spmmbench {
 namespace {
@@ -35,19 +36,16 @@ constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 struct CsrOnDevice {
   const std::int64_t* row_ptr;
   const std::int32_t* col_idx;
-  const float* values;
+  const void* values;           // of fp64 where B is, else of fp32
   const std::int32_t* row_ids;  // null: identity
 };
 
-struct alignas(16) Sums {
-  double sum, magnitude;  // Cref, and |A||B| over the finite products
-};
-
 // The reference of the rows [first, first + rows) of A, row by row.
+template <class Sum>
 struct Band {
   std::int64_t first;
   std::int64_t rows;
-  Sums* sums;
+  Sum* sums;
 };
 
 // What one warp found. `ratio` is -1 where it had no element.
@@ -92,9 +90,12 @@ __device__ Finding shuffle_down(const Finding& f, int distance) {
 }
 
 template <class TB>
-__global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, DenseView b, Band out) {
-  __shared__ double sums[kWarps][kSlab];
-  __shared__ double magnitudes[kWarps][kSlab];
+__global__ void __launch_bounds__(kThreads)
+    multiply_kernel(CsrOnDevice a, DenseView b, Band<ReferenceSumOf<TB>> out) {
+  using Sum = ReferenceSumOf<TB>;
+  using TA = std::conditional_t<std::is_same_v<TB, double>, double, float>;
+  __shared__ __align__(16) double memory[kWarps * kSlab * sizeof(Sum) / sizeof(double)];
+  auto* const sums = reinterpret_cast<Sum*>(memory);  // [warp][lane]
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   const std::int64_t slabs = (b.cols + kSlab - 1) / kSlab;
@@ -103,27 +104,19 @@ __global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, Dense
     const std::int64_t col = task % slabs * kSlab + lane;
     const std::int64_t begin = a.row_ptr[out.first + row];
     const std::int64_t end = a.row_ptr[out.first + row + 1];
-    double sum = 0;
-    double magnitude = 0;
+    Sum sum;
     if (col < b.cols) {
 #pragma unroll 4
-      for (std::int64_t e = begin + warp; e < end; e += kWarps) {
-        const double value = a.values[e];
-        const double x = to_float(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[e], col)]);
-        const double product = value * x;
-        sum += product;
-        if (isfinite(product)) magnitude += fabs(product);
-      }
+      for (std::int64_t e = begin + warp; e < end; e += kWarps)
+        sum.add(static_cast<const TA*>(a.values)[e],
+                to_double(static_cast<const TB*>(b.data)[index_of(b, a.col_idx[e], col)]));
     }
-    sums[warp][lane] = sum;
-    magnitudes[warp][lane] = magnitude;
+    sums[warp * kSlab + lane] = sum;
     __syncthreads();
     if (warp == 0 && col < b.cols) {
-      for (int w = 1; w < kWarps; ++w) {
-        sum += sums[w][lane];
-        magnitude += magnitudes[w][lane];
-      }
-      out.sums[row * b.cols + col] = {sum, magnitude};
+      for (int w = 1; w < kWarps; ++w) sum.add(sums[w * kSlab + lane]);
+      sum.finish();
+      out.sums[row * b.cols + col] = sum;
     }
     __syncthreads();
   }
@@ -132,23 +125,25 @@ __global__ void __launch_bounds__(kThreads) multiply_kernel(CsrOnDevice a, Dense
 // Judges an element of C against its bound.
 struct WithinBound {
   ErrorBound bound;
-  template <class TC>
-  __device__ ElementVerdict operator()(TC c, const Sums& reference, double k) const {
-    return judge(to_float(c), reference.sum, reference.magnitude, k, bound);
+  template <class TC, class Sum>
+  __device__ ElementVerdict operator()(TC c, const Sum& reference, double k) const {
+    return judge(to_double(c), reference.sum, reference.magnitude, k, bound, reference.low);
   }
 };
-// Judges whether it is the reference rounded once, which fp32 must hold exactly.
+// Judges whether it is the reference rounded once, which fp32, or fp64 for its own, must hold
+// exactly.
 struct Equal {
-  template <class TC>
-  __device__ ElementVerdict operator()(TC c, const Sums& reference, double) const {
-    return judge_equal(to_float(c), to_float(from_float<TC>(static_cast<float>(reference.sum))));
+  template <class TC, class Sum>
+  __device__ ElementVerdict operator()(TC c, const Sum& reference, double) const {
+    return judge_equal(to_double(c), to_double(from_double<TC>(reference.sum)));
   }
 };
 
 // Adds to `findings`, one per warp, what the band shows.
 template <class TC, class Judge>
 __global__ void __launch_bounds__(kThreads)
-    compare_kernel(CsrOnDevice a, Band band, DenseView c, Judge judge_element, Finding* findings) {
+    compare_kernel(CsrOnDevice a, Band<ReferenceSumOf<TC>> band, DenseView c, Judge judge_element,
+                   Finding* findings) {
   const int lane = threadIdx.x % 32;
   const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + threadIdx.x / 32;
   const std::int64_t slabs = (c.cols + kSlab - 1) / kSlab;
@@ -158,7 +153,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t row = task / slabs;
     const std::int64_t col = task % slabs * kSlab + lane;
     if (col >= c.cols) continue;
-    const Sums reference = band.sums[row * c.cols + col];
+    const ReferenceSumOf<TC> reference = band.sums[row * c.cols + col];
     const std::int64_t a_row = band.first + row;
     const std::int64_t c_row = a.row_ids == nullptr ? a_row : a.row_ids[a_row];
     const ElementVerdict element =
@@ -198,7 +193,7 @@ class CudaReference final : public ReferenceChecker {
         blocks_(kBlocksPerSm * device.info().sm_count),
         row_ptr_(device.upload(a.row_ptr)),
         col_idx_(device.upload(a.col_idx)),
-        values_(device.upload(a.values)),
+        values_(is_fp64() ? device.upload(a.values64) : device.upload(a.values)),
         row_ids_(device.upload(row_ids)) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
@@ -222,10 +217,10 @@ class CudaReference final : public ReferenceChecker {
       if (sums_.data() == nullptr) allocate_band();
       for (std::int64_t first = 0; first < rows_; first += band_rows_) {
         if (first != computed_) compute(first);
-        visit_element_type(c.type, [&](auto* tag) {
+        visit_every_element_type(c.type, [&](auto* tag) {
           using TC = std::remove_pointer_t<decltype(tag)>;
-          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(a(), band(first), c, judge_element,
-                                                                 on_device.as<Finding>());
+          compare_kernel<TC><<<blocks_, kThreads, 0, stream()>>>(
+              a(), band<TC>(first), c, judge_element, on_device.as<Finding>());
         });
         SPMMBENCH_CUDA_LAUNCHED();
       }
@@ -236,24 +231,27 @@ class CudaReference final : public ReferenceChecker {
 
   cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
   CsrOnDevice a() const {
-    return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.as<float>(),
+    return {row_ptr_.as<std::int64_t>(), col_idx_.as<std::int32_t>(), values_.data(),
             row_ids_.as<std::int32_t>()};
   }
-  Band band(std::int64_t first) const {
-    return {first, std::min(band_rows_, rows_ - first), sums_.as<Sums>()};
+  template <class T>
+  Band<ReferenceSumOf<T>> band(std::int64_t first) const {
+    return {first, std::min(band_rows_, rows_ - first), sums_.as<ReferenceSumOf<T>>()};
   }
+  bool is_fp64() const { return b_.type == ElementType::f64; }
 
   void allocate_band() {
-    const auto row_bytes = static_cast<std::int64_t>(b_.cols * sizeof(Sums));
+    const auto row_bytes = static_cast<std::int64_t>(
+        b_.cols * (is_fp64() ? sizeof(TwoTermSum) : sizeof(ReferenceSum)));
     const auto most = static_cast<std::int64_t>(
         memory_share_ * static_cast<double>(device_.free_bytes()) / static_cast<double>(row_bytes));
     band_rows_ = std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(rows_, 1));
     sums_ = device_.allocate(band_rows_ * row_bytes);
   }
   void compute(std::int64_t first) {
-    visit_element_type(b_.type, [&](auto* tag) {
+    visit_every_element_type(b_.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
-      multiply_kernel<TB><<<blocks_, kThreads, 0, stream()>>>(a(), b_, band(first));
+      multiply_kernel<TB><<<blocks_, kThreads, 0, stream()>>>(a(), b_, band<TB>(first));
     });
     SPMMBENCH_CUDA_LAUNCHED();
     computed_ = first;

@@ -1,11 +1,14 @@
 #pragma once
-// Element types on the device: as stored, and fp32 as computed with.
+// Element types on the device: as stored, and fp32, or fp64 for itself, as computed with.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <library_types.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <type_traits>
+#include <utility>
 
 #include "spmmbench/precision.hpp"
 
@@ -31,17 +34,36 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
   return __float2bfloat16_rn(x);
 }
 
-// Calls `function` with a null pointer of the type that lies in memory:
+__device__ inline double to_double(double x) { return x; }
+template <class T>
+__device__ double to_double(T x) {
+  return to_float(x);
+}
+template <class T>
+__device__ T from_double(double x) {  // which fp32 holds where T is narrower
+  if constexpr (std::is_same_v<T, double>) return x;
+  else return from_float<T>(static_cast<float>(x));
+}
+
+// Calls `function` with a null pointer of the type that lies in memory, of at most `kMostBytes`:
 // `visit_element_type(type, [&](auto* tag) { using T = std::remove_pointer_t<decltype(tag)>; })`.
-template <class Function>
+// The default leaves out fp64, for kernels that add in fp32.
+template <std::size_t kMostBytes = sizeof(float), class Function>
 auto visit_element_type(ElementType type, Function&& function) {
   switch (type) {
-#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...) \
-  case ElementType::id: return function(static_cast<Device*>(nullptr));
+#define SPMMBENCH_CASE(id, name, exponent, fraction, Device, ...)                               \
+  case ElementType::id:                                                                         \
+    if constexpr (sizeof(Device) <= kMostBytes) return function(static_cast<Device*>(nullptr)); \
+    else break;
     SPMMBENCH_ELEMENT_TYPES(SPMMBENCH_CASE)
 #undef SPMMBENCH_CASE
   }
   std::abort();
+}
+// The same for every type.
+template <class Function>
+auto visit_every_element_type(ElementType type, Function&& function) {
+  return visit_element_type<sizeof(double)>(type, std::forward<Function>(function));
 }
 
 // What cuSPARSE and cuBLAS call it.

@@ -98,9 +98,7 @@ class HostDevice final : public Device {
   void synchronize() override {}
 
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
-    fill(view, [=](std::int64_t i, std::int64_t j) {
-      return round_to(precision, uniform_at(seed, i, j));
-    });
+    fill(view, [=](std::int64_t i, std::int64_t j) { return uniform_in(precision, seed, i, j); });
   }
   void fill_lattice(const DenseView& view, const Lattice& lattice) override {
     fill(view, [=](std::int64_t i, std::int64_t j) { return lattice.b(i, j); });
@@ -139,7 +137,7 @@ class HostDevice final : public Device {
 #pragma omp parallel for schedule(static)
     for (std::int64_t line = 0; line < view.lines(); ++line)
       for (std::int64_t position = 0; position < view.ld; ++position) {
-        float element = std::numeric_limits<float>::quiet_NaN();
+        double element = std::numeric_limits<double>::quiet_NaN();
         if (position < view.line_length())
           element = row_major ? value(line, position) : value(position, line);
         store_element(view.type, view.data, line * view.ld + position, element);

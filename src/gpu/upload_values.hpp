@@ -5,6 +5,7 @@
 
 #include "core/worth_threads.hpp"
 #include "spmmbench/device.hpp"
+#include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
 
@@ -23,6 +24,10 @@ inline Buffer upload_values(Device& device, const std::vector<float>& values, El
   if (type == ElementType::f32) return device.upload(values);  // as they lie
   return visit_element(type,
                        [&](auto element) { return device.upload(encode_values(values, element)); });
+}
+inline Buffer upload_values(Device& device, const CsrMatrix& a, ElementType type) {
+  return type == ElementType::f64 ? device.upload(a.values64)
+                                  : upload_values(device, a.values, type);
 }
 
 }  // namespace spmmbench

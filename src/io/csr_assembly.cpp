@@ -36,16 +36,17 @@ void for_each_in_rows(const std::vector<EntryBlock<Entry>>& blocks, Symmetry sym
   }
 }
 
-// Sorts one row and adds its duplicates in the order of the file; `values` is null for a pattern.
-// Returns the number of entries that are left.
-std::int64_t sort_row(std::int32_t* cols, float* values, std::int64_t length,
+// Sorts one row and adds its duplicates in the order of the file; `values` is null for a pattern,
+// `values64` where there are none. Returns the number of entries that are left.
+std::int64_t sort_row(std::int32_t* cols, float* values, double* values64, std::int64_t length,
                       std::vector<ValueEntry>& scratch) {
   if (values == nullptr) {
     std::sort(cols, cols + length);
     return std::unique(cols, cols + length) - cols;
   }
   scratch.resize(length);
-  for (std::int64_t i = 0; i < length; ++i) scratch[i] = {0, cols[i], values[i]};
+  for (std::int64_t i = 0; i < length; ++i)
+    scratch[i] = {0, cols[i], values64 != nullptr ? values64[i] : values[i]};
   std::stable_sort(scratch.begin(), scratch.end(),
                    [](const ValueEntry& a, const ValueEntry& b) { return a.col < b.col; });
   std::int64_t kept = 0;
@@ -55,6 +56,7 @@ std::int64_t sort_row(std::int32_t* cols, float* values, std::int64_t length,
     for (; next < length && scratch[next].col == scratch[i].col; ++next) sum += scratch[next].value;
     cols[kept] = scratch[i].col;
     values[kept] = static_cast<float>(sum);
+    if (values64 != nullptr) values64[kept] = sum;
     i = next;
   }
   return kept;
@@ -90,10 +92,13 @@ void compact(CsrMatrix& csr, const std::vector<std::int64_t>& removed_before) {
     const std::int64_t kept = csr.row_length(row) - (removed_before[row + 1] - removed_before[row]);
     std::copy_n(csr.col_idx.begin() + from, kept, csr.col_idx.begin() + to);
     if (!csr.values.empty()) std::copy_n(csr.values.begin() + from, kept, csr.values.begin() + to);
+    if (!csr.values64.empty())
+      std::copy_n(csr.values64.begin() + from, kept, csr.values64.begin() + to);
   }
   for (std::int64_t row = 0; row <= csr.rows; ++row) csr.row_ptr[row] -= removed_before[row];
   csr.col_idx.resize(csr.nnz());
   if (!csr.values.empty()) csr.values.resize(csr.nnz());
+  if (!csr.values64.empty()) csr.values64.resize(csr.nnz());
 }
 
 }  // namespace
@@ -129,6 +134,7 @@ std::vector<std::int64_t> sort_rows(CsrMatrix& csr, int threads) {
       trap.run([&] {
         const std::int64_t kept =
             sort_row(first, csr.values.empty() ? nullptr : csr.values.data() + csr.row_ptr[row],
+                     csr.values64.empty() ? nullptr : csr.values64.data() + csr.row_ptr[row],
                      length, scratch);
         if (kept < length) own_shrunk.emplace_back(row, length - kept);
       });
@@ -153,7 +159,7 @@ std::vector<std::int64_t> sort_rows(CsrMatrix& csr, int threads) {
 
 template <class Entry>
 CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
-                       std::vector<EntryBlock<Entry>> blocks, int threads) {
+                       std::vector<EntryBlock<Entry>> blocks, int threads, bool fp64) {
   constexpr bool has_value = kHasValue<Entry>;
   CsrMatrix csr{rows, cols, std::vector<std::int64_t>(rows + 1), {}, {}};
   std::int64_t* const row_ptr = csr.row_ptr.data();
@@ -170,12 +176,14 @@ CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
 
   // The zero fill of a vector is most of its cost (first touch), hence one thread for each.
   ExceptionTrap trap;
-#pragma omp parallel sections num_threads(std::min(threads, 2))
+#pragma omp parallel sections num_threads(std::min(threads, fp64 ? 3 : 2))
   {
 #pragma omp section
     trap.run([&] { csr.col_idx.resize(nnz); });
 #pragma omp section
     trap.run([&] { csr.values.resize(has_value ? nnz : 0); });
+#pragma omp section
+    trap.run([&] { csr.values64.resize(has_value && fp64 ? nnz : 0); });
   }
   trap.rethrow();
 
@@ -191,6 +199,8 @@ CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
                        const std::int64_t at = row_ptr[entry.row]++;
                        csr.col_idx[at] = entry.col;
                        if constexpr (has_value) csr.values[at] = static_cast<float>(entry.value);
+                       if constexpr (has_value)
+                         if (fp64) csr.values64[at] = entry.value;
                      });
   std::copy_backward(row_ptr, row_ptr + rows, row_ptr + rows + 1);
   row_ptr[0] = 0;
@@ -198,13 +208,13 @@ CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
   if (!has_value) blocks = {};
   const std::vector<std::int64_t> merged = sort_rows(csr, threads);
   if constexpr (has_value)
-    if (!merged.empty()) sum_exactly(csr, blocks, symmetry, merged, threads);
+    if (!merged.empty() && !fp64) sum_exactly(csr, blocks, symmetry, merged, threads);
   return csr;
 }
 
 template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
-                                std::vector<EntryBlock<PatternEntry>>, int);
+                                std::vector<EntryBlock<PatternEntry>>, int, bool);
 template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
-                                std::vector<EntryBlock<ValueEntry>>, int);
+                                std::vector<EntryBlock<ValueEntry>>, int, bool);
 
 }  // namespace spmmbench

@@ -17,7 +17,7 @@ struct PatternEntry {
 };
 struct ValueEntry {
   std::int32_t row, col;
-  double value;  // rounded to fp32 after duplicates are added
+  double value;  // rounded to fp32, where that is wanted, after duplicates are added
 };
 
 // Entries of one part of the file, in file order, and the rows of the result that they touch.
@@ -38,8 +38,8 @@ struct EntryBlock {
 };
 
 // Columns ascending within each row, duplicates added in fp64 in the order they stand in. `values`
-// may be empty. Returns the rows that had duplicates, ascending. The result does not depend on
-// `threads`.
+// may be empty. Where there are values64 they are added, and `values` has the sums rounded. Returns
+// the rows that had duplicates, ascending. The result does not depend on `threads`.
 std::vector<std::int64_t> sort_rows(CsrMatrix& csr, int threads);
 
 // Gives rows that had duplicates the sums of what `entries` has of them, which fp32 has not
@@ -48,13 +48,14 @@ void set_sums(CsrMatrix& csr, std::vector<ValueEntry> entries);
 
 // The CSR of all blocks; `blocks` is freed. Duplicates are added in fp64 in file order. The result
 // does not depend on `threads` nor on where the blocks were cut. PatternEntry gives empty `values`.
+// `fp64`: values64 too.
 template <class Entry>
 CsrMatrix assemble_csr(std::int64_t rows, std::int64_t cols, Symmetry symmetry,
-                       std::vector<EntryBlock<Entry>> blocks, int threads);
+                       std::vector<EntryBlock<Entry>> blocks, int threads, bool fp64 = false);
 
 extern template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
-                                       std::vector<EntryBlock<PatternEntry>>, int);
+                                       std::vector<EntryBlock<PatternEntry>>, int, bool);
 extern template CsrMatrix assemble_csr(std::int64_t, std::int64_t, Symmetry,
-                                       std::vector<EntryBlock<ValueEntry>>, int);
+                                       std::vector<EntryBlock<ValueEntry>>, int, bool);
 
 }  // namespace spmmbench

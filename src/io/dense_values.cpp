@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "io/file.hpp"
 #include "spmmbench/error.hpp"
@@ -22,18 +23,18 @@ T value_at(const char* data, std::size_t index) {
   return value;
 }
 
-template <class Read>
-void copy(DenseMatrix& out, bool fortran_order, Read read) {
+template <class Value, class Read>
+void copy(std::vector<Value>& values, std::int64_t rows, std::int64_t cols, bool fortran_order,
+          Read read) {
+  values.resize(rows * cols);
 #pragma omp parallel for schedule(static)
-  for (std::int64_t row = 0; row < out.rows; ++row)
-    for (std::int64_t col = 0; col < out.cols; ++col)
-      out.values[row * out.cols + col] =
-          read(fortran_order ? col * out.rows + row : row * out.cols + col);
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t col = 0; col < cols; ++col)
+      values[row * cols + col] =
+          static_cast<Value>(read(fortran_order ? col * rows + row : row * cols + col));
 }
 
 }  // namespace
-
-std::string_view to_string(StoredType type) { return type ? to_string(*type) : "fp64"; }
 
 void require_extent(const std::string& name, std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
@@ -42,7 +43,7 @@ void require_extent(const std::string& name, std::int64_t rows, std::int64_t col
         fmt::format("{}: expected 0 to {} rows and columns, got {} x {}", name, kMost, rows, cols));
 }
 
-void require_size(const std::string& name, std::int64_t rows, std::int64_t cols, StoredType type,
+void require_size(const std::string& name, std::int64_t rows, std::int64_t cols, ElementType type,
                   std::size_t data_bytes) {
   require_extent(name, rows, cols);
   const double values = static_cast<double>(rows) * static_cast<double>(cols);
@@ -57,20 +58,15 @@ void require_size(const std::string& name, std::int64_t rows, std::int64_t cols,
 }
 
 DenseMatrix widen_values(const std::string& name, std::int64_t rows, std::int64_t cols,
-                         StoredType type, std::string_view data, bool fortran_order) {
+                         ElementType type, std::string_view data, bool fp64, bool fortran_order) {
   require_size(name, rows, cols, type, data.size());
   DenseMatrix out{rows, cols, {}};
-  out.values.resize(rows * cols);
-  const char* const first = data.data();
-  if (type)
-    visit_element(*type, [&](auto element) {
-      using Bits = typename decltype(element)::Bits;
-      copy(out, fortran_order,
-           [&](std::size_t i) { return element.decode(value_at<Bits>(first, i)); });
-    });
-  else
-    copy(out, fortran_order,
-         [&](std::size_t i) { return static_cast<float>(value_at<double>(first, i)); });
+  visit_element(type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    const auto read = [&](std::size_t i) { return element.decode(value_at<Bits>(data.data(), i)); };
+    copy(out.values, rows, cols, fortran_order, read);
+    if (fp64 && type == ElementType::f64) copy(out.values64, rows, cols, fortran_order, read);
+  });
   return out;
 }
 

@@ -199,6 +199,11 @@ void draw_values(CsrMatrix& matrix, std::uint64_t seed) {
   for (std::int64_t r = 0; r < matrix.rows; ++r)
     for (std::int64_t e = matrix.row_ptr[r]; e < matrix.row_ptr[r + 1]; ++e)
       matrix.values[e] = uniform_at(stream, r, matrix.col_idx[e]);
+  if (matrix.values64.empty()) return;
+#pragma omp parallel for schedule(dynamic, 1024)
+  for (std::int64_t r = 0; r < matrix.rows; ++r)
+    for (std::int64_t e = matrix.row_ptr[r]; e < matrix.row_ptr[r + 1]; ++e)
+      matrix.values64[e] = uniform64_at(stream, r, matrix.col_idx[e]);
 }
 
 CsrMatrix random_blocks(const BlockShape& shape, double kept_fraction, double fill,

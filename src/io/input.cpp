@@ -249,11 +249,11 @@ std::pair<std::int64_t, std::int64_t> dims_of_bin(const std::string& path,
 
 DenseMatrix read_dense(const std::string& path, const LoadOptions& options) {
   if (const auto tensor = parse_tensor_path(path))
-    return read_tensor(tensor->file, tensor_name(*tensor));
-  if (extension_of(path) == ".npy") return read_npy(path);
+    return read_tensor(tensor->file, tensor_name(*tensor), options.fp64);
+  if (extension_of(path) == ".npy") return read_npy(path, options.fp64);
   if (extension_of(path) == ".bin") {
     const auto [rows, cols] = dims_of_bin(path, options);
-    return read_bin(path, rows, cols, options.bin_type);
+    return read_bin(path, rows, cols, options.bin_type, options.fp64);
   }
   throw Error(fmt::format("{}: expected a dense .npy, .bin or .safetensors:NAME", path));
 }
@@ -321,19 +321,19 @@ NamedMatrix load_file(const std::string& path, const LoadOptions& options) {
     require_row_pointers(path, values);
     out.csr = to_csr(values);
   } else if (extension == ".mtx" || extension == ".mm") {
-    take(read_matrix_market(path));
+    take(read_matrix_market(path, {.fp64 = options.fp64}));
   } else if (is_packed(extension)) {
     const UnpackedText unpacked = unpack_matrix_text(path);
-    take(parse_matrix_market(unpacked.text.view(), unpacked.name));
+    take(parse_matrix_market(unpacked.text.view(), unpacked.name, {.fp64 = options.fp64}));
   } else if (extension == ".csr") {
     CachedMatrix cached = read_csr_cache(path);
     out.csr = std::move(cached.csr);
     out.pattern = cached.pattern;
     out.sha256 = std::move(cached.sha256);
   } else if (extension == ".npz") {
-    out.csr = read_npz(path);
+    out.csr = read_npz(path, options.fp64);
   } else if (extension == ".mat") {
-    out.csr = read_mat(path);
+    out.csr = read_mat(path, options.fp64);
   } else {
     out.csr = read_smtx(path);
     out.pattern = true;
@@ -387,6 +387,7 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
   out.a.source = to_printable(path_or_spec);
   if (out.a.pattern) {
     out.a.csr.values.resize(out.a.csr.nnz());
+    if (options.fp64) out.a.csr.values64.resize(out.a.csr.nnz());
     draw_values(out.a.csr, options.seed);
   }
   out.a.load_ms = (steady_seconds() - start) * 1e3;

@@ -16,11 +16,13 @@ namespace spmmbench {
 inline constexpr std::string_view kGeneratorPrefix = "gen:";
 
 struct LoadOptions {
-  // Draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col).
+  // Draws the values of pattern matrices: uniform_at(stream_seed(seed, kStreamA), row, col), in
+  // fp64 uniform64_at.
   std::uint64_t seed = 1;
   std::optional<std::pair<std::int64_t, std::int64_t>> dims = {};  // rows, cols of headerless .bin
   ElementType bin_type = ElementType::f32;                         // of headerless .bin
   std::string prune = {};  // a spec of io/prune.hpp or empty; dense inputs only
+  bool fp64 = false;       // values in fp64 too, where the source has them
 };
 
 struct LoadedInput {

@@ -80,7 +80,7 @@ std::string variable_of(mat_t* file, const std::string& path) {
 
 // The entries that MATLAB holds column by column.
 template <class Value>
-CsrMatrix assembled(const matvar_t& variable, const mat_sparse_t& sparse,
+CsrMatrix assembled(const matvar_t& variable, const mat_sparse_t& sparse, bool fp64,
                     const std::string& label) {
   const auto rows = static_cast<std::int64_t>(variable.dims[0]);
   const auto cols = static_cast<std::int64_t>(variable.dims[1]);
@@ -102,10 +102,11 @@ CsrMatrix assembled(const matvar_t& variable, const mat_sparse_t& sparse,
                     Symmetry::general);
     }
   }
-  return assemble_csr(rows, cols, Symmetry::general, std::move(blocks), omp_get_max_threads());
+  return assemble_csr(rows, cols, Symmetry::general, std::move(blocks), omp_get_max_threads(),
+                      fp64);
 }
 
-CsrMatrix csr_of(const matvar_t& variable, const std::string& label) {
+CsrMatrix csr_of(const matvar_t& variable, bool fp64, const std::string& label) {
   if (variable.class_type != MAT_C_SPARSE)
     throw Error(fmt::format("{}: expected a sparse matrix, got another array", label));
   if (variable.isComplex != 0)
@@ -118,32 +119,32 @@ CsrMatrix csr_of(const matvar_t& variable, const std::string& label) {
     throw Error(fmt::format("{}: expected {} offsets for its columns, got {}", label,
                             variable.dims[1] + 1, sparse == nullptr ? 0 : sparse->njc));
   switch (variable.data_type) {
-    case MAT_T_DOUBLE: return assembled<double>(variable, *sparse, label);
-    case MAT_T_SINGLE: return assembled<float>(variable, *sparse, label);
-    case MAT_T_INT8: return assembled<std::int8_t>(variable, *sparse, label);
-    case MAT_T_UINT8: return assembled<std::uint8_t>(variable, *sparse, label);
-    case MAT_T_INT16: return assembled<std::int16_t>(variable, *sparse, label);
-    case MAT_T_UINT16: return assembled<std::uint16_t>(variable, *sparse, label);
-    case MAT_T_INT32: return assembled<std::int32_t>(variable, *sparse, label);
-    case MAT_T_UINT32: return assembled<std::uint32_t>(variable, *sparse, label);
+    case MAT_T_DOUBLE: return assembled<double>(variable, *sparse, fp64, label);
+    case MAT_T_SINGLE: return assembled<float>(variable, *sparse, fp64, label);
+    case MAT_T_INT8: return assembled<std::int8_t>(variable, *sparse, fp64, label);
+    case MAT_T_UINT8: return assembled<std::uint8_t>(variable, *sparse, fp64, label);
+    case MAT_T_INT16: return assembled<std::int16_t>(variable, *sparse, fp64, label);
+    case MAT_T_UINT16: return assembled<std::uint16_t>(variable, *sparse, fp64, label);
+    case MAT_T_INT32: return assembled<std::int32_t>(variable, *sparse, fp64, label);
+    case MAT_T_UINT32: return assembled<std::uint32_t>(variable, *sparse, fp64, label);
     default: throw Error(fmt::format("{}: expected numbers as values", label));
   }
 }
 
 }  // namespace
 
-CsrMatrix read_mat(const std::string& path) {
+CsrMatrix read_mat(const std::string& path, bool fp64) {
   const File file = open(path);
   const std::string name = variable_of(file.get(), path);
   const Variable variable(CALL_MATIO(Mat_VarRead, file.get(), name.c_str()));
   std::string label = fmt::format("{}({})", path, name);
   if (variable == nullptr)
     throw Error(fmt::format("{}: expected a whole variable: truncated or corrupt", label));
-  if (variable->class_type != MAT_C_STRUCT) return csr_of(*variable, label);
+  if (variable->class_type != MAT_C_STRUCT) return csr_of(*variable, fp64, label);
   // It belongs to the struct.
   const matvar_t* const a = CALL_MATIO(Mat_VarGetStructFieldByName, variable.get(), "A", 0);
   if (a == nullptr) throw Error(fmt::format("{}: expected a field A, got none", label));
-  return csr_of(*a, label.insert(label.size() - 1, ".A"));
+  return csr_of(*a, fp64, label.insert(label.size() - 1, ".A"));
 }
 
 }  // namespace spmmbench

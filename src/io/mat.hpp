@@ -9,8 +9,9 @@
 namespace spmmbench {
 
 // Field A of the struct Problem, as SuiteSparse saves it, else the one sparse matrix of the file.
-// Values of every real type, rounded to fp32. Throws Error for a file without such a matrix, with
-// several, or with a complex one, for what is truncated or corrupt, and without libmatio.
-CsrMatrix read_mat(const std::string& path);
+// Values of every real type, rounded to fp32; `fp64`: values64 too. Throws Error for a file without
+// such a matrix, with several, or with a complex one, for what is truncated or corrupt, and without
+// libmatio.
+CsrMatrix read_mat(const std::string& path, bool fp64 = false);
 
 }  // namespace spmmbench

@@ -5,7 +5,7 @@
 
 namespace spmmbench {
 
-CsrMatrix read_mat(const std::string& path) {
+CsrMatrix read_mat(const std::string& path, bool) {
   throw Error(
       fmt::format("{}: expected a program that was built with libmatio-dev, to read .mat", path));
 }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/parallel.hpp"
@@ -36,9 +38,10 @@ struct Parsed {
   std::optional<Fault> fault;
 };
 
-// The values of an array file, in file order.
+// The values of an array file, in file order, in fp32 or fp64.
+template <class Value>
 struct ArrayBlock {
-  std::vector<float> entries;
+  std::vector<Value> entries;
 };
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
@@ -48,7 +51,7 @@ bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 // the text; `end` is for from_chars alone.
 class LineScanner {
  public:
-  LineScanner(const char* p, const char* end) : p_(p), end_(end) {}
+  LineScanner(const char* p, const char* end, bool fp64) : p_(p), end_(end), fp64_(fp64) {}
 
   const char* position() const { return p_; }
   void skip_blanks() {
@@ -72,8 +75,9 @@ class LineScanner {
     return true;
   }
 
-  // A real number, or an integer in the range of int64 or uint64 when `integer`. Rounded to fp32 it
-  // is what the text rounds to.
+  // A real number, or an integer in the range of int64 or uint64 when `integer`. It is what the
+  // text rounds to in fp64; where that is not wanted, rounded to fp32 it is what the text rounds
+  // to.
   bool value(bool integer, double& out) {
     skip_blanks();
     const char* first = p_ + (*p_ == '+' && p_[1] != '-');
@@ -122,7 +126,8 @@ class LineScanner {
   // `value`, or its neighbour where it lies in the middle between two numbers of fp32 and would not
   // be rounded to `nearest()`, the one that is nearer to what it stands for.
   template <class Nearest>
-  static double off_tie(double value, const Nearest& nearest) {
+  double off_tie(double value, const Nearest& nearest) const {
+    if (fp64_) return value;
     const auto here = static_cast<float>(value);
     const double mirrored = 2 * value - here;
     if (mirrored == here || static_cast<float>(mirrored) != mirrored) return value;
@@ -132,6 +137,7 @@ class LineScanner {
 
   const char* p_;
   const char* end_;
+  bool fp64_;  // what is wanted
 };
 
 template <class Entry>
@@ -161,25 +167,26 @@ bool parse_entry(LineScanner& line, const Header& header, EntryBlock<Entry>& out
   return true;
 }
 
-bool parse_entry(LineScanner& line, const Header& header, ArrayBlock& out, Fault& fault) {
+template <class Value>
+bool parse_entry(LineScanner& line, const Header& header, ArrayBlock<Value>& out, Fault& fault) {
   double value = 0;
   if (!line.value(header.field == Field::integer, value)) {
     fault = {0, header.field == Field::integer ? "a 64-bit integer value" : "a real value",
              line.token()};
     return false;
   }
-  out.entries.push_back(static_cast<float>(value));
+  out.entries.push_back(static_cast<Value>(value));
   return true;
 }
 
 // Stops at the first fault, an entry beyond `most_entries` included.
 template <class Block>
-Parsed<Block> parse_chunk(std::string_view text, const Header& header, std::int64_t most_entries,
-                          std::size_t expected_entries) {
+Parsed<Block> parse_chunk(std::string_view text, const Header& header, bool fp64,
+                          std::int64_t most_entries, std::size_t expected_entries) {
   Parsed<Block> out;
   out.block.entries.reserve(expected_entries);
   const char* const end = text.data() + text.size();
-  LineScanner line(text.data(), end);
+  LineScanner line(text.data(), end, fp64);
   Fault fault;
   for (; line.position() < end; line.next_line(), ++out.lines) {
     line.skip_blanks();
@@ -236,7 +243,7 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
   for (std::size_t i = 0; i < chunks.size(); ++i)
     trap.run([&] {
       const double guess = 1.02 * entries_per_byte * static_cast<double>(chunks[i].size());
-      parsed[i] = parse_chunk<Block>(chunks[i], header, header.entries,
+      parsed[i] = parse_chunk<Block>(chunks[i], header, options.fp64, header.entries,
                                      static_cast<std::size_t>(guess) + 1);
       if (mapped && i < chunks_in_file) release_pages(chunks[i]);
     });
@@ -251,7 +258,7 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
     const auto found = static_cast<std::int64_t>(part.block.entries.size());
     // Text after the last declared entry is reported as surplus, even if it is also malformed.
     if (found > room || (found == room && part.fault))
-      part = parse_chunk<Block>(chunks[i], header, room, 0);
+      part = parse_chunk<Block>(chunks[i], header, options.fp64, room, 0);
     if (part.fault) fail(name, line + part.fault->line, part.fault->expected, part.fault->got);
     entries += static_cast<std::int64_t>(part.block.entries.size());
     line += part.lines;
@@ -265,32 +272,39 @@ std::vector<Block> parse_body(std::string_view text, const std::string& name, co
 
 // Array files store columns one after the other, of symmetric matrices only the part from the
 // diagonal down, of skew-symmetric ones from below the diagonal. All become entries, zeros too.
-CsrMatrix assemble_array(const Header& header, const std::vector<ArrayBlock>& blocks) {
+template <class Value>
+CsrMatrix assemble_array(const Header& header, const std::vector<ArrayBlock<Value>>& blocks) {
   const std::int64_t rows = header.rows, cols = header.cols;
   const bool skew = header.symmetry == Symmetry::skew_symmetric;
   const std::int64_t per_row = skew ? std::max<std::int64_t>(cols - 1, 0) : cols;
   CsrMatrix csr{rows, cols, std::vector<std::int64_t>(rows + 1), {}, {}};
   csr.col_idx.resize(rows * per_row);
-  csr.values.resize(rows * per_row);
+  std::vector<Value> values(rows * per_row);
   for (std::int64_t row = 0; row < rows; ++row) {
     csr.row_ptr[row + 1] = (row + 1) * per_row;
     for (std::int64_t e = 0; e < per_row; ++e)
       csr.col_idx[row * per_row + e] = static_cast<std::int32_t>(skew && e >= row ? e + 1 : e);
   }
-  const auto at = [&](std::int64_t row, std::int64_t col) -> float& {
-    return csr.values[row * per_row + col - (skew && col > row ? 1 : 0)];
+  const auto at = [&](std::int64_t row, std::int64_t col) -> Value& {
+    return values[row * per_row + col - (skew && col > row ? 1 : 0)];
   };
   const auto first_of = [&](std::int64_t col) {
     return header.symmetry == Symmetry::general ? 0 : skew ? col + 1 : col;
   };
   std::int64_t row = first_of(0), col = 0;
-  for (const ArrayBlock& block : blocks)
-    for (const float value : block.entries) {
+  for (const ArrayBlock<Value>& block : blocks)
+    for (const Value value : block.entries) {
       while (row >= rows) row = first_of(++col);
       at(row, col) = value;
       if (header.symmetry != Symmetry::general && row != col) at(col, row) = skew ? -value : value;
       ++row;
     }
+  if constexpr (std::is_same_v<Value, double>) {
+    csr.values.assign(values.begin(), values.end());
+    csr.values64 = std::move(values);
+  } else {
+    csr.values = std::move(values);
+  }
   return csr;
 }
 
@@ -299,11 +313,14 @@ void check_memory(const std::string& name, const Header& header,
   const std::size_t available =
       options.memory_bytes != 0 ? options.memory_bytes : available_memory_bytes();
   const double expansion = header.symmetry == Symmetry::general ? 1 : 2;
-  const double entry_bytes = header.field == Field::pattern ? sizeof(PatternEntry)
-                             : header.array                 ? sizeof(float)
-                                                            : sizeof(ValueEntry);
-  const double needed = 8.0 * (static_cast<double>(header.rows) + 1) +
-                        static_cast<double>(header.entries) * (entry_bytes + 8 * expansion);
+  const double entry_bytes = header.field == Field::pattern  ? sizeof(PatternEntry)
+                             : header.array && !options.fp64 ? sizeof(float)
+                             : header.array                  ? sizeof(double)
+                                                             : sizeof(ValueEntry);
+  const double place_bytes = options.fp64 ? 16 : 8;  // of an entry of the matrix
+  const double needed =
+      8.0 * (static_cast<double>(header.rows) + 1) +
+      static_cast<double>(header.entries) * (entry_bytes + place_bytes * expansion);
   if (needed > static_cast<double>(available))
     fail(name, header.lines, "a matrix that fits in memory",
          fmt::format("{} x {} with {} entries: needs {}, {} available", header.rows, header.cols,
@@ -321,13 +338,15 @@ MatrixMarketMatrix parse(std::string_view text, const std::string& name,
   const auto body = [&]<class Block>(Block) {
     return parse_body<Block>(text, name, header, options, threads, mapped);
   };
-  if (header.array) return {assemble_array(header, body(ArrayBlock{})), false};
+  if (header.array && options.fp64)
+    return {assemble_array(header, body(ArrayBlock<double>{})), false};
+  if (header.array) return {assemble_array(header, body(ArrayBlock<float>{})), false};
   if (header.field == Field::pattern)
     return {assemble_csr(header.rows, header.cols, header.symmetry,
                          body(EntryBlock<PatternEntry>{}), threads),
             true};
   return {assemble_csr(header.rows, header.cols, header.symmetry, body(EntryBlock<ValueEntry>{}),
-                       threads),
+                       threads, options.fp64),
           false};
 }
 

@@ -16,6 +16,7 @@ struct MatrixMarketOptions {
   int threads = 0;  // 0: all
   // Bytes of text that one thread parses at a time; cut at line ends.
   std::size_t chunk_bytes = std::size_t{1} << 20;
+  bool fp64 = false;             // keep values in fp64 too; those of fp32 are these rounded
   std::size_t memory_bytes = 0;  // refuse what needs more; 0: what the machine has left
 };
 

@@ -14,14 +14,14 @@
 namespace spmmbench {
 namespace {
 
-// "ROW COL VALUE\n": two indices below 2^31, and to_chars' longest shortest fp32,
-// "-1.17549435e-38".
-constexpr std::size_t kLongestLine = 10 + 1 + 10 + 1 + 15 + 1;
+// "ROW COL VALUE\n": two indices below 2^31, and to_chars' longest shortest fp32 and fp64,
+// "-1.17549435e-38" and "-2.2250738585072014e-308".
+constexpr std::size_t longest_line(bool fp64) { return 10 + 1 + 10 + 1 + (fp64 ? 24 : 15) + 1; }
 
 // Rows [first, last) as text.
 void format_rows(const CsrMatrix& m, bool pattern, std::int64_t first, std::int64_t last,
                  std::string& out) {
-  out.resize((m.row_ptr[last] - m.row_ptr[first]) * kLongestLine);
+  out.resize((m.row_ptr[last] - m.row_ptr[first]) * longest_line(!m.values64.empty()));
   char* p = out.data();
   char* const end = p + out.size();
   for (std::int64_t row = first; row < last; ++row)
@@ -31,7 +31,8 @@ void format_rows(const CsrMatrix& m, bool pattern, std::int64_t first, std::int6
       p = std::to_chars(p, end, std::int64_t{m.col_idx[e]} + 1).ptr;
       if (!pattern) {
         *p++ = ' ';
-        p = std::to_chars(p, end, m.values[e]).ptr;
+        p = m.values64.empty() ? std::to_chars(p, end, m.values[e]).ptr
+                               : std::to_chars(p, end, m.values64[e]).ptr;
       }
       *p++ = '\n';
     }

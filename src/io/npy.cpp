@@ -150,18 +150,19 @@ NpyArray parse_npy(std::string_view file, const std::string& name) {
   return array;
 }
 
-DenseMatrix parse_npy_matrix(std::string_view file, const std::string& name) {
+DenseMatrix parse_npy_matrix(std::string_view file, const std::string& name, bool fp64) {
   const NpyArray array = parse_npy(file, name);
-  StoredType type = ElementType::f32;
+  ElementType type = ElementType::f32;
   if (array.type == "<f2") type = ElementType::f16;
-  else if (array.type == "<f8") type = kDouble;
+  else if (array.type == "<f8") type = ElementType::f64;
   else if (array.type != "<f4")
     throw Error(fmt::format("{}: expected little-endian float16, float32 or float64, got {}", name,
                             quote(array.type)));
   if (array.shape.size() != 2)
     throw Error(fmt::format("{}: expected a 2-D shape (rows, columns), got {} dimensions", name,
                             array.shape.size()));
-  return widen_values(name, array.shape[0], array.shape[1], type, array.data, array.fortran_order);
+  return widen_values(name, array.shape[0], array.shape[1], type, array.data, fp64,
+                      array.fortran_order);
 }
 
 }  // namespace spmmbench

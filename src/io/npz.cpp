@@ -156,8 +156,8 @@ void sum_exactly(CsrMatrix& csr, const std::vector<std::int64_t>& merged, const 
 // The arrays of one matrix.
 class Npz {
  public:
-  Npz(const NpzMembers& members, const std::string& path, std::size_t memory_bytes)
-      : members_(members), path_(path), memory_bytes_(memory_bytes) {
+  Npz(const NpzMembers& members, const std::string& path, bool fp64, std::size_t memory_bytes)
+      : members_(members), path_(path), fp64_(fp64), memory_bytes_(memory_bytes) {
     const Array shape = vector("shape", "i");
     if (shape.count != 2)
       throw Error(
@@ -179,9 +179,12 @@ class Npz {
     csr.values.resize(csr.nnz());
     visit(values, [&](auto read) {
       for (std::int64_t i = 0; i < csr.nnz(); ++i) csr.values[i] = static_cast<float>(read(i));
+      if (!fp64_) return;
+      csr.values64.resize(csr.nnz());
+      for (std::int64_t i = 0; i < csr.nnz(); ++i) csr.values64[i] = static_cast<double>(read(i));
     });
     const std::vector<std::int64_t> merged = sort_rows(csr, omp_get_max_threads());
-    if (!merged.empty()) sum_exactly(csr, merged, offsets, columns, values);
+    if (!merged.empty() && !fp64_) sum_exactly(csr, merged, offsets, columns, values);
     return csr;
   }
 
@@ -297,14 +300,16 @@ class Npz {
                     Symmetry::general);
     };
     visit(values, [&](auto read) { add_all(read, add); });
-    return assemble_csr(rows_, cols_, Symmetry::general, std::move(blocks), omp_get_max_threads());
+    return assemble_csr(rows_, cols_, Symmetry::general, std::move(blocks), omp_get_max_threads(),
+                        fp64_);
   }
 
   void require_memory(std::int64_t count) const {
     const std::size_t available = memory_bytes_ != 0 ? memory_bytes_ : available_memory_bytes();
-    constexpr double kEntryBytes = sizeof(ValueEntry) + sizeof(std::int32_t) + sizeof(float);
+    const double entry_bytes =
+        sizeof(ValueEntry) + sizeof(std::int32_t) + sizeof(float) + (fp64_ ? sizeof(double) : 0);
     const double needed = sizeof(std::int64_t) * (static_cast<double>(rows_) + 1) +
-                          kEntryBytes * static_cast<double>(count);
+                          entry_bytes * static_cast<double>(count);
     if (needed > static_cast<double>(available))
       throw Error(fmt::format(
           "{}: expected a matrix that fits in memory, got {} x {}: needs {}, {} available", path_,
@@ -313,32 +318,34 @@ class Npz {
 
   const NpzMembers& members_;
   const std::string& path_;
+  bool fp64_;
   std::size_t memory_bytes_;
   std::int64_t rows_ = 0, cols_ = 0;
 };
 
 }  // namespace
 
-CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path,
-                       std::size_t memory_bytes) {
+CsrMatrix csr_from_npz(const NpzMembers& members, const std::string& path, std::size_t memory_bytes,
+                       bool fp64) {
   const std::string format = read_format(members, path);
-  if (format == "csr") return Npz(members, path, memory_bytes).from_csr();
-  if (format == "csc") return Npz(members, path, memory_bytes).from_csc();
-  if (format == "coo") return Npz(members, path, memory_bytes).from_coo();
-  if (format == "bsr") return Npz(members, path, memory_bytes).from_bsr();
+  const auto npz = [&] { return Npz(members, path, fp64, memory_bytes); };
+  if (format == "csr") return npz().from_csr();
+  if (format == "csc") return npz().from_csc();
+  if (format == "coo") return npz().from_coo();
+  if (format == "bsr") return npz().from_bsr();
   throw Error(
       fmt::format("{}: expected a matrix in CSR, CSC, COO or BSR, got format {}: save "
                   "matrix.tocsr()",
                   path, quote(format)));
 }
 
-CsrMatrix read_npz(const std::string& path) {
+CsrMatrix read_npz(const std::string& path, bool fp64) {
   std::vector<std::string> names;
   for (const char* const member : kMembers) names.push_back(fmt::format("{}.npy", member));
   NpzMembers members;
   for (auto& [name, bytes] : unzip_members(path, names))
     members[name.substr(0, name.size() - 4)] = std::move(bytes);
-  return csr_from_npz(members, path);
+  return csr_from_npz(members, path, 0, fp64);
 }
 
 }  // namespace spmmbench

@@ -154,10 +154,12 @@ void prune(DenseMatrix& m, std::string_view text, std::uint64_t seed) {
   const PruneSpec spec = parse(text);
   if (m.values.empty()) return;
   switch (spec.unit) {
-    case Unit::value: return prune_values(m, spec, seed);
-    case Unit::two_of_four: return prune_two_of_four(m);
-    case Unit::block: return prune_blocks(m, spec, seed);
+    case Unit::value: prune_values(m, spec, seed); break;
+    case Unit::two_of_four: prune_two_of_four(m); break;
+    case Unit::block: prune_blocks(m, spec, seed); break;
   }
+  for (std::size_t i = 0; i < m.values64.size(); ++i)
+    if (m.values[i] == 0) m.values64[i] = 0;
 }
 
 void check_prune(std::string_view text) { (void)parse(text); }

@@ -19,8 +19,8 @@ constexpr std::size_t kLengthBytes = 8;
 // The limit of the format's own implementation (huggingface/safetensors, MAX_HEADER_SIZE).
 constexpr std::uint64_t kLongestHeader = 100'000'000;
 
-std::optional<StoredType> stored_type(std::string_view dtype) {
-  if (dtype == "F64") return std::optional<StoredType>(std::in_place, kDouble);
+std::optional<ElementType> stored_type(std::string_view dtype) {
+  if (dtype == "F64") return ElementType::f64;
   if (dtype == "F32") return ElementType::f32;
   if (dtype == "F16") return ElementType::f16;
   if (dtype == "BF16") return ElementType::bf16;
@@ -39,7 +39,7 @@ std::optional<std::size_t> value_count(const std::vector<std::int64_t>& shape) {
 }
 
 void check_bytes(const TensorInfo& tensor, const std::string& path) {
-  const std::optional<StoredType> type = stored_type(tensor.dtype);
+  const std::optional<ElementType> type = stored_type(tensor.dtype);
   if (!type) return;  // tensors that are not read may be of any type
   const std::optional<std::size_t> count = value_count(tensor.shape);
   const std::size_t got = tensor.end - tensor.begin;
@@ -123,14 +123,14 @@ const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
   return *found;
 }
 
-DenseMatrix read_tensor(const std::string& path, const std::string& name) {
+DenseMatrix read_tensor(const std::string& path, const std::string& name, bool fp64) {
   const MappedFile file(path);
   const TensorFile parsed = parse_safetensors(file.bytes(), path);
   const TensorInfo& tensor = matrix_named(parsed, path, name);
   const std::string_view data =
       file.bytes().substr(parsed.data_begin + tensor.begin, tensor.end - tensor.begin);
   return widen_values(fmt::format("{}:{}", path, name), tensor.shape[0], tensor.shape[1],
-                      *stored_type(tensor.dtype), data);
+                      *stored_type(tensor.dtype), data, fp64);
 }
 
 }  // namespace spmmbench

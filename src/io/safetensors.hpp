@@ -36,6 +36,6 @@ TensorFile read_safetensors_header(const std::string& path);
 // Throws Error when there is no such tensor, or when it is no matrix of F64, F32, F16 or BF16.
 const TensorInfo& matrix_named(const TensorFile& file, const std::string& path,
                                const std::string& name);
-DenseMatrix read_tensor(const std::string& path, const std::string& name);
+DenseMatrix read_tensor(const std::string& path, const std::string& name, bool fp64 = false);
 
 }  // namespace spmmbench

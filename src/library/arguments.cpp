@@ -62,12 +62,14 @@ class Reader {
     throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", type));
   }
 
-  std::vector<float> read_values(const void* from, std::int64_t count, ElementType type) const {
+  // As Value: float or double.
+  template <class Value>
+  std::vector<Value> read_values(const void* from, std::int64_t count, ElementType type) const {
     return visit_element(type, [&](auto element) {
       const auto bits = read<typename decltype(element)::Bits>(from, count);
-      std::vector<float> out(bits.size());
+      std::vector<Value> out(bits.size());
       std::transform(bits.begin(), bits.end(), out.begin(),
-                     [&](auto each) { return element.decode(each); });
+                     [&](auto each) { return static_cast<Value>(element.decode(each)); });
       return out;
     });
   }
@@ -81,6 +83,7 @@ void sort_rows(CsrMatrix& a) {
   std::vector<std::int64_t> order;
   std::vector<std::int32_t> columns;
   std::vector<float> values;
+  std::vector<double> values64;
   for (std::int64_t row = 0; row < a.rows; ++row) {
     const std::int64_t begin = a.row_ptr[row], end = a.row_ptr[row + 1];
     if (begin > end || std::is_sorted(a.col_idx.begin() + begin, a.col_idx.begin() + end)) continue;
@@ -90,12 +93,15 @@ void sort_rows(CsrMatrix& a) {
               [&](auto x, auto y) { return a.col_idx[x] < a.col_idx[y]; });
     columns.clear();
     values.clear();
+    values64.clear();
     for (const std::int64_t entry : order) {
       columns.push_back(a.col_idx[entry]);
       values.push_back(a.values[entry]);
+      if (!a.values64.empty()) values64.push_back(a.values64[entry]);
     }
     std::copy(columns.begin(), columns.end(), a.col_idx.begin() + begin);
     std::copy(values.begin(), values.end(), a.values.begin() + begin);
+    std::copy(values64.begin(), values64.end(), a.values64.begin() + begin);
   }
 }
 
@@ -120,10 +126,13 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   if (given.values == nullptr) {
     a.values.assign(given.nnz, 1.0F);
   } else {
-    a.values = reader.read_values(given.values, given.nnz,
-                                  checked_element_type(given.value_type, "value_type"));
+    const ElementType type = checked_element_type(given.value_type, "value_type");
+    a.values = reader.read_values<float>(given.values, given.nnz, type);
     for (float& value : a.values) value = round_to(precision, value);
+    if (precision == Precision::fp64)
+      a.values64 = reader.read_values<double>(given.values, given.nnz, type);
   }
+  if (precision == Precision::fp64 && given.values == nullptr) a.values64.assign(given.nnz, 1);
   sort_rows(a);
   validate(a);
   return a;

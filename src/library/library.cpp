@@ -25,11 +25,13 @@ namespace {
 
 static_assert(SPMMBENCH_F32 == static_cast<int>(ElementType::f32) &&
               SPMMBENCH_F16 == static_cast<int>(ElementType::f16) &&
-              SPMMBENCH_BF16 == static_cast<int>(ElementType::bf16));
+              SPMMBENCH_BF16 == static_cast<int>(ElementType::bf16) &&
+              SPMMBENCH_F64 == static_cast<int>(ElementType::f64));
 static_assert(SPMMBENCH_FP32_IN == static_cast<int>(Precision::fp32) &&
               SPMMBENCH_TF32_IN == static_cast<int>(Precision::tf32) &&
               SPMMBENCH_FP16_IN == static_cast<int>(Precision::fp16) &&
-              SPMMBENCH_BF16_IN == static_cast<int>(Precision::bf16));
+              SPMMBENCH_BF16_IN == static_cast<int>(Precision::bf16) &&
+              SPMMBENCH_FP64_IN == static_cast<int>(Precision::fp64));
 static_assert(SPMMBENCH_ROW_MAJOR == static_cast<int>(Layout::row_major) &&
               SPMMBENCH_COL_MAJOR == static_cast<int>(Layout::col_major));
 static_assert(SPMMBENCH_SUMS_FP32 == static_cast<int>(Accumulation::fp32_fma) &&
@@ -307,7 +309,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   if (info.writes_row_ids) c.flags |= SPMMBENCH_ROW_IDS;
   if (info.baseline) c.flags |= SPMMBENCH_VENDOR;
   c.precisions = set_of(info.precisions);
-  c.c_types = set_of(info.c_types);
+  c.c_types = set_of(written_types(info));
   c.layouts = set_of(info.layouts);
   c.a_memory = SPMMBENCH_SET(SPMMBENCH_HOST) | (has_cuda ? SPMMBENCH_SET(SPMMBENCH_CUDA) : 0U);
   c.row_ptr_types = c.col_idx_types = SPMMBENCH_SET(SPMMBENCH_I32) | SPMMBENCH_SET(SPMMBENCH_I64);

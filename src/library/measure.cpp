@@ -88,9 +88,11 @@ BroughtProduct read_product(const spmmbench_product& given) {
       expect_ok(given, given.take_c(given.self, &dense, stream.handle));
     };
   if (given.with_values != nullptr)
-    product.with_values = [&given](const std::vector<float>& values) {
+    product.with_values = [&given](const CsrMatrix& a) {
       void* other = nullptr;
-      expect_ok(given, given.with_values(given.self, values.data(), &other));
+      const void* const values =
+          a.values64.empty() ? static_cast<const void*>(a.values.data()) : a.values64.data();
+      expect_ok(given, given.with_values(given.self, static_cast<const float*>(values), &other));
       return launch_of(given, std::shared_ptr<void>(other, given.release));
     };
   return product;
@@ -113,7 +115,9 @@ spmmbench_status open(const spmmbench_case* asked, spmmbench_bench** bench) noex
     const DeviceKind memory = read_device(csr.memory, "spmmbench_csr.memory");
     std::unique_ptr<Device> device = open_device(kind);
     const std::unique_ptr<Device> other = memory == kind ? nullptr : open_device(memory);
-    CsrMatrix a = read_csr(csr, Precision::fp32, other ? *other : *device);
+    // The bench rounds them.
+    const bool fp64 = settings.precision == Precision::fp64;
+    CsrMatrix a = read_csr(csr, fp64 ? Precision::fp64 : Precision::fp32, other ? *other : *device);
     check_bytes(a, settings.precision, settings.shape);
     *bench = std::make_unique<spmmbench_bench>(std::move(a), std::move(settings), std::move(device))
                  .release();

@@ -53,7 +53,7 @@ class ProductKernel final : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
                                     StageTimer&) const override {
     return std::make_unique<PreparedProduct>(a.a == &a_ ? product_.launch
-                                                        : product_.with_values(a.a->values));
+                                                        : product_.with_values(*a.a));
   }
 
  private:
@@ -70,6 +70,7 @@ SparseOperand operand_of(const CsrMatrix& a) {
 
 CsrMatrix rounded(CsrMatrix a, Precision precision) {
   for (float& value : a.values) value = round_to(precision, value);
+  if (precision != Precision::fp64) a.values64 = {};
   return a;
 }
 

@@ -31,7 +31,7 @@ struct BroughtProduct {
   // where launches write the C that they are given.
   std::function<void(const DenseView& c, Stream stream)> take_c = {};
   // The same product with other values of A; null where there is none.
-  std::function<Launch(const std::vector<float>& values)> with_values = {};
+  std::function<Launch(const CsrMatrix& a)> with_values = {};
 };
 
 // What a product is measured with.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
 #include "core/available_memory.hpp"
@@ -46,7 +47,8 @@ void ExactOperands::fill(const DenseView& b, Precision precision, Device& device
   if (traits_.keeps_a) {
     if (!one_product_b_) {
       // Here and, while it is rounded, in the type of B.
-      const double bytes = 2.0 * sizeof(float) * static_cast<double>(b.rows) * b.cols;
+      const auto value_bytes = static_cast<double>(std::max(sizeof(float), bytes_of(b.type)));
+      const double bytes = 2 * value_bytes * static_cast<double>(b.rows) * b.cols;
       if (bytes > static_cast<double>(available_memory_bytes())) throw std::bad_alloc();
       one_product_b_ = with_one_product(original_, b.cols, stream_seed(seed_, kStreamB));
       if (!one_product_b_) throw NotExact("A has values that are not finite");

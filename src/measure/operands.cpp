@@ -12,8 +12,8 @@
 
 namespace spmmbench {
 
-constexpr unsigned char kNan = 0xFF;    // all ones is a NaN in fp32, fp16 and bf16
-constexpr unsigned char kLarge = 0x7A;  // 3.3e35 in fp32 and bf16, 53,056 in fp16
+constexpr unsigned char kNan = 0xFF;    // all ones is a NaN in every element type
+constexpr unsigned char kLarge = 0x7A;  // 3.3e35 in fp32 and bf16, 53,056 in fp16, 7e281 in fp64
 
 void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision precision,
                     Device& device) {
@@ -25,7 +25,7 @@ void upload_rounded(const DenseMatrix& host, const DenseView& view, Precision pr
       const std::int64_t i = (view.layout == Layout::row_major ? line : at) % host.rows;
       const std::int64_t j = (view.layout == Layout::row_major ? at : line) % host.cols;
       store_element(view.type, image.data() + line * pitch, at,
-                    round_to(precision, host.values[i * host.cols + j]));
+                    round_to(precision, host.value(i * host.cols + j)));
     }
   device.upload(view.data, image.data(), image.size());
 }
@@ -115,6 +115,8 @@ std::uint64_t checksum_of_a(const SparseOperand& a, Device& device) {
   add(checksum_on_host(csr.row_ptr.data(), csr.row_ptr.size() * sizeof(std::int64_t)));
   add(checksum_on_host(csr.col_idx.data(), csr.col_idx.size() * sizeof(std::int32_t)));
   add(checksum_on_host(csr.values.data(), csr.values.size() * sizeof(float)));
+  if (!csr.values64.empty())
+    add(checksum_on_host(csr.values64.data(), csr.values64.size() * sizeof(double)));
   const DeviceCsr* const copy = a.on_device;
   if (copy == nullptr) return sum;
   const auto add_on_device = [&](const void* data, std::int64_t count, std::size_t value_bytes) {
@@ -181,8 +183,8 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   mend_guards(operands, device);
   const std::uint64_t seed_of_b = stream_seed(seed, kStreamB);
   operands.value_of_b = [host_b, precision, seed_of_b](std::int64_t k, std::int64_t j) {
-    return round_to(precision, host_b != nullptr ? host_b->values[k * host_b->cols + j]
-                                                 : uniform_at(seed_of_b, k, j));
+    return host_b != nullptr ? round_to(precision, host_b->value(k * host_b->cols + j))
+                             : uniform_in(precision, seed_of_b, k, j);
   };
   operands.fill_b = [b = all_of_b, host_b, precision, seed_of_b, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);

@@ -71,15 +71,18 @@ std::int64_t SpotChecks::short_row() {
   return std::upper_bound(a_.row_ptr.begin(), a_.row_ptr.end(), entry) - a_.row_ptr.begin() - 1;
 }
 
-SpotChecks::Sum SpotChecks::sum_at(std::int64_t row, std::int64_t column,
-                                   const DenseView& b) const {
+template <class Sum>
+TwoTermSum SpotChecks::added(std::int64_t row, std::int64_t column, const DenseView& b) const {
   Sum sum;
-  for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
-    const double product = a_.values[e] * element_of(b, a_.col_idx[e], column);
-    sum.value += product;
-    if (std::isfinite(product)) sum.magnitude += std::abs(product);
-  }
-  return sum;
+  for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
+    sum.add(a_.value(e), element_of(b, a_.col_idx[e], column));
+  sum.finish();
+  return {.sum = sum.sum, .low = sum.low, .magnitude = sum.magnitude};
+}
+
+TwoTermSum SpotChecks::sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const {
+  return precision_ == Precision::fp64 ? added<TwoTermSum>(row, column, b)
+                                       : added<ReferenceSum>(row, column, b);
 }
 
 void SpotChecks::before(int launches) {
@@ -101,7 +104,7 @@ void SpotChecks::before(int launches) {
                     static_cast<std::int64_t>(random_() % (n - columns + 1)),
                     std::vector<double>(columns)};
     for (std::int64_t j = 0; j < columns; ++j)
-      watched.old[j] = sum_at(row, watched.column + j, b).value;
+      watched.old[j] = sum_at(row, watched.column + j, b).sum;
     products += 2 * k * columns;
     watched_.push_back(std::move(watched));
   }
@@ -120,7 +123,7 @@ void SpotChecks::change(const Watched& watched, const DenseView& b) {
   for (std::size_t j = 0; j < watched.old.size(); ++j)
     if (load_element(b.type, data, static_cast<std::int64_t>(j)) != 0)
       store_element(b.type, data, static_cast<std::int64_t>(j),
-                    round_to(precision_, uniform_at(random_(), k, j)));
+                    uniform_in(precision_, random_(), k, j));
 }
 
 std::vector<double> SpotChecks::read_c(const Watched& watched) {
@@ -149,8 +152,8 @@ void SpotChecks::after() {
     for (std::size_t j = 0; j < watched.old.size(); ++j) {
       const std::int64_t column = watched.column + static_cast<std::int64_t>(j);
       const double got = read[i][j];
-      const Sum sum = sum_at(watched.row, column, b);
-      const ElementVerdict element = judge(got, sum.value, sum.magnitude, k, bound_);
+      const TwoTermSum sum = sum_at(watched.row, column, b);
+      const ElementVerdict element = judge(got, sum.sum, sum.magnitude, k, bound_, sum.low);
       Verdict verdict;
       verdict.error_over_bound = element.over_bound;
       verdict.error_over_typical = element.over_typical;
@@ -160,9 +163,9 @@ void SpotChecks::after() {
         throw WrongLaunch(fmt::format("a timed launch: error {:.3g} x bound at C({}, {})",
                                       element.over_bound, verdict.worst_row, column),
                           verdict);
-      if (constant_b_ || sum.value == watched.old[j]) continue;
+      if (constant_b_ || sum.sum == watched.old[j]) continue;
       ++compared_;
-      nearer_to_old_ += std::abs(got - watched.old[j]) < std::abs(got - sum.value) ? 1 : 0;
+      nearer_to_old_ += std::abs(got - watched.old[j]) < std::abs(got - sum.sum) ? 1 : 0;
       if (compared_ >= kFewestCompared &&
           static_cast<double>(nearer_to_old_) > kMostNearer * static_cast<double>(compared_))
         throw WrongLaunch(fmt::format("a timed launch: C({}, {}) is a product with an earlier B",

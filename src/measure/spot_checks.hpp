@@ -21,6 +21,7 @@
 #include "spmmbench/device.hpp"
 #include "spmmbench/error_bound.hpp"
 #include "spmmbench/matrix.hpp"
+#include "spmmbench/reference_sum.hpp"
 #include "spmmbench/verdict.hpp"
 
 namespace spmmbench {
@@ -65,12 +66,11 @@ class SpotChecks {
     unsigned char* at;  // in B
     std::vector<unsigned char> was;
   };
-  struct Sum {
-    double value = 0, magnitude = 0;
-  };
 
   std::int64_t short_row();
-  Sum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
+  TwoTermSum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
+  template <class Sum>
+  TwoTermSum added(std::int64_t row, std::int64_t column, const DenseView& b) const;
   void change(const Watched& watched, const DenseView& b);
   std::vector<double> read_c(const Watched& watched);
   double element_of(const DenseView& b, std::int64_t k, std::int64_t j) const;

@@ -173,7 +173,7 @@ void check_description(const spmmbench_kernel& kernel) {
   require((kernel.row_ptr_types & kIndices) != 0, "row_ptr_types");
   require((kernel.col_idx_types & kIndices) != 0, "col_idx_types");
   for (const Precision precision : members(kernel.precisions, kPrecisions))
-    require(has(kernel.a_value_types, SPMMBENCH_F32) ||
+    require((has(kernel.a_value_types, SPMMBENCH_F32) && precision != Precision::fp64) ||
                 has(kernel.a_value_types, static_cast<int>(storage_type(precision))),
             "a_value_types that hold every precision");
   require(kernel.data_alignment <= 256 && kernel.pitch_alignment <= 16,

@@ -49,6 +49,7 @@ CsrMatrix matrix_of(std::int64_t rows, std::int64_t cols, bool ones, const Has& 
     }
     a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
   }
+  a.values64.assign(a.values.begin(), a.values.end());  // for fp64
   return a;
 }
 
@@ -86,6 +87,7 @@ CsrMatrix band_matrix(std::int64_t rows, bool ones) {
     }
     a.row_ptr.push_back(static_cast<std::int64_t>(a.col_idx.size()));
   }
+  a.values64.assign(a.values.begin(), a.values.end());  // for fp64
   return a;
 }
 
@@ -192,8 +194,9 @@ class Checker {
       prepared = kernel_.prepare(a, options_, device_, stages);
     };
     for (const Layout layout : info_.layouts)
-      for (const ElementType c_type : info_.c_types)
+      for (const ElementType c_type : written_types(info_))
         for (const std::int64_t n : kColumnsOfB) {
+          if (!writes(info_, precision, c_type)) continue;
           const Shape shape{.n = n, .c_type = c_type, .layout = layout};
           const std::string text =
               where(fmt::format(", N = {}, {}-major, C in {}", n,
@@ -309,7 +312,8 @@ class Checker {
   }
 
   std::string check_two_plans(Prepared& prepared, const SparseOperand& a) const {
-    Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+    Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
+                .layout = info_.layouts.front()};
     std::vector<std::int64_t> taken;
     for (const std::int64_t n : kColumnsOfB) {
       shape.n = n;
@@ -338,7 +342,8 @@ class Checker {
       if (i == kWarmUp) before = mallinfo2().uordblks;
       StageTimer stages;
       const std::unique_ptr<Prepared> prepared = kernel_.prepare(a, options_, device_, stages);
-      Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+      Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
+                  .layout = info_.layouts.front()};
       for (const std::int64_t n : kColumnsOfB) {
         shape.n = n;
         (void)views_of(a, shape, false);
@@ -371,7 +376,8 @@ class Checker {
     const CsrMatrix csr = band_matrix(rows, info_.binary);
     const std::unique_ptr<RowOrders> orders = make_row_orders(csr, Spec{"none", {}});
     const SparseOperand a{.a = &csr, .precision = info_.precisions.front(), .orders = orders.get()};
-    Shape shape{.c_type = info_.c_types.front(), .layout = info_.layouts.front()};
+    Shape shape{.c_type = type_of_c(a.precision, info_.c_types.front()),
+                .layout = info_.layouts.front()};
     const auto is_taken = [&](std::int64_t n) {
       shape.n = n;
       return check_support(kernel_, Problem{a, shape, options_}, device_.info()).ok;

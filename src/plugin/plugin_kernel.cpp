@@ -168,8 +168,9 @@ class OperandArrays {
                                                   : convert<std::int32_t>(csr.row_ptr, row_ptr_);
     c_.col_idx = c_.col_idx_type == SPMMBENCH_I32 ? csr.col_idx.data()
                                                   : convert<std::int64_t>(csr.col_idx, col_idx_);
-    c_.values = c_.value_type == SPMMBENCH_F32 ? csr.values.data()
-                                               : encode(csr.values, storage_type(a.precision));
+    if (c_.value_type == SPMMBENCH_F32) c_.values = csr.values.data();
+    else if (c_.value_type == SPMMBENCH_F64) c_.values = csr.values64.data();
+    else c_.values = encode(csr.values, storage_type(a.precision));
     c_.row_ids = a.row_ids.empty() ? nullptr : a.row_ids.data();
   }
 

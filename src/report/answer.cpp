@@ -31,7 +31,8 @@ std::int64_t overtakes(const Cost& later, const Cost& now, std::int64_t least) {
 }  // namespace
 
 std::string types_of(const std::string& precision, const std::string& c_type) {
-  return c_type == "fp32" ? precision : fmt::format("{}>{}", precision, c_type);
+  const bool is_usual = c_type == "fp32" || c_type == "fp64";  // which inputs of fp64 alone have
+  return is_usual ? precision : fmt::format("{}>{}", precision, c_type);
 }
 
 std::string types_of(const ResultRow& row) { return types_of(row.precision, row.c_type); }

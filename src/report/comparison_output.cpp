@@ -34,7 +34,7 @@ constexpr CaseVerdict kVerdicts[] = {
 std::string case_label(const ResultRow& row) {
   std::string rest =
       printable_message(fmt::format(" n={} {} {}", row.n, row.precision, label_of(row)));
-  if (row.c_type != "fp32") rest += fmt::format(" C {}", row.c_type);
+  if (row.c_type != "fp32" && row.c_type != "fp64") rest += fmt::format(" C {}", row.c_type);
   if (row.layout != "row") rest += " column-major";
   constexpr std::size_t kShortestName = 12;
   const std::size_t room = kLabelWidth - std::min(rest.size(), kLabelWidth - kShortestName);

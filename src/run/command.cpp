@@ -40,7 +40,7 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   add("-n", std::to_string(row.n));
   add("-k", kernel_argument(row.kernel));
   add("--precision", row.precision);
-  if (row.c_type != "fp32") add("--c-type", row.c_type);
+  if (row.c_type != "fp32" && row.c_type != "fp64") add("--c-type", row.c_type);
   if (row.layout != "row") add("--b-layout", row.layout);
   if (row.reorder != "none") add("--reorder", row.reorder);
   add("--seed", std::to_string(cases.load.seed));

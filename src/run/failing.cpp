@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "report/identity.hpp"
 #include "report/journal.hpp"
 #include "spmmbench/error.hpp"
+#include "spmmbench/reference_sum.hpp"
 #include "spmmbench/reordering.hpp"
 #include "verify/reference.hpp"
 
@@ -30,9 +32,12 @@ DenseMatrix fetch(const DenseView& view, Device& device) {
   host.data = image.data();
   DenseMatrix matrix{view.rows, view.cols, {}};
   matrix.values.reserve(view.rows * view.cols);
+  const bool fp64 = view.type == ElementType::f64;
   for (std::int64_t i = 0; i < view.rows; ++i)
-    for (std::int64_t j = 0; j < view.cols; ++j)
+    for (std::int64_t j = 0; j < view.cols; ++j) {
       matrix.values.push_back(static_cast<float>(element_at(host, i, j)));
+      if (fp64) matrix.values64.push_back(element_at(host, i, j));
+    }
   return matrix;
 }
 
@@ -47,14 +52,18 @@ CsrMatrix in_own_order(const Problem& problem) {
 
 DenseMatrix product(const CsrMatrix& a, const DenseMatrix& b) {
   DenseMatrix c{a.rows, b.cols, std::vector<float>(static_cast<std::size_t>(a.rows * b.cols))};
-  std::vector<double> sum(static_cast<std::size_t>(b.cols));
+  if (!b.values64.empty()) c.values64.resize(c.values.size());
+  std::vector<TwoTermSum> sums(static_cast<std::size_t>(b.cols));
   for (std::int64_t row = 0; row < a.rows; ++row) {
-    std::fill(sum.begin(), sum.end(), 0.0);
+    std::fill(sums.begin(), sums.end(), TwoTermSum{});
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
       for (std::int64_t j = 0; j < b.cols; ++j)
-        sum[j] += static_cast<double>(a.values[e]) * b.values[a.col_idx[e] * b.cols + j];
-    for (std::int64_t j = 0; j < b.cols; ++j)
-      c.values[row * c.cols + j] = static_cast<float>(sum[j]);
+        sums[j].add(a.value(e), b.value(a.col_idx[e] * b.cols + j));
+    for (std::int64_t j = 0; j < b.cols; ++j) {
+      sums[j].finish();
+      c.values[row * c.cols + j] = static_cast<float>(sums[j].sum);
+      if (!c.values64.empty()) c.values64[row * c.cols + j] = sums[j].sum;
+    }
   }
   return c;
 }

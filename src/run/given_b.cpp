@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -14,15 +13,15 @@ namespace spmmbench {
 void expect_finite(const DenseMatrix& b, const std::string& name,
                    const std::vector<PrecisionGroup>& groups) {
   for (const PrecisionGroup& group : groups) {
-    const auto bad = std::find_if(b.values.begin(), b.values.end(), [&](float value) {
-      return !std::isfinite(round_to(group.precision, value));
-    });
-    if (bad == b.values.end()) continue;
-    const std::int64_t at = bad - b.values.begin();
+    const auto count = static_cast<std::int64_t>(b.values.size());
+    std::int64_t at = 0;
+    while (at < count && std::isfinite(round_to(group.precision, b.value(at)))) ++at;
+    if (at == count) continue;
     throw Error(
         fmt::format("{}: row {}, column {} of B, from 0, is {}: expected numbers that are "
                     "finite in {}",
-                    name, at / b.cols, at % b.cols, *bad, to_string(group.precision)));
+                    name, at / b.cols, at % b.cols, static_cast<float>(b.value(at)),
+                    to_string(group.precision)));
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "run/given_b.hpp"
 #include "spmmbench/error.hpp"
 
@@ -9,13 +11,18 @@ namespace spmmbench {
 
 LoadedInput load_operands(const std::string& input, const Cases& cases,
                           const std::vector<PrecisionGroup>& groups) {
-  LoadedInput loaded = load_input(input, cases.load);
+  LoadOptions options = cases.load;
+  options.fp64 = std::ranges::any_of(
+      groups, [](const PrecisionGroup& group) { return group.precision == Precision::fp64; });
+  LoadedInput loaded = load_input(input, options);
   if (!cases.b_file.empty()) {
-    LoadOptions b_options = cases.load;
+    LoadOptions b_options = options;
     b_options.dims = cases.b_dims;
     b_options.prune.clear();
     loaded.b = load_dense(cases.b_file, b_options);
   }
+  if (options.fp64 && loaded.b && loaded.b->values64.empty())
+    loaded.b->values64.assign(loaded.b->values.begin(), loaded.b->values.end());
   if (loaded.b && loaded.b->rows != loaded.a.csr.cols)
     throw Error(
         fmt::format("{}: A is {} x {} but B is {} x {}: expected as many rows of B as columns of A",

@@ -11,15 +11,18 @@ namespace {
 // The power of two by which values are scaled. They are scaled so that the largest lies in [1, 2),
 // where it is too large for sums of many products, or where it is below 1 and others are too small
 // to be normal numbers.
-int scale_for(const std::vector<float>& values, Precision precision) {
+template <class Value>
+int scale_for(const std::vector<Value>& values, Precision precision) {
   const ElementType type = storage_type(precision);
   // 2^10 for fp16, which overflows at 2^16. 2^90 for the range of fp32, so that a sum of 2^31
-  // products stays below 2^127.
-  const double most = std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, 90));
-  float largest = 0;
-  float smallest = std::numeric_limits<float>::infinity();  // of the values that are not zero
-  for (const float value : values) {
-    const float magnitude = std::abs(value);
+  // products stays below 2^127; likewise 2^986 in fp64.
+  const int most_of_sum = precision == Precision::fp64 ? 986 : 90;
+  const double most =
+      std::ldexp(1, std::min(std::ilogb(overflow_threshold(type)) - 5, most_of_sum));
+  Value largest = 0;
+  Value smallest = std::numeric_limits<Value>::infinity();  // of the values that are not zero
+  for (const Value value : values) {
+    const Value magnitude = std::abs(value);
     if (!std::isfinite(value) || magnitude == 0) continue;
     largest = std::max(largest, magnitude);
     smallest = std::min(smallest, magnitude);
@@ -30,9 +33,10 @@ int scale_for(const std::vector<float>& values, Precision precision) {
 }
 
 // Returns how many values became zero.
-std::int64_t round_values(std::vector<float>& values, Precision precision, int log2_scale) {
+template <class Value>
+std::int64_t round_values(std::vector<Value>& values, Precision precision, int log2_scale) {
   std::int64_t zeros = 0;
-  for (float& value : values) {
+  for (Value& value : values) {
     const bool was_zero = value == 0;
     value = round_to(precision, std::ldexp(value, log2_scale));
     zeros += value == 0 && !was_zero ? 1 : 0;
@@ -44,6 +48,7 @@ std::int64_t round_values(std::vector<float>& values, Precision precision, int l
 
 void OperandA::restore() {
   if (!unrounded_.empty()) original_.values = std::exchange(unrounded_, {});
+  original_.values64 = {};
   reordered_.reset();
   log2_scale_ = 0;
   rounded_to_zero_ = 0;
@@ -61,6 +66,7 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
   }
   if (binary)
     unrounded_ = std::exchange(original_.values, std::vector<float>(original_.values.size(), 1.0F));
+  if (precision == Precision::fp64) return select_fp64(reorder, binary);
   const int scale = scale_for(original_.values, precision);
   if (!row_ids().empty()) {
     reordered_ = permute_rows(original_, *order_);
@@ -73,6 +79,19 @@ void OperandA::select(const Spec& reorder, Precision precision, bool binary) {
         round_values(reordered_ ? reordered_->values : original_.values, precision, scale);
   }
   log2_scale_ = scale;
+}
+
+void OperandA::select_fp64(const Spec& reorder, bool binary) {
+  if (binary || loaded64_.empty())
+    original_.values64.assign(original_.values.begin(), original_.values.end());
+  else original_.values64 = loaded64_;
+  log2_scale_ = scale_for(original_.values64, Precision::fp64);
+  if (log2_scale_ != 0)
+    rounded_to_zero_ = round_values(original_.values64, Precision::fp64, log2_scale_);
+  if (row_ids().empty()) return;
+  reordered_ = permute_rows(original_, *order_);
+  if (!orders_of_reordered_)
+    orders_of_reordered_ = make_row_orders(*reordered_, reorder, kept_order);
 }
 
 std::span<const std::int32_t> OperandA::row_ids() const {

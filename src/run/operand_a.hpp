@@ -1,10 +1,12 @@
 #pragma once
 // A as kernels get it: its rows in some order, its values rounded to a precision. Holds the matrix
-// as loaded and at most one more copy. While the rows keep their order, only the values are copied.
+// as loaded and at most one more copy, and where values were loaded in fp64 these. While the rows
+// keep their order, only the values are copied.
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "select/kept_orders.hpp"
@@ -18,6 +20,7 @@ class OperandA {
  public:
   explicit OperandA(CsrMatrix original)
       : original_(std::move(original)),
+        loaded64_(std::exchange(original_.values64, {})),
         orders_(make_row_orders(original_, {"none", {}}, kept_order)) {}
   OperandA(const OperandA&) = delete;  // the orders point into it
   OperandA& operator=(const OperandA&) = delete;
@@ -38,8 +41,10 @@ class OperandA {
 
  private:
   void restore();
+  void select_fp64(const Spec& reorder, bool binary);
 
   CsrMatrix original_;
+  std::vector<double> loaded64_;  // values in fp64; empty where they are those of fp32
   std::unique_ptr<RowOrders> orders_, orders_of_reordered_;
   std::vector<float> unrounded_;  // of original_, while its values are rounded
   std::optional<Spec> order_name_;

@@ -96,7 +96,7 @@ std::vector<KernelChoice> choose(const Cases& cases, const Protocol& protocol, D
 
 bool offers(const Kernel& kernel, Precision precision, ElementType c_type) {
   const KernelInfo& info = kernel.info();
-  return contains(info.precisions, precision) && contains(info.c_types, c_type);
+  return contains(info.precisions, precision) && writes(info, precision, c_type);
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ std::vector<PrecisionGroup> plan_groups(const Cases& cases, const Protocol& prot
   const std::vector<KernelChoice> chosen = choose(cases, protocol, device);
   std::vector<PrecisionGroup> groups;
   for (const Precision precision : cases.precisions)
-    groups.push_back({precision, cases.c_type, false, chosen});
+    groups.push_back({precision, type_of_c(precision, cases.c_type), false, chosen});
   if (!cases.baselines) return groups;
 
   const auto in_group = [&](const Kernel* kernel, Precision precision, ElementType c_type) {
@@ -127,7 +127,8 @@ std::vector<PrecisionGroup> plan_groups(const Cases& cases, const Protocol& prot
         group.kernels.push_back({kernel, {}});
     if (!group.kernels.empty()) implied.push_back(std::move(group));
   };
-  for (const Precision precision : cases.precisions) imply(precision, cases.c_type, "*");
+  for (const Precision precision : cases.precisions)
+    imply(precision, type_of_c(precision, cases.c_type), "*");
   const bool has_fp32 =
       cases.c_type == ElementType::f32 && contains(cases.precisions, Precision::fp32);
   // Who asks for tf32 has fp32 values, so every fp32 algorithm is a baseline too.

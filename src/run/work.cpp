@@ -52,7 +52,7 @@ std::string describe_work(const Work& work) {
                load, b_file, b_dims, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
                plugins_here, cache, save_failing, rates, device, nonce] = work.protocol;
-  const auto& [seed, dims, bin_type, prune] = load;
+  const auto& [seed, dims, bin_type, prune, fp64] = load;  // fp64 follows from the precisions
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json json = {{"inputs", texts(inputs)},

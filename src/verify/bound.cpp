@@ -8,12 +8,15 @@ namespace spmmbench {
 namespace {
 
 Accumulation sums_of(const KernelInfo& kernel, Precision precision) {
-  return precision == Precision::fp32 ? Accumulation::fp32_fma : kernel.accumulation;
+  // Tensor cores too round each product and sum of fp64 as IEEE has it.
+  const bool rounded_alone = precision == Precision::fp32 || precision == Precision::fp64;
+  return rounded_alone ? Accumulation::fp32_fma : kernel.accumulation;
 }
 
 }  // namespace
 
 ElementType sum_type(const KernelInfo& kernel, Precision precision) {
+  if (precision == Precision::fp64) return ElementType::f64;
   return sums_of(kernel, precision) == Accumulation::fp16 ? ElementType::f16 : ElementType::f32;
 }
 
@@ -27,7 +30,7 @@ ErrorBound error_bound(const KernelInfo& kernel, Precision precision, ElementTyp
   bound.underflow = 2 * smallest_normal(type);
   bound.sum_overflow = overflow_threshold(type);
   bound.overflow = std::min(overflow_threshold(c_type), bound.sum_overflow);
-  if (c_type != ElementType::f32) {
+  if (c_type != ElementType::f32 && c_type != ElementType::f64) {
     bound.output_unit = unit_roundoff(c_type);
     bound.output_absolute = smallest_subnormal(c_type) / 2;
   }
@@ -41,7 +44,7 @@ double mean_error(const CsrMatrix& a, std::int64_t n, const ErrorBound& bound) {
   for (std::int64_t row = 0; row < a.rows; ++row) {
     double norm = 0;
     for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
-      const double value = a.values[e];
+      const double value = a.value(e);
       if (std::isfinite(value)) norm += value * value;
     }
     const auto k = static_cast<double>(a.row_length(row));

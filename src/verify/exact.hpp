@@ -2,11 +2,11 @@
 // The operands of the exact test. A and B keep their structure. Of each product one factor is
 // n/2^w with 1 <= |n| <= wide and the other m/2^v with 1 <= |m| <= narrow, so a product is a
 // multiple of one unit, 2^-(w+v), of at most wide * narrow units. So is every partial sum in any
-// order. All stay below 2^24 units, so fp32 holds each exactly. So do tensor cores, which align
-// terms to the largest one and keep 24 bits. The result of a correct kernel is therefore equal to
-// the reference. `wide` fills the precision's significand, or 13 bits of fp32's, as long as the
-// longest row allows it: up to 1,024 nonzeros in fp32. Where sums are kept in fp16, they stay below
-// 2^11 units.
+// order. All stay below 2^24 units, so fp32 holds each exactly, in fp64 below 2^53. So do tensor
+// cores, which align terms to the largest one and keep 24 bits. The result of a correct kernel is
+// therefore equal to the reference. `wide` fills the precision's significand, or 13 bits of fp32's
+// and 42 of fp64's, as long as the longest row allows it: up to 1,024 nonzeros in fp32 and fp64.
+// Where sums are kept in fp16, they stay below 2^11 units.
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 namespace spmmbench {
 
 // The values that the longest row allows, where sums are kept in the type `sums`. None where even
-// products of one unit could add up to 2^24 units, or 2^11 in fp16.
+// products of one unit could add up to 2^24 units, 2^53 in fp64, or 2^11 in fp16.
 std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row,
                                     Precision precision, ElementType sums = ElementType::f32);
 
@@ -28,7 +28,7 @@ std::optional<Lattice> make_lattice(std::uint64_t seed, std::int64_t longest_row
 CsrMatrix with_lattice_values(const CsrMatrix& a, std::span<const std::int32_t> row_ids,
                               const Lattice& lattice);
 
-// B with lattice values wherever `b` is not zero.
+// B with lattice values wherever `b` is not zero. Each has values in fp64 where the argument has.
 DenseMatrix with_lattice_values(const DenseMatrix& b, const Lattice& lattice);
 
 // Whether no nonzero of A has a row of B with a value other than zero. Every product is then zero,

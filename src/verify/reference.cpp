@@ -12,24 +12,55 @@
 #include "core/available_memory.hpp"
 #include "core/word_hash.hpp"
 #include "gpu/backend.hpp"
+#include "spmmbench/reference_sum.hpp"
 
 namespace spmmbench {
 namespace {
 
+// What fp32, or fp64 where `type` is, becomes when it is stored.
+double stored_as(ElementType type, double value) {
+  std::uint64_t bits = 0;
+  store_element(type, &bits, 0, value);
+  return load_element(type, &bits, 0);
+}
+
+// Adds `value` times a part of row `row` of B.
+void add_products(double value, const DenseView& b, std::int64_t row, std::int64_t first,
+                  std::int64_t count, ReferenceSum* sums) {
+  for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, element_at(b, row, first + j));
+}
+
+// Compiled for several instruction sets: most processors have the fused multiplication and addition
+// that x86-64 as such lacks. (The sanitizers' own start-up does not survive such a choice.)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+__attribute__((target_clones("arch=x86-64-v3", "default")))
+#endif
+void add_products(double value, const DenseView& b, std::int64_t row, std::int64_t first,
+                  std::int64_t count, TwoTermSum* sums) {
+  const bool row_major = b.layout == Layout::row_major;
+  const std::int64_t step = row_major ? 1 : b.ld;
+  const double* const from =
+      static_cast<const double*>(b.data) + (row_major ? row * b.ld + first : first * b.ld + row);
+  for (std::int64_t j = 0; j < count; ++j) sums[j].add(value, from[j * step]);
+}
+
+// `T`: as what A and B are multiplied.
+template <class T>
 class HostReference final : public ReferenceChecker {
  public:
   HostReference(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const DenseView& b)
       : a_(a), row_ids_(row_ids), b_(b) {}
 
   Verdict check(const DenseView& c, const ErrorBound& bound) override {
-    return compare(c, [&](double got, double reference, double abs_sum, double k) {
-      return judge(got, reference, abs_sum, k, bound);
+    return compare(c, [&](double got, const Sum& sum, double k) {
+      return judge(got, sum.sum, sum.magnitude, k, bound, sum.low);
     });
   }
 
   Verdict check_equal(const DenseView& c) override {
-    return compare(c, [type = c.type](double got, double reference, double, double) {
-      return judge_equal(got, decode(type, encode(type, static_cast<float>(reference))));
+    return compare(c, [type = c.type](double got, const Sum& sum, double) {
+      return judge_equal(got, stored_as(type, sum.sum));
     });
   }
 
@@ -39,9 +70,7 @@ class HostReference final : public ReferenceChecker {
   }
 
  private:
-  struct Sums {
-    double sum = 0, magnitude = 0;  // Cref, and the sum of |A||B| over the finite products
-  };
+  using Sum = ReferenceSumOf<T>;
   static constexpr std::int64_t kColumns = 4096;  // that are computed at a time
 
   // Of equal errors the first in C, so that the report does not depend on the number of threads nor
@@ -51,24 +80,24 @@ class HostReference final : public ReferenceChecker {
     return std::pair(a.worst_row, a.worst_col) < std::pair(b.worst_row, b.worst_col);
   }
 
-  // `judge_element`: the ElementVerdict on (C, Cref, (|A||B|) of finite products, nonzeros).
+  // `judge_element`: the ElementVerdict on (C, its reference, nonzeros).
   template <class Judge>
   Verdict compare(const DenseView& c, const Judge& judge_element) {
-    constexpr std::int64_t kMostKept = (std::int64_t{256} << 20) / sizeof(Sums);
+    constexpr std::int64_t kMostKept = (std::int64_t{256} << 20) / sizeof(Sum);
     const std::int64_t n = c.cols;
     const bool few = a_.rows * n <= kMostKept;
-    const bool keep = known_ || (few && a_.rows * n * sizeof(Sums) < available_memory_bytes());
+    const bool keep = known_ || (few && a_.rows * n * sizeof(Sum) < available_memory_bytes());
     if (keep) kept_.resize(a_.rows * n);
     // What is not kept needs no more than this for a thread, however wide C is.
     const std::int64_t most = std::min(n, kColumns);
-    std::vector<Sums> passing(keep ? 0 : omp_get_max_threads() * most);
+    std::vector<Sum> passing(keep ? 0 : omp_get_max_threads() * most);
     Verdict verdict;
     std::int64_t incomparable = 0;
     double typical = 0;
     double error_squares = 0, reference_squares = 0;
 #pragma omp parallel
     {
-      Sums* const own = passing.data() + (keep ? 0 : omp_get_thread_num() * most);
+      Sum* const own = passing.data() + (keep ? 0 : omp_get_thread_num() * most);
       Verdict worst;
 #pragma omp for schedule(dynamic, 64) reduction(+ : error_squares, reference_squares, \
                                                     incomparable) reduction(max : typical)
@@ -77,11 +106,11 @@ class HostReference final : public ReferenceChecker {
         const auto k = static_cast<double>(a_.row_length(row));
         for (std::int64_t first = 0; first < n; first += kColumns) {
           const std::int64_t count = std::min(n - first, kColumns);
-          Sums* const sums = keep ? kept_.data() + row * n + first : own;
+          Sum* const sums = keep ? kept_.data() + row * n + first : own;
           if (!known_) compute_row(row, first, count, sums);
           for (std::int64_t j = 0; j < count; ++j) {
             const ElementVerdict element =
-                judge_element(element_at(c, c_row, first + j), sums[j].sum, sums[j].magnitude, k);
+                judge_element(element_at(c, c_row, first + j), sums[j], k);
             error_squares += element.error * element.error;
             if (std::isfinite(sums[j].sum)) reference_squares += sums[j].sum * sums[j].sum;
             typical = std::max(typical, element.over_typical);
@@ -108,20 +137,15 @@ class HostReference final : public ReferenceChecker {
   }
 
   // Of `count` columns from `first` on.
-  void compute_row(std::int64_t row, std::int64_t first, std::int64_t count, Sums* sums) const {
-    std::fill(sums, sums + count, Sums{});
-    for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e) {
-      const double value = a_.values[e];
-      for (std::int64_t j = 0; j < count; ++j) {
-        const double product = value * element_at(b_, a_.col_idx[e], first + j);
-        sums[j].sum += product;
-        if (std::isfinite(product)) sums[j].magnitude += std::abs(product);
-      }
-    }
+  void compute_row(std::int64_t row, std::int64_t first, std::int64_t count, Sum* sums) const {
+    std::fill(sums, sums + count, Sum{});
+    for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
+      add_products(a_.value(e), b_, a_.col_idx[e], first, count, sums);
+    for (std::int64_t j = 0; j < count; ++j) sums[j].finish();
   }
 
-  std::vector<Sums> kept_;  // of all rows, unless there are too many or memory is short
-  bool known_ = false;      // kept_ holds them
+  std::vector<Sum> kept_;  // of all rows, unless there are too many or memory is short
+  bool known_ = false;     // kept_ holds them
   const CsrMatrix& a_;
   std::span<const std::int32_t> row_ids_;
   DenseView b_;
@@ -161,7 +185,8 @@ std::unique_ptr<ReferenceChecker> make_reference(const CsrMatrix& a,
                                                  std::span<const std::int32_t> row_ids,
                                                  const DenseView& b, Device& device) {
   if (device.info().kind == DeviceKind::cuda) return make_cuda_reference(a, row_ids, b, device);
-  return std::make_unique<HostReference>(a, row_ids, b);
+  if (b.type == ElementType::f64) return std::make_unique<HostReference<double>>(a, row_ids, b);
+  return std::make_unique<HostReference<float>>(a, row_ids, b);
 }
 
 }  // namespace spmmbench

@@ -1,6 +1,6 @@
 #pragma once
-// The fp64 reference, on the device where the result lies, and the checksum of B on which it
-// relies.
+// The reference in fp64, of products in fp64 as two terms (spmmbench/reference_sum.hpp), on the
+// device where the result lies, and the checksum of B on which it relies.
 
 #include <cstdint>
 #include <memory>

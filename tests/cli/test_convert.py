@@ -32,6 +32,18 @@ class ConvertTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), before)
         return done.stderr
 
+    def test_values_are_rounded_to_a_precision_and_those_of_fp64_kept(self):
+        for names in (["a.mtx", "b.mtx", "c.npy", "d.bin", "e.mtx.gz", "f.mtx"],):
+            for source, target in zip(names, names[1:]):
+                extra = ["--dims", "3", "4", "--bin-type", "fp64"] if source == "d.bin" else []
+                done = self.convert(source, target, "--precision", "fp64", *extra)
+                self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "f.mtx").read_text(), MATRIX)
+        self.assertEqual((self.folder / "d.bin").stat().st_size, 3 * 4 * 8)
+        self.assertEqual(self.convert("a.mtx", "h.mtx", "--precision", "bf16").returncode, 0)
+        self.assertIn("3 2 0.100097656\n", (self.folder / "h.mtx").read_text())
+        self.assertIn("a .csr holds fp32", self.refused("a.mtx", "b.csr", "--precision", "fp64"))
+
     def test_a_chain_through_every_format_ends_where_it_began(self):
         names = ["a.mtx", "b.csr", "c.mtx.gz", "d.npy", "e.bin", "f.csr", "g.mtx"]
         for source, target in zip(names, names[1:]):

@@ -31,7 +31,7 @@ class SchemaTest(CliCase):
 
     def test_a_run_of_every_kernel_precision_and_layout(self):
         for layout in ("row", "col"):
-            document = self.document(SMALL, "--precision", "fp32,tf32,fp16,bf16", "-n", "7,8",
+            document = self.document(SMALL, "--precision", "fp32,tf32,fp16,bf16,fp64", "-n", "7,8",
                                      "--reorder", "none,degree", "--b-layout", layout)
             statuses = {row["status"] for row in document["rows"]}
             self.assertIn("ok", statuses)

@@ -36,6 +36,7 @@ CsrMatrix shift_by_one() {
     }
     out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
   }
+  out.values64.assign(out.values.begin(), out.values.end());
   return out;
 }
 

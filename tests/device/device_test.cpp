@@ -18,8 +18,8 @@ namespace {
 
 class DeviceTest : public testing::TestWithParam<DeviceKind> {};
 
-float stored_value(const DenseView& shape, const std::vector<unsigned char>& memory,
-                   std::int64_t at) {
+double stored_value(const DenseView& shape, const std::vector<unsigned char>& memory,
+                    std::int64_t at) {
   return load_element(shape.type, memory.data(), at);
 }
 
@@ -35,15 +35,15 @@ TEST_P(DeviceTest, FillUniformGivesTheCounterBasedValuesAndNanPadding) {
       device.download(host.data(), memory.data(), host.size());
       for (std::int64_t line = 0; line < view.lines(); ++line)
         for (std::int64_t position = 0; position < view.ld; ++position) {
-          const float value = stored_value(view, host, line * view.ld + position);
+          const double value = stored_value(view, host, line * view.ld + position);
           if (position >= view.line_length()) {
             ASSERT_TRUE(std::isnan(value)) << "padding of line " << line;
             continue;
           }
           const bool row_major = layout == Layout::row_major;
-          const float expected = round_to(
-              precision, uniform_at(99, row_major ? line : position, row_major ? position : line));
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(expected))
+          const double expected =
+              uniform_in(precision, 99, row_major ? line : position, row_major ? position : line);
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(value), std::bit_cast<std::uint64_t>(expected))
               << to_string(precision) << ", line " << line << ", position " << position;
         }
     }

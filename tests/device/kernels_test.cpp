@@ -84,6 +84,15 @@ void fill_b(Device& device, const DenseView& b, Precision precision) {
   device.fill_uniform(b, stream_seed(1, kStreamB), precision);
 }
 
+// With values that the precision has; in fp64 fp32 does not have them.
+CsrMatrix rounded(CsrMatrix a, const Case& c) {
+  const bool binary = c.kernel->info().binary;
+  for (float& value : a.values) value = binary ? 1.0F : round_to(c.precision, value);
+  if (c.precision == Precision::fp64)
+    for (const float value : a.values) a.values64.push_back(binary ? 1 : value * (1 + 0x1p-30));
+  return a;
+}
+
 std::vector<std::int32_t> random_permutation(std::int64_t rows) {
   std::vector<std::int32_t> ids(rows);
   std::iota(ids.begin(), ids.end(), 0);
@@ -246,8 +255,7 @@ TEST_P(KernelTest, MatchesTheFp64ReferenceOnEveryShape) {
   static const std::vector<NamedShape> shapes = all_shapes();
   for (const NamedShape& shape : shapes) {
     if (shape.matrix.nnz() > most_nonzeros(param)) continue;
-    CsrMatrix a = shape.matrix;
-    for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
+    const CsrMatrix a = rounded(shape.matrix, param);
     const std::vector<std::int32_t> row_ids = random_permutation(a.rows);
     for (const std::int64_t n : {1, 7, 8, 15, 31, 33, 64, 128, 200}) {
       SCOPED_TRACE(shape.name + ", N = " + std::to_string(n));
@@ -273,8 +281,7 @@ TEST_P(KernelTest, RunsPlansForSeveralShapesThatExistAtTheSameTime) {
     if (shape.name != "dense" && shape.name != "two_of_four") continue;
     if (shape.matrix.nnz() > most_nonzeros(param)) continue;
     SCOPED_TRACE(shape.name);
-    CsrMatrix a = shape.matrix;
-    for (float& value : a.values) value = info.binary ? 1.0F : round_to(param.precision, value);
+    const CsrMatrix a = rounded(shape.matrix, param);
     try {
       launch_side_by_side(device, a, {128, 192, 100, 64, 8});
     } catch (const DeviceError& error) {
@@ -298,8 +305,7 @@ TEST_P(KernelTest, HoldsAboutAsMuchMemoryAsItPredicts) {
         shape.name != "two_of_four" && shape.name != "mostly_empty_rows")
       continue;
     SCOPED_TRACE(shape.name);
-    CsrMatrix a = shape.matrix;
-    for (float& value : a.values) value = round_to(param.precision, value);
+    const CsrMatrix a = rounded(shape.matrix, param);
     compare_memory(device, a, 128);
     if (HasFailure()) return;
   }
@@ -313,8 +319,8 @@ std::vector<Case> option_cases() {
     for (const OptionSpec& option : info.options)
       for (const std::string& value : allowed_values(option))
         if (value != option.default_value) {
-          cases.push_back(
-              {kernel, info.precisions.back(), info.layouts.front(), info.c_types.front()});
+          cases.push_back({kernel, info.precisions.back(), info.layouts.front(),
+                           type_of_c(info.precisions.back(), info.c_types.front())});
           cases.back().options.set(option.name, value);
         }
   }
@@ -332,8 +338,7 @@ TEST_P(KernelOptionTest, IsRightOrRefusedAtEveryValueThatItDeclares) {
         shape.name != "long_row_among_short")
       continue;
     SCOPED_TRACE(shape.name);
-    CsrMatrix a = shape.matrix;
-    for (float& value : a.values) value = round_to(param.precision, value);
+    const CsrMatrix a = rounded(shape.matrix, param);
     // Some kernels take a vector, or few columns.
     verified += verify(device, a, {}, 72) || verify(device, a, {}, 1);
     if (HasFailure()) return;

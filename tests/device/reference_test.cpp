@@ -17,7 +17,7 @@ namespace {
 
 constexpr ErrorBound kBound{.unit = 0x1p-22, .output_unit = 0x1p-11, .output_absolute = 0x1p-25};
 
-void set_element(const DenseView& view, std::int64_t row, std::int64_t col, float value) {
+void set_element(const DenseView& view, std::int64_t row, std::int64_t col, double value) {
   const std::int64_t at =
       view.layout == Layout::row_major ? row * view.ld + col : col * view.ld + row;
   store_element(view.type, view.data, at, value);
@@ -29,6 +29,8 @@ class Product {
   Product(CsrMatrix a, std::int64_t n, Precision precision, Layout layout, ElementType c_type)
       : a_(std::move(a)), host_(*find_device(DeviceKind::host)) {
     for (float& value : a_.values) value = round_to(precision, value);
+    if (precision == Precision::fp64)
+      for (const float value : a_.values) a_.values64.push_back(value * (1 + 0x1p-30));
     b_ = make_dense_view(a_.cols, n, layout, storage_type(precision));
     c_ = make_dense_view(a_.rows, n, layout, c_type);
     b_memory_ = host_.allocate(b_.bytes());
@@ -40,10 +42,10 @@ class Product {
       for (std::int64_t col = 0; col < n; ++col) {
         double sum = 0;
         for (std::int64_t e = a_.row_ptr[row]; e < a_.row_ptr[row + 1]; ++e)
-          sum += static_cast<double>(a_.values[e]) * element_at(b_, a_.col_idx[e], col);
+          sum += a_.value(e) * element_at(b_, a_.col_idx[e], col);
         // Off by up to a few roundings, so that the largest error is a matter of comparison.
         const double noise = 1 + 1e-4 * uniform_at(3, row, col);
-        set_element(c_, row, col, static_cast<float>(sum * noise));
+        set_element(c_, row, col, sum * noise);
       }
   }
 
@@ -90,7 +92,8 @@ TEST_P(ReferenceTest, AgreesWithThePlainLoopOnTheHost) {
   Device& host = *find_device(DeviceKind::host);
   for (const NamedShape& shape : all_shapes()) {
     if (shape.matrix.nnz() > 50'000) continue;  // the plain loop above is slow
-    for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16})
+    for (const Precision precision :
+         {Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp64})
       for (const Layout layout : {Layout::row_major, Layout::col_major})
         for (const std::int64_t n : {1, 33}) {
           SCOPED_TRACE(shape.name + ", N = " + std::to_string(n));
@@ -106,6 +109,26 @@ TEST_P(ReferenceTest, AgreesWithThePlainLoopOnTheHost) {
                       1e-6 * expected.relative_frobenius);
         }
   }
+}
+
+TEST_P(ReferenceTest, KeepsWhatFp64Drops) {
+  SPMMBENCH_TEST_DEVICE(device, GetParam());
+  // 2^60 + (1 + 2^-52) - 2^60, and as many zeros as all warps of a block sum.
+  CsrMatrix a{1, 19, {0, 19}, std::vector<std::int32_t>(19), std::vector<float>(19)};
+  a.values64.resize(19);
+  for (int k = 0; k < 19; ++k) a.col_idx[k] = k;
+  a.values64[0] = 0x1p60;
+  a.values64[1] = 1 + 0x1p-52;
+  a.values64[18] = -0x1p60;
+  const std::vector<double> ones(20, 1), right = {1 + 0x1p-52, 0}, wrong = {1, 0};
+  const Buffer b = device.upload(ones), c = device.upload(right), other = device.upload(wrong);
+  const DenseView b_view{b.data(), 19, 1, 1, Layout::row_major, ElementType::f64};
+  const auto reference = make_reference(a, {}, b_view, device);
+  const auto is_equal = [&](const Buffer& memory) {
+    return reference->check_equal({memory.data(), 1, 1, 2, Layout::row_major, ElementType::f64}).ok;
+  };
+  EXPECT_TRUE(is_equal(c));
+  EXPECT_FALSE(is_equal(other));
 }
 
 TEST(CudaReference, IsTheSameInBandsOfOneRow) {

@@ -15,9 +15,9 @@ inline void multiply(const CsrMatrix& a, const DenseView& b, const DenseView& c)
     for (std::int64_t j = 0; j < c.cols; ++j) {
       double sum = 0;
       for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
-        sum += a.values[e] * element_at(b, a.col_idx[e], j);
+        sum += a.value(e) * element_at(b, a.col_idx[e], j);
       store_element(c.type, c.data, c.layout == Layout::row_major ? row * c.ld + j : j * c.ld + row,
-                    static_cast<float>(sum));
+                    sum);
     }
 }
 

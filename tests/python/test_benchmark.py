@@ -156,6 +156,22 @@ class Verification(unittest.TestCase):
             self.assertTrue(row["exact"]["passed"])
             self.assertEqual(row["exact"]["not_made"], "")
 
+    def test_products_in_fp64_are_held_to_fp64(self):
+        a = sp.random(80, 70, 0.1, "csr", random_state=1)
+        narrow = a.astype(np.float32).astype(np.float64)
+        candidates = {
+            "scipy": lambda b: a @ b,
+            "plan": spmmbench.plan(a, 8, "cpu_csr", precision="fp64"),
+            "A in fp32": lambda b: narrow @ b,
+            "B in fp32": lambda b: a @ b.astype(np.float32),
+        }
+        rows = spmmbench.benchmark(candidates, a, 8, precision="fp64", **QUICK)
+        self.assertEqual([row["status"] for row in rows], ["ok", "ok", "wrong", "wrong"], rows)
+        for row in rows[:2]:
+            self.assertEqual((row["precision"], row["c_type"]), ("fp64", "fp64"))
+            self.assertTrue(row["exact"]["passed"])
+            self.assertLessEqual(row["verify"]["error_over_bound"], 1)
+
     def test_the_exact_test_of_a_callable_is_not_made_where_a_has_no_number(self):
         a = matrix()
         a.data[3] = np.inf

@@ -274,6 +274,23 @@ class Products(unittest.TestCase):
         self.assertEqual(c.dtype, np.float32)
         self.assertProduct(c, a, b, 5e-3)
 
+    def test_double_precision_in_and_out(self):
+        a, b = matrix(dtype=np.float64), dense(50, 16, np.float64)
+        for given in (a, a.tocoo(), (a.indptr, a.indices, a.data, a.shape)):
+            plan = cpu_plan(given, 16, precision="fp64")
+            self.assertEqual((plan.b_type, plan.c_type), ("fp64", "fp64"))
+            c = plan @ b
+            self.assertEqual(c.dtype, np.float64)
+            self.assertProduct(c, a, b, 1e-14)
+        self.assertEqual(cpu_plan(a, 16).prepared.precision, "fp32", "scipy makes fp64 unasked")
+        with self.assertRaisesRegex(spmmbench.Unsupported, "does not write fp32"):
+            cpu_plan(a, 16, precision="fp64", c_type="fp32")
+
+    def test_duplicates_are_summed_in_fp64_and_kept(self):
+        a = sp.coo_matrix(([0.1, 1e-12], ([0, 0], [0, 0])), shape=(1, 1))
+        c = cpu_plan(a, 1, precision="fp64") @ np.ones((1, 1))
+        self.assertEqual(c[0, 0], 0.1 + 1e-12)
+
     def test_columns_can_be_contiguous_instead_of_rows(self):
         a, b = matrix(), np.asfortranarray(dense(50, 6))
         plan = cpu_plan(a, 6, layout="col")
@@ -329,7 +346,8 @@ class Refusals(unittest.TestCase):
         wide = np.zeros((50, 16), np.float32)
         self.refused("B is 51 x 8; 50 x 8 is wanted", lambda: plan @ dense(51, 8))
         self.refused("B holds fp16; fp32 is wanted", lambda: plan @ dense(50, 8, np.float16))
-        self.refused("B is float64", lambda: plan @ dense(50, 8, np.float64))
+        self.refused("B holds fp64; fp32 is wanted", lambda: plan @ dense(50, 8, np.float64))
+        self.refused("B is int32", lambda: plan @ np.ones((50, 8), np.int32))
         self.refused("strides", lambda: plan @ np.asfortranarray(b))
         self.refused("strides", lambda: plan @ wide[:, ::2])
         self.refused("B has 1 dimensions", lambda: plan @ b[0])
@@ -343,14 +361,14 @@ class Refusals(unittest.TestCase):
         plan = cpu_plan(matrix(), 8)
         for array, words in (
             (CudaInterface(), "B lies on a GPU; the plan is for the CPU"),
-            (CudaInterface(typestr="<f8"), "B is float64"),
+            (CudaInterface(typestr="<f8"), "B holds fp64; fp32 is wanted"),
             (CudaInterface(typestr=">f4"), "B is >f4"),
             (CudaInterface(shape=(50,)), "B has 1 dimensions"),
             (CudaInterface(shape=(50, 7)), "B is 50 x 7; 50 x 8 is wanted"),
             (CudaInterface(strides=(34, 4)), "strides of .34, 4. bytes"),
             (CudaInterface(mask=CudaInterface()), "B is a masked array"),
             (Dlpack(dense(50, 7)), "B is 50 x 7; 50 x 8 is wanted"),
-            (Dlpack(dense(50, 8, np.float64)), "B .code, bits. is .2, 64."),
+            (Dlpack(dense(50, 8, np.float64)), "B holds fp64; fp32 is wanted"),
             (Dlpack(np.ones((50, 8), np.int32)), "B .code, bits. is .0, 32."),
             (Dlpack(dense(8, 50).T), "strides"),
             (Dlpack(np.broadcast_to(np.float32(1), (50, 8))), "B gives no DLPack"),

@@ -25,22 +25,31 @@ TEST(ElementTypes, EveryBitPatternOfSixteenBitsRoundTrips) {
     }
 }
 
+double stored_as(ElementType type, double value) {
+  std::uint64_t bits = 0;
+  store_element(type, &bits, 0, value);
+  return load_element(type, &bits, 0);
+}
+
 TEST(ElementTypes, SayWhereTheyEnd) {
   for (const ElementType type : kElementTypes) {
     SCOPED_TRACE(to_string(type));
-    const auto stored = [&](double value) {
-      return decode(type, encode(type, static_cast<float>(value)));
-    };
+    const auto stored = [&](double value) { return stored_as(type, value); };
     EXPECT_EQ(parse_element_type(to_string(type)), type);
     EXPECT_EQ(stored(1 + unit_roundoff(type)), 1) << "a tie, to even";
     EXPECT_EQ(stored(smallest_subnormal(type)), smallest_subnormal(type));
     EXPECT_EQ(stored(smallest_subnormal(type) / 2), 0) << "a tie, to even";
     EXPECT_EQ(stored(smallest_normal(type)), smallest_normal(type));
     EXPECT_TRUE(std::isinf(stored(overflow_threshold(type))));
-    EXPECT_FALSE(std::isinf(stored(overflow_threshold(type) * (1 - 2 * unit_roundoff(type)))));
+    const double largest = type == ElementType::f64
+                               ? std::numeric_limits<double>::max()
+                               : overflow_threshold(type) * (1 - 2 * unit_roundoff(type));
+    EXPECT_FALSE(std::isinf(stored(largest)));
   }
   EXPECT_EQ(overflow_threshold(ElementType::f16), 65520);
   EXPECT_EQ(smallest_subnormal(ElementType::f32), 0x1p-149);
+  EXPECT_EQ(smallest_subnormal(ElementType::f64), 0x1p-1074);
+  EXPECT_TRUE(std::isinf(overflow_threshold(ElementType::f64)));
 }
 
 TEST(Precisions, AreStoredWithoutFurtherRounding) {
@@ -49,7 +58,7 @@ TEST(Precisions, AreStoredWithoutFurtherRounding) {
     for (std::uint64_t i = 0; i < 10000; ++i) {
       const float value = round_to(precision, uniform_at(3, i, 0));
       EXPECT_EQ(round_to(precision, value), value);
-      EXPECT_EQ(decode(storage_type(precision), encode(storage_type(precision), value)), value);
+      EXPECT_EQ(stored_as(storage_type(precision), value), value);
     }
   }
 }
@@ -98,6 +107,21 @@ TEST(Random, IsNeverZeroNorOneAndIsCentred) {
   EXPECT_NEAR(sum / kCount, 0.0, 0.01);
   EXPECT_NEAR(squares / kCount, 1.0 / 3, 0.01);
   EXPECT_GT(distinct.size(), kCount * 0.98);
+}
+
+TEST(Random, InFp64HasTheValuesOfFp32WithTheBitsThatFollow) {
+  int more = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const double value = uniform_in(Precision::fp64, 42, i / 500, i % 500);
+    ASSERT_NE(value, 0);
+    ASSERT_LT(std::abs(value), 1);
+    EXPECT_LT(std::abs(value - uniform_at(42, i / 500, i % 500)), 0x1p-24);
+    EXPECT_EQ(round_to(Precision::fp64, value), value);
+    more += static_cast<double>(static_cast<float>(value)) != value ? 1 : 0;
+    EXPECT_EQ(uniform_in(Precision::fp16, 42, i, 3),
+              round_to(Precision::fp16, uniform_at(42, i, 3)));
+  }
+  EXPECT_GT(more, 9900);
 }
 
 TEST(Random, DependsOnSeedRowAndColumn) {

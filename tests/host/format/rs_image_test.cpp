@@ -13,9 +13,7 @@ namespace spmmbench {
 namespace {
 
 float value_at(const unsigned char* at, ElementType type) {
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, at, bytes_of(type));
-  return decode(type, bits);
+  return static_cast<float>(load_element(type, at, 0));
 }
 
 using Entries = std::map<std::pair<std::int32_t, std::int32_t>, float>;

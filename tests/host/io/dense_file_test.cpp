@@ -48,6 +48,25 @@ TEST(DenseFile, NpyOfEveryKindIsRead) {
     EXPECT_EQ(read_npy(folder.write("a.npy", bytes)), expected) << bytes.substr(10, 60);
 }
 
+TEST(DenseFile, ValuesInFp64AreKeptWhereTheyAreWantedAndWritten) {
+  const ScratchFolder folder;
+  const std::vector<double> values = {0.1, -2, 1e-300, 0};
+  const std::string path = folder.write("a.npy", npy("<f8", "False", "(2, 2)", values));
+  EXPECT_TRUE(read_npy(path).values64.empty());
+  const DenseMatrix dense = read_npy(path, true);
+  EXPECT_EQ(dense.values64, values);
+  EXPECT_EQ(dense.values, (std::vector<float>{0.1F, -2, 0, 0}));
+  const CsrMatrix csr = to_csr(dense);
+  EXPECT_EQ(csr.values64, (std::vector<double>{0.1, -2, 1e-300}));
+  EXPECT_EQ(to_dense(csr), dense);
+  write_npy(folder.file("b.npy"), dense);
+  EXPECT_EQ(read_npy(folder.file("b.npy"), true), dense);
+  write_bin(folder.file("b.bin"), dense);
+  EXPECT_EQ(read_bin(folder.file("b.bin"), 2, 2, ElementType::f64, true), dense);
+  EXPECT_TRUE(contains(error_of([&] { read_bin(folder.file("b.bin"), 2, 2); }),
+                       "as many as 64-bit values take: say --bin-type fp64"));
+}
+
 TEST(DenseFile, OtherNpyFilesAreRefusedWithTheReason) {
   const ScratchFolder folder;
   const std::vector<float> six(6);

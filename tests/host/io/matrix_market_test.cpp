@@ -198,6 +198,33 @@ TEST(MatrixMarket, IndicesMayHaveAnyNumberOfZerosInFront) {
                           std::string_view(index).size() > 40 ? "..." : ""));
 }
 
+TEST(MatrixMarket, ValuesInFp64AreWhatTheTextRoundsToWhereTheyAreWanted) {
+  const auto fp64 = [](const std::string& text) {
+    return parse_matrix_market(text, "a.mtx", {.chunk_bytes = 8, .fp64 = true}).csr;
+  };
+  const std::string tie = "1.000000059604644775390625000001";  // just above a tie of fp32
+  const CsrMatrix csr =
+      fp64(std::string(kReal) + "2 2 4\n2 2 0.1\n1 2 1e300\n1 1 " + tie + "\n1 1 1e-12\n");
+  EXPECT_EQ(csr.values64, (std::vector<double>{1 + 0x1p-24 + 1e-12, 1e300, 0.1}));
+  EXPECT_EQ(csr.values[2], 0.1F);
+  EXPECT_TRUE(std::isinf(csr.values[1]));
+  EXPECT_TRUE(parse(std::string(kReal) + "1 1 1\n1 1 0.1\n").csr.values64.empty());
+  const CsrMatrix mirrored =
+      fp64("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 1 0.1\n");
+  EXPECT_EQ(mirrored.values64, (std::vector<double>{-0.1, 0.1}));
+  const CsrMatrix array = fp64("%%MatrixMarket matrix array real general\n1 2\n0.1\n1e-60\n");
+  EXPECT_EQ(array.values64, (std::vector<double>{0.1, 1e-60}));
+  EXPECT_EQ(array.values, (std::vector<float>{0.1F, 0}));
+}
+
+TEST(MatrixMarket, ValuesInFp64AreWrittenSoThatTheyReadBack) {
+  const ScratchFolder folder;
+  CsrMatrix csr{1, 3, {0, 3}, {0, 1, 2}, {0, 0, 0}, {-0x1.fffffffffffffp-1022, 0.1, 5e-324}};
+  for (std::size_t i = 0; i < 3; ++i) csr.values[i] = static_cast<float>(csr.values64[i]);
+  write_matrix_market(folder.file("a.mtx"), csr, false);
+  EXPECT_EQ(read_matrix_market(folder.file("a.mtx"), {.fp64 = true}).csr, csr);
+}
+
 TEST(MatrixMarket, DuplicatesAddUpInFp64) {
   EXPECT_EQ(parse(kReal + std::string("1 1 3\n1 1 1e8\n1 1 1\n1 1 -1e8\n")).csr.values,
             std::vector<float>{1});

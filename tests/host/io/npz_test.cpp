@@ -28,6 +28,21 @@ CsrMatrix with(const std::string& member, const std::string& bytes) {
   return csr_from_npz(members, "f");
 }
 
+TEST(Npz, ValuesInFp64AreKeptAndTheirDuplicatesAddedWhereTheyAreWanted) {
+  NpzMembers members = matrix();
+  members["data"] = vector_npy("<f8", std::vector<double>{0.1, 0x1p-40, 3});
+  members["indices"] = vector_npy("<i4", std::vector<std::int32_t>{3, 3, 1});
+  EXPECT_TRUE(csr_from_npz(members, "f").values64.empty());
+  const CsrMatrix csr = csr_from_npz(members, "f", 0, true);
+  EXPECT_EQ(csr.col_idx, (std::vector<std::int32_t>{3, 1}));
+  EXPECT_EQ(csr.values64, (std::vector<double>{0.1 + 0x1p-40, 3}));
+  EXPECT_EQ(csr.values, csr_from_npz(members, "f").values);
+  members["format"] = npy("|S3", "False", "()", std::vector<char>{'c', 'o', 'o'});
+  members["row"] = vector_npy("<i4", std::vector<std::int32_t>{0, 0, 2});
+  members["col"] = members["indices"];
+  EXPECT_EQ(csr_from_npz(members, "f", 0, true), csr);
+}
+
 TEST(Npz, ArraysOfEveryTypeGiveTheSameMatrix) {
   EXPECT_EQ(csr_from_npz(matrix(), "f"), kExpected);
   EXPECT_EQ(with("indices", vector_npy("<i8", std::vector<std::int64_t>{0, 3, 1})), kExpected);

@@ -68,6 +68,18 @@ TEST(Safetensors, ATensorOfEveryFloatTypeIsRead) {
   EXPECT_EQ(matrix.csr, to_csr(kMatrix));
 }
 
+TEST(Safetensors, ATensorOfFp64KeepsItsValuesWhereTheyAreWanted) {
+  const ScratchFolder folder;
+  const std::vector<double> values = {0.1, 1e-300};
+  const std::string path =
+      folder.write("m.safetensors", safetensors({{"w", "F64", "[1,2]", bytes_of_values(values)}}));
+  EXPECT_EQ(read_tensor(path, "w", true).values64, values);
+  LoadOptions fp64;
+  fp64.fp64 = true;
+  EXPECT_EQ(load_input(path + ":w", fp64).a.csr.values64, values);
+  EXPECT_EQ(load_input(path + ":w", {}).a.csr.nnz(), 1) << "zero in fp32";
+}
+
 TEST(Safetensors, PathsGlobsAndFoldersBecomeTheirMatrices) {
   const ScratchFolder folder;
   const std::string path = folder.write("m/m.safetensors", safetensors(model()));

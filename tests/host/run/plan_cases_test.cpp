@@ -238,6 +238,40 @@ TEST(OperandA, ReorderedRowsKeepTheirIdsAndTheOriginalStays) {
   EXPECT_EQ(a.csr(), original);
 }
 
+TEST(OperandA, ValuesInFp64AreThoseOfTheFileAndThenGoAway) {
+  CsrMatrix loaded = sample_matrix();
+  loaded.values64 = {0.1, 3000.0000001, -0.25};
+  OperandA a(loaded);
+  EXPECT_TRUE(a.csr().values64.empty());
+  a.select({"none", {}}, Precision::fp64);
+  EXPECT_EQ(a.csr(), loaded);
+  a.select({"degree", {}}, Precision::fp64);
+  for (std::int64_t row = 0, e = 0; row < 3; ++row)
+    for (std::int64_t of = loaded.row_ptr[a.row_ids()[row]]; e < a.csr().row_ptr[row + 1];
+         ++e, ++of)
+      EXPECT_EQ(a.csr().value(e), loaded.value(of));
+  a.select({"none", {}}, Precision::fp16);
+  EXPECT_TRUE(a.csr().values64.empty());
+  a.select({"none", {}}, Precision::fp64, true);
+  EXPECT_EQ(a.csr().values64, std::vector<double>(3, 1));
+}
+
+TEST(OperandA, WithoutValuesInFp64ThoseOfFp32AreWidened) {
+  OperandA a(sample_matrix());
+  a.select({"none", {}}, Precision::fp64);
+  EXPECT_EQ(a.csr().values64, (std::vector<double>{0.1F, 3000, -0.25}));
+}
+
+TEST(OperandA, HugeValuesOfFp64AreScaled) {
+  CsrMatrix huge = sample_matrix();
+  huge.values64 = {1e300, 1, -1};
+  OperandA a(huge);
+  a.select({"none", {}}, Precision::fp64);
+  EXPECT_GE(a.csr().value(0), 1);
+  EXPECT_LT(a.csr().value(0), 2);
+  EXPECT_EQ(std::ldexp(a.csr().value(0), -a.log2_scale()), 1e300);
+}
+
 TEST(OperandA, AnOrderingThatFailsLeavesTheMatrixAsLoaded) {
   OperandA a(sample_matrix());
   a.select({"none", {}}, Precision::fp16);

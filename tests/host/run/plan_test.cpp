@@ -57,6 +57,23 @@ TEST(Plan, ARunWithoutAGpuGetsEigenInFp32AndInItsOwnPrecisionAsBaselines) {
   EXPECT_EQ(groups[2].kernels[0].label(), "cpu_csr");
 }
 
+TEST(Plan, ProductsInFp64HaveACOfFp64AndABaselineInFp64) {
+  if (Registry<Kernel>::instance().find("eigen_csr") == nullptr) GTEST_SKIP() << "built without";
+  Cases cases;
+  cases.kernels = {"cpu_csr"};
+  cases.precisions = {Precision::fp64, Precision::fp32};
+  cases.c_type = ElementType::f16;
+  const auto groups = plan_groups(cases, {}, DeviceKind::host);
+  const auto in_fp64 = [](const PrecisionGroup& group) {
+    return group.precision == Precision::fp64;
+  };
+  EXPECT_EQ(std::ranges::count_if(groups, in_fp64), 2);
+  for (const PrecisionGroup& group : groups) {
+    if (in_fp64(group)) EXPECT_EQ(group.c_type, ElementType::f64);
+    else EXPECT_NE(group.c_type, ElementType::f64);
+  }
+}
+
 TEST(Plan, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
   const auto has_any = [](const std::vector<std::string>& patterns) {
     Cases cases;

@@ -15,6 +15,26 @@ TEST(Bound, TensorCoresGetFourUnitsPerNonzeroExceptAtFp32) {
   EXPECT_EQ(error_bound(info, Precision::fp32, ElementType::f32).unit, 0x1p-24);
 }
 
+TEST(Bound, ProductsInFp64HaveTheRoundingOfFp64WhateverTheKernelSays) {
+  for (const Accumulation sums :
+       {Accumulation::fp32_fma, Accumulation::fp32_tensor_core, Accumulation::fp16}) {
+    KernelInfo kernel;
+    kernel.accumulation = sums;
+    const ErrorBound bound = error_bound(kernel, Precision::fp64, ElementType::f64);
+    EXPECT_EQ(bound.unit, 0x1p-53);
+    EXPECT_EQ(bound.output_unit, 0);
+    EXPECT_EQ(bound.underflow, 0x1p-1021);
+    EXPECT_EQ(sum_type(kernel, Precision::fp64), ElementType::f64);
+  }
+}
+
+TEST(Judge, SeesTheErrorOfAnElementInFp64InTheSecondTermOfItsReference) {
+  const ErrorBound bound = {.unit = 0x1p-53};
+  EXPECT_EQ(judge(1, 1, 1, 1, bound, 0x1p-54).error, -0x1p-54);
+  EXPECT_NEAR(judge(1, 1, 1, 1, bound, 0x1p-54).over_bound, 0.5, 1e-9);
+  EXPECT_GT(judge(1 + 0x1p-52, 1, 1, 1, bound, -0x1p-54).over_bound, 2);
+}
+
 TEST(Bound, SumsInFp16HaveTheRoundingAndTheRangeOfFp16) {
   KernelInfo info;
   info.accumulation = Accumulation::fp16;

@@ -18,7 +18,7 @@ TEST(Lattice, ValuesAreExactInTheirPrecisionAndNeverZero) {
     for (const std::int64_t longest : {std::int64_t{1}, std::int64_t{300}, kLongest}) {
       const Lattice lattice = *make_lattice(5, longest, precision);
       for (std::uint64_t i = 0; i < 2000; ++i)
-        for (const float value : {lattice.a(i, i % 7), lattice.b(i % 7, i)}) {
+        for (const double value : {lattice.a(i, i % 7), lattice.b(i % 7, i)}) {
           EXPECT_NE(value, 0);
           EXPECT_LT(std::abs(value), 1);
           EXPECT_EQ(round_to(precision, value), value);
@@ -47,6 +47,46 @@ TEST(Lattice, NoRowOfSumsInFp16CanPassElevenBits) {
   EXPECT_FALSE(make_lattice(1, 2048, Precision::fp16, ElementType::f16));
 }
 
+TEST(Lattice, NoRowInFp64CanPassFiftyThreeBits) {
+  for (const std::int64_t row :
+       {std::int64_t{1}, std::int64_t{1024}, std::int64_t{10'000'000}, std::int64_t{1} << 40}) {
+    const Lattice lattice = *make_lattice(1, row, Precision::fp64, ElementType::f64);
+    EXPECT_LT(row * lattice.wide * lattice.narrow, std::int64_t{1} << 53) << row;
+    EXPECT_LE(lattice.narrow, lattice.wide);
+  }
+  EXPECT_EQ(make_lattice(1, 1024, Precision::fp64, ElementType::f64)->wide,
+            (std::int64_t{1} << 42) - 1);
+  EXPECT_FALSE(make_lattice(1, std::int64_t{1} << 53, Precision::fp64, ElementType::f64));
+}
+
+// The longest sums of one sign.
+TEST(Lattice, SumsInFp64AreExactAndThoseOfOperandsInFp32AreNot) {
+  for (const std::int64_t row : {std::int64_t{1}, std::int64_t{1000}, std::int64_t{1'000'000}}) {
+    const Lattice lattice = *make_lattice(1, row, Precision::fp64, ElementType::f64);
+    double sum = 0, narrowed = 0;
+    __int128 exact = 0;  // in units
+    for (std::int64_t i = 0; i < row; ++i) {
+      const double a = std::abs(lattice.a(0, i)), b = std::abs(lattice.b(i, 0));
+      sum += a * b;
+      narrowed += static_cast<double>(static_cast<float>(a)) * static_cast<float>(b);
+      exact += static_cast<__int128>(a * b / (lattice.wide_unit * lattice.narrow_unit));
+    }
+    EXPECT_EQ(sum / (lattice.wide_unit * lattice.narrow_unit), static_cast<double>(exact));
+    EXPECT_LT(exact, __int128{1} << 53);
+    EXPECT_NE(narrowed, sum);
+  }
+}
+
+TEST(Lattice, OperandsWithValuesInFp64GetThemInFp64) {
+  const Lattice lattice = *make_lattice(1, 2, Precision::fp64, ElementType::f64);
+  const CsrMatrix a =
+      with_lattice_values(CsrMatrix{1, 2, {0, 2}, {0, 1}, {1, 1}, {1, 1}}, {}, lattice);
+  ASSERT_EQ(a.values64.size(), 2U);
+  EXPECT_EQ(a.value(1), lattice.a(0, 1));
+  const DenseMatrix b = with_lattice_values(DenseMatrix{2, 1, {1, 0}, {1, 0}}, lattice);
+  EXPECT_EQ(b.values64, (std::vector<double>{lattice.b(0, 0), 0}));
+}
+
 TEST(Lattice, ValuesFillTheSignificandOfTheirPrecisionInRowsOfUpToAThousand) {
   for (const std::int64_t row : {10, 1000}) {
     EXPECT_GT(make_lattice(1, row, Precision::fp32)->wide, 1 << 12) << "more than tf32 holds";
@@ -73,7 +113,8 @@ TEST(Lattice, SumsOfLongRowsAreExactInFp32) {
     float sum = 0;
     double exact = 0;
     for (std::int64_t i = 0; i < row; ++i) {
-      const float a = std::abs(lattice.a(0, i)), b = std::abs(lattice.b(i, 0));
+      const auto a = static_cast<float>(std::abs(lattice.a(0, i)));
+      const auto b = static_cast<float>(std::abs(lattice.b(i, 0)));
       sum += a * b;
       exact += static_cast<double>(a) * b;
     }

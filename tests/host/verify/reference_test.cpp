@@ -201,6 +201,50 @@ TEST_F(Verify, AnExactProductIsEqualOrWrong) {
   EXPECT_EQ(verdict.worst_col, 4);
 }
 
+// 2^60 + 1 - 2^60: in fp64 alone the reference were 0.
+TEST(VerifyFp64, TheReferenceKeepsWhatFp64Drops) {
+  FakeDevice device;
+  const CsrMatrix a{1, 3, {0, 3}, {0, 1, 2}, {1, 1, 1}, {0x1p60, 1, -0x1p60}};
+  std::vector<double> b = {1, 1 + 0x1p-52, 1}, c = {1};
+  const DenseView b_view{b.data(), 3, 1, 1, Layout::row_major, ElementType::f64};
+  const DenseView c_view{c.data(), 1, 1, 1, Layout::row_major, ElementType::f64};
+  const auto reference = make_reference(a, {}, b_view, device);
+  Verdict verdict = reference->check(c_view, {.unit = 0x1p-53});
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_NEAR(verdict.error_frobenius, 0x1p-52, 0x1p-60);
+  c[0] = 1 + 0x1p-52;
+  EXPECT_TRUE(reference->check_equal(c_view).ok);
+  EXPECT_EQ(reference->check(c_view, {.unit = 0x1p-53}).error_over_bound, 0);
+  c[0] = 1;
+  EXPECT_FALSE(reference->check_equal(c_view).ok);
+}
+
+TEST(VerifyFp64, OneUnitBeyondTheBoundIsWrong) {
+  FakeDevice device;
+  const CsrMatrix a{1, 1, {0, 1}, {0}, {1}, {1.25}};
+  std::vector<double> b = {1.5}, c = {1.875};
+  const DenseView b_view{b.data(), 1, 1, 1, Layout::row_major, ElementType::f64};
+  const DenseView c_view{c.data(), 1, 1, 1, Layout::row_major, ElementType::f64};
+  const auto reference = make_reference(a, {}, b_view, device);
+  EXPECT_TRUE(reference->check(c_view, {.unit = 0x1p-53}).ok);
+  c[0] = 1.875 + 0x1p-52;
+  EXPECT_FALSE(reference->check(c_view, {.unit = 0x1p-53}).ok);
+}
+
+TEST(VerifyFp64, OverflowAndNanAreTheKernelsToo) {
+  FakeDevice device;
+  CsrMatrix a{1, 2, {0, 2}, {0, 1}, {1, 1}, {1e308, 1}};
+  std::vector<double> b = {10, 1}, c = {kInfinity};
+  const DenseView b_view{b.data(), 2, 1, 1, Layout::row_major, ElementType::f64};
+  const DenseView c_view{c.data(), 1, 1, 1, Layout::row_major, ElementType::f64};
+  EXPECT_TRUE(make_reference(a, {}, b_view, device)->check(c_view, {}).ok);
+  a.values64 = {kNan, 1};
+  c[0] = kNan;
+  EXPECT_TRUE(make_reference(a, {}, b_view, device)->check(c_view, {}).ok);
+  c[0] = 1;
+  EXPECT_FALSE(make_reference(a, {}, b_view, device)->check(c_view, {}).ok);
+}
+
 TEST_F(Verify, AnEmptyRowMustBeExactlyZero) {
   c(1, 0) = 0x1p-100F;
   EXPECT_FALSE(check().ok);
