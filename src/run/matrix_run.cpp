@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "measure/preparation.hpp"
 #include "run/failing.hpp"
 #include "verify/bound.hpp"
 #include "verify/reference.hpp"

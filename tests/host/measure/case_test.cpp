@@ -12,6 +12,7 @@
 #include "io/dense_file.hpp"
 #include "io_fixtures.hpp"
 #include "measure/case.hpp"
+#include "measure/preparation.hpp"
 #include "run/failing.hpp"
 #include "spmmbench/error.hpp"
 #include "verify/reference.hpp"

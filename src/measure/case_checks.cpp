@@ -1,0 +1,122 @@
+#include "measure/case_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "core/row_lengths.hpp"
+#include "spmmbench/error.hpp"
+#include "verify/bound.hpp"
+
+namespace spmmbench {
+namespace {
+
+std::string describe(const Verdict& verdict) {
+  return fmt::format("error {:.3g} x bound at C({}, {})", verdict.error_over_bound,
+                     verdict.worst_row, verdict.worst_col);
+}
+
+// Saves what a wrong case had and gave, where that is asked for. Returns the end of its reason.
+std::string save_wrong(const CaseInput& input, const Problem& problem, const DenseView& b,
+                       const ResultRow& row) {
+  if (!input.save_wrong) return {};
+  std::string why;
+  try {
+    return fmt::format("; saved in {}", input.save_wrong(row, problem, b));
+  } catch (const DeviceError& error) {
+    if (error.device_lost()) throw;
+    why = error.what();
+  } catch (const std::bad_alloc&) {
+    why = "out of host memory";
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  return "; could not be saved: " + why;
+}
+
+// Says how C differs from the reference; empty if it does not. Of several verdicts the row keeps
+// the worst.
+std::string fault_in_c(const CaseInput& input, ResultRow& row) {
+  Verdict verdict = input.reference->check(input.operands->c, bound_of(input));
+  if (input.b_is_drawn) {
+    const double allowed = mean_error(*input.problem.a, input.problem.n, bound_of(input));
+    verdict.error_over_mean = verdict.error_frobenius == 0 ? 0 : verdict.error_frobenius / allowed;
+  }
+  const double mean = row.verify ? std::max(row.verify->error_over_mean, verdict.error_over_mean)
+                                 : verdict.error_over_mean;
+  if (!row.verify || !(verdict.error_over_bound <= row.verify->error_over_bound))
+    row.verify = verdict;
+  row.verify->error_over_mean = mean;
+  if (!verdict.ok) return describe(verdict);
+  if (verdict.error_over_mean > 1)
+    return fmt::format("all errors together are {:.3g} x what rounding leaves",
+                       verdict.error_over_mean);
+  return {};
+}
+
+}  // namespace
+
+ErrorBound bound_of(const CaseInput& input) {
+  return error_bound(input.choice->info(), input.problem.precision, input.problem.c_type);
+}
+
+void take_c(const CaseInput& input) {
+  if (input.take_c) input.take_c();
+}
+
+std::function<void()> launch_and_take(const CaseInput& input, std::function<void()> launch) {
+  return [&input, launch = std::move(launch)] {
+    launch();
+    take_c(input);
+  };
+}
+
+bool verify(const CaseInput& input, ResultRow& row, const std::string& which, bool known) {
+  const bool in_b = wrote_to_b(*input.operands, *input.device);  // the reference reads B
+  const std::string in_c = known || in_b ? std::string() : fault_in_c(input, row);
+  std::string fault = damage_around_c(*input.operands, *input.device);
+  if (in_b) fault = "the kernel wrote to B";
+  else if (fault.empty()) fault = in_c;
+  if (fault.empty()) return true;
+  call_wrong(input, row, which + fault);
+  return false;
+}
+
+void call_wrong(const CaseInput& input, ResultRow& row, const std::string& fault) {
+  row.status = Status::wrong;
+  row.reason = fault + save_wrong(input, input.problem, input.operands->b, row);
+}
+
+std::string describe_failure(const CaseInput& input, const ResultRow& row) {
+  std::string fault = fmt::format("exact test: C({}, {}) differs from the reference",
+                                  row.exact->worst_row, row.exact->worst_col);
+  if (!input.save_wrong) return fault;
+  Problem problem = input.problem;  // the test has an A and a B of its own
+  problem.a = &input.exact->a();
+  return fault + save_wrong(input, problem, input.exact->on_device(problem, *input.device).b, row);
+}
+
+std::string why_unproved(const CaseInput& input, const ResultRow& row) {
+  if (row.verify && row.verify->incomparable > 0)
+    return fmt::format("whether {} elements of C overflow depends on the order of the sums",
+                       row.verify->incomparable);
+  const bool untested = row.exact && !row.exact->not_made.empty();
+  if (const std::int64_t longest = untested ? longest_row(*input.problem.a) : 0;
+      static_cast<double>(longest) * bound_of(input).unit >= 1)
+    return fmt::format(
+        "the error bound of a row of {} nonzeros lets zeros pass, and the exact test was not made: "
+        "{}",
+        longest, row.exact->not_made);
+  // A C of zeros has 1. Where B is given, C may be small beside its rounding errors.
+  constexpr double kMostRelative = 0.5;
+  if (row.verify && row.verify->relative_frobenius > kMostRelative &&
+      (input.b_is_drawn || untested))
+    return fmt::format("the error of C is {:.2g} of C, which the bound of {} allows",
+                       row.verify->relative_frobenius,
+                       to_string(sum_type(input.choice->info(), input.problem.precision)));
+  return {};
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,52 @@
+#pragma once
+// What one case is made of.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "measure/exact_test.hpp"
+#include "measure/kernel_choice.hpp"
+#include "measure/operands.hpp"
+#include "spmmbench/result.hpp"
+#include "spmmbench/stage_timer.hpp"
+#include "spmmbench/verdict.hpp"
+
+namespace spmmbench {
+
+// A as one kernel prepared it. The first case that needs it makes it; cases of other N share it.
+struct PreparedA {
+  std::unique_ptr<Prepared> kernel_a;
+  StageTimer stages;                  // the time of making it
+  std::unique_ptr<Prepared> exact_a;  // with the values of the exact test
+  std::string exact_kernel;           // that prepared it: another where `auto` measured and picked
+};
+
+struct CaseInput {
+  const KernelChoice* choice = nullptr;
+  Problem problem;  // its options are those of the choice
+  PreparedA* prepared = nullptr;
+  Device* device = nullptr;  // where the kernel runs; the host device when there is no GPU
+  const Operands* operands = nullptr;  // null when they could not be made
+  std::string operands_error;          // why not
+  ReferenceChecker* reference = nullptr;
+  std::uint64_t a_checksum = 0;       // checksum_of_a, before any kernel had A
+  ExactOperands* exact = nullptr;     // null: without the exact test
+  std::function<void()> free_memory;  // frees device memory that is kept only for speed
+  double bound_us = 0;                // compulsory bytes over the device's copy bandwidth
+  double compulsory_bytes = 0;
+  // B has random values, as a product meets them that change from call to call; else it stays.
+  bool b_is_drawn = true;
+  // Saves A, B and C of a wrong result, and returns where; null: none are saved.
+  std::function<std::string(const ResultRow&, const Problem&, const DenseView& b)> save_wrong;
+  // Brings the C of the last launch to the operands, where launches leave it in memory of their
+  // own; null: they write it there.
+  std::function<void()> take_c;
+  bool repeat_check = false;  // verify repeated launches and compare their bits
+  std::span<const std::int64_t> calls_curve = {};  // numbers of calls to measure with preparation
+  bool one_launch = false;  // alone on the device, between profiler brackets, instead of timing
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,199 @@
+#include "measure/case_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "measure/case_checks.hpp"
+#include "measure/repeat.hpp"
+#include "measure/spot_checks.hpp"
+#include "process/interrupt.hpp"
+#include "process/preemptions.hpp"
+#include "timing/quantiles.hpp"
+#include "timing/sampler.hpp"
+#include "timing/throttling.hpp"
+
+namespace spmmbench {
+namespace {
+
+// The fastest rate at which this device was seen to write, in bytes per second: of a buffer that
+// fits in the cache next to its cores. Infinity where there is no cache, or no memory for one.
+double fastest_writes(Device& device) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 10;  // of the cache of a processor's core
+  constexpr int kTries = 5, kFills = 64;
+  const bool on_host = device.info().kind == DeviceKind::host;
+  const std::size_t bytes = on_host ? kMostBytes : device.info().l2_bytes / 4;
+  if (bytes == 0 || bytes > device.free_bytes()) return std::numeric_limits<double>::infinity();
+  const Buffer buffer = device.allocate(bytes);
+  const auto fill = [&] { device.fill_bytes(buffer.data(), 0, bytes); };
+  fill();
+  double us = device.time_us(fill, kFills);
+  for (int i = 1; i < kTries; ++i) us = std::min(us, device.time_us(fill, kFills));
+  const int cores = on_host ? std::max(device.info().sm_count, 1) : 1;
+  return cores * static_cast<double>(bytes) * kFills / (us * 1e-6);
+}
+
+// The time, in microseconds, that writing C takes at the least.
+double least_us(const CaseInput& input) {
+  constexpr double kMargin = 4;  // a choice: cores may run faster in another moment
+  const Operands& operands = *input.operands;
+  return static_cast<double>(operands.c.bytes()) / (kMargin * fastest_writes(*input.device)) * 1e6;
+}
+
+struct Times {
+  Timing hot, cold;
+};
+
+// Says in the row how far the GPU kept its clocks up.
+Timing take_steadily(Device& device, ResultRow& row, const std::function<Timing()>& sample) {
+  SteadyTiming steady = sample_steadily(device, sample);
+  if (steady.repeats > 0) row.metrics["throttled_repeats"] += steady.repeats;
+  if (steady.reasons != 0) row.metrics["throttle_reasons"] = static_cast<double>(steady.reasons);
+  return std::move(steady.timing);
+}
+
+// Throws WrongLaunch where a timed launch is found to be wrong. None where the C that the timed
+// launches left is, or that of a later launch.
+std::optional<Times> take_checked_times(const CaseInput& input, const SampleLimits& limits,
+                                        const LaunchAt& launch, SpotChecks& checks,
+                                        ResultRow& row) {
+  // A batch that ends early shows what a launch in the middle of others does. On the average so
+  // many of the samples are followed by one, and at least so many in all.
+  constexpr int kSamplesForAShortBatch = 4, kFewestShortBatches = 8;
+  Device& device = *input.device;
+  const KernelInfo& info = input.choice->kernel->info();
+  const SamplerOptions sampler{.by_host_clock = info.ignores_stream};
+  // The checks after sampling must see what the timed launches wrote. So C is poisoned after any
+  // recording, just before the first timed launch, and before every cold one: the flush that
+  // follows leaves as little of C in the cache as the launch before it did.
+  const auto poison_c = [&] {
+    take_c(input);
+    poison(input.operands->c, info, device);
+  };
+  const auto look = [&] {
+    take_c(input);
+    checks.after();
+  };
+  const auto launch_short_batch = [&](int most) {
+    const int count = checks.length_up_to(most);
+    checks.before(count);
+    launch_batch(device, launch, count, sampler);
+    look();
+  };
+  bool poisoned = false;
+  int short_batches = 0;
+  const AroundSample around_hot = {
+      .before =
+          [&](int launches) {
+            poll_interrupt();
+            if (!poisoned) poison_c();
+            poisoned = true;
+            device.unreserve_cache();
+            checks.before(launches);
+          },
+      .after =
+          [&](int launches) {
+            look();
+            if (launches == 1 || !checks.one_in(kSamplesForAShortBatch)) return;
+            launch_short_batch(launches);
+            ++short_batches;
+          }};
+  const Preemptions preemptions;
+  Times times;
+  times.hot = take_steadily(device, row, [&] {
+    poisoned = false;
+    return sample_hot(device, launch, limits, sampler, around_hot);
+  });
+  if (device.info().kind == DeviceKind::host) row.metrics["preemptions_per_s"] = preemptions.rate();
+  const int batch = times.hot.launches_per_sample;
+  for (; batch > 1 && short_batches < kFewestShortBatches; ++short_batches)
+    launch_short_batch(batch);
+  // The last batch of all has the B of the reference in its last launch.
+  checks.restore();
+  launch_batch(device, launch, 1 + (batch - 1) / checks.views() * checks.views(), sampler);
+  take_c(input);
+  if (!verify(input, row)) return std::nullopt;
+
+  const AroundSample around_cold = {.before =
+                                        [&](int launches) {
+                                          poll_interrupt();
+                                          poison_c();
+                                          device.unreserve_cache();
+                                          checks.before(launches);
+                                        },
+                                    .after = [&](int) { look(); }};
+  times.cold = take_steadily(
+      device, row, [&] { return sample_cold(device, launch, limits, sampler, around_cold); });
+  checks.restore();
+  poison_c();
+  device.flush_cache();
+  launch_batch(device, launch, 1, sampler);
+  take_c(input);
+  if (!verify(input, row)) return std::nullopt;
+  // The C that the timed launches left shows that one of them worked, not that each did.
+  const auto check = [&](bool known) { return verify(input, row, "a later launch: ", known); };
+  const bool right = launches_stay_right(device, info, input.operands->c,
+                                         launch_and_take(input, [&] { launch(0); }), check);
+  return right ? std::optional(std::move(times)) : std::nullopt;
+}
+
+// What the plan needs to look at a B that changes counts with every product.
+void add_inspection(const ResultRow& row, Timing& timing) {
+  const auto inspection = row.metrics.find("inspect_b_us");
+  if (inspection == row.metrics.end()) return;
+  for (double& sample : timing.samples_us) sample += inspection->second;
+  timing = summarise(std::move(timing.samples_us), timing.launches_per_sample);
+}
+
+// The time, in microseconds, of zeroing C, which is part of every launch of a kernel that adds to
+// it.
+double zeroing_us(const DenseView& c, int launches_per_sample, Device& device) {
+  constexpr int kTries = 5;
+  const auto zero = [&] { device.fill_bytes(c.data, 0, c.bytes()); };
+  double us = device.time_us(zero, launches_per_sample);
+  for (int i = 1; i < kTries; ++i) us = std::min(us, device.time_us(zero, launches_per_sample));
+  return us / launches_per_sample;
+}
+
+}  // namespace
+
+bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
+  Device& device = *input.device;
+  const bool constant_b =
+      input.choice->kernel->info().inspects_b || device.info().kind == DeviceKind::cuda;
+  SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
+                    input.problem.precision, constant_b, device);
+  const LaunchAt launch = [&](int at) {
+    plan.launch(checks.b(at), input.operands->c, device.stream());
+  };
+  std::optional<Times> times;
+  try {
+    times = take_checked_times(input, limits, launch, checks, row);
+  } catch (const WrongLaunch& wrong) {
+    checks.restore();
+    if (!(wrong.verdict().error_over_bound <= row.verify->error_over_bound))
+      row.verify = wrong.verdict();
+    call_wrong(input, row, wrong.what());
+  }
+  if (!times) return false;
+  if (const double least = least_us(input); times->hot.median_us < least) {
+    call_wrong(input, row,
+               fmt::format("takes {:.3g} us, and writing C alone takes {:.3g} us",
+                           times->hot.median_us, least));
+    return false;
+  }
+  if (input.choice->kernel->info().adds_to_c)
+    row.metrics["zero_c_us"] =
+        zeroing_us(input.operands->c, times->hot.launches_per_sample, device);
+  add_inspection(row, times->hot);
+  add_inspection(row, times->cold);
+  row.hot = std::move(times->hot);
+  row.cold = std::move(times->cold);
+  return true;
+}
+
+}  // namespace spmmbench

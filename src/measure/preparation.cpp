@@ -1,0 +1,119 @@
+#include "measure/preparation.hpp"
+
+#include <utility>
+
+#include "core/contains.hpp"
+#include "core/steady_seconds.hpp"
+#include "process/processor_seconds.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+// A and a plan, with what making them took.
+struct Preparation {
+  std::unique_ptr<Prepared> a;  // null where an earlier case has prepared A
+  StageTimer a_stages, stages;  // of A alone, and with the plan
+  std::unique_ptr<Plan> plan;   // after `a`, which outlives it
+  double inspection_us = 0;     // of a B that changes from product to product
+  double processor_ms = 0;      // that all threads of this process worked
+
+  double ms() const { return stages.total_ms(); }
+  double plan_ms() const { return ms() - a_stages.total_ms(); }
+
+  // A kernel that keeps what a preparation found does less in the next one.
+  bool did_more_than(const Preparation& other) const {
+    constexpr double kSameWorkMs = 5;  // loading code and touching memory for the first time
+    return processor_ms > 2 * other.processor_ms + kSameWorkMs;
+  }
+};
+
+// The plan of `made`, for an A that is prepared.
+void bind(const CaseInput& input, Prepared& a, Preparation& made) {
+  made.stages = made.a_stages;
+  made.plan = a.bind(input.problem.shape(), made.stages);
+  if (!input.b_is_drawn || !input.choice->kernel->info().inspects_b) {
+    made.plan->inspect_b(input.operands->b, made.stages);
+    return input.device->synchronize();
+  }
+  input.device->synchronize();
+  StageTimer not_counted;
+  const double start = steady_seconds();
+  made.plan->inspect_b(input.operands->b, not_counted);
+  input.device->synchronize();
+  made.inspection_us = (steady_seconds() - start) * 1e6;
+}
+
+Preparation prepare(const CaseInput& input) {
+  Preparation made;
+  const double start = processor_seconds();
+  made.a = input.choice->kernel->prepare(input.problem.operand(), input.problem.options,
+                                         *input.device, made.a_stages);
+  bind(input, *made.a, made);
+  made.processor_ms = (processor_seconds() - start) * 1e3;
+  return made;
+}
+
+// A plan for the A that an earlier case of another N has prepared.
+Preparation prepare_shared(const CaseInput& input) {
+  Preparation made;
+  made.a_stages = input.prepared->stages;
+  bind(input, *input.prepared->kernel_a, made);
+  return made;
+}
+
+// Whether the preparation may have been held up by other work on the host. If an earlier case made
+// A, it has repeated that part, so only the time of the plan counts.
+bool may_be_held_up(const Preparation& made) {
+  return made.ms() < kShortPreparationMs && (made.a || made.plan_ms() >= kLeastStallMs);
+}
+
+// A short preparation is made several times, and the fastest is kept: on a host that others use too
+// a thread that has to wait adds milliseconds. On the CPU one that does much less work than another
+// does not count, except those of vendors' libraries, which begin with what they do once in a
+// process, as kernels on a GPU do whose code is loaded.
+Preparation fastest_preparation(const CaseInput& input) {
+  Preparation fastest = input.prepared->kernel_a ? prepare_shared(input) : prepare(input);
+  const PlanReport report = fastest.plan->report();
+  if (!may_be_held_up(fastest) || (report.pick && report.pick->measured()) || input.one_launch)
+    return fastest;
+  for (int i = 1; i < kShortPreparations; ++i) {
+    if (report.device_bytes > input.device->free_bytes()) break;
+    try {
+      Preparation next = prepare(input);
+      const bool compares = fastest.a != nullptr && !input.choice->kernel->info().baseline &&
+                            input.device->info().kind == DeviceKind::host;
+      const bool more = compares && next.did_more_than(fastest);
+      if (!more && (next.ms() >= fastest.ms() || (compares && fastest.did_more_than(next))))
+        continue;
+      fastest.plan.reset();  // before its A
+      fastest = std::move(next);
+    } catch (const OutOfMemory&) {
+      break;  // preparing needs more than what is kept, and the first is still there
+    }
+  }
+  return fastest;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row) {
+  const double start = steady_seconds();
+  Preparation made = fastest_preparation(input);
+  if (made.a) {
+    input.prepared->kernel_a = std::move(made.a);
+    input.prepared->stages = std::move(made.a_stages);
+  }
+  add_stages(made.stages, row);
+  row.metrics["prepare_wall_ms"] = (steady_seconds() - start) * 1e3;
+  if (made.inspection_us > 0) row.metrics["inspect_b_us"] = made.inspection_us;
+  return std::move(made.plan);
+}
+
+void add_stages(const StageTimer& stages, ResultRow& row) {
+  for (const auto& [stage, ms] : stages.stages_ms()) row.stages_ms[stage] += ms;
+  for (const std::string& stage : stages.kept())
+    if (!contains(row.kept_stages, stage)) row.kept_stages.push_back(stage);
+}
+
+}  // namespace spmmbench

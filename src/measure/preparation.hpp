@@ -1,0 +1,25 @@
+#pragma once
+// The plan of a case, with what making it took.
+
+#include <memory>
+
+#include "measure/case_input.hpp"
+
+namespace spmmbench {
+
+// A preparation of less than kShortPreparationMs is made kShortPreparations times, so that one that
+// was held up does not count (docs/decisions/preparation.md). Both are choices: a stall of 4 to 20
+// ms is much of a short preparation and little of a long one. If A was already prepared and binding
+// took under kLeastStallMs, it is not repeated: stalls last 3.5 ms and more. Where
+// Kernel::supports takes more than kLeastStallMs, it counts as preparation.
+inline constexpr int kShortPreparations = 3;
+inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
+
+// The stages of the row are what a user of this row alone would pay. prepare_wall_ms is the time
+// that this run spent: less where an earlier case, of another N, has prepared A, and more where the
+// preparation was repeated. Throws what preparing throws.
+std::unique_ptr<Plan> make_plan(const CaseInput& input, ResultRow& row);
+
+void add_stages(const StageTimer& stages, ResultRow& row);
+
+}  // namespace spmmbench
