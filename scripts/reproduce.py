@@ -22,6 +22,7 @@ Exit codes: 0 something was measured; 1 bad arguments, unreadable or damaged inp
 import argparse
 import json
 import math
+import os
 import pathlib
 import shlex
 import shutil
@@ -50,30 +51,32 @@ def naming(plugins):
 
 
 def arguments_of(target, matrices, plugins):
-    """Of the program."""
+    """Of the program, or of the target's script."""
     return [*target.command(matrices), *naming(plugins)]
 
 
-def measure(inspects, program, arguments, keep=None):
-    """Runs the program, keeps its run where wanted; returns (what it read, the command, the program's exit code)."""
+def measure(inspects, program, arguments, keep=None, script=""):
+    """Runs the program, or the script with this Python, keeps its run where wanted; returns (what it read, the
+    command, the exit code)."""
     program = shutil.which(program) or program
-    command = [program, *arguments]
+    command = [sys.executable, str(ROOT / script), *arguments] if script else [program, *arguments]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "python"), os.environ.get("PYTHONPATH", "")])}
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
         if not inspects:
-            command += ["--json", str(out)]
-        shown = shlex.join(["spmmbench", *arguments])
+            command += ["--out" if script else "--json", str(out)]
+        shown = shlex.join([script or "spmmbench", *arguments])
         print(shown, file=sys.stderr)
         try:
             done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, env=environment
             )
         except OSError as error:
             text = f"{readable(program)}: {error.strerror} (build first, or give --spmmbench)"
             raise InputError(text) from None
         said = readable(done.stderr.decode(errors="surrogateescape").strip().replace("\n", "; "))
         if done.returncode not in MEASURED or not (inspects or out.exists()):
-            raise InputError(said or f"spmmbench stopped with exit code {done.returncode}")
+            raise InputError(said or f"{script or 'spmmbench'} stopped with exit code {done.returncode}")
         if said:
             print(said, file=sys.stderr)
         if inspects:
@@ -336,7 +339,7 @@ def run_target(args):
         )
     else:
         arguments = arguments_of(target, args.matrices or [str(ROOT / "data")], args.plugin)
-        found, command, code = measure(target.inspects, args.spmmbench, arguments, args.keep)
+        found, command, code = measure(target.inspects, args.spmmbench, arguments, args.keep, target.script)
         commands = [command]
     result = outcome(args.target, target, found, commands)
     recorded = recorded_outcome(args.target)

@@ -22,10 +22,11 @@ class Target:
     title: str
     source: str
     published_on: str
-    command: Callable  # matrices -> arguments of the program
+    command: Callable  # matrices -> arguments of the program, or of the script
     evaluate: Callable  # what was read -> (lines, what differs)
     inspects: bool = False  # reads the list that `inspect --json` prints, not a result document
     matrices: bool = True  # takes matrices; the others generate theirs
+    script: str = ""  # measures instead of the program; takes --out and writes a result document
     plugins: bool = False  # compares systems, of which others may be brought as plug-ins
 
 
@@ -47,6 +48,27 @@ def options_of(name):
     """("rsh", {"two_opt": "0"}) of rsh?two_opt=0."""
     base, _, options = name.partition("?")
     return base, dict(option.partition("=")[::2] for option in options.split("&") if option)
+
+
+# Systems of the papers -> how the library or the kernel of a plug-in begins that wraps one.
+PLUGINS = {
+    "Sputnik": ("sputnik",),
+    "RoDe": ("rode",),
+    "TC-GNN": ("tcgnn",),
+    "DTC-SpMM": ("dtc",),
+    "Acc-SpMM": ("acc",),
+    "HC-SpMM": ("hcspmm",),
+    "MP-SpMM": ("mpspmm",),
+}
+
+
+def plugin_system(name):
+    """The system that a kernel of a plug-in is, its own name where no paper has it; None for ours."""
+    if ":" not in name:
+        return None
+    parts = ["".join(c for c in part.lower() if c.isalnum()) for part in name.split(":")]
+    named = (system for system, starts in PLUGINS.items() if any(p.startswith(starts) for p in parts))
+    return next(named, name)
 
 
 def run_command(*arguments):

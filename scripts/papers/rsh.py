@@ -5,7 +5,7 @@ Published values are those of the paper's text; what a figure shows and no sente
 
 from result_data import geomean, hot_us, median, number
 
-from .common import Line, Target, mean, options_of, run_command, verified
+from .common import Line, Target, mean, options_of, plugin_system, run_command, verified
 
 RSH = "RSH-SpMM (arXiv 2603.08734)"
 RSH_GPUS = "NVIDIA RTX 4090 and RTX 3090"
@@ -107,16 +107,6 @@ def thresholds(inspected):
 # ---- RSH-SpMM, Figures 10 to 12: beside other systems ------------------------------------------
 
 CUSPARSE = "cuSPARSE"
-# Systems of the paper -> how the library or the kernel of a plug-in begins that wraps one.
-PLUGINS = {
-    "Sputnik": ("sputnik",),
-    "RoDe": ("rode",),
-    "TC-GNN": ("tcgnn",),
-    "DTC-SpMM": ("dtc",),
-    "Acc-SpMM": ("acc",),
-    "HC-SpMM": ("hcspmm",),
-    "MP-SpMM": ("mpspmm",),
-}
 
 
 def system_of(row):
@@ -126,11 +116,7 @@ def system_of(row):
         return "RSH"
     if base == "cusparse_csr_default" and row["precision"] == "fp32":
         return CUSPARSE
-    if ":" not in base:
-        return None
-    parts = ["".join(c for c in part.lower() if c.isalnum()) for part in base.split(":")]
-    named = (name for name, starts in PLUGINS.items() if any(p.startswith(starts) for p in parts))
-    return next(named, base)
+    return plugin_system(base)
 
 
 def systems(published):

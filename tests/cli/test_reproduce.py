@@ -16,8 +16,7 @@ from report_case import SOURCE, document, row
 
 sys.path.insert(0, str(SOURCE / "scripts"))
 from papers import TARGETS
-from llm_sweep import ATTENTION, FFN
-from papers.asyncsparse import QWEN, QWEN_SPARSITY, QWEN_TOKENS, STEPS, kernel_name, weights
+from papers.asyncsparse import QWEN_TOKENS, STEPS, kernel_name, weights
 from papers.esmm import ESMM_TABLE, esmm_source
 from reproduce import arguments_of, main, noise_of, print_markdown, verdict
 
@@ -149,16 +148,65 @@ class ReproduceTest(unittest.TestCase):
         share = lines["50 % zeros: share of the gain by TMA, specialisation, 3 stages"]["measured"]
         self.assertAlmostEqual(share, (280 - 90) / (280 - 80))
 
-    def test_prefill_is_of_the_case_and_the_kernels_that_the_figure_names(self):
+    def test_prefill_is_put_together_of_the_operations_of_whole_passes(self):
+        times = {  # us of a pass, then of its operations
+            "dense": (1000.0, {"qkv": 50, "o": 50, "gate_up": 200, "down": 100, "attention": 500}),
+            "linear": (650.0, {"qkv": 10, "o": 10, "gate_up": 40, "down": 20, "attention": 500}),
+            "both": (250.0, {"qkv": 10, "o": 10, "gate_up": 40, "down": 20, "attention": 90, "find blocks": 10}),
+        }
+        rows = [
+            row("Qwen2.5-7B", mode, us, n=n, metrics={f"{name}_us": part for name, part in parts.items()})
+            for n, factor in ((QWEN_TOKENS, 1), (4096, 0.1))
+            for mode, (us, parts) in times.items()
+            for us in [us * factor]
+        ]
+        lines, made = self.outcome("asyncsparse-qwen", "--from", self.recorded(rows))
+        measured = {what: line["measured"] and round(line["measured"], 9) for what, line in lines.items()}
+        self.assertEqual(
+            measured,
+            {
+                "end to end, feed-forward and attention sparse": 2.777777778,  # 1000 / (1000 - 800 + 160)
+                "end to end, all linear layers and attention sparse": 4.0,
+                "end to end, all linear layers sparse": 1.538461538,
+                "end to end, attention sparse": None,
+                "all 28 layers' linear parts: dense / sparse": 5.0,
+                "FFN alone: dense / sparse": 5.0,
+                "attention alone: dense / sparse": None,
+            },
+        )
+        self.assertEqual(lines["end to end, feed-forward and attention sparse"]["published"], 2.66)
+        arguments = arguments_of(TARGETS["asyncsparse-qwen"], [], [])
+        self.assertEqual(arguments[:4], ["--tokens", str(QWEN_TOKENS), "--zeros", "0.9"])
+
+    def test_a_target_of_a_script_runs_it_and_says_what_it_lacks(self):
+        with unittest.mock.patch.dict(os.environ, {"CUDA_VISIBLE_DEVICES": ""}):
+            result = self.reproduce("asyncsparse-qwen")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        command, said = result.stderr.splitlines()
+        self.assertTrue(command.startswith("examples/qwen/qwen.py --tokens 65536"), command)
+        self.assertRegex(said, "No module named 'torch'|no CUDA device")
+
+    def test_parts_of_windows_are_compared_where_windows_are_split(self):
         rows = []
-        for weight, _ in FFN + ATTENTION:
-            for kernel, us in (("async_bcsr", 100.0), ("cublas_dense", 300.0), ("bitmap", 50.0)):
-                made = row(weight, kernel, us, n=QWEN_TOKENS)
-                made["matrix"]["source"] = QWEN.source(weight, QWEN_SPARSITY)
-                rows.append(made)
-        rows += others_of(rows, 512)
-        lines, _ = self.outcome("asyncsparse-qwen", "--from", self.recorded(rows))
-        self.assertAlmostEqual(lines["FFN alone: dense / sparse"]["measured"], 3.0)
+        for i, split in enumerate((0, 3)):
+            rows += [
+                row(f"m{i}", "async_wcsr_paper", 10.0, metrics={"split_windows": split}),
+                row(f"m{i}", "async_wcsr_paper?part=32", 20.0 * (1 + i)),
+                row(f"m{i}", "cusparse_csr_default", 40.0),
+                row(f"m{i}", "cusparse_csr_default", 90.0, precision="fp32"),
+            ]
+        rows += [row("m0", "acc_spmm:plain", 30.0, precision="tf32"), row("m1", "async_wcsr", 5.0)]
+        rows += [row("m1", "async_wcsr", 1.0, precision="tf32"), row("m0", "async_wcsr_paper", 1.0, n=64)]
+        lines, made = self.outcome("asyncsparse-wcsr", "--from", self.recorded(rows))
+        measured = {
+            what: (line["measured"] and round(line["measured"], 9), line["cases"]) for what, line in lines.items()
+        }
+        self.assertEqual(measured["cuSPARSE in fp16 / WCSR as published"], (4.0, 2))
+        self.assertEqual(measured["cuSPARSE in fp32 / WCSR as published"], (9.0, 2))
+        self.assertEqual(measured["Acc-SpMM / WCSR as published"], (3.0, 1))
+        self.assertEqual(measured["async_wcsr / WCSR as published"], (0.5, 1))
+        self.assertEqual(measured["where windows are split: at 32 tiles / at 16"], (4.0, 1))
+        self.assertEqual(measured["where windows are split: at 4 tiles / at 16"], (None, 0))
 
     def test_systems_are_compared_by_the_fastest_of_their_kernels_and_precisions(self):
         rows = []
