@@ -148,7 +148,8 @@ class Auto final : public Kernel {
       .summary =
           "measures the kernels with the best predictions, vendors' included; runs the fastest",
       .source = "spmmbench",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_tensor_core,

@@ -35,6 +35,7 @@
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
 #include "common/resident_csr.hpp"
+#include "common/sums.cuh"
 #include "core/limits.hpp"
 #include "csr_merge/device.cuh"
 #include "gpu/cuda_check.hpp"
@@ -52,17 +53,31 @@ struct Division {
   std::int64_t columns_padded;
 
   int places() const { return csr_merge::kThreads / lanes * items; }
+  // Of the sums that CTAs share, and of their counters.
+  std::size_t sums_bytes(Precision precision) const {
+    return static_cast<std::size_t>(ctas * columns_padded) * bytes_of(sum_type(precision));
+  }
+  std::size_t arrivals_bytes() const {
+    return static_cast<std::size_t>(ctas * slabs) * sizeof(unsigned);
+  }
 };
+
+// Of a CTA, so that its part of A fits in 32 KiB of shared memory.
+int most_places(Precision precision, std::int64_t n) {
+  return precision == Precision::fp64 && n > 1 ? 2047 : 4095;
+}
 
 // Small matrices are cut finely, so that every group of the device has work; large ones coarsely,
 // since each CTA begins with a search. Odd numbers spread the groups' places over the banks of
 // shared memory.
 const auto kItems = auto_integer_option("items", 1, 127, "places of the merge path for each group");
-int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int sm_count) {
+int items_of_group(std::int64_t places, std::int64_t slabs, int lanes, int most_of_cta,
+                   int sm_count) {
   const std::int64_t groups =
       std::int64_t{sm_count} * csr_merge::kCtasPerSm * (csr_merge::kThreads / lanes);
   constexpr int kLeast = 7;
-  const int most = lanes >= 32 ? 127 : lanes == 16 ? 63 : lanes >= 4 ? 31 : 15;
+  const int worth = lanes >= 32 ? 127 : lanes == 16 ? 63 : lanes >= 4 ? 31 : 15;
+  const int most = std::min(worth, most_of_cta / (csr_merge::kThreads / lanes));
   const auto even = static_cast<int>(std::min<std::int64_t>(most, places * slabs / groups));
   return std::max(kLeast, even | 1);
 }
@@ -73,14 +88,13 @@ Division divide(const SparseOperand& a, std::int64_t n, const Options& options, 
   while (lanes < 32 && lanes * per_lane < n) lanes *= 2;
   const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
   const std::int64_t all = a.m() + a.nnz();
-  Division out{lanes, kItems(options).value_or(items_of_group(all, slabs, lanes, sm_count)), 0,
-               slabs, n == 1 ? 4 : slabs * lanes * per_lane};
+  Division out{lanes,
+               kItems(options).value_or(
+                   items_of_group(all, slabs, lanes, most_places(a.precision, n), sm_count)),
+               0, slabs, n == 1 ? 4 : slabs * lanes * per_lane};
   out.ctas = (all + out.places() - 1) / out.places();
   return out;
 }
-
-// Of a CTA, so that its part of A fits in 32 KiB of shared memory.
-constexpr int kMostPlaces = 4095;
 
 // Places of B are counted in 32 bits, in vectors of 16 bytes; half, since rows are padded.
 constexpr double kMostBytesOfB = 16.0 * 4294967296.0 / 2;
@@ -92,18 +106,15 @@ class CsrMergePlan final : public Plan {
       : a_(a),
         n_(n),
         division_(divide(operand, n, options, device.info().sm_count)),
-        overlap_(kernels_wait()) {
+        overlap_(kernels_wait()),
+        sums_bytes_(division_.sums_bytes(operand.precision)) {
     const auto timed = stages.scope("build");
-    const std::size_t sums = division_.ctas * division_.columns_padded * sizeof(float);
-    const std::size_t arrivals = division_.ctas * division_.slabs * sizeof(unsigned);
-    workspace_ = device.allocate(sums + arrivals);
+    workspace_ = device.allocate(sums_bytes_ + division_.arrivals_bytes());
     device.fill_bytes(workspace_.data(), 0, workspace_.bytes());
-    sums_ = {workspace_.as<float>(), reinterpret_cast<unsigned*>(workspace_.as<char>() + sums),
-             division_.columns_padded};
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    visit_element_type(b.type, [&](auto* tag) {
+    visit_every_element_type(b.type, [&](auto* tag) {
       using TB = std::remove_pointer_t<decltype(tag)>;
       constexpr int kColumns = kPerVector<TB>;
       if (n_ == 1) return launch_as<TB, 1, 1>(b, c, stream);
@@ -130,21 +141,25 @@ class CsrMergePlan final : public Plan {
   template <class TB, int kLanes, int kCount>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     const dim3 grid(static_cast<unsigned>(division_.ctas), static_cast<unsigned>(division_.slabs));
+    using Sum = SumOf<TB>;
+    const csr_merge::Sums<Sum> sums{
+        workspace_.as<Sum>(), reinterpret_cast<unsigned*>(workspace_.as<char>() + sums_bytes_),
+        division_.columns_padded};
     const int places = division_.places();
     launch_dependent(csr_merge::csr_merge_kernel<TB, kLanes, kCount>, grid,
-                     dim3(csr_merge::kThreads), csr_merge::staged_bytes<kCount>(places), stream,
-                     overlap_, a_.view(), static_cast<const TB*>(b.data),
+                     dim3(csr_merge::kThreads), csr_merge::staged_bytes<Sum, kCount>(places),
+                     stream, overlap_, a_.view(), static_cast<const TB*>(b.data),
                      static_cast<std::uint32_t>(
                          kCount == 1 ? b.row_stride() : b.row_stride() * sizeof(TB) / kVectorBytes),
-                     csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums_);
+                     csr_merge::Rows{c.data, c.row_stride(), c.type}, n_, division_.items, sums);
   }
 
   const ResidentCsr& a_;
   std::int64_t n_;
   Division division_;
   bool overlap_;
+  std::size_t sums_bytes_;
   Buffer workspace_;
-  csr_merge::Sums sums_{};
 };
 
 class CsrMergePrepared final : public Prepared {
@@ -175,16 +190,16 @@ class CsrMerge final : public Kernel {
     if (division.slabs > kMaxGridY)
       return Support::no(
           fmt::format("N above {}", kMaxGridY * (division.columns_padded / division.slabs)));
-    if (division.places() > kMostPlaces)
+    const int most = most_places(problem.precision, problem.n);
+    if (division.places() > most)
       return Support::no(fmt::format("items above {} with {} lanes",
-                                     kMostPlaces * division.lanes / csr_merge::kThreads,
-                                     division.lanes));
+                                     most * division.lanes / csr_merge::kThreads, division.lanes));
     if (static_cast<double>(problem.k()) * static_cast<double>(problem.n) *
             static_cast<double>(bytes_of(storage_type(problem.precision))) >=
         kMostBytesOfB)
       return Support::no("B of 32 GB and more");
-    const std::int64_t workspace = division.ctas * (division.columns_padded + division.slabs) * 4;
-    return Support::yes(resident_bytes(problem) + static_cast<std::size_t>(workspace));
+    return Support::yes(resident_bytes(problem) + division.sums_bytes(problem.precision) +
+                        division.arrivals_bytes());
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options& options, Device& device,
@@ -197,7 +212,8 @@ class CsrMerge final : public Kernel {
       .name = "csr_merge",
       .summary = "plain CSR on CUDA cores along the merge path: nothing is prepared",
       .source = "merge path: Merrill and Garland, SC 2016",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,

@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/arrive_and_sum.cuh"
-#include "common/dense_io.cuh"
+#include "common/sums.cuh"
 #include "ptx/griddepcontrol.cuh"
 #include "spmmbench/device_csr.hpp"
 
@@ -19,8 +18,9 @@ constexpr int kUnroll = 8, kUnrollEnds = 4;
 constexpr unsigned kWarp = 0xFFFFFFFFU;
 
 // A row that CTAs share is summed in memory: in the slot of the CTA that it begins in.
+template <class Sum>
 struct Sums {
-  float* slots;        // [CTA][columns_padded]; all zero between launches
+  Sum* slots;          // [CTA][columns_padded]; all zero between launches
   unsigned* arrivals;  // [CTA][slab]; all zero between launches
   std::int64_t columns_padded;
 };
@@ -90,22 +90,23 @@ __device__ inline void find_share(const DeviceCsr& a, int places, Share& share) 
 }
 
 // What a lane does with the columns that it holds: kCount of them, from `column` on.
-template <int kCount, int kLanes>
+template <class Sum, int kCount, int kLanes>
 struct Columns {
   std::int64_t column, n;
 
-  __device__ void store(const Rows& c, std::int64_t row, const float (&sums)[kCount]) const {
-    if (c.type == ElementType::f32) store_as<float>(c, row, sums);
+  __device__ void store(const Rows& c, std::int64_t row, const Sum (&sums)[kCount]) const {
+    if constexpr (std::is_same_v<Sum, double>) store_as<double>(c, row, sums);
+    else if (c.type == ElementType::f32) store_as<float>(c, row, sums);
     else if (c.type == ElementType::f16) store_as<__half>(c, row, sums);
     else store_as<__nv_bfloat16>(c, row, sums);
   }
 
   template <class C>
-  __device__ void store_as(const Rows& c, std::int64_t row, const float (&sums)[kCount]) const {
+  __device__ void store_as(const Rows& c, std::int64_t row, const Sum (&sums)[kCount]) const {
     C* const to = static_cast<C*>(c.data) + row * c.stride;
     if constexpr (kCount == 1) {
-      *to = from_float<C>(sums[0]);
-    } else if constexpr (kLanes > 1) {
+      *to = from_sum<C>(sums[0]);
+    } else if constexpr (kLanes > 1 || kCount == 2) {
       store_streaming(to, column, n, sums, lanes_of_group<kLanes>());
     } else {
 #pragma unroll
@@ -116,18 +117,19 @@ struct Columns {
   }
 
   // This CTA's part of a row that several CTAs share. The last of them writes C.
-  __device__ void add_part(const Sums& shared, const Rows& c, const DeviceCsr& a, std::int64_t row,
-                           int places, int lane, const float (&part)[kCount]) const {
+  __device__ void add_part(const Sums<Sum>& shared, const Rows& c, const DeviceCsr& a,
+                           std::int64_t row, int places, int lane,
+                           const Sum (&part)[kCount]) const {
     const std::int64_t owner = (__ldg(a.row_ptr + row) + row) / places;
     const std::int64_t end = (__ldg(a.row_ptr + row + 1) + row) / places;
-    float sums[kCount < 4 ? 4 : kCount] = {};
+    Sum sums[kCount == 1 ? kPerVector<Sum> : kCount] = {};
 #pragma unroll
     for (int j = 0; j < kCount; ++j) sums[j] = part[j];
-    const PartialSums partial = {.own = shared.slots + owner * shared.columns_padded + column,
-                                 .arrivals = shared.arrivals + owner * gridDim.y + blockIdx.y,
-                                 .parts = static_cast<int>(end - owner) + 1};
-    if (!arrive_and_sum<4, kLanes>(partial, lane, sums)) return;
-    float all[kCount];
+    if (!add_in_slot<kLanes>(shared.slots + owner * shared.columns_padded + column,
+                             shared.arrivals + owner * gridDim.y + blockIdx.y,
+                             static_cast<int>(end - owner) + 1, lane, sums))
+      return;
+    Sum all[kCount];
 #pragma unroll
     for (int j = 0; j < kCount; ++j) all[j] = sums[j];
     store(c, row, all);
@@ -135,16 +137,17 @@ struct Columns {
 };
 
 // A nonzero as it is staged in shared memory.
-struct alignas(8) Entry {
+template <class Sum>
+struct alignas(2 * sizeof(Sum)) Entry {
   std::uint32_t b_vector;  // where its row of B begins, in units of 16 bytes
-  float value;
+  Sum value;
 };
 
 // Bytes of shared memory for the staged part of A: nonzeros or, for a vector, their products, and
 // after them the ends of rows. Together they are as many as the places, and one end more.
-template <int kCount>
+template <class Sum, int kCount>
 constexpr std::size_t staged_bytes(int places) {
-  return static_cast<std::size_t>(places + 1) * (kCount == 1 ? sizeof(float) : sizeof(Entry));
+  return static_cast<std::size_t>(places + 1) * (kCount == 1 ? sizeof(Sum) : sizeof(Entry<Sum>));
 }
 
 // Groups of kLanes lanes, each with `items` places of the merge path. A lane holds kCount columns:
@@ -154,16 +157,17 @@ template <class TB, int kLanes, int kCount>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     csr_merge_kernel(const __grid_constant__ DeviceCsr a, const TB* __restrict__ b,
                      std::uint32_t row_step, const __grid_constant__ Rows c, std::int64_t n,
-                     int items, const __grid_constant__ Sums shared_sums) {
+                     int items, const __grid_constant__ Sums<SumOf<TB>> shared_sums) {
   static_assert(kCount == 1 ? kLanes == 1 : kCount == kPerVector<TB>);
   constexpr int kGroups = kThreads / kLanes, kWarps = kThreads / 32;
   constexpr bool kIsVector = kCount == 1;
-  using Staged = std::conditional_t<kIsVector, float, Entry>;
-  extern __shared__ __align__(8) unsigned char memory[];
+  using Sum = SumOf<TB>;
+  using Staged = std::conditional_t<kIsVector, Sum, Entry<Sum>>;
+  extern __shared__ __align__(16) unsigned char memory[];
   __shared__ Share share;
   __shared__ int first_rows[kGroups + 1];
-  __shared__ float heads[kCount][kThreads];
-  __shared__ float warp_tails[kWarps][kLanes][kCount];
+  __shared__ Sum heads[kCount][kThreads];
+  __shared__ Sum warp_tails[kWarps][kLanes][kCount];
   __shared__ bool warp_ends[kWarps];
 
   const int places = kGroups * items;
@@ -177,9 +181,9 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   if constexpr (kIsVector) ptx::griddepcontrol_wait();
   for (int e = threadIdx.x; e < share.entries; e += kThreads) {
     const std::int32_t column = __ldcs(a.col_idx + share.first_entry + e);
-    const float value = to_float(__ldcs(static_cast<const TB*>(a.values) + share.first_entry + e));
+    const Sum value = to_sum(__ldcs(static_cast<const TB*>(a.values) + share.first_entry + e));
     // Neighbouring lanes have neighbouring nonzeros, whose columns are most often close together.
-    if constexpr (kIsVector) staged[e] = value * to_float(b[std::int64_t{column} * row_step]);
+    if constexpr (kIsVector) staged[e] = value * to_sum(b[std::int64_t{column} * row_step]);
     else staged[e] = {static_cast<std::uint32_t>(column) * row_step, value};
   }
   __syncthreads();
@@ -193,12 +197,12 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   const int group = threadIdx.x / kLanes, lane = threadIdx.x % kLanes;
   const std::int64_t column =
       kCount == 1 ? 0 : (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kCount;
-  const Columns<kCount, kLanes> own{column, n};
+  const Columns<Sum, kCount, kLanes> own{column, n};
   const int first_row = first_rows[group], last_row = first_rows[group + 1];
   int entry = min(group * items, all) - first_row;
   const int last_entry = min((group + 1) * items, all) - last_row;
   int row = first_row, end = ends[row];
-  float sums[kCount] = {};
+  Sum sums[kCount] = {};
 
   // The first row that ends may have begun in an earlier group: it waits for what that has.
   const auto end_row = [&] {
@@ -220,8 +224,8 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
   } else {
     ptx::griddepcontrol_wait();  // until here only A was read
     const auto* const b_lane = reinterpret_cast<const uint4*>(b + (column < n ? column : 0));
-    const auto add = [&](const uint4& raw, float value) {
-      float x[kCount];
+    const auto add = [&](const uint4& raw, Sum value) {
+      Sum x[kCount];
       unpack(raw, x, TB{});
 #pragma unroll
       for (int j = 0; j < kCount; ++j) sums[j] += value * x[j];
@@ -261,12 +265,12 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     const bool ended_before = __shfl_up_sync(kWarp, ended, distance);
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
-      const float before = __shfl_up_sync(kWarp, sums[j], distance);
+      const Sum before = __shfl_up_sync(kWarp, sums[j], distance);
       if (warp_lane >= distance && !ended) sums[j] += before;
     }
     ended |= warp_lane >= distance && ended_before;
   }
-  float carried[kCount];  // from earlier groups
+  Sum carried[kCount];  // from earlier groups
   bool ended_before = kLanes < 32 ? __shfl_up_sync(kWarp, ended, kLanes % 32) : false;
 #pragma unroll
   for (int j = 0; j < kCount; ++j) {
@@ -280,7 +284,7 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     warp_ends[warp] = ended;
   }
   __syncthreads();
-  float of_warps[kCount] = {};
+  Sum of_warps[kCount] = {};
   for (int before = warp - 1; before >= 0; --before) {
 #pragma unroll
     for (int j = 0; j < kCount; ++j) of_warps[j] += warp_tails[before][lane][j];

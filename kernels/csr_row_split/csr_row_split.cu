@@ -7,7 +7,7 @@
 //
 //     A row i:  (k0, v0) (k1, v1) (k2, v2) ...          one group of 8, 16 or 32 lanes
 //                  |        |        |
-//     B row k0: [lane 0][lane 1][lane 2]...[lane L-1]   16 bytes each: 4 fp32 or 8 16-bit columns
+//     B row k0: [lane 0][lane 1][lane 2]...[lane L-1]   16 bytes each: 2 fp64, 4 fp32 or 8 16-bit
 //     B row k1: [lane 0][lane 1][lane 2]...[lane L-1]   several rows are in flight at once
 //     ...
 //     C row i:  [lane 0][lane 1][lane 2]...[lane L-1]   written once, at the end
@@ -18,7 +18,7 @@
 //
 // LONG ROWS. Rows of power-law graphs differ by a factor of 10^5, and a group that walks the
 // longest one alone would finish long after all others. So no group gets more than `split`
-// nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an fp32
+// nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an
 // accumulator in global memory, and the group that arrives last copies it to C and zeroes it for
 // the next launch (common/arrive_and_sum.cuh). That needs one launch (clearing C first would need
 // two), works for every type of C, and leaves rows that are not cut, nearly all, without any
@@ -48,10 +48,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/arrive_and_sum.cuh"
-#include "common/dense_io.cuh"
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
+#include "common/sums.cuh"
 #include "gpu/cuda_check.hpp"
 #include "gpu/upload_values.hpp"
 #include "ptx/griddepcontrol.cuh"
@@ -66,7 +65,9 @@ constexpr int kThreads = 128;
 // Without this minimum the compiler uses 32 registers and issues the loads one by one. With 8 CTAs
 // (64 registers) all kUnroll loads are in flight. With 12 (40 registers) fewer loads are in flight
 // in more warps, which is slightly better, most of all where rows are short.
-constexpr int kMinBlocksPerSm = 12;
+// Values of fp64 take two registers each.
+template <class TB>
+constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> ? 8 : 12;
 constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
@@ -84,13 +85,14 @@ struct SplitRow {
 
 constexpr int kMostJoined = 4;  // segments of a row in one CTA; a CTA has 4, 8 or 16 groups
 
+template <class Sum>
 struct Workspace {
   const Segment* segments;
   std::int64_t segment_count;
   // With kJoin, rows of four segments come first, then those of two, then those of more.
   std::int64_t fours_end, twos_end;
   const SplitRow* split_rows;
-  float* sums;         // [split row][columns_padded]; all zero between launches
+  Sum* sums;           // [split row][columns_padded]; all zero between launches
   unsigned* arrivals;  // [split row][slab]; all zero between launches
   std::int64_t columns_padded;
 };
@@ -104,10 +106,10 @@ struct CsrEntries {
 // sums += value * (this lane's 16 bytes of row `col` of B) for kCount nonzeros of the batch that
 // the group's lanes hold. The loads come first, all of them, so that they are in flight together.
 template <class TB, int kCount, int kLanes, int kColumns>
-__device__ void add_rows(std::int32_t my_col, float my_value, int first, const TB* b,
-                         std::uint32_t row_bytes, float (&sums)[kColumns]) {
+__device__ void add_rows(std::int32_t my_col, SumOf<TB> my_value, int first, const TB* b,
+                         std::uint32_t row_bytes, SumOf<TB> (&sums)[kColumns]) {
   uint4 raw[kCount];
-  float value[kCount];
+  SumOf<TB> value[kCount];
 #pragma unroll
   for (int u = 0; u < kCount; ++u) {
     const auto col = static_cast<std::uint32_t>(__shfl_sync(kFullWarp, my_col, first + u, kLanes));
@@ -117,7 +119,7 @@ __device__ void add_rows(std::int32_t my_col, float my_value, int first, const T
   }
 #pragma unroll
   for (int u = 0; u < kCount; ++u) {
-    float x[kColumns];
+    SumOf<TB> x[kColumns];
     unpack(raw[u], x, TB{});
 #pragma unroll
     for (int j = 0; j < kColumns; ++j) sums[j] += value[u] * x[j];
@@ -125,10 +127,11 @@ __device__ void add_rows(std::int32_t my_col, float my_value, int first, const T
 }
 
 template <class TB, class TC, int kLanes, bool kJoin>
-__global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
-    csr_row_split_kernel(Workspace work, CsrEntries<TB> a, const TB* __restrict__ b,
+__global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
+    csr_row_split_kernel(Workspace<SumOf<TB>> work, CsrEntries<TB> a, const TB* __restrict__ b,
                          std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
                          std::int64_t n) {
+  using Sum = SumOf<TB>;
   constexpr int kColumns = kPerVector<TB>;    // of one lane
   constexpr int kGroups = kThreads / kLanes;  // of a CTA
   static_assert(kLanes % kUnroll == 0, "a batch of kLanes nonzeros is walked kUnroll at a time");
@@ -147,17 +150,17 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   // Until here only data of the plan was read, since the previous launch may still be running.
   ptx::griddepcontrol_wait();
 
-  float sums[kColumns] = {};
+  Sum sums[kColumns] = {};
   for (int base = 0; base < longest; base += kLanes) {
     // Each lane reads one nonzero of the batch; shuffles hand them round. Past its end a segment
     // repeats its last nonzero with value 0: an `if` around the loads of B would make the compiler
     // issue them one by one.
     std::int32_t my_col = 0;
-    float my_value = 0;
+    Sum my_value = 0;
     if (segment.length > 0) {
       const std::int64_t entry = segment.begin + min(base + lane, segment.length - 1);
       my_col = __ldg(a.col_idx + entry);
-      if (base + lane < segment.length) my_value = to_float(__ldg(a.values + entry));
+      if (base + lane < segment.length) my_value = to_sum(__ldg(a.values + entry));
     }
     const int count = min(kLanes, longest - base);
     for (int i = 0; i < count; i += kUnroll) {
@@ -172,7 +175,7 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   ptx::griddepcontrol_launch_dependents();
   if constexpr (kJoin) {
     if (first_index < work.twos_end) {  // for all threads of the CTA
-      __shared__ float parts[kColumns][kThreads];
+      __shared__ Sum parts[kColumns][kThreads];
 #pragma unroll
       for (int j = 0; j < kColumns; ++j) parts[j][threadIdx.x] = sums[j];
       __syncthreads();
@@ -188,11 +191,10 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
   if (segment.target < 0) {
     const int split_index = ~segment.target;
     const SplitRow split = work.split_rows[split_index];
-    const PartialSums partial = {
-        .own = work.sums + split_index * work.columns_padded + column,
-        .arrivals = work.arrivals + std::int64_t{split_index} * gridDim.y + blockIdx.y,
-        .parts = split.segments};
-    if (!arrive_and_sum<4, kLanes>(partial, lane, sums)) return;
+    if (!add_in_slot<kLanes>(work.sums + split_index * work.columns_padded + column,
+                             work.arrivals + std::int64_t{split_index} * gridDim.y + blockIdx.y,
+                             split.segments, lane, sums))
+      return;
     row = split.row;
   }
   store_streaming(c + row * ldc, column, n, sums, lanes_of_group<kLanes>());
@@ -320,7 +322,7 @@ struct Matrix {
     twos_end = host.twos_end;
     split_count = static_cast<std::int64_t>(host.split_rows.size());
     col_idx = device.upload(a.a->col_idx);
-    values = upload_values(device, a.a->values, storage_type(a.precision));
+    values = upload_values(device, *a.a, storage_type(a.precision));
     segments = device.upload(host.segments);
     split_rows = device.upload(host.split_rows);
     device.synchronize();
@@ -339,7 +341,7 @@ class CsrRowSplitPlan final : public Plan {
                   StageTimer& stages)
       : a_(a), n_(n), tiling_(tile_columns(n, precision)), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    sums_ = device.allocate(a.split_count * tiling_.columns_padded * sizeof(float));
+    sums_ = device.allocate(a.split_count * tiling_.columns_padded * bytes_of(sum_type(precision)));
     arrivals_ = device.allocate(a.split_count * tiling_.slabs * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
@@ -347,16 +349,14 @@ class CsrRowSplitPlan final : public Plan {
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    visit_element_type(b.type, [&](auto* b_tag) {
+    visit_b_and_c(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
-      visit_element_type(c.type, [&](auto* c_tag) {
-        using TC = std::remove_pointer_t<decltype(c_tag)>;
-        switch (tiling_.lanes) {
-          case 8: return launch_as<TB, TC, 8>(b, c, stream);
-          case 16: return launch_as<TB, TC, 16>(b, c, stream);
-          default: return launch_as<TB, TC, 32>(b, c, stream);
-        }
-      });
+      using TC = std::remove_pointer_t<decltype(c_tag)>;
+      switch (tiling_.lanes) {
+        case 8: return launch_as<TB, TC, 8>(b, c, stream);
+        case 16: return launch_as<TB, TC, 16>(b, c, stream);
+        default: return launch_as<TB, TC, 32>(b, c, stream);
+      }
     });
   }
 
@@ -374,14 +374,15 @@ class CsrRowSplitPlan final : public Plan {
   template <class TB, class TC, int kLanes>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
-    const Workspace work{.segments = a_.segments.as<Segment>(),
-                         .segment_count = a_.segment_count,
-                         .fours_end = a_.fours_end,
-                         .twos_end = a_.twos_end,
-                         .split_rows = a_.split_rows.as<SplitRow>(),
-                         .sums = sums_.as<float>(),
-                         .arrivals = arrivals_.as<unsigned>(),
-                         .columns_padded = tiling_.columns_padded};
+    using Sum = SumOf<TB>;
+    const Workspace<Sum> work{.segments = a_.segments.as<Segment>(),
+                              .segment_count = a_.segment_count,
+                              .fours_end = a_.fours_end,
+                              .twos_end = a_.twos_end,
+                              .split_rows = a_.split_rows.as<SplitRow>(),
+                              .sums = sums_.as<Sum>(),
+                              .arrivals = arrivals_.as<unsigned>(),
+                              .columns_padded = tiling_.columns_padded};
     const CsrEntries<TB> a{a_.col_idx.as<std::int32_t>(), a_.values.as<TB>()};
     const dim3 grid(static_cast<unsigned>((a_.segment_count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
@@ -429,7 +430,9 @@ class CsrRowSplit final : public Kernel {
     const std::int64_t bytes =
         problem.nnz() * static_cast<std::int64_t>(4 + bytes_of(storage_type(problem.precision))) +
         (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
-        most_split_rows * (tiling.columns_padded + tiling.slabs + 2) * 4;
+        most_split_rows * (tiling.columns_padded *
+                               static_cast<std::int64_t>(bytes_of(sum_type(problem.precision))) +
+                           (tiling.slabs + 2) * 4);
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 
@@ -444,7 +447,8 @@ class CsrRowSplit final : public Kernel {
       .name = "csr_row_split",
       .summary = "CSR on CUDA cores: a group of lanes per row, long rows split",
       .source = "spmmbench",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,

@@ -17,8 +17,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/arrive_and_sum.cuh"
-#include "common/dense_io.cuh"
+#include "common/sums.cuh"
 #include "format/jagged_slices.hpp"
 #include "gpu/element.cuh"
 #include "ptx/griddepcontrol.cuh"
@@ -34,6 +33,7 @@ constexpr int kTeam = JaggedShape::kTeam;
 static_assert(kTeam == kThreads / 32, "a team is the warps of a block");
 
 // The plan's arrays. All but `partial_sums` and `arrivals` are only read.
+template <class Sum>
 struct Arguments {
   const Slice* slices;
   std::uint32_t slice_count;
@@ -45,7 +45,7 @@ struct Arguments {
   const void* values;                 // likewise
   const std::uint32_t* packed;        // of slices that are
   const std::int32_t* first_columns;  // [slice]
-  float* partial_sums;                // [part][kLanesPerRow * kColumns]
+  Sum* partial_sums;                  // [part][kLanesPerRow * kColumns]
   unsigned* arrivals;                 // [long row], all zero between launches
 };
 
@@ -75,17 +75,17 @@ using Raw = std::conditional_t<
 
 // sums += value * piece
 template <class TB, int kColumns>
-__device__ void multiply_add(float (&sums)[kColumns], float value,
+__device__ void multiply_add(SumOf<TB> (&sums)[kColumns], SumOf<TB> value,
                              const Raw<kColumns * sizeof(TB)>& piece) {
   if constexpr (sizeof(piece) == 16) {
-    float x[kColumns];
+    SumOf<TB> x[kColumns];
     unpack(piece, x, TB{});
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) sums[i] += value * x[i];
   } else if constexpr (kColumns == 1) {
     TB x;
     std::memcpy(&x, &piece, sizeof(x));
-    sums[0] += value * to_float(x);
+    sums[0] += value * to_sum(x);
   } else {
     static_assert(kColumns == 4 && sizeof(TB) == 2);
     float x[8];
@@ -101,9 +101,9 @@ struct Entries {
   const std::int32_t* col_idx;
   const TB* values;
 
-  __device__ void read(std::uint32_t i, std::uint32_t& col, float& value) const {
+  __device__ void read(std::uint32_t i, std::uint32_t& col, SumOf<TB>& value) const {
     col = static_cast<std::uint32_t>(__ldg(col_idx + i));
-    value = to_float(__ldg(values + i));
+    value = to_sum(__ldg(values + i));
   }
 };
 template <class TB>
@@ -143,7 +143,7 @@ class Walk {
     else if (left == 1) take_steps<1>(a, step);
   }
 
-  float sums[kColumns] = {};
+  SumOf<TB> sums[kColumns] = {};
 
  private:
   // The loads of A come first, then those of B, so that they are in flight together. Where a place
@@ -151,7 +151,7 @@ class Walk {
   template <int kSteps, class Source>
   __device__ void take_steps(const Source& a, int step) {
     std::uint32_t col[kSteps];
-    float value[kSteps];
+    SumOf<TB> value[kSteps];
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
       const bool takes = step + i < length_;
@@ -184,17 +184,17 @@ class Walk {
 };
 
 // Adds up the sums of `places` neighbouring places (a power of two); all of them get the total.
-template <int kLanesPerRow, int kColumns>
-__device__ void add_places(float (&sums)[kColumns], int places) {
+template <int kLanesPerRow, class Sum, int kColumns>
+__device__ void add_places(Sum (&sums)[kColumns], int places) {
   for (int lanes = places * kLanesPerRow / 2; lanes >= kLanesPerRow; lanes /= 2)
 #pragma unroll
     for (int i = 0; i < kColumns; ++i) sums[i] += __shfl_xor_sync(kAllLanes, sums[i], lanes);
 }
 
 // Adds the sums of a team's warps. True in the first warp, which then holds the total.
-template <int kLanesPerRow, int kColumns>
-__device__ bool add_team(float (&sums)[kColumns]) {
-  __shared__ float of_warp[kTeam][kLanesPerRow * kColumns];
+template <int kLanesPerRow, class Sum, int kColumns>
+__device__ bool add_team(Sum (&sums)[kColumns]) {
+  __shared__ Sum of_warp[kTeam][kLanesPerRow * kColumns];
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   if (lane < kLanesPerRow)
 #pragma unroll
@@ -214,60 +214,40 @@ __device__ bool add_team(float (&sums)[kColumns]) {
 // Leaves the sums of a part in the workspace. True in the warp that comes last, which then holds
 // the sums of the whole row, added in an order that does not depend on who is last: the places take
 // parts in turn. arrive_and_sum is for sums of which every lane has its own.
-template <int kLanesPerRow, int kColumns>
-__device__ bool add_parts(const Arguments& in, int part, int long_row, const LongRow& row,
-                          float (&sums)[kColumns]) {
+template <int kLanesPerRow, class Sum, int kColumns>
+__device__ bool add_parts(const Arguments<Sum>& in, int part, int long_row, const LongRow& row,
+                          Sum (&sums)[kColumns]) {
   constexpr int kPlaces = 32 / kLanesPerRow;
   constexpr int kRow = kColumns * kLanesPerRow;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int place = lane / kLanesPerRow, column = lane % kLanesPerRow * kColumns;
-  float* slots = in.partial_sums + column;
-  if (place == 0) {
-    float* mine = slots + static_cast<std::int64_t>(part) * kRow;
-    if constexpr (kColumns == 1) {
-      __stcg(mine, sums[0]);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kColumns; i += 4)
-        __stcg(reinterpret_cast<float4*>(mine + i),
-               make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]));
-    }
-  }
+  Sum* slots = in.partial_sums + column;
+  if (place == 0) store_sums(slots + static_cast<std::int64_t>(part) * kRow, sums);
   if (!arrives_last(in.arrivals + long_row, row.parts, lane)) return false;
 
 #pragma unroll
   for (int i = 0; i < kColumns; ++i) sums[i] = 0;
-  for (int p = place; p < row.parts; p += kPlaces) {
-    const float* from = slots + static_cast<std::int64_t>(row.first_part + p) * kRow;
-    if constexpr (kColumns == 1) {
-      sums[0] += __ldcg(from);
-    } else {
-#pragma unroll
-      for (int i = 0; i < kColumns; i += 4) {
-        const float4 x = __ldcg(reinterpret_cast<const float4*>(from + i));
-        sums[i] += x.x;
-        sums[i + 1] += x.y;
-        sums[i + 2] += x.z;
-        sums[i + 3] += x.w;
-      }
-    }
-  }
+  for (int p = place; p < row.parts; p += kPlaces)
+    add_sums(slots + static_cast<std::int64_t>(row.first_part + p) * kRow, sums);
   add_places<kLanesPerRow>(sums, kPlaces);
   return true;
 }
 
 // Writes the rows of a slice, -1 for none, from the sums that all places of a row hold.
-template <class TC, int kColumns, int kLanesPerRow>
+template <class TC, int kColumns, int kLanesPerRow, class Sum>
 __device__ void store_rows(const Dense& dense, std::int32_t row, int places, int place_of_row,
-                           const float (&sums)[kColumns]) {
+                           const Sum (&sums)[kColumns]) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int column = lane % kLanesPerRow * kColumns;
   const auto at = [&](std::int32_t r) { return static_cast<TC*>(dense.c) + r * dense.c_stride; };
-  const auto store = [&](std::int32_t r, int first, float4 x) {
-    if (r >= 0 && first < dense.columns) store_four(at(r) + first, x);
+  const auto store = [&](std::int32_t r, int first, auto four) {  // sums of fp32
+    if (r >= 0 && first < dense.columns) store_four(at(r) + first, four);
   };
   if constexpr (kColumns == 1) {
-    if (row >= 0 && place_of_row == 0) __stcs(at(row), from_float<TC>(sums[0]));
+    if (row >= 0 && place_of_row == 0) __stcs(at(row), from_sum<TC>(sums[0]));
+  } else if constexpr (kColumns == 2) {
+    if (row >= 0 && place_of_row == 0)
+      store_streaming(at(row), column, dense.columns, sums, kAllLanes);
   } else if constexpr (kColumns == 4) {
     if (place_of_row == 0) store(row, column, make_float4(sums[0], sums[1], sums[2], sums[3]));
   } else {
@@ -295,7 +275,7 @@ __device__ void store_rows(const Dense& dense, std::int32_t row, int places, int
 // kUnroll: steps whose loads are in flight together.
 template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int kMinBlocksPerSm>
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm)
-    multiply(const __grid_constant__ Arguments in, const __grid_constant__ Dense dense) {
+    multiply(const __grid_constant__ Arguments<SumOf<TB>> in, const __grid_constant__ Dense dense) {
   const std::uint32_t index = blockIdx.x * (kThreads / 32) + threadIdx.x / 32;
   if constexpr (kReleasesAtOnce<kColumns>) ptx::griddepcontrol_launch_dependents();
   if (index >= in.slice_count) return;

@@ -1,7 +1,7 @@
 // jagged_slices: products of at most 32 columns, N = 1 (a matrix by a vector) included, on CUDA
 // cores. docs/kernels/jagged_slices.md has the pictures and what was measured.
 //
-// A row of B has 2 to 128 bytes, so a warp reads many rows of B at a time, and the distribution of
+// A row of B has 2 to 256 bytes, so a warp reads many rows of B at a time, and the distribution of
 // A's entries over its lanes decides the speed. A is stored in slices (format/jagged_slices.hpp),
 // one for each warp: every lane has a row of A, or its share of a long one, and each step of the
 // warp reads 32 entries that lie side by side. Neighbouring rows mostly name neighbouring rows of
@@ -46,14 +46,14 @@ constexpr int kWarpLanes = 32;
 
 // How the columns of a row of B are shared out.
 struct Tiling {
-  int columns;  // of a lane: 1, 4 or 8
+  int columns;  // of a lane: 1, 2, 4 or 8
   int lanes;    // of a row of B, a power of two
 };
 
 Tiling tile_columns(std::int64_t n, ElementType b_type) {
   if (n == 1) return {1, 1};
   const int most = 16 / static_cast<int>(bytes_of(b_type));  // 16 bytes at a time
-  if (n <= 4) return {4, 1};
+  if (n <= 4 && most > 4) return {4, 1};
   int lanes = 1;
   while (lanes * most < n) lanes *= 2;
   return {most, lanes};
@@ -128,7 +128,8 @@ struct Matrix {
     first_columns = device.upload(packed_host.first_columns);
     if (!packed_host.all) {
       col_idx = device.upload(host.col_idx);
-      values = upload_values(device, host.values, type);
+      values = type == ElementType::f64 ? device.upload(host.values64)
+                                        : upload_values(device, host.values, type);
     }
     device.synchronize();
   }
@@ -140,8 +141,8 @@ struct Matrix {
 
 class JaggedSlicesPlan final : public Plan {
  public:
-  JaggedSlicesPlan(const Matrix& a, std::string order, const Tiling& tiling, std::int64_t n,
-                   bool many_warps, Device& device, StageTimer& stages)
+  JaggedSlicesPlan(const Matrix& a, std::string order, Precision precision, const Tiling& tiling,
+                   std::int64_t n, bool many_warps, Device& device, StageTimer& stages)
       : a_(a),
         order_(std::move(order)),
         tiling_(tiling),
@@ -149,29 +150,32 @@ class JaggedSlicesPlan final : public Plan {
         many_warps_(many_warps),
         overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    const std::int64_t row = tiling.columns * tiling.lanes;
-    partial_sums_ = device.allocate(a.parts * row * sizeof(float));
+    partial_sums_ =
+        device.allocate(a.parts * tiling.columns * tiling.lanes * bytes_of(sum_type(precision)));
     arrivals_ = device.allocate(a.long_row_count * sizeof(unsigned));
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
   }
 
   void launch(const DenseView& b, const DenseView& c, Stream stream) override {
-    visit_element_type(b.type, [&](auto* b_tag) {
+    visit_b_and_c(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
-      visit_element_type(c.type, [&](auto* c_tag) {
-        using TC = std::remove_pointer_t<decltype(c_tag)>;
-        constexpr int kMost = kPerVector<TB>;
-        if (tiling_.columns == 1) return launch_as<TB, TC, 1, 1, 8, 12>(b, c, stream);
+      using TC = std::remove_pointer_t<decltype(c_tag)>;
+      constexpr int kMost = kPerVector<TB>;
+      constexpr int kVectorBlocks = sizeof(TB) == 8 ? 8 : 12;  // fp64 takes twice the registers
+      if (tiling_.columns == 1) return launch_as<TB, TC, 1, 1, 8, kVectorBlocks>(b, c, stream);
+      if constexpr (kMost > 4)
         if (tiling_.columns < kMost) return launch_as<TB, TC, 4, 1, 8, 8>(b, c, stream);
-        switch (tiling_.lanes) {
-          case 1: return launch_vectors<TB, TC, 1>(b, c, stream);
-          case 2: return launch_vectors<TB, TC, 2>(b, c, stream);
-          case 4: return launch_vectors<TB, TC, 4>(b, c, stream);
-          default:
-            if constexpr (kMost == 4) return launch_vectors<TB, TC, 8>(b, c, stream);
-        }
-      });
+      switch (tiling_.lanes) {
+        case 1: return launch_vectors<TB, TC, 1>(b, c, stream);
+        case 2: return launch_vectors<TB, TC, 2>(b, c, stream);
+        case 4: return launch_vectors<TB, TC, 4>(b, c, stream);
+        case 8:
+          if constexpr (kMost <= 4) return launch_vectors<TB, TC, 8>(b, c, stream);
+          break;
+        default:
+          if constexpr (kMost == 2) return launch_vectors<TB, TC, 16>(b, c, stream);
+      }
     });
   }
 
@@ -199,18 +203,19 @@ class JaggedSlicesPlan final : public Plan {
   template <class TB, class TC, int kColumns, int kLanesPerRow, int kUnroll, int kMinBlocksPerSm>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
-    const jagged::Arguments in{.slices = a_.slices.as<JaggedSlices::Slice>(),
-                               .slice_count = static_cast<std::uint32_t>(a_.slice_count),
-                               .row_lengths = a_.row_lengths.as<std::uint16_t>(),
-                               .row_ids = a_.row_ids.as<std::int32_t>(),
-                               .part_of = a_.part_of.as<std::int32_t>(),
-                               .long_rows = a_.long_rows.as<JaggedSlices::LongRow>(),
-                               .col_idx = a_.col_idx.as<std::int32_t>(),
-                               .values = a_.values.data(),
-                               .packed = a_.packed.as<std::uint32_t>(),
-                               .first_columns = a_.first_columns.as<std::int32_t>(),
-                               .partial_sums = partial_sums_.as<float>(),
-                               .arrivals = arrivals_.as<unsigned>()};
+    using Sum = SumOf<TB>;
+    const jagged::Arguments<Sum> in{.slices = a_.slices.as<JaggedSlices::Slice>(),
+                                    .slice_count = static_cast<std::uint32_t>(a_.slice_count),
+                                    .row_lengths = a_.row_lengths.as<std::uint16_t>(),
+                                    .row_ids = a_.row_ids.as<std::int32_t>(),
+                                    .part_of = a_.part_of.as<std::int32_t>(),
+                                    .long_rows = a_.long_rows.as<JaggedSlices::LongRow>(),
+                                    .col_idx = a_.col_idx.as<std::int32_t>(),
+                                    .values = a_.values.data(),
+                                    .packed = a_.packed.as<std::uint32_t>(),
+                                    .first_columns = a_.first_columns.as<std::int32_t>(),
+                                    .partial_sums = partial_sums_.as<Sum>(),
+                                    .arrivals = arrivals_.as<unsigned>()};
     const jagged::Dense dense{
         .b = b.data,
         .b_row_bytes = static_cast<std::uint32_t>(b.row_stride() * sizeof(TB)),
@@ -253,9 +258,9 @@ class JaggedSlicesPrepared final : public Prepared {
           packs, device_, cost);
     });
     stages.add(matrix.cost);
-    return std::make_unique<JaggedSlicesPlan>(*matrix.part, order.name, tiling, shape.n,
-                                              prefers_many_warps(a_, tiling.lanes), device_,
-                                              stages);
+    return std::make_unique<JaggedSlicesPlan>(*matrix.part, order.name, a_.precision, tiling,
+                                              shape.n, prefers_many_warps(a_, tiling.lanes),
+                                              device_, stages);
   }
 
  private:
@@ -278,6 +283,7 @@ class JaggedSlicesKernel final : public Kernel {
     if (problem.layout == Layout::col_major && problem.n > 1)
       return Support::no("column-major with more than one column");
     const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
+    const auto sum_bytes = static_cast<std::int64_t>(bytes_of(sum_type(problem.precision)));
     const Tiling tiling = tile_columns(problem.n, storage_type(problem.precision));
     const int places = kWarpLanes / tiling.lanes;
     // As if there were a long row: looking for one would read all row pointers.
@@ -292,7 +298,7 @@ class JaggedSlicesKernel final : public Kernel {
     const std::int64_t bytes = problem.nnz() * entry_bytes +
                                slices * static_cast<std::int64_t>(sizeof(JaggedSlices::Slice) + 4) +
                                (problem.m() + places) * 6 +
-                               parts * (tiling.columns * tiling.lanes + 4) * 4;
+                               parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 
@@ -306,7 +312,8 @@ class JaggedSlicesKernel final : public Kernel {
       .name = "jagged_slices",
       .summary = "At most 32 columns: a warp per slice of rows, entries stored step by step",
       .source = "spmmbench",
-      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16},
+      .precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
+                     Precision::fp64},
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,

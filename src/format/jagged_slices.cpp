@@ -124,6 +124,7 @@ class Builder {
   void fill() {
     out_.col_idx.resize(a_.nnz());
     out_.values.resize(a_.nnz());
+    out_.values64.resize(a_.values64.size());
     const auto count = static_cast<std::int64_t>(out_.slices.size());
 #pragma omp parallel for schedule(dynamic, 64) if (a_.nnz() >= kWorthThreads)
     for (std::int64_t s = 0; s < count; ++s) fill_slice(out_.slices[s]);
@@ -140,6 +141,7 @@ class Builder {
         for (std::int64_t i = step * places; i < end; ++i, ++to) {
           out_.col_idx[to] = a_.col_idx[source.begin + i];
           out_.values[to] = a_.values[source.begin + i];
+          if (!a_.values64.empty()) out_.values64[to] = a_.values64[source.begin + i];
         }
       }
   }
@@ -170,6 +172,7 @@ CsrMatrix JaggedSlices::unpack() const {
   struct Entry {
     std::int32_t col;
     float value;
+    double value64;
   };
   std::vector<std::vector<Entry>> by_row(rows);
   for (const Slice& slice : slices) {
@@ -183,7 +186,7 @@ CsrMatrix JaggedSlices::unpack() const {
                                  : slice.target == Slice::kListed
                                      ? row_ids[slice.first_row + r]
                                      : long_rows[part_of[slice.part()]].row;
-        by_row[row].push_back({col_idx[from], values[from]});
+        by_row[row].push_back({col_idx[from], values[from], values64.empty() ? 0 : values64[from]});
         ++from;
       }
   }
@@ -192,6 +195,7 @@ CsrMatrix JaggedSlices::unpack() const {
     for (const Entry& entry : row) {
       out.col_idx.push_back(entry.col);
       out.values.push_back(entry.value);
+      if (!values64.empty()) out.values64.push_back(entry.value64);
     }
     out.row_ptr.push_back(static_cast<std::int64_t>(out.col_idx.size()));
   }

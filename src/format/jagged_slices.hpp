@@ -70,6 +70,7 @@ struct JaggedSlices {
   std::vector<LongRow> long_rows;
   std::vector<std::int32_t> col_idx;
   std::vector<float> values;
+  std::vector<double> values64;  // where `a` has them
 
   // Slices take rows of equally many places in the order `row_order`, or as they come where it is
   // empty. Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.

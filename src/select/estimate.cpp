@@ -13,6 +13,15 @@ Estimators& all() {
   return registered;
 }
 
+// Whose factors a precision has that was not fitted.
+Precision stand_in(Precision precision) {
+  switch (precision) {
+    case Precision::bf16: return Precision::fp16;
+    case Precision::fp64: return Precision::fp32;
+    default: return precision;
+  }
+}
+
 double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double>& factors,
                     const Product& product) {
   double sum = 0;
@@ -24,12 +33,14 @@ double weighted_sum(const std::vector<Amount>& amounts, const std::vector<double
 }  // namespace
 
 std::optional<Estimate> Estimator::estimate(const Product& product) const {
-  const Precision fitted =
-      product.precision == Precision::bf16 ? Precision::fp16 : product.precision;
-  const auto row = std::ranges::find_if(factors, [&](const Factors& one) {
-    return one.candidate == spec && one.precision == fitted && product.n >= one.least_n &&
-           product.n <= one.most_n;
-  });
+  const auto fitted_to = [&](Precision precision) {
+    return std::ranges::find_if(factors, [&](const Factors& one) {
+      return one.candidate == spec && one.precision == precision && product.n >= one.least_n &&
+             product.n <= one.most_n;
+    });
+  };
+  auto row = fitted_to(product.precision);
+  if (row == factors.end()) row = fitted_to(stand_in(product.precision));
   if (row == factors.end()) return std::nullopt;
   return Estimate{weighted_sum(us, row->us, product),
                   weighted_sum(prepare_ms, row->prepare_ms, product)};

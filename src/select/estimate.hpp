@@ -55,8 +55,9 @@ struct Estimator {
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);
   }
-  // Nothing where no factors are for this precision and N. bf16 has the factors of fp16: it moves
-  // the same bytes through the same units.
+  // Nothing where no factors are for this precision and N. bf16 has those of fp16, which moves the
+  // same bytes through the same units, and fp64, unless it has its own, those of fp32: amounts
+  // count bytes.
   std::optional<Estimate> estimate(const Product& product) const;
 };
 

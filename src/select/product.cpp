@@ -17,7 +17,8 @@ Product::Product(const MatrixFeatures& features, const Shape& shape, Precision o
       row_bytes(static_cast<double>(
           make_b_view(1, n, Layout::row_major, storage_type(precision)).bytes())),
       b_bytes(f.cols * row_bytes),
-      c_bytes(f.rows * columns * 4),
+      c_bytes(f.rows * columns *
+              static_cast<double>(bytes_of(type_of_c(precision, ElementType::f32)))),
       entries(f.rows * f.cols) {}
 
 double Product::spilled(double bytes) const {

@@ -49,7 +49,7 @@ inline constexpr double kTileOfC = 128;     // rows and columns of one in a dens
 double launch(const Product&);           // 1: the fixed cost of a launch
 double a_csr(const Product&);            // A in CSR, from memory
 double b(const Product&);                // B once, from memory
-double c(const Product&);                // C once in fp32, to memory
+double c(const Product&);                // C once, to memory, in fp32, or fp64 for itself
 double spill(const Product&);            // what the L2 cache cannot hold of A, B and C, from memory
 double gather_rows(const Product&);      // a row of B per nonzero, from the L2 cache
 double gather_distinct(const Product&);  // the same, once for 8 rows of A that have the column

@@ -114,8 +114,7 @@ TEST(Selection, TakesWhatIsPreparedSoonerForFewCalls) {
 
 TEST(Selection, HasAnEstimateForEveryNAndPrecision) {
   const Case& any = cases().front();
-  for (const Precision precision :
-       {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+  for (const Precision precision : kPrecisions)
     for (const std::int64_t n : {1, 2, 7, 32, 33, 100, 128, 129, 100000})
       EXPECT_FALSE(
           candidates_of(Product(any.features, Shape{.n = n}, precision, any.device)).empty())
