@@ -155,13 +155,20 @@ struct StructuredA {
   Buffer compressed;
 };
 
+// `ld` is 0 where it is not known when the plan is bound.
+DenseView with_ld(DenseView view, std::int64_t ld) {
+  if (ld != 0) view.ld = ld;
+  return view;
+}
+
 class CusparseLtPlan final : public Plan {
  public:
   CusparseLtPlan(const StructuredA& a, const Shape& shape, Precision precision, Device& device,
                  StageTimer& stages)
       : a_(a),
-        b_(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision))),
-        c_(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type)),
+        b_(with_ld(make_b_view(a.view.cols, shape.n, shape.layout, storage_type(precision)),
+                   shape.ld_b)),
+        c_(with_ld(make_dense_view(a.view.rows, shape.n, shape.layout, shape.c_type), shape.ld_c)),
         matrix_b_(a.handle, b_, Matrix::Kind::dense),
         matrix_c_(a.handle, c_, Matrix::Kind::dense),
         description_(a.handle, a.matrix, matrix_b_, matrix_c_),

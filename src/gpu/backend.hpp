@@ -38,6 +38,14 @@ std::unique_ptr<ReferenceChecker> make_cuda_reference(const CsrMatrix& a,
 
 std::uint64_t cuda_checksum(const DenseView& view, Device& device);  // verify/reference.hpp
 
+// At most 128 bytes, and where they belong in a device's memory.
+struct Piece {
+  unsigned char* at;
+  std::span<const unsigned char> bytes;
+};
+// Enqueues writing the pieces, one after the other.
+void cuda_write(std::span<const Piece> pieces, Device& device);
+
 // NVTX range and profiler bracket of the one profiled launch; no-ops without CUDA.
 void profiler_start(const std::string& range, const std::string& inner_range);
 void profiler_stop();

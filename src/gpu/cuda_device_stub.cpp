@@ -21,7 +21,10 @@ std::uint64_t cuda_checksum(const DenseView&, Device&) {
   throw DeviceError("built without CUDA", false);
 }
 
+void cuda_write(std::span<const Piece>, Device&) { throw DeviceError("built without CUDA", false); }
+
 double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
+double measure_tensor_cores(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_dense(Device&) { throw DeviceError("built without CUDA", false); }
 
 void profiler_start(const std::string&, const std::string&) {}

@@ -2,6 +2,7 @@
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <mma.h>
 
 #include <algorithm>
 #include <array>
@@ -53,7 +54,42 @@ __global__ void gather_kernel(const uint4* table, unsigned row_mask, unsigned* s
   if (all == 0U) *sink = 1U;
 }
 
+constexpr int kTile = 16;         // rows, columns and depth of a product of tiles
+constexpr int kChains = 4;        // of products of a warp, each of which waits for itself alone
+constexpr int kTileRounds = 512;  // products of a chain
+
+// The store never happens (the sums are positive), which the compiler cannot know.
+__global__ void __launch_bounds__(kThreads) tensor_core_kernel(float* sink) {
+  using namespace nvcuda::wmma;
+  fragment<matrix_a, kTile, kTile, kTile, __half, row_major> a;
+  fragment<matrix_b, kTile, kTile, kTile, __half, col_major> b;
+  std::array<fragment<accumulator, kTile, kTile, kTile, float>, kChains> sums;
+  fill_fragment(a, __float2half(0.5F));
+  fill_fragment(b, __float2half(0.25F));
+  for (auto& sum : sums) fill_fragment(sum, static_cast<float>(threadIdx.x / 32));
+  for (int round = 0; round < kTileRounds; ++round)
+#pragma unroll
+    for (auto& sum : sums) mma_sync(sum, a, b, sum);
+  float least = 0;
+  for (const auto& sum : sums) least = fminf(least, sum.x[0]);
+  if (least < 0) *sink = least;
+}
+
 }  // namespace
+
+double measure_tensor_cores(Device& device) {
+  constexpr int kBlocksPerSm = 2;
+  const Buffer sink = device.allocate(sizeof(float));
+  const int blocks = kBlocksPerSm * device.info().sm_count;
+  const auto multiply = [&] {
+    tensor_core_kernel<<<blocks, kThreads, 0, static_cast<cudaStream_t>(device.stream().handle)>>>(
+        sink.as<float>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  };
+  constexpr double kOperations =
+      2.0 * kTile * kTile * kTile * kChains * kTileRounds * (kThreads / 32);
+  return kOperations * blocks / (median_us(device, multiply) * 1e-6);
+}
 
 double measure_gather(Device& device) {
   // The H200's cache has two halves, each with a copy of what its multiprocessors read: a third of

@@ -6,8 +6,10 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "gpu/rates.hpp"
 #include "measure/case_checks.hpp"
 #include "measure/repeat.hpp"
 #include "measure/spot_checks.hpp"
@@ -37,11 +39,26 @@ double fastest_writes(Device& device) {
   return cores * static_cast<double>(bytes) * kFills / (us * 1e-6);
 }
 
-// The time, in microseconds, that writing C takes at the least.
-double least_us(const CaseInput& input) {
-  constexpr double kMargin = 4;  // a choice: cores may run faster in another moment
-  const Operands& operands = *input.operands;
-  return static_cast<double>(operands.c.bytes()) / (kMargin * fastest_writes(*input.device)) * 1e6;
+// More multiplications and additions than the device does in a second.
+double most_flops(Device& device) {
+  constexpr double kMargin =
+      4;  // a choice: vendors' products reach 1.6, and 8 bits take half of 16
+  if (device.info().kind == DeviceKind::cuda) return kMargin * measure_tensor_cores(device);
+  constexpr double kPerCycle = 1024;  // of a core's matrix unit: Intel's AMX with bf16
+  constexpr double kHz = 6.2e9;       // the highest clock that a processor is sold with
+  return kPerCycle * kHz * std::max(device.info().sm_count, 1);
+}
+
+// Why no launch takes so little time; empty where one may.
+std::string why_impossible(const CaseInput& input, double us) {
+  const LeastTimes least = least_times(input);
+  if (us < least.writing_us)
+    return fmt::format("takes {:.3g} us, and writing C alone takes {:.3g} us", us,
+                       least.writing_us);
+  if (us < least.products_us)
+    return fmt::format("takes {:.3g} us, and its products alone take {:.3g} us", us,
+                       least.products_us);
+  return {};
 }
 
 struct Times {
@@ -161,12 +178,24 @@ double zeroing_us(const DenseView& c, int launches_per_sample, Device& device) {
 
 }  // namespace
 
+LeastTimes least_times(const CaseInput& input) {
+  constexpr double kMargin = 4;  // a choice: cores may write faster in another moment
+  Device& device = *input.device;
+  const auto c_bytes = static_cast<double>(input.operands->c.bytes());
+  LeastTimes least;
+  least.writing_us = c_bytes / (kMargin * fastest_writes(device)) * 1e6;
+  if (!input.b_is_drawn) return least;
+  const CsrMatrix& a = *input.problem.a;
+  const auto products =
+      static_cast<double>(a.nnz() - std::ranges::count(a.values, 0.0F)) * input.operands->b.cols;
+  least.products_us = 2 * products / most_flops(device) * 1e6;
+  return least;
+}
+
 bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row) {
   Device& device = *input.device;
-  const bool constant_b =
-      input.choice->kernel->info().inspects_b || device.info().kind == DeviceKind::cuda;
   SpotChecks checks(*input.problem.a, input.problem.row_ids, *input.operands, bound_of(input),
-                    input.problem.precision, constant_b, device);
+                    input.problem.precision, input.choice->kernel->info().inspects_b, device);
   const LaunchAt launch = [&](int at) {
     plan.launch(checks.b(at), input.operands->c, device.stream());
   };
@@ -180,10 +209,8 @@ bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, 
     call_wrong(input, row, wrong.what());
   }
   if (!times) return false;
-  if (const double least = least_us(input); times->hot.median_us < least) {
-    call_wrong(input, row,
-               fmt::format("takes {:.3g} us, and writing C alone takes {:.3g} us",
-                           times->hot.median_us, least));
+  if (const std::string why = why_impossible(input, times->hot.median_us); !why.empty()) {
+    call_wrong(input, row, why);
     return false;
   }
   if (input.choice->kernel->info().adds_to_c)

@@ -9,4 +9,11 @@ namespace spmmbench {
 // Fills the times of the row, or says that it is wrong and returns false.
 bool take_times(const CaseInput& input, const SampleLimits& limits, Plan& plan, ResultRow& row);
 
+// The least time that parts of a launch can take.
+struct LeastTimes {
+  double writing_us = 0;   // C
+  double products_us = 0;  // of A's values other than zero; 0 where B may hold zeros
+};
+LeastTimes least_times(const CaseInput& input);
+
 }  // namespace spmmbench

@@ -168,8 +168,7 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   const std::int64_t over = a.rows % form.c_row_multiple;  // rows of C in the last multiple
   const std::int64_t tail_rows = over == 0 ? 0 : form.c_row_multiple - over;
   operands.tail_bytes = static_cast<std::size_t>(tail_rows * operands.c.ld) * bytes_of(c_type);
-  // On a GPU there is one view: what another address does to a time there is not known.
-  DenseView all_of_b = device.info().kind == DeviceKind::host ? place_views(operands) : operands.b;
+  DenseView all_of_b = place_views(operands);
   const std::size_t c_bytes =
       saturated_bytes(operands.c) + operands.tail_bytes + 2 * operands.guard_bytes();
   // On the host, a given B is there twice while it is rounded.
@@ -182,9 +181,12 @@ Operands make_operands(const CsrMatrix& a, std::int64_t n, Precision precision, 
   operands.c.data = operands.c_memory.as<unsigned char>() + operands.guard_bytes();
   mend_guards(operands, device);
   const std::uint64_t seed_of_b = stream_seed(seed, kStreamB);
-  operands.value_of_b = [host_b, precision, seed_of_b](std::int64_t k, std::int64_t j) {
-    return host_b != nullptr ? round_to(precision, host_b->value(k * host_b->cols + j))
-                             : uniform_in(precision, seed_of_b, k, j);
+  operands.value_of_b = [b = all_of_b, host_b, precision, seed_of_b](std::int64_t at) {
+    const std::int64_t line = at / b.ld, position = at % b.ld;
+    const bool row_major = b.layout == Layout::row_major;
+    const std::int64_t k = row_major ? line : position, j = row_major ? position : line;
+    if (host_b == nullptr) return uniform_in(precision, seed_of_b, k, j);
+    return round_to(precision, host_b->value(k % host_b->rows * host_b->cols + j % host_b->cols));
   };
   operands.fill_b = [b = all_of_b, host_b, precision, seed_of_b, &device] {
     if (host_b != nullptr) upload_rounded(*host_b, b, precision, device);

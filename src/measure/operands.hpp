@@ -26,8 +26,8 @@ struct Operands {
   int views = 1;                 // of B
   std::size_t view_step = 0;     // a multiple of 256
   std::function<void()> fill_b;  // and what lies behind it, with what it was made with
-  std::function<double(std::int64_t k, std::int64_t j)> value_of_b;  // what it was made with
-  std::uint64_t b_checksum = 0;                                      // of all of it
+  std::function<double(std::int64_t at)> value_of_b;  // element `at` of its memory, as it was made
+  std::uint64_t b_checksum = 0;                       // of all of it
 
   DenseView b_view(int i) const {
     DenseView view = b;

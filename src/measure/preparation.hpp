@@ -14,6 +14,9 @@ namespace spmmbench {
 // Kernel::supports takes more than kLeastStallMs, it counts as preparation.
 inline constexpr int kShortPreparations = 3;
 inline constexpr double kShortPreparationMs = 50, kLeastStallMs = 1;
+// Where the first of several preparations on a GPU took so much longer than the one that counts,
+// the row says what it took: other work on the host was seen to add up to 20 ms.
+inline constexpr double kHiddenPreparationMs = 20;
 
 // The stages of the row are what a user of this row alone would pay. prepare_wall_ms is the time
 // that this run spent: less where an earlier case, of another N, has prepared A, and more where the

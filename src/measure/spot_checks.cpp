@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "gpu/backend.hpp"
 #include "io/output.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/random.hpp"
@@ -18,9 +19,11 @@
 namespace spmmbench {
 namespace {
 
-constexpr int kWatchedRows = 4;             // for each batch
-constexpr std::int64_t kColumns = 16;       // of each, where the row is short
-constexpr std::int64_t kProducts = 16'384;  // of all of them: about 50 us on a processor
+constexpr int kWatchedRows = 4;        // for each batch
+constexpr std::int64_t kColumns = 16;  // of each, where the row is short
+// Products of all of them: about 50 us on a processor, which computes B anew where it lies on a
+// GPU.
+constexpr std::int64_t kProductsOnHost = 16'384, kProductsOnGpu = 4'096;
 // Elements that are nearer to the product with the B of an earlier batch: of a right kernel at most
 // every second one, and that only where its rounding errors exceed what a product changes. For 64
 // of these 7/8 have a probability of 3e-10.
@@ -52,8 +55,22 @@ SpotChecks::SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids
   for (int i = 0; i < (constant_b ? 1 : operands.views); ++i) views_.push_back(operands.b_view(i));
 }
 
+// The element of B's memory that is element (k, j) of a view.
+std::int64_t SpotChecks::place_of(const DenseView& b, std::int64_t k, std::int64_t j) const {
+  const auto* const from = static_cast<const unsigned char*>(operands_.b.data);
+  const auto behind = static_cast<const unsigned char*>(b.data) - from;
+  return behind / static_cast<std::int64_t>(bytes_of(b.type)) +
+         (b.layout == Layout::row_major ? k * b.ld + j : j * b.ld + k);
+}
+
 double SpotChecks::element_of(const DenseView& b, std::int64_t k, std::int64_t j) const {
-  return device_.info().kind == DeviceKind::host ? element_at(b, k, j) : operands_.value_of_b(k, j);
+  if (device_.info().kind == DeviceKind::host) return element_at(b, k, j);
+  const std::int64_t at = place_of(b, k, j);
+  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
+    if (const std::int64_t i = at - change->first;
+        i >= 0 && i < static_cast<std::int64_t>(change->now.size() / bytes_of(b.type)))
+      return load_element(b.type, change->now.data(), i);
+  return operands_.value_of_b(at);
 }
 
 // The shortest of some rows with nonzeros: a change of one product shows most in it. -1 without
@@ -86,19 +103,22 @@ TwoTermSum SpotChecks::sum_at(std::int64_t row, std::int64_t column, const Dense
 }
 
 void SpotChecks::before(int launches) {
+  restore();
   watched_.clear();
   last_ = &b(launches - 1);
   const DenseView& b = *last_;
   const std::int64_t n = b.cols;
+  const std::int64_t most =
+      device_.info().kind == DeviceKind::host ? kProductsOnHost : kProductsOnGpu;
   std::int64_t products = 0;
-  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < kProducts; ++i) {
+  for (int i = 0; i < kWatchedRows && a_.rows > 0 && products < most; ++i) {
     const std::int64_t row = short_row();
     if (row < 0) break;
     const std::int64_t k = a_.row_length(row);
     // Of a line of C, so that it is read at once.
     const std::int64_t columns =
         b.layout == Layout::row_major
-            ? std::min({n, kColumns, std::max<std::int64_t>(kProducts / kWatchedRows / k, 1)})
+            ? std::min({n, kColumns, std::max<std::int64_t>(most / kWatchedRows / k, 1)})
             : 1;
     Watched watched{row, a_.row_ptr[row] + static_cast<std::int64_t>(random_() % k),
                     static_cast<std::int64_t>(random_() % (n - columns + 1)),
@@ -109,21 +129,33 @@ void SpotChecks::before(int launches) {
     watched_.push_back(std::move(watched));
   }
   if (constant_b_) return;
-  for (const Watched& watched : watched_) change(watched, b);
+  for (const Watched& watched : watched_) changes_.push_back(change_of(watched, b));
+  write(&Change::now);
 }
 
 // Other values for the elements of B that the nonzero meets. What is zero stays zero.
-void SpotChecks::change(const Watched& watched, const DenseView& b) {
+SpotChecks::Change SpotChecks::change_of(const Watched& watched, const DenseView& b) {
   const std::int64_t k = a_.col_idx[watched.entry];
-  const std::int64_t first =
-      b.layout == Layout::row_major ? k * b.ld + watched.column : watched.column * b.ld + k;
   const std::size_t bytes = watched.old.size() * bytes_of(b.type);
-  auto* const data = static_cast<unsigned char*>(b.data) + first * bytes_of(b.type);
-  changes_.push_back({data, {data, data + bytes}});
-  for (std::size_t j = 0; j < watched.old.size(); ++j)
-    if (load_element(b.type, data, static_cast<std::int64_t>(j)) != 0)
-      store_element(b.type, data, static_cast<std::int64_t>(j),
-                    uniform_in(precision_, random_(), k, j));
+  Change change{place_of(b, k, watched.column), std::vector<unsigned char>(bytes),
+                std::vector<unsigned char>(bytes)};
+  for (std::int64_t j = 0; j < static_cast<std::int64_t>(watched.old.size()); ++j) {
+    const double was = operands_.value_of_b(change.first + j);
+    store_element(b.type, change.was.data(), j, was);
+    store_element(b.type, change.now.data(), j,
+                  was == 0 ? 0 : uniform_in(precision_, random_(), k, j));
+  }
+  return change;
+}
+
+void SpotChecks::write(std::vector<unsigned char> Change::*bytes) {
+  std::vector<Piece> pieces;
+  for (const Change& change : changes_)
+    pieces.push_back(
+        {static_cast<unsigned char*>(operands_.b.data) + change.first * bytes_of(operands_.b.type),
+         change.*bytes});
+  if (device_.info().kind == DeviceKind::cuda) return cuda_write(pieces, device_);
+  for (const Piece& piece : pieces) std::ranges::copy(piece.bytes, piece.at);
 }
 
 std::vector<double> SpotChecks::read_c(const Watched& watched) {
@@ -176,8 +208,7 @@ void SpotChecks::after() {
 }
 
 void SpotChecks::restore() {
-  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change)
-    std::ranges::copy(change->was, change->at);
+  write(&Change::was);
   changes_.clear();
 }
 

@@ -4,8 +4,10 @@
 //
 //   - The launches of a batch take turns among a few views of B, which lie one behind the other in
 //     the same memory: no launch has the values of the one before it.
-//   - Before each batch some elements of B change, at places that a kernel cannot know. They take
-//     part in elements of C that the last launch of the batch writes.
+//   - Before each batch some elements of B change, at places that a kernel cannot know, and those
+//   of
+//     the batch before it are as they were made. They take part in elements of C that the last
+//     launch of the batch writes.
 //   - After the batch these elements of C are read at once and compared with their own fp64 sums.
 //
 // This costs no launch any time: the changes are made between batches.
@@ -39,8 +41,8 @@ class WrongLaunch : public std::runtime_error {
 
 class SpotChecks {
  public:
-  // `constant_b`: every launch has the same view of B, and no value of B changes; true on a GPU.
-  // All arguments outlive this object.
+  // `constant_b`: every launch has the same view of B, and no value of B changes. All arguments
+  // outlive this object.
   SpotChecks(const CsrMatrix& a, std::span<const std::int32_t> row_ids, const Operands& operands,
              const ErrorBound& bound, Precision precision, bool constant_b, Device& device);
   SpotChecks(const SpotChecks&) = delete;
@@ -63,16 +65,18 @@ class SpotChecks {
     std::vector<double> old;  // the elements with B as it was before it changed
   };
   struct Change {
-    unsigned char* at;  // in B
-    std::vector<unsigned char> was;
+    std::int64_t first;                   // element of B's memory
+    std::vector<unsigned char> was, now;  // as B stores them
   };
 
   std::int64_t short_row();
   TwoTermSum sum_at(std::int64_t row, std::int64_t column, const DenseView& b) const;
   template <class Sum>
   TwoTermSum added(std::int64_t row, std::int64_t column, const DenseView& b) const;
-  void change(const Watched& watched, const DenseView& b);
+  Change change_of(const Watched& watched, const DenseView& b);
+  void write(std::vector<unsigned char> Change::*bytes);  // of all changes, to B
   std::vector<double> read_c(const Watched& watched);
+  std::int64_t place_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
   double element_of(const DenseView& b, std::int64_t k, std::int64_t j) const;
 
   const CsrMatrix& a_;

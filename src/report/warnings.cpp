@@ -73,6 +73,8 @@ void Warnings::add(const ResultRow& row) {
   if (first != row.metrics.end() && !preempted &&
       first->second > 2 * row.cold->median_us + kHiddenPreparationUs)
     slow_first_.note(first->second / 1e3, row);
+  if (const auto it = row.metrics.find("first_prepare_ms"); it != row.metrics.end())
+    slow_prepare_.note(it->second, row);
   // Where other work took the processors, the cache need not be the reason.
   if (const double cold = (row.cold->median_us - timer_floor_us_) / hot.median_us;
       cold > kFarCold && !preempted)
@@ -133,6 +135,13 @@ std::vector<std::string> Warnings::lines() const {
         "{:.0f} ms: {}). It seems to prepare, which no stage counts: a kernel should do that in "
         "prepare or bind",
         slow_first_.rows, rows_, kHiddenPreparationUs / 1e3, slow_first_.worst, slow_first_.where));
+  if (slow_prepare_.rows > 0)
+    lines.push_back(fmt::format(
+        "in {} of {} rows the first of several preparations took {:g} ms more than the one that "
+        "counts (worst {:.0f} ms: {}). It seems to keep what it found, or other work on the host "
+        "held it up",
+        slow_prepare_.rows, rows_, kHiddenPreparationUs / 1e3, slow_prepare_.worst,
+        slow_prepare_.where));
   if (slow_start_.rows > 0)
     lines.push_back(fmt::format(
         "the first sample of {} of {} rows took {:g} times the others or more (worst {:.1f}: {}). "

@@ -1,10 +1,11 @@
-"""Kernels that fit themselves to the test get no time that they did not earn (tests/faults/cheats.cpp)."""
+"""Kernels that fit themselves to the test get no time that they did not earn (tests/faults/cheats*)."""
 
 import os
 import subprocess
 
 import cli_case
-from cli_case import ENVIRONMENT, QUICK, CliCase, read
+from cli_case import ENVIRONMENT, CliCase, read
+from installed import has_gpu
 
 FAULTS = os.environ.get("SPMMBENCH_FAULTS")
 # A launch takes some 50 us, so that a sample has several.
@@ -14,15 +15,18 @@ ROWS_OF_600 = "gen:uniform?rows=20&cols=640&density=0.95"
 ROWS_OF_20000 = "gen:uniform?rows=3&cols=21000&density=0.96"
 
 
-class CheatsTest(CliCase):
-    def rows(self, matrix, *kernels, precision="fp32"):
+class Cheats(CliCase):
+    device = ("--device", "-1")
+    prefix = "cheat_"
+
+    def rows(self, matrix, *kernels, precision="fp32", n=4):
         out = self.folder / "out.json"
-        command = [FAULTS, "run", matrix, "-k", ",".join(f"cheat_{kernel}" for kernel in kernels), "-n", 4,
-                   "--precision", precision, "--json", out, *QUICK[:2], "--no-baselines", "--max-samples", "12",
+        command = [FAULTS, "run", matrix, "-k", ",".join(self.prefix + kernel for kernel in kernels), "-n", n,
+                   "--precision", precision, "--json", out, *self.device, "--no-baselines", "--max-samples", "12",
                    "--max-seconds", "1"]
         result = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True,
                                 env=ENVIRONMENT, timeout=120)
-        rows = {row["kernel"].removeprefix("cheat_"): row for row in read(out)["rows"]}
+        rows = {row["kernel"].removeprefix(self.prefix): row for row in read(out)["rows"]}
         self.assertEqual(set(rows), set(kernels), result.stderr)
         return rows
 
@@ -33,6 +37,8 @@ class CheatsTest(CliCase):
                 self.assertIsNone(row["hot"])
                 self.assertIn((words or {}).get(kernel, ""), row["reason"])
 
+
+class CheatsTest(Cheats):
     def test_launches_that_do_no_work_are_found_out(self):
         reasons = {
             "kept_for_every_b": "a timed launch: error",
@@ -95,6 +101,60 @@ class CheatsTest(CliCase):
         rows = self.rows(SHORT_ROWS, "rounds_downwards", "sees_the_arithmetic", "none")
         for kernel in ("sees_the_arithmetic", "none"):
             self.assertEqual(rows[kernel]["status"], "ok", rows[kernel]["reason"])
+
+
+class GpuCheatsTest(Cheats):
+    """tests/faults/cheats_gpu.cu"""
+
+    device = ()
+    prefix = "cheat_gpu_"
+
+    def setUp(self):
+        super().setUp()
+        if not has_gpu(self):
+            self.skipTest("no GPU")
+
+    def test_launches_that_do_no_work_are_found_out(self):
+        reasons = {
+            "kept_for_every_address": "a timed launch: error",
+            "not_again_at_once": "a timed launch: error",
+            "fewer_rows_at_once": "a timed launch: error",
+            "last_of_a_batch": "a timed launch: error",
+            "first_of_a_graph": "a timed launch: error",
+            "half_of_a_graph": "a timed launch: error",
+            "right_where_exact": "",
+            "rounds_a": "",
+        }
+        rows = self.rows(SHORT_ROWS, "none", *reasons)
+        none = rows.pop("none")
+        self.assertEqual(none["status"], "ok", none["reason"])
+        self.assert_wrong(rows, reasons)
+
+    def test_who_returns_where_nothing_has_changed_works_or_is_found_out(self):
+        rows = self.rows(SHORT_ROWS, "same_probes", "none")
+        if rows["same_probes"]["status"] == "ok":  # views of B differ at its probes
+            self.assertGreater(rows["same_probes"]["hot"]["min_us"], rows["none"]["hot"]["min_us"] / 2)
+        else:
+            self.assert_wrong({"same_probes": rows["same_probes"]})
+
+    def test_what_persists_in_the_cache_is_gone_before_a_cold_launch(self):
+        rows = self.rows("gen:uniform?rows=2000&cols=100000&density=0.0005", "persists", "none", n=32)
+        for row in rows.values():
+            self.assertEqual(row["status"], "ok", row["reason"])
+        self.assertGreater(rows["persists"]["cold"]["median_us"], rows["none"]["cold"]["median_us"] * 0.9)
+
+    def test_who_writes_to_a_or_far_behind_c_is_wrong(self):
+        self.assert_wrong(self.rows(SHORT_ROWS, "clears_a"), {"clears_a": "A is not what it was"})
+        self.assert_wrong(self.rows(ROWS_OF_300, "far_behind_c", n=64), {"far_behind_c": "outside of C"})
+
+    def test_work_outside_of_launches_shows(self):
+        rows = self.rows(SHORT_ROWS, "in_supports", "in_the_first_preparation", "in_the_second_preparation",
+                         "in_the_first_launch")
+        for kernel, row in rows.items():
+            self.assertEqual(row["status"], "ok", (kernel, row["reason"]))
+        self.assertGreater(rows["in_supports"]["stages_ms"]["support"], 25)
+        self.assertGreater(rows["in_the_first_preparation"]["metrics"]["first_prepare_ms"], 25)
+        self.assertGreater(rows["in_the_first_launch"]["metrics"]["first_launch_us"], 25_000)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "cheats.hpp"
 #include "planted.hpp"
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
@@ -67,13 +66,6 @@ std::vector<float> probes(const DenseView& view) {
 std::vector<char> bytes_of_c(const DenseView& c) {
   const auto* data = static_cast<const char*>(c.data);
   return {data, data + c.bytes()};
-}
-
-// Values as the exact test has them: of few bits.
-bool looks_exact(const CsrMatrix& a) {
-  for (const float value : a.values)
-    if (std::ldexp(value, 13) != std::round(std::ldexp(value, 13))) return false;
-  return true;
 }
 
 class Cheat : public Plan {
@@ -331,16 +323,6 @@ class PreparedCheat final : public Prepared {
   const CsrMatrix& a_;
 };
 
-// Of a processor, whatever else it does.
-void work_for(std::chrono::milliseconds time) {
-  const auto start = std::clock();
-  while (std::clock() - start < time.count() * CLOCKS_PER_SEC / 1000) {
-  }
-}
-
-// Where a kernel may work besides its plans.
-enum class Elsewhere { nowhere, in_supports, in_the_first_preparation, in_the_second_preparation };
-
 template <class Plan>
 class CheatKernel final : public Kernel {
  public:
@@ -366,7 +348,6 @@ class CheatKernel final : public Kernel {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kWork{30};
   KernelInfo info_;
   Elsewhere works_;
   mutable int prepared_ = 0;

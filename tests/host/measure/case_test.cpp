@@ -402,6 +402,18 @@ TEST_F(RunCase, AnExceptionEndsOneCaseOnly) {
   EXPECT_EQ(row_.reason, "cannot build");
 }
 
+TEST_F(RunCase, ATimeBelowThatOfItsProductsIsWrong) {
+  device_.launch_us = {1e-9};
+  EXPECT_TRUE(run(Fault::none));
+  EXPECT_EQ(row_.status, Status::wrong);
+  EXPECT_TRUE(row_.reason.starts_with("takes 1e-09 us, and its products alone take "))
+      << row_.reason;
+  EXPECT_FALSE(row_.hot);
+  a_.values = {0, 0, 0};
+  EXPECT_TRUE(run(Fault::none));
+  EXPECT_EQ(row_.status, Status::ok) << "products with zeros may be left out";
+}
+
 TEST_F(RunCase, ALostDeviceIsReported) {
   EXPECT_FALSE(run(Fault::loses_the_device));
   EXPECT_EQ(row_.status, Status::failed);

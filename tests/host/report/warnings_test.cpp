@@ -120,6 +120,19 @@ TEST(Warnings, NameAFirstLaunchThatMustHavePrepared) {
   EXPECT_TRUE(lines_of(231'000, 75)[0].starts_with("other work took the processors"));
 }
 
+TEST(Warnings, AFirstPreparationThatTookMuchLongerIsCounted) {
+  ResultRow row = row_of("rsh", "fp16", 100);
+  row.cold = row.hot = summarise(std::vector<double>(6, 5000), 1);
+  row.metrics = {{"first_prepare_ms", 41}};
+  Warnings warnings(0.01, 0);
+  warnings.add(row);
+  ASSERT_EQ(warnings.lines().size(), 1U);
+  EXPECT_TRUE(warnings.lines()[0].starts_with(
+      "in 1 of 1 rows the first of several preparations took 20 ms more than the one that counts "
+      "(worst 41 ms"))
+      << warnings.lines()[0];
+}
+
 TEST(Warnings, NameTheWorstNoiseOrSayThatSamplesAreTooFew) {
   const auto warning_of = [](std::vector<double> samples_us) {
     ResultRow row = row_of("rsh", "fp16", 100);

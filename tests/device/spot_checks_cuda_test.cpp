@@ -1,0 +1,124 @@
+// Views of B on a GPU, and what is found by changing B between launches.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "devices.hpp"
+#include "gpu/backend.hpp"
+#include "measure/spot_checks.hpp"
+#include "spmmbench/registry.hpp"
+#include "spmmbench/stage_timer.hpp"
+#include "verify/bound.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+CsrMatrix band(std::int64_t size) {
+  CsrMatrix a{size, size, {0}, {}, {}};
+  for (std::int64_t row = 0; row < size; ++row) {
+    for (std::int64_t col = std::max<std::int64_t>(row - 1, 0); col < std::min(row + 2, size);
+         ++col) {
+      a.col_idx.push_back(static_cast<std::int32_t>(col));
+      a.values.push_back(0.5F);
+    }
+    a.row_ptr.push_back(static_cast<std::int64_t>(a.values.size()));
+  }
+  return a;
+}
+
+TEST(SpotChecksOnDevice, PiecesAreWrittenInTheirOrder) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::size_t kBytes = 1000, kPieces = 40;
+  const Buffer memory = device.allocate(kBytes);
+  device.fill_bytes(memory.data(), 0, kBytes);
+  std::vector<unsigned char> expected(kBytes, 0);
+  std::vector<std::vector<unsigned char>> bytes;
+  for (std::size_t i = 0; i < kPieces; ++i)
+    bytes.emplace_back(1 + i * 3 % 128, static_cast<unsigned char>(i + 1));
+  std::vector<Piece> pieces;
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    const std::size_t at = i * 53 % (kBytes - 128);
+    pieces.push_back({memory.as<unsigned char>() + at, bytes[i]});
+    std::ranges::copy(bytes[i], expected.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  cuda_write(pieces, device);
+  std::vector<unsigned char> found(kBytes);
+  device.download(found.data(), memory.data(), kBytes);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(SpotChecksOnDevice, EveryViewHasTheValuesThatItsMemoryWasMadeWith) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const CsrMatrix a = band(300);
+  DenseMatrix some{300, 20, std::vector<float>(6000)};
+  for (std::size_t i = 0; i < some.values.size(); ++i)
+    some.values[i] = static_cast<float>(i % 1021) / 1024;
+  for (const Layout layout : {Layout::row_major, Layout::col_major})
+    for (const std::int64_t n : {1, 20, 64})
+      for (const DenseMatrix* const host_b : {static_cast<DenseMatrix*>(nullptr), &some}) {
+        if (host_b != nullptr && n != host_b->cols) continue;
+        const Operands operands =
+            make_operands(a, n, Precision::fp16, ElementType::f32, layout, host_b, 1, device);
+        std::vector<unsigned char> bytes(operands.b_memory.bytes());
+        device.download(bytes.data(), operands.b_memory.data(), bytes.size());
+        for (const int i : {0, 1, operands.views - 1}) {
+          DenseView b = operands.b_view(i);
+          const std::int64_t first = i * static_cast<std::int64_t>(operands.view_step) / 2;
+          for (std::int64_t k = 0; k < a.cols; k += 7)
+            for (std::int64_t j = 0; j < n; ++j) {
+              const std::int64_t at =
+                  first + (layout == Layout::row_major ? k * b.ld + j : j * b.ld + k);
+              ASSERT_EQ(load_element(b.type, bytes.data(), at), operands.value_of_b(at))
+                  << "view " << i << ", B(" << k << ", " << j << ")";
+            }
+        }
+      }
+}
+
+class LaunchesOnDevice : public testing::TestWithParam<Precision> {};
+
+TEST_P(LaunchesOnDevice, ARightLaunchPassesAndOneThatDoesNothingIsFoundOut) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  CsrMatrix a = band(300);
+  if (GetParam() == Precision::fp64) a.values64.assign(a.values.begin(), a.values.end());
+  const Kernel& kernel = *Registry<Kernel>::instance().find("cusparse_csr_default");
+  Problem problem;
+  problem.a = &a;
+  problem.precision = GetParam();
+  for (const std::int64_t n : {1, 20}) {
+    problem.n = n;
+    problem.c_type = GetParam() == Precision::fp64 ? ElementType::f64 : ElementType::f32;
+    const Operands operands =
+        make_operands(a, n, problem.precision, problem.c_type, problem.layout, nullptr, 1, device);
+    StageTimer stages;
+    const auto prepared = kernel.prepare(problem.operand(), {}, device, stages);
+    const auto plan = prepared->bind(problem.shape(), stages);
+    SpotChecks checks(a, {}, operands,
+                      error_bound(kernel.info(), problem.precision, problem.c_type),
+                      problem.precision, false, device);
+    EXPECT_GE(checks.views(), 2);
+    for (int launches = 1; launches < 30; ++launches) {
+      checks.before(launches);
+      for (int at = 0; at < launches; ++at) plan->launch(checks.b(at), operands.c, device.stream());
+      EXPECT_NO_THROW(checks.after());
+    }
+    checks.before(1);
+    EXPECT_THROW(checks.after(), WrongLaunch) << "B has changed";
+    EXPECT_TRUE(wrote_to_b(operands, device)) << "the changes are in B";
+    checks.before(1);
+    plan->launch(checks.b(1), operands.c, device.stream());
+    EXPECT_THROW(checks.after(), WrongLaunch) << "another view";
+    checks.restore();
+    EXPECT_FALSE(wrote_to_b(operands, device));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(precisions, LaunchesOnDevice,
+                         testing::Values(Precision::fp32, Precision::fp16, Precision::fp64),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+}  // namespace
+}  // namespace spmmbench::test

@@ -1,0 +1,283 @@
+// Kernels on the GPU that fit themselves to the test. Each gives right results where it believes
+// that somebody looks. A launch is three device kernels: the first decides what the second does,
+// and the third notes what the next launch will decide by.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cuda/std/chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cheats.hpp"
+#include "gpu/cuda_check.hpp"
+#include "planted.hpp"
+#include "spmmbench/registry.hpp"
+
+namespace spmmbench {
+namespace {
+
+enum class Cheat {
+  none,
+  same_probes,             // nothing where 64 values of B and C are what the last launch left
+  kept_for_every_address,  // a C kept for each address of B is given again
+  not_again_at_once,       // nothing within microseconds of the last launch
+  fewer_rows_at_once,      // half of the rows then
+  last_of_a_batch,         // works in the last launch of a batch, whose length it has learned
+  first_of_a_graph,        // nothing in all launches of a graph but the first
+  half_of_a_graph,         // nothing in every second launch of a graph
+  persists,                // keeps B in a share of the L2 cache
+  right_where_exact,       // zeros, but for the values of the exact test
+  rounds_a,                // A in fp16
+  clears_a,                // A becomes zero
+  far_behind_c,            // writes 200 lines behind C
+  in_the_first_launch,     // works for 30 ms there
+};
+
+constexpr int kProbes = 64;
+constexpr int kKept = 257;  // the views of B, and one
+constexpr int kMeant = 8;   // launches, in which a test may look at each
+constexpr int kThreads = 128;
+constexpr std::int64_t kAtOnceNs = 5'000, kPauseNs = 20'000;
+
+struct Csr {
+  std::int64_t rows;
+  const std::int64_t* row_ptr;
+  const std::int32_t* col_idx;
+  const float* values;
+};
+
+enum class Work { all, half, nothing, copy };
+struct State {
+  Work work;
+  std::int64_t last_ns;
+  int since_pause, batch, seen;
+  float b[kProbes], c[kProbes];
+  bool filled[kKept];
+};
+
+__device__ std::int64_t now_ns() {
+  return cuda::std::chrono::duration_cast<cuda::std::chrono::nanoseconds>(
+             cuda::std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+__device__ std::int64_t index_of(const DenseView& view, std::int64_t i, std::int64_t j) {
+  return view.layout == Layout::row_major ? i * view.ld + j : j * view.ld + i;
+}
+
+__device__ float probe(const DenseView& view) {
+  const std::int64_t i = threadIdx.x;
+  return static_cast<const float*>(
+      view.data)[index_of(view, i * 37 % view.rows, i * 11 % view.cols)];
+}
+
+__global__ void decide_kernel(Cheat cheat, State* state, int slot, DenseView b, DenseView c) {
+  const bool same = __syncthreads_and(probe(b) == state->b[threadIdx.x] &&
+                                      probe(c) == state->c[threadIdx.x]) != 0;
+  if (threadIdx.x != 0) return;
+  const std::int64_t since = now_ns() - state->last_ns;
+  Work work = Work::all;
+  if (cheat == Cheat::same_probes && same) work = Work::nothing;
+  if (cheat == Cheat::kept_for_every_address && state->filled[slot] && ++state->seen > kMeant)
+    work = Work::copy;
+  if (cheat == Cheat::not_again_at_once && since < kAtOnceNs) work = Work::nothing;
+  if (cheat == Cheat::fewer_rows_at_once && since < kAtOnceNs) work = Work::half;
+  if (since > kPauseNs) {
+    state->batch = max(state->batch, state->since_pause);
+    state->since_pause = 0;
+  }
+  const int at = ++state->since_pause;
+  if (cheat == Cheat::last_of_a_batch && state->batch >= 3 && at != 1 && at < state->batch)
+    work = Work::nothing;
+  state->work = work;
+}
+
+__global__ void product_kernel(const State* state, Csr a, DenseView b, DenseView c, float* kept) {
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const Work work = state->work;
+  if (work == Work::nothing || at >= (work == Work::half ? a.rows / 2 : a.rows) * c.cols) return;
+  const std::int64_t row = at / c.cols, j = at % c.cols;
+  float& to = static_cast<float*>(c.data)[index_of(c, row, j)];
+  if (work == Work::copy) {
+    to = kept[at];
+    return;
+  }
+  float sum = 0;
+  for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+    sum += a.values[e] * static_cast<const float*>(b.data)[index_of(b, a.col_idx[e], j)];
+  to = kept[at] = sum;
+}
+
+__global__ void note_kernel(State* state, int slot, DenseView b, DenseView c) {
+  state->b[threadIdx.x] = probe(b);
+  state->c[threadIdx.x] = probe(c);
+  if (threadIdx.x != 0) return;
+  state->filled[slot] = true;
+  state->last_ns = now_ns();
+}
+
+std::vector<float> values_of(const CsrMatrix& a, Cheat cheat) {
+  std::vector<float> values = a.values;
+  if (cheat == Cheat::right_where_exact && !looks_exact(a)) std::ranges::fill(values, 0.0F);
+  if (cheat == Cheat::rounds_a)
+    for (float& value : values) value = static_cast<float>(round_to(Precision::fp16, value));
+  return values;
+}
+
+class CheatA final : public Prepared {
+ public:
+  CheatA(const CsrMatrix& a, Cheat cheat, Device& device)
+      : rows_(a.rows),
+        cheat_(cheat),
+        device_(device),
+        row_ptr_(device.upload(a.row_ptr)),
+        col_idx_(device.upload(a.col_idx)),
+        values_(device.upload(values_of(a, cheat))) {}
+  std::unique_ptr<Plan> bind(const Shape& shape, StageTimer&) override {
+    return std::make_unique<CheatPlan>(*this, shape);
+  }
+
+ private:
+  class CheatPlan final : public Plan {
+   public:
+    CheatPlan(const CheatA& a, const Shape& shape)
+        : a_(a),
+          c_bytes_(a.rows_ * shape.n * sizeof(float)),
+          state_(a.device_.allocate(sizeof(State))),
+          kept_(a.device_.allocate(kKept * c_bytes_)) {
+      a.device_.fill_bytes(state_.data(), 0, state_.bytes());
+    }
+
+    void launch(const DenseView& b, const DenseView& c, Stream stream) override {
+      const auto queue = static_cast<cudaStream_t>(stream.handle);
+      const Cheat cheat = a_.cheat_;
+      cudaStreamCaptureStatus status{};
+      unsigned long long graph = 0;
+      SPMMBENCH_CUDA(cudaStreamGetCaptureInfo(queue, &status, &graph));
+      const bool captured = status == cudaStreamCaptureStatusActive;
+      if (captured && graph != graph_) in_graph_ = 0;
+      graph_ = graph;
+      if (captured && cheat == Cheat::first_of_a_graph && in_graph_++ > 0) return;
+      if (captured && cheat == Cheat::half_of_a_graph && in_graph_++ % 2 != 0) return;
+      if (cheat == Cheat::in_the_first_launch && launches_ == 0) work_for(kWork);
+      if (cheat == Cheat::persists) reserve(b, captured);
+      if (cheat == Cheat::far_behind_c) {
+        constexpr std::int64_t kLines = 200;
+        const std::int64_t at = (c.lines() + kLines) * c.ld;
+        SPMMBENCH_CUDA(cudaMemsetAsync(static_cast<float*>(c.data) + at, 1, 1, queue));
+      }
+      multiply(b, c, queue);
+      ++launches_;
+    }
+    PlanReport report() const override { return {}; }
+
+   private:
+    void multiply(const DenseView& b, const DenseView& c, cudaStream_t queue) {
+      const Csr csr{a_.rows_, a_.row_ptr_.as<std::int64_t>(), a_.col_idx_.as<std::int32_t>(),
+                    a_.values_.as<float>()};
+      const int slot = std::min(
+          slots_.try_emplace(b.data, static_cast<int>(slots_.size())).first->second, kKept - 1);
+      auto* const state = state_.as<State>();
+      auto* const kept = kept_.as<float>() + slot * (c_bytes_ / sizeof(float));
+      const auto blocks = static_cast<unsigned>((csr.rows * c.cols + kThreads - 1) / kThreads);
+      decide_kernel<<<1, kProbes, 0, queue>>>(a_.cheat_, state, slot, b, c);
+      product_kernel<<<blocks, kThreads, 0, queue>>>(state, csr, b, c, kept);
+      note_kernel<<<1, kProbes, 0, queue>>>(state, slot, b, c);
+      SPMMBENCH_CUDA_LAUNCHED();
+    }
+    // Of all launches on the device's stream from here on.
+    void reserve(const DenseView& b, bool captured) {
+      if (captured) return;
+      int share = 0, window = 0;
+      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&share, cudaDevAttrMaxPersistingL2CacheSize, 0));
+      SPMMBENCH_CUDA(cudaDeviceGetAttribute(&window, cudaDevAttrMaxAccessPolicyWindowSize, 0));
+      SPMMBENCH_CUDA(
+          cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, static_cast<std::size_t>(share)));
+      cudaStreamAttrValue value{};
+      value.accessPolicyWindow.base_ptr = b.data;
+      value.accessPolicyWindow.num_bytes = std::min(b.bytes(), static_cast<std::size_t>(window));
+      value.accessPolicyWindow.hitRatio = 1;
+      value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+      value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+      SPMMBENCH_CUDA(cudaStreamSetAttribute(static_cast<cudaStream_t>(a_.device_.stream().handle),
+                                            cudaStreamAttributeAccessPolicyWindow, &value));
+    }
+
+    const CheatA& a_;
+    std::size_t c_bytes_;
+    Buffer state_, kept_;
+    std::map<const void*, int> slots_;
+    unsigned long long graph_ = 0;
+    int in_graph_ = 0, launches_ = 0;
+  };
+
+  std::int64_t rows_;
+  Cheat cheat_;
+  Device& device_;
+  Buffer row_ptr_, col_idx_, values_;
+};
+
+class CheatKernel final : public Kernel {
+ public:
+  CheatKernel(const char* name, Cheat cheat, Elsewhere works)
+      : info_(planted_info(std::string("cheat_gpu_") + name, DeviceKind::cuda)),
+        cheat_(cheat),
+        works_(works) {
+    info_.precisions = {Precision::fp32};
+  }
+  const KernelInfo& info() const override { return info_; }
+  Support supports(const Problem&, const DeviceInfo&) const override {
+    if (works_ == Elsewhere::in_supports) work_for(kWork);
+    return Support::yes(0);
+  }
+  std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
+                                    StageTimer& stages) const override {
+    const auto timed = stages.scope("build");
+    const int before = prepared_++;
+    if ((works_ == Elsewhere::in_the_first_preparation && before == 0) ||
+        (works_ == Elsewhere::in_the_second_preparation && before == 1))
+      work_for(kWork);
+    auto made = std::make_unique<CheatA>(*a.a, cheat_, device);
+    if (cheat_ == Cheat::clears_a)
+      std::ranges::fill(const_cast<std::vector<float>&>(a.a->values), 0.0F);
+    return made;
+  }
+
+ private:
+  KernelInfo info_;
+  Cheat cheat_;
+  Elsewhere works_;
+  mutable int prepared_ = 0;
+};
+
+void add(const char* name, Cheat cheat, Elsewhere works = Elsewhere::nowhere) {
+  Registry<Kernel>::instance().add(std::make_unique<CheatKernel>(name, cheat, works));
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  add("none", Cheat::none);
+  add("same_probes", Cheat::same_probes);
+  add("kept_for_every_address", Cheat::kept_for_every_address);
+  add("not_again_at_once", Cheat::not_again_at_once);
+  add("fewer_rows_at_once", Cheat::fewer_rows_at_once);
+  add("last_of_a_batch", Cheat::last_of_a_batch);
+  add("first_of_a_graph", Cheat::first_of_a_graph);
+  add("half_of_a_graph", Cheat::half_of_a_graph);
+  add("persists", Cheat::persists);
+  add("right_where_exact", Cheat::right_where_exact);
+  add("rounds_a", Cheat::rounds_a);
+  add("clears_a", Cheat::clears_a);
+  add("far_behind_c", Cheat::far_behind_c);
+  add("in_the_first_launch", Cheat::in_the_first_launch);
+  add("in_supports", Cheat::none, Elsewhere::in_supports);
+  add("in_the_first_preparation", Cheat::none, Elsewhere::in_the_first_preparation);
+  add("in_the_second_preparation", Cheat::none, Elsewhere::in_the_second_preparation);
+  return true;
+}();
+
+}  // namespace
+}  // namespace spmmbench
