@@ -54,7 +54,7 @@ ABSENT_MATRIX = {
     "max_row": 0,
     "cv_row": 0.0,
 }
-ABSENT_PICK = {"kernel": "", "measured_us": {}, "remembered": False, "why": ""}
+ABSENT_PICK = {"kernel": "", "first": "", "measured_us": {}, "remembered": False, "why": ""}
 ABSENT_TIMING = {"q1_us": None, "q3_us": None, "min_us": None, "n": 0, "samples_us": []}
 ABSENT_DEVICE = {
     "kind": "",

@@ -143,6 +143,8 @@ class Device {
   virtual void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) = 0;
   virtual void synchronize() = 0;              // reports errors of earlier launches
   virtual void wait_idle() { synchronize(); }  // of all streams
+  // Whether launches on this stream are recorded in a graph rather than run.
+  virtual bool is_capturing(Stream /*stream*/) const { return false; }
 
   // Element (i, j) of `view` = uniform_in(precision, seed, i, j); the padding is NaN.
   virtual void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) = 0;

@@ -75,9 +75,10 @@ struct KernelInfo {
   bool binary = false;      // treats every stored entry as 1; never ranked with weighted kernels
   bool baseline = false;    // vendor library
   bool inspects_b = false;  // plans look at what B holds: Plan::inspect_b
-  bool ignores_stream = false;  // timed by the host's clock, from an idle device to an idle one
-  bool asks_for_rates = false;  // predicts with the device's rates, measured as a run starts
-  bool adds_to_c = false;       // C is zeroed in every launch
+  bool ignores_stream = false;   // timed by the host's clock, from an idle device to an idle one
+  bool asks_for_rates = false;   // predicts with the device's rates, measured as a run starts
+  bool adds_to_c = false;        // C is zeroed in every launch
+  bool reads_plain_csr = false;  // where CSR lies on the device, nothing else is prepared of A
   SizeLimits sizes = {};
   OperandForm form = {};
   std::vector<OptionSpec> options = {};
@@ -121,6 +122,14 @@ class Plan {
   // element of C on every call, in the original row order. `b` and `c` have the shape, layout and
   // types that the plan was bound to.
   virtual void launch(const DenseView& b, const DenseView& c, Stream stream) = 0;
+
+  // A plan may prepare more while it is launched, once launches have taken as long. Whether the
+  // next launch may do so: it then allocates, waits for the device, and needs what a bind needs. No
+  // launch does so in a stream capture.
+  virtual bool prepares_next() const { return false; }
+  // Prepares at once all that launches would have prepared; later ones prepare nothing.
+  virtual void settle(StageTimer& /*stages*/) {}
+
   virtual PlanReport report() const = 0;
 };
 

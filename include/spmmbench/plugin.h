@@ -338,11 +338,14 @@ typedef struct spmmbench_library {
 
 /* The one symbol of a library. NULL when it does not speak `abi_version`.
  *
- * In libspmmbench.so the kernel called "auto" predicts which of the others is fastest and runs
- * that. With its option tune=1 that is all. Without it, `bind` measures those whose predictions are
- * close to the best: it launches them on a stream of the library, with a B and a C of its own. That
- * takes memory for both, and up to about `budget_ms` (an option, 1000 by default) of time. Another
- * `bind` may then pick another kernel. */
+ * In libspmmbench.so the kernel called "auto" starts with a product that needs no preparation.
+ * Some of its launches, after 1, 2, 4, 8, ... others, prepare and measure faster kernels, in
+ * proportion to the time that products have taken: they allocate, launch on a stream of the
+ * library, with a B and a C of its own, and wait for the device. Results stay within the error
+ * bound, their bits may change. In a stream capture nothing is prepared, and what was captured
+ * lives as long as the plan. With the option tune=8 `bind` does all this, and launches do as those
+ * of other kernels; it takes up to about `budget_ms` (an option, 1000 by default). With tune=1
+ * nothing is measured. Another plan may come to another kernel. */
 SPMMBENCH_EXPORT const spmmbench_library* spmmbench_kernels(uint32_t abi_version);
 
 #ifdef __cplusplus

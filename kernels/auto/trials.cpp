@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "io/sha256.hpp"
 #include "select/tune.hpp"
 #include "spmmbench/error.hpp"
-#include "timing/sampler.hpp"
 
 namespace spmmbench {
 namespace {
@@ -29,13 +31,12 @@ struct TrialTimer : StageTimer {
 
 }  // namespace
 
-std::unique_ptr<Plan> PreparedKernels::bind(const Choice& choice, const Shape& shape,
-                                            StageTimer& stages) {
+BoundPlan PreparedKernels::bind(const Choice& choice, const Shape& shape, StageTimer& stages) {
   const std::string name = choice.spec.to_string();
   auto found = entries_.find(name);
   if (found == entries_.end()) {
     StageTimer cost;
-    std::unique_ptr<Prepared> prepared;
+    std::shared_ptr<Prepared> prepared;
     try {
       prepared = choice.kernel->prepare(a_, choice.spec.options, device_, cost);
     } catch (...) {
@@ -45,59 +46,96 @@ std::unique_ptr<Plan> PreparedKernels::bind(const Choice& choice, const Shape& s
     found = entries_.emplace(name, Entry{std::move(prepared), std::move(cost)}).first;
   }
   stages.add(found->second.cost);
-  return found->second.a->bind(shape, stages);
+  return {found->second.a, found->second.a->bind(shape, stages)};
 }
 
-void PreparedKernels::free_all_but(const std::string& name) {
-  std::erase_if(entries_,
-                [&](const auto& one) { return one.first != name && !kept_.contains(one.first); });
+void PreparedKernels::free_unused() {
+  std::erase_if(entries_, [&](const auto& one) {
+    return one.second.a.use_count() == 1 && !kept_.contains(one.first);
+  });
 }
 
-std::unique_ptr<Plan> Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                                      const Shape& shape, StageTimer& stages, Pick& pick) {
+TrialTimes::TrialTimes(const SparseOperand& a, const Shape& shape, Device& device)
+    : device_(device),
+      b_(make_b_view(a.k(), shape.n, shape.layout, storage_type(a.precision))),
+      c_(make_dense_view(a.m(), shape.n, shape.layout, shape.c_type)),
+      b_memory_(device.allocate(b_.bytes())),
+      c_memory_(device.allocate(c_.bytes())) {
+  constexpr std::uint64_t kSeed = 1;
+  b_.data = b_memory_.data();
+  c_.data = c_memory_.data();
+  device.fill_uniform(b_, kSeed, a.precision);
+}
+
+// As a run measures it when it is hot, but in a few short samples. The cache is flushed because
+// some kernels read A faster right after it was copied to the device (docs/kernels/auto.md).
+double TrialTimes::of(Plan& plan, double leader_us) {
+  constexpr double kSampleUs = 60;   // launches are batched until a sample lasts this long
+  constexpr int kMostLaunches = 16;  // of a batch
+  constexpr int kFewSamples = 2, kSamples = 4;
+  constexpr double kClearlyLonger = 1.1;
+  StageTimer within;
+  plan.inspect_b(b_, within);
+  const auto launch = [&] { plan.launch(b_, c_, device_.stream()); };
+  device_.flush_cache();
+  launch();
+  const double each_us = device_.time_us(launch, 1);
+  const int batch = static_cast<int>(
+      std::clamp(std::ceil(kSampleUs / std::max(each_us, 1.0)), 1.0, double{kMostLaunches}));
+  const std::function<double()> replay = device_.record(launch, batch);
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kSamples; ++i) {
+    least = std::min(least, replay() / batch);
+    if (i + 1 == kFewSamples && leader_us > 0 && least > kClearlyLonger * leader_us) break;
+  }
+  return least;
+}
+
+BoundPlan Trials::fastest(const std::vector<Candidate>& candidates, const Choice& best,
+                          const Shape& shape, StageTimer& stages, Pick& pick) {
   const CacheEntry key = cache_key(shape, stages);
   StageTimer spent;
-  std::unique_ptr<Plan> plan;
+  BoundPlan bound;
   try {
-    plan = measured(candidates, key, shape, stages, spent, pick);
+    bound = measured(candidates, key, shape, stages, spent, pick);
   } catch (const OutOfMemory&) {  // no trial had the memory for its B and C as well
-    prepared_.free_all_but(pick.kernel);
-    plan = prepared_.bind(best, shape, stages);
+    prepared_.free_unused();
+    bound = prepared_.bind(best, shape, stages);
   }
   stages.add("tune", spent.total_ms());
   for (const std::string& stage : spent.kept()) stages.mark_kept(stage);
-  return plan;
+  return bound;
 }
 
-std::unique_ptr<Plan> Trials::measured(const std::vector<Candidate>& candidates,
-                                       const CacheEntry& key, const Shape& shape,
-                                       StageTimer& stages, StageTimer& spent, Pick& pick) {
+BoundPlan Trials::measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
+                           const Shape& shape, StageTimer& stages, StageTimer& spent, Pick& pick) {
   std::vector<Trial> trials;
   trials.reserve(candidates.size());
   for (const Candidate& candidate : candidates) trials.push_back(trial_of(candidate));
-  std::unique_ptr<Plan> fastest;
-  std::string leader, refusal;
+  std::optional<TrialTimes> times;
+  BoundPlan fastest;
+  std::string refusal;
   std::int64_t tried = 0;
   double leader_us = 0, least = std::numeric_limits<double>::infinity();
   const auto measure = [&](std::size_t i) -> std::optional<double> {
     if (tried == limits_.most ||
-        (fastest &&
+        (fastest.plan &&
          !worth_trying(candidates[0].estimate, candidates[i].estimate, leader_us, limits_.calls)))
       return std::nullopt;
     TrialTimer within(spent);
     const auto choice = supported(candidates[i], a_, shape, device_.info(), refusal);
     if (!choice) return std::nullopt;
     ++tried;
-    prepared_.free_all_but(leader);
-    std::unique_ptr<Plan> plan = prepared_.bind(*choice, shape, within);
+    prepared_.free_unused();
+    BoundPlan bound = prepared_.bind(*choice, shape, within);
     const double prepare_ms = within.total_ms();
     const auto timed = within.scope("measure");
-    const double us = time_us(*plan, shape);
+    if (!times) times.emplace(a_, shape, device_);
+    const double us = times->of(*bound.plan, leader_us);
     const double cost = cost_us(us, prepare_ms, limits_.calls);
     if (cost < least) {
       least = cost;
-      fastest = std::move(plan);
-      leader = trials[i].name;
+      const BoundPlan slower = std::exchange(fastest, std::move(bound));
       leader_us = us;
     }
     return cost;
@@ -110,33 +148,12 @@ std::unique_ptr<Plan> Trials::measured(const std::vector<Candidate>& candidates,
       if (choice) fastest = prepared_.bind(*choice, shape, stages);
     } catch (const OutOfMemory&) {  // there was enough when it was measured
     }
-    if (!fastest) return measured(candidates, {}, shape, stages, spent, pick);
+    if (!fastest.plan) return measured(candidates, {}, shape, stages, spent, pick);
   }
   pick.kernel = trials[tuned.picked].name;
   pick.remembered = tuned.remembered;
   for (const auto& [i, us] : tuned.measured_us) pick.measured_us.emplace_back(trials[i].name, us);
   return fastest;
-}
-
-// As a run measures it when it is hot, but with fewer samples. The cache is flushed because some
-// kernels read A faster right after it was copied to the device (docs/kernels/auto.md).
-double Trials::time_us(Plan& plan, const Shape& shape) {
-  constexpr SampleLimits kLimits = {.min_samples = 5, .max_samples = 5};
-  constexpr SamplerOptions kSampler = {.warmup_us = 1000};
-  constexpr std::uint64_t kSeed = 1;
-  DenseView b = make_b_view(a_.k(), shape.n, shape.layout, storage_type(a_.precision));
-  DenseView c = make_dense_view(a_.m(), shape.n, shape.layout, shape.c_type);
-  const Buffer b_memory = device_.allocate(b.bytes()), c_memory = device_.allocate(c.bytes());
-  b.data = b_memory.data();
-  c.data = c_memory.data();
-  device_.fill_uniform(b, kSeed, a_.precision);
-  StageTimer within;
-  plan.inspect_b(b, within);
-  const auto launch = [&](int) { plan.launch(b, c, device_.stream()); };
-  device_.flush_cache();
-  const Timing timing = sample_hot(device_, launch, kLimits, kSampler, {});
-  device_.synchronize();
-  return timing.median_us;
 }
 
 // What a measurement depends on besides the candidates; empty where none is kept.

@@ -18,27 +18,48 @@
 
 namespace spmmbench {
 
+// A plan with what it was bound to.
+struct BoundPlan {
+  std::shared_ptr<Prepared> a;  // before the plan, which it outlives
+  std::unique_ptr<Plan> plan;
+};
+
 // A as the kernels prepared it, by kernel and options. Each is made once, and each bind counts what
 // making it took, as if nothing had been prepared before.
 class PreparedKernels {
  public:
   PreparedKernels(const SparseOperand& a, Device& device) : a_(a), device_(device) {}
 
-  std::unique_ptr<Plan> bind(const Choice& choice, const Shape& shape, StageTimer& stages);
-  // Keeps it until the end: a plan of it is in use.
+  BoundPlan bind(const Choice& choice, const Shape& shape, StageTimer& stages);
+  // Keeps it until the end, for other shapes.
   void keep(const std::string& name) { kept_.insert(name); }
-  // Frees the others, but for those that are kept.
-  void free_all_but(const std::string& name);
+  // Frees what no plan uses, but for what is kept.
+  void free_unused();
 
  private:
   struct Entry {
-    std::unique_ptr<Prepared> a;
+    std::shared_ptr<Prepared> a;
     StageTimer cost;
   };
   const SparseOperand& a_;
   Device& device_;
   std::map<std::string, Entry> entries_;
   std::set<std::string> kept_;
+};
+
+// Times plans with a B and a C of its own. Throws OutOfMemory where they find no memory.
+class TrialTimes {
+ public:
+  TrialTimes(const SparseOperand& a, const Shape& shape, Device& device);
+
+  // The microseconds of a launch. One that clearly takes longer than `leader_us` is not measured as
+  // often as others; 0: no other was measured.
+  double of(Plan& plan, double leader_us);
+
+ private:
+  Device& device_;
+  DenseView b_, c_;
+  Buffer b_memory_, c_memory_;
 };
 
 struct TrialLimits {
@@ -53,19 +74,17 @@ class Trials {
   Trials(const SparseOperand& a, Device& device, PreparedKernels& prepared, TrialLimits limits)
       : a_(a), device_(device), prepared_(prepared), limits_(limits) {}
 
-  // Measures candidates, the best prediction first, with a B and a C of their own, and returns the
-  // plan of the fastest, or of `best` where no trial has the memory for them. `stages` gets, as
-  // "tune", what the trials take, as if nothing had been prepared before; a winner that the cache
-  // folder remembers is only prepared. `pick` has the name of `best`, and gets the winner's and
-  // the times. Throws what preparing `best` throws.
-  std::unique_ptr<Plan> fastest(const std::vector<Candidate>& candidates, const Choice& best,
-                                const Shape& shape, StageTimer& stages, Pick& pick);
+  // Measures candidates, the best prediction first, and returns the plan of the fastest, or of
+  // `best` where no trial has the memory for its B and C. `stages` gets, as "tune", what the trials
+  // take, as if nothing had been prepared before; a winner that the cache folder remembers is only
+  // prepared. `pick` has the name of `best`, and gets the winner's and the times. Throws what
+  // preparing `best` throws.
+  BoundPlan fastest(const std::vector<Candidate>& candidates, const Choice& best,
+                    const Shape& shape, StageTimer& stages, Pick& pick);
 
  private:
-  std::unique_ptr<Plan> measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
-                                 const Shape& shape, StageTimer& stages, StageTimer& spent,
-                                 Pick& pick);
-  double time_us(Plan& plan, const Shape& shape);
+  BoundPlan measured(const std::vector<Candidate>& candidates, const CacheEntry& key,
+                     const Shape& shape, StageTimer& stages, StageTimer& spent, Pick& pick);
   CacheEntry cache_key(const Shape& shape, StageTimer& stages);
 
   const SparseOperand& a_;

@@ -217,6 +217,7 @@ class CsrMerge final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,
+      .reads_plain_csr = true,
       .options = {kItems},
   };
 };

@@ -23,6 +23,7 @@ class CusparseCsr final : public Kernel {
       : info_(cusparse_info(fmt::format("cusparse_csr_{}", suffix), summary)),
         algorithm_(algorithm),
         preprocess_(preprocess) {
+    info_.reads_plain_csr = !preprocess;
     if (algorithm == CUSPARSE_SPMM_CSR_ALG3)
       info_.c_types = {ElementType::f32, ElementType::f16, ElementType::bf16};
   }

@@ -176,6 +176,16 @@ class CudaDevice final : public Device {
   }
   void synchronize() override { SPMMBENCH_CUDA(cudaStreamSynchronize(stream_)); }
   void wait_idle() override { SPMMBENCH_CUDA(cudaDeviceSynchronize()); }
+  bool is_capturing(Stream stream) const override {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaError_t error =
+        cudaStreamIsCapturing(static_cast<cudaStream_t>(stream.handle), &status);
+    // The answer for the default stream while another stream is captured that waits for it.
+    const bool implicit = error == cudaErrorStreamCaptureImplicit;
+    if (implicit) (void)cudaGetLastError();
+    else SPMMBENCH_CUDA(error);
+    return implicit || status != cudaStreamCaptureStatusNone;
+  }
 
   void fill_uniform(const DenseView& view, std::uint64_t seed, Precision precision) override {
     fill(view, UniformValue{seed, precision});

@@ -216,6 +216,8 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
     if (info.inspects_b && !plan->inspected)
       throw Error(fmt::format("{}: inspect_b must be called before the first launch", info.name));
     const DeviceKind kind = info.device;
+    std::unique_lock lock(plan->prepared->shared->mutex, std::defer_lock);
+    if (plan->plan->prepares_next()) lock.lock();
     plan->plan->launch(read_dense(b, plan->b, "B", kind), read_dense(c, plan->c, "C", kind),
                        Stream{stream});
   });

@@ -50,15 +50,15 @@ void hold_stream(Device& device) {
   for (int i = 0; i < kFlushes; ++i) device.flush_cache();
 }
 
-// The kernel that `plan` launches. A plan that measured several names the one that it picked.
+// The kernel that `plan` launches, also where it is one that it picked.
 KernelChoice launched_by(const Plan& plan, const KernelChoice& choice) {
   const PlanReport report = plan.report();
-  if (!report.pick || !report.pick->measured()) return choice;
+  if (!report.pick) return choice;
   const Spec spec = Spec::parse(report.pick->kernel);
   return {Registry<Kernel>::instance().find(spec.name), spec.options};
 }
 
-// The kernel that is timed is tested: measuring with the values of the test could pick another.
+// The kernel that is timed is tested: a choice with the values of the test could be another.
 ExactTest test_exactly(const CaseInput& input, const Plan& plan) {
   const KernelChoice launched = launched_by(plan, *input.choice);
   PreparedA& prepared = *input.prepared;

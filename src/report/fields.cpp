@@ -139,6 +139,12 @@ const FieldTable<Pick>& pick_fields() {
   using P = Pick;
   static const FieldTable<P> table = {
       field("kernel", &P::kernel, "that it runs", kNotEmpty).csv("picked"),
+      field(
+          "first", &P::first,
+          "the kernel of the first launch, where a plan prepares more while it is launched and was "
+          "settled before it was timed; empty where all was prepared when it was bound")
+          .not_in_csv()
+          .added_later(),
       field("measured_us", &P::measured_us,
             "time of a call of each kernel that was measured, in that order; with a share of the "
             "preparation where calls were given")

@@ -138,9 +138,10 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
   for (const ResultRow* row : group.shown) {
     if (!style.why || !row->pick) continue;
     const Pick& pick = *row->pick;
-    lines.push_back(fmt::format("{} in {} picked {}: {}{}{}", label_of(*row), types_of(*row),
-                                pick.kernel, pick.why, pick.measured() ? "; measured " : "",
-                                measured_text(pick)));
+    lines.push_back(fmt::format(
+        "{} in {} {}picked {}: {}{}{}", label_of(*row), types_of(*row),
+        pick.first.empty() ? "" : fmt::format("begins with {} and, settled, ", pick.first),
+        pick.kernel, pick.why, pick.measured() ? "; measured " : "", measured_text(pick)));
   }
   for (std::string& line : lines) line = printable_message(line);
   return lines;

@@ -49,14 +49,13 @@ std::optional<Tuned> remembered(const std::vector<Trial>& trials, const CacheEnt
   return std::nullopt;
 }
 
-// The expected time to measure a kernel that is predicted to take `us`, without its preparation.
+}  // namespace
+
 double measure_ms(double us) {
-  constexpr double kLeastMs = 6;  // docs/decisions/selection-trials.md
-  constexpr int kLaunches = 8;    // of long products: two to warm up, six replays
+  constexpr double kLeastMs = 0.4;  // short samples, a flushed cache, memory for B and C
+  constexpr int kLaunches = 6;      // of long products
   return kLeastMs + kLaunches * us / 1e3;
 }
-
-}  // namespace
 
 bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls) {
   constexpr double kMayTake = 1.1;  // times the prediction; docs/decisions/selection-trials.md
@@ -66,10 +65,9 @@ bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t call
 
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
                   std::int64_t calls) {
-  constexpr double kLonger = 1.4;  // times either; docs/decisions/selection-trials.md
   if (calls > 0)
     return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
-  return other.us < kLonger * std::max(best.us, least_us);
+  return other.us < kMayTakeLess * std::max(best.us, least_us);
 }
 
 Tuned tune(const std::vector<Trial>& trials,

@@ -13,6 +13,14 @@
 
 namespace spmmbench {
 
+inline constexpr int kMostTrials = 8;  // of `auto`, unless it is told another number
+// A kernel may take so many times less than predicted (docs/decisions/selection-trials.md).
+inline constexpr double kMayTakeLess = 1.4;
+
+// The time that measuring a kernel of `us` microseconds is expected to take, without its
+// preparation.
+double measure_ms(double us);
+
 struct Trial {
   std::string name;
   double us = 0, prepare_ms = 0;  // predicted
@@ -24,8 +32,8 @@ struct Trial {
 bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
 
 // Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
-// calls: if its prediction is within 1.4 x of `best`, the best prediction, or of that time. With
-// calls: only if it should save more than trying it costs.
+// calls: if its prediction is within kMayTakeLess of `best`, the best prediction, or of that time.
+// With calls: only if it should save more than trying it costs.
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls);
 
 struct Tuned {

@@ -46,6 +46,9 @@ Script script;
 class TimedDevice : public FakeDevice {
  public:
   std::size_t largest = std::size_t{1} << 40;  // bytes of an allocation
+  bool capturing = false;
+
+  bool is_capturing(Stream) const override { return capturing; }
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes > largest) throw OutOfMemory("planted");
@@ -97,6 +100,7 @@ class Planted : public Kernel {
     info_.precisions = {Precision::fp16};
     info_.layouts = {Layout::row_major, Layout::col_major};
     info_.options = {kOrder};
+    info_.reads_plain_csr = name == "csr_merge";
   }
   const KernelInfo& info() const override { return info_; }
   Support supports(const Problem&, const DeviceInfo&) const override {
@@ -134,7 +138,7 @@ class KnownOrders : public RowOrders {
 class AutoKernel : public test::CacheTest {
  protected:
   static void SetUpTestSuite() {
-    for (const char* name : {"csr_row_split", "async_wcsr", "jagged_slices", "rsh",
+    for (const char* name : {"csr_merge", "csr_row_split", "async_wcsr", "jagged_slices", "rsh",
                              "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices"})
       if (Registry<Kernel>::instance().find(name) == nullptr)
         Registry<Kernel>::instance().add(std::make_unique<Planted>(name));
@@ -155,7 +159,7 @@ class AutoKernel : public test::CacheTest {
 
   std::unique_ptr<Prepared> prepare(const std::string& options) {
     StageTimer stages;
-    const Spec spec = Spec::parse("auto?" + options);
+    const Spec spec = Spec::parse(options.empty() ? "auto" : "auto?" + options);
     return kernel_.prepare(operand_, spec.options, device_, stages);
   }
   static Pick pick(const Plan& plan) { return plan.report().pick.value(); }
@@ -293,6 +297,87 @@ TEST_F(AutoKernel, TheChoiceForAWidthDoesNotDependOnTheWidthsBefore) {
               pick(*alone->bind({.n = n}, stages_)).kernel)
         << n;
   }
+}
+
+// Enough for all that pays at any number of launches, on a host that is slow.
+constexpr int kMany = 1 << 20;
+
+void launch(Plan& plan, int times) {
+  for (int i = 0; i < times; ++i) plan.launch({}, {}, {});
+}
+
+TEST_F(AutoKernel, WithoutCallsAndTuneItStartsWithPlainCsrAndPreparesNothingElse) {
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  launch(*plan, 1);
+  EXPECT_EQ(pick(*plan).kernel, "csr_merge");
+  EXPECT_EQ(pick(*plan).first, "csr_merge");
+  EXPECT_TRUE(pick(*plan).why.empty()) << "nothing was compared";
+  EXPECT_EQ(script.prepared.size(), 1U);
+  EXPECT_FALSE(stages_.stages_ms().contains("choose"));
+}
+
+TEST_F(AutoKernel, WhileItIsLaunchedItComesToTheFastest) {
+  script.us = {{"csr_merge", 50}, {"csr_row_split", 5}};
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  launch(*plan, kMany);
+  EXPECT_EQ(pick(*plan).kernel, "csr_row_split");
+  EXPECT_TRUE(pick(*plan).measured());
+  EXPECT_EQ(script.prepared.size(), 1U) << "the others are freed";
+  EXPECT_FALSE(plan->prepares_next());
+}
+
+TEST_F(AutoKernel, BetweenGrowingNumbersOfLaunchesNothingIsPrepared) {
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  std::vector<int> due;
+  for (int i = 0; i < 40; ++i) {
+    if (plan->prepares_next()) due.push_back(i);
+    launch(*plan, 1);
+  }
+  EXPECT_EQ(due, (std::vector<int>{1, 2, 4, 8, 16, 32}));
+}
+
+TEST_F(AutoKernel, ACaptureChangesNothingAndWhatItLaunchedStays) {
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  launch(*plan, 1);
+  device_.capturing = true;
+  launch(*plan, kMany);
+  EXPECT_EQ(pick(*plan).kernel, "csr_merge");
+  device_.capturing = false;
+  script.us = {{"csr_merge", 50}, {"csr_row_split", 5}};
+  launch(*plan, kMany);
+  EXPECT_EQ(pick(*plan).kernel, "csr_row_split");
+  EXPECT_EQ(script.prepared.size(), 2U) << "the graph may launch csr_merge";
+}
+
+TEST_F(AutoKernel, WithoutMemoryForMoreItStaysWithThePlanThatItHas) {
+  script.us = {{"csr_merge", 50}};
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  for (const char* name :
+       {"csr_row_split", "async_wcsr", "async_wcsr?order=search", "jagged_slices", "rsh",
+        "cusparse_csr_alg2", "cusparse_csr_default", "gap_slices"})
+    script.out_of_memory.insert(name);
+  device_.largest = 1000;
+  launch(*plan, kMany);
+  EXPECT_EQ(pick(*plan).kernel, "csr_merge");
+}
+
+TEST_F(AutoKernel, SettledItMeasuresAtOnceAndLaunchesPrepareNothing) {
+  script.us = {{"csr_merge", 50}, {"csr_row_split", 5}};
+  const auto prepared = prepare("");
+  const auto plan = prepared->bind({.n = 128}, stages_);
+  plan->settle(stages_);
+  EXPECT_EQ(pick(*plan).kernel, "csr_row_split");
+  EXPECT_EQ(pick(*plan).first, "csr_merge");
+  EXPECT_GT(stages_.stages_ms().at("tune"), 0);
+  const std::size_t flushes = device_.flushes;
+  launch(*plan, kMany);
+  EXPECT_EQ(device_.flushes, flushes);
+  EXPECT_TRUE(pick(*prepare("tune=8")->bind({.n = 128}, stages_)).first.empty());
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#include "auto/chooser.hpp"
+
+#include <fmt/format.h>
+
+#include "select/device_rates.hpp"
+#include "select/rank.hpp"
+#include "select/tune.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+
+PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why) {
+  PlanReport report = plan.report();
+  report.pick = pick;
+  if (why == nullptr) return report;
+  report.pick->why = why->text();
+  for (const auto& [name, value] : named_features(why->features))
+    report.metrics["feature_" + name] = value;
+  return report;
+}
+
+Why Chooser::ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages) {
+  const MatrixFeatures& features = features_.get(stages, [this](StageTimer& cost) {
+    const auto timed = cost.scope("choose");
+    return features_of(*a_.a);
+  });
+  a_.features = &features;
+  const DeviceModel model = device_model(device_.info(), rates);
+  const Ranking ranking = {features, shape, a_.precision, model, limits_.calls};
+  Why why{.features = features, .ranked = {}, .calls = limits_.calls, .refusal = {}};
+  {
+    const auto timed = stages.scope("choose");
+    why.ranked = ranking.without_overlap(takes(shape.layout));
+  }
+  if (!why.ranked.empty()) return why;
+  why.features.row_overlap = row_overlap_.get(stages, [this](StageTimer& cost) {
+    const auto timed = cost.scope("choose");
+    return row_overlap_of(*a_.a);
+  });
+  const auto timed = stages.scope("choose");
+  why.ranked = ranking.by_overlap(why.features.row_overlap);
+  return why;
+}
+
+// The best prediction that supports the problem, and from it on what may be measured.
+std::pair<Choice, std::vector<Candidate>> Chooser::worth_running(Why& why, const Shape& shape,
+                                                                 StageTimer& stages) {
+  const auto timed = stages.scope("choose");
+  auto best = best_of(why.ranked, a_, shape, device_.info(), why.refusal);
+  if (!best) throw Error(fmt::format("auto: {}", why.refusal));
+  std::vector<Candidate> candidates;
+  for (std::size_t i = best->second; i < why.ranked.size(); ++i)
+    if (candidates.empty() || limits_.calls == 0 ||
+        worth_tuning(candidates[0].estimate, why.ranked[i].estimate, limits_.calls))
+      candidates.push_back(why.ranked[i]);
+  return {std::move(best->first), std::move(candidates)};
+}
+
+Chosen Chooser::choose(const Shape& shape, StageTimer& stages) {
+  Chosen out;
+  out.why = ranked(shape, rates_of(device_), stages);
+  const auto [best, candidates] = worth_running(out.why, shape, stages);
+  out.pick.kernel = best.spec.to_string();
+  out.bound = limits_.most < 2 || candidates.size() == 1
+                  ? prepared_.bind(best, shape, stages)
+                  : trials_.fastest(candidates, best, shape, stages, out.pick);
+  prepared_.keep(out.pick.kernel);
+  prepared_.free_unused();
+  return out;
+}
+
+}  // namespace spmmbench

@@ -1,0 +1,58 @@
+#pragma once
+// What `auto` knows of one A on one device, and how it chooses.
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "auto/candidates.hpp"
+#include "auto/trials.hpp"
+#include "gpu/rates.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/kernel.hpp"
+#include "spmmbench/pick.hpp"
+#include "spmmbench/shared_parts.hpp"
+
+namespace spmmbench {
+
+struct Chosen {
+  BoundPlan bound;
+  Pick pick;
+  Why why;
+};
+
+// What a plan says that runs `plan`; `why` is null where nothing was compared.
+PlanReport report_of(const Plan& plan, const Pick& pick, const Why* why);
+
+class Chooser {
+ public:
+  // What `a` refers to and the device outlive this.
+  Chooser(const SparseOperand& a, Device& device, TrialLimits limits)
+      : a_(a), device_(device), limits_(limits) {}
+  Chooser(const Chooser&) = delete;  // its parts refer to it
+  Chooser& operator=(const Chooser&) = delete;
+
+  // The candidates by their estimates with such rates of the device.
+  Why ranked(const Shape& shape, const DeviceRates& rates, StageTimer& stages);
+  // The best of them, measured where that is asked for.
+  Chosen choose(const Shape& shape, StageTimer& stages);
+
+  const SparseOperand& a() const { return a_; }
+  Device& device() { return device_; }
+  PreparedKernels& prepared() { return prepared_; }
+
+ private:
+  std::pair<Choice, std::vector<Candidate>> worth_running(Why& why, const Shape& shape,
+                                                          StageTimer& stages);
+
+  SparseOperand a_;
+  Device& device_;
+  TrialLimits limits_;
+  SharedPart<MatrixFeatures> features_;
+  SharedPart<double> row_overlap_;
+  PreparedKernels prepared_{a_, device_};
+  Trials trials_{a_, device_, prepared_, limits_};
+};
+
+}  // namespace spmmbench

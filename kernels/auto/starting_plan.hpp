@@ -1,0 +1,57 @@
+#pragma once
+// A plan of `auto` that launches at once, and prepares what is faster while it is launched.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "auto/chooser.hpp"
+#include "select/settling.hpp"
+#include "spmmbench/kernel.hpp"
+
+namespace spmmbench {
+
+// The product that needs no preparation.
+struct Start {
+  Choice choice;
+  Candidate candidate;  // its estimate is made without features of A
+};
+
+// Ours before a vendor's. Empty where none supports the problem.
+std::optional<Start> start_of(const SparseOperand& a, const Shape& shape, const DeviceInfo& device);
+
+class StartingPlan final : public Plan {
+ public:
+  // `chooser`, whose A lies on the device, outlives this. `copied_bytes`: of A, for it.
+  StartingPlan(Chooser& chooser, Start start, const Shape& shape, std::size_t copied_bytes,
+               StageTimer& stages);
+
+  void launch(const DenseView& b, const DenseView& c, Stream stream) override;
+  bool prepares_next() const override { return !settled_ && launches_ == due_; }
+  void settle(StageTimer& stages) override;
+  PlanReport report() const override;
+
+ private:
+  void prepare_more();
+  void rank();
+  void take(const Settling::Step& step);
+  void run_from_now_on(BoundPlan bound);
+
+  Chooser& chooser_;
+  Start start_;
+  Shape shape_;
+  std::size_t copied_bytes_;
+  BoundPlan bound_;
+  Pick pick_;
+  std::optional<Why> why_;            // once they were ranked
+  std::optional<Settling> settling_;  // likewise
+  std::optional<TrialTimes> times_;   // while a launch prepares
+  double leader_us_ = 0;              // measured of bound_; 0: it was not
+  std::int64_t launches_ = 0, due_ = 1;
+  bool settled_ = false;
+  bool captured_ = false;                  // bound_ was launched in a capture
+  std::vector<BoundPlan> captured_plans_;  // graphs may launch them until the end
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,94 @@
+#include "select/settling.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "select/tune.hpp"
+
+namespace spmmbench {
+namespace {
+
+// The most that all preparation may have taken, over what products have, when a trial begins. Of
+// 0.15 to 1 it loses least from 1,000 calls on (docs/decisions/selection-trials.md).
+constexpr double kShareOfTrials = 0.3;
+
+}  // namespace
+
+Settling::Settling(std::vector<Candidate> candidates, std::size_t current)
+    : candidates_(std::move(candidates)), current_(current) {
+  const double there_ms = candidates_[current].estimate.prepare_ms;
+  for (const auto& [spec, estimate, standing] : candidates_)
+    states_.push_back({estimate.us, std::max(0.0, estimate.prepare_ms - there_ms) * 1e3});
+}
+
+bool Settling::may_try(std::size_t i) const {
+  return i != current_ && !states_[i].measured && !states_[i].failed;
+}
+
+bool Settling::may_be_faster(std::size_t i) const {
+  return may_try(i) && states_[i].us < kMayTakeLess * states_[current_].us;
+}
+
+std::optional<std::size_t> Settling::worth_building(double launches) const {
+  if (states_[current_].measured) return std::nullopt;
+  std::optional<std::size_t> best;
+  double least = launches * states_[current_].us;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (!may_try(i) || candidates_[i].standing != Standing::full) continue;
+    const double cost = states_[i].extra_us + launches * states_[i].us;
+    if (cost >= least) continue;
+    least = cost;
+    best = i;
+  }
+  return best;
+}
+
+std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
+  if (measured_ >= kMostTrials) return std::nullopt;
+  const State& now = states_[current_];
+  const double own_us = now.measured ? 0 : measure_ms(now.us) * 1e3;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    if (!may_be_faster(i)) continue;
+    const double cost_us = own_us + states_[i].extra_us + measure_ms(states_[i].us) * 1e3;
+    if (cost_us + launches * states_[i].us / kMayTakeLess >= launches * now.us) continue;
+    if (spent_us_ + cost_us > kShareOfTrials * products_us_) continue;
+    return now.measured ? Step{i, true} : Step{current_, true};
+  }
+  return std::nullopt;
+}
+
+std::optional<Settling::Step> Settling::next(std::int64_t launches) {
+  products_us_ += static_cast<double>(launches - launches_) * states_[current_].us;
+  launches_ = launches;
+  const auto ahead = static_cast<double>(launches);
+  if (const auto build = worth_building(ahead)) return Step{*build, false};
+  return worth_measuring(ahead);
+}
+
+bool Settling::took(const Step& step, double spent_us, std::optional<double> us) {
+  spent_us_ += spent_us;
+  State& state = states_[step.candidate];
+  const bool faster = step.candidate == current_ || !us || *us < states_[current_].us;
+  if (us) {
+    state.us = *us;
+    state.measured = true;
+    ++measured_;
+  }
+  if (faster) current_ = step.candidate;
+  return faster;
+}
+
+void Settling::failed(const Step& step, double spent_us) {
+  spent_us_ += spent_us;
+  states_[step.candidate].failed = true;
+  if (step.candidate == current_) measured_ = kMostTrials;  // no memory for a B and a C
+}
+
+bool Settling::settled() const {
+  if (measured_ >= kMostTrials) return true;
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (may_be_faster(i)) return false;
+  return true;
+}
+
+}  // namespace spmmbench

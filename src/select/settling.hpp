@@ -1,0 +1,69 @@
+#pragma once
+// What `auto` prepares while its product is launched, by a caller who has not said how often.
+//
+// After c launches the rest is taken to be as long: another c. What should pay within them is
+// prepared, so that what is spent stays in proportion to what products have taken (ski rental).
+//
+//     launches    1   2   4   8   16   32   64   128   256
+//     kernel      csr_merge ───┬──────────┬──────────────────
+//                              │ built: its estimate pays for its preparation
+//                                         │ measured beside others that are close to it
+//
+// Estimates decide first; later, trials that stay within a share of the products' time.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "select/rank.hpp"
+
+namespace spmmbench {
+
+class Settling {
+ public:
+  struct Step {
+    std::size_t candidate;
+    // Launches of a trial decide whether it is kept; else it is prepared and kept.
+    bool measure;
+  };
+
+  // `candidates`: by rank for any number of calls (Ranking::calls = 0). `current` of them is
+  // launched, and A is on the device for it.
+  Settling(std::vector<Candidate> candidates, std::size_t current);
+
+  // What to do after so many launches, until nothing is left to do; each step is answered by took()
+  // or failed().
+  std::optional<Step> next(std::int64_t launches);
+  // A step has taken `spent_us` with all preparation. `us`: the time of a launch, where it was
+  // measured. Whether the candidate is the current one from now on.
+  bool took(const Step& step, double spent_us, std::optional<double> us);
+  void failed(const Step& step, double spent_us);
+
+  std::size_t current() const { return current_; }
+  const Candidate& candidate(std::size_t i) const { return candidates_[i]; }
+  // No number of launches leads to another step.
+  bool settled() const;
+
+ private:
+  struct State {
+    double us;        // of a launch: measured, else estimated
+    double extra_us;  // of preparation, beyond the copy of A that is there
+    bool measured = false, failed = false;
+  };
+
+  std::optional<std::size_t> worth_building(double launches) const;
+  std::optional<Step> worth_measuring(double launches) const;
+  bool may_be_faster(std::size_t candidate) const;
+  bool may_try(std::size_t candidate) const;
+
+  std::vector<Candidate> candidates_;
+  std::vector<State> states_;
+  std::size_t current_;
+  int measured_ = 0;
+  std::int64_t launches_ = 0;  // that products_us_ has
+  double products_us_ = 0, spent_us_ = 0;
+};
+
+}  // namespace spmmbench
