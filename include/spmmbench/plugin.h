@@ -319,6 +319,10 @@ struct spmmbench_kernel {
   int64_t c_row_multiple;
   const spmmbench_variant* const* variants; /* version 2 */
   size_t variant_count;
+  /* Version 2. NULL: launches prepare nothing. Else prepares at once all that launches of the plan
+   * would, which then do as those of other kernels: before a CUDA graph is captured, and before
+   * spmmbench times them. */
+  spmmbench_status (*settle)(spmmbench_plan* plan, const spmmbench_stages* stages);
 };
 
 /* The sizes of version 1. */
@@ -343,8 +347,8 @@ typedef struct spmmbench_library {
  * proportion to the time that products have taken: they allocate, launch on a stream of the
  * library, with a B and a C of its own, and wait for the device. Results stay within the error
  * bound, their bits may change. In a stream capture nothing is prepared, and what was captured
- * lives as long as the plan. With the option tune=8 `bind` does all this, and launches do as those
- * of other kernels; it takes up to about `budget_ms` (an option, 1000 by default). With tune=1
+ * lives as long as the plan. `settle`, or `bind` with the option tune=8, does all this at once; it
+ * takes up to about `budget_ms` (an option, 1000 by default). With tune=1
  * nothing is measured. Another plan may come to another kernel. */
 SPMMBENCH_EXPORT const spmmbench_library* spmmbench_kernels(uint32_t abi_version);
 

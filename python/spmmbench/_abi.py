@@ -202,6 +202,7 @@ Kernel._fields_ = [
     ("c_row_multiple", c.c_int64),
     ("variants", c.POINTER(c.POINTER(Variant))),
     ("variant_count", c.c_size_t),
+    ("settle", c.CFUNCTYPE(_Status, c.c_void_p, _Stages)),
 ]
 
 

@@ -299,13 +299,15 @@ class Callable(_Product):
 
 
 class OfPlan(_Product):
-    """A Plan, which the library launches without Python. The exact test has a plan of the same kernel."""
+    """A Plan, settled, which the library launches without Python. The exact test has a plan of the same
+    kernel."""
 
     def __init__(self, name, plan, bench):
         super().__init__(name)
         self._plan, self._bench = plan, bench
         self._others = {}  # handle -> plan
         _require_same(plan, bench)
+        plan.settle()
 
     def struct(self):
         kernel = self._plan.prepared._kernel

@@ -159,8 +159,8 @@ class Plan(_Held):
     B is K x n, C is M x n, each with lines (rows, or columns in layout "col") that are contiguous and
     start at multiples of `pitch_alignment` bytes. Nothing is copied. A GPU's work is enqueued on the
     caller's stream: torch's or CuPy's current one, else the stream that the array's interface names,
-    or `stream`. After the first call it allocates nothing but the result, so that it can be
-    captured in a CUDA graph. Of threads that call one plan at the same time, each waits for the one
+    or `stream`. After the first call, and with `auto` after `settle()`, it allocates nothing but the
+    result, so that it can be captured in a CUDA graph. Of threads that call one plan at the same time, each waits for the one
     before. Calls on two streams must not overlap: a plan has one workspace.
     """
 
@@ -246,6 +246,21 @@ class Plan(_Held):
         if status != abi.OK:
             self._library.check(status)
         return out
+
+    def settle(self):
+        """Prepares at once what calls would prepare later (`auto`), so that they do no more than
+        multiply: before a CUDA graph is captured, or calls are timed. The GPU's work is done when
+        it returns. Returns the plan."""
+        settle = self.prepared._kernel.described.settle
+        if not settle:
+            return self
+        stages = _Stages()
+        with self._lock:
+            self._check_device()
+            self._library.check(settle(self._handle, ctypes.byref(stages.struct)))
+            for stage, ms in stages.checked(self.prepared._kernel).items():
+                self.stages_ms[stage] = self.stages_ms.get(stage, 0.0) + ms
+        return self
 
     def empty_b(self, like):
         """A new K x n array of the library, and on the device, of the array `like`, aligned as B

@@ -223,6 +223,18 @@ spmmbench_status launch(spmmbench_plan* plan, const spmmbench_dense* b, const sp
   });
 }
 
+spmmbench_status settle(spmmbench_plan* plan, const spmmbench_stages* stages) noexcept {
+  return guarded([&] {
+    SharedDevice& shared = *required(plan, "plan").prepared->shared;
+    std::unique_lock lock(shared.mutex);
+    StageTimer measured;
+    plan->plan->settle(measured);
+    shared.device->synchronize();
+    lock.unlock();
+    pass_on(measured, stages);
+  });
+}
+
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
   return guarded([&] {
     (void)checked(out, "spmmbench_report");
@@ -327,6 +339,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   c.inspect_b = info.inspects_b ? inspect_b : nullptr;
   c.launch = launch;
   c.report = report;
+  c.settle = settle;
   c.destroy_plan = destroy_plan;
   c.destroy_prepared = destroy_prepared;
 }

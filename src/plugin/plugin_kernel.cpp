@@ -302,10 +302,13 @@ class Scratch {
 
 class PluginPlan final : public Plan {
  public:
-  PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, spmmbench_plan* plan, bool packed,
-             std::size_t bytes_of_a, Device& device)
+  using Settle = decltype(spmmbench_kernel::settle);
+
+  PluginPlan(const Calls& calls, const spmmbench_kernel& kernel, Settle settle,
+             spmmbench_plan* plan, bool packed, std::size_t bytes_of_a, Device& device)
       : calls_(calls),
         kernel_(kernel),
+        settle_(settle),
         plan_(plan),
         packed_(packed),
         bytes_of_a_(bytes_of_a),
@@ -321,6 +324,13 @@ class PluginPlan final : public Plan {
     const Stages timed(stages);
     const spmmbench_dense dense = dense_of_c(b);
     calls_("inspect_b", [&] { return kernel_.inspect_b(plan_, &dense, timed.c()); });
+    timed.check();
+  }
+
+  void settle(StageTimer& stages) override {
+    if (settle_ == nullptr) return;
+    const Stages timed(stages);
+    calls_("settle", [&] { return settle_(plan_, timed.c()); });
     timed.check();
   }
 
@@ -369,6 +379,7 @@ class PluginPlan final : public Plan {
  private:
   const Calls& calls_;
   const spmmbench_kernel& kernel_;
+  Settle settle_;
   spmmbench_plan* plan_;
   bool packed_;
   std::size_t bytes_of_a_;
@@ -379,7 +390,13 @@ class PluginPrepared final : public Prepared {
  public:
   PluginPrepared(const spmmbench_library& library, const spmmbench_kernel& kernel,
                  const OperandForm& form, bool tunes, const SparseOperand& a, Device& device)
-      : calls_(library), kernel_(kernel), form_(form), tunes_(tunes), a_(a), device_(device) {}
+      : calls_(library),
+        kernel_(kernel),
+        settle_(described_by(library, kernel).settle),
+        form_(form),
+        tunes_(tunes),
+        a_(a),
+        device_(device) {}
   PluginPrepared(const PluginPrepared&) = delete;
   PluginPrepared& operator=(const PluginPrepared&) = delete;
   ~PluginPrepared() override {
@@ -415,7 +432,7 @@ class PluginPrepared final : public Prepared {
     spmmbench_plan* plan = nullptr;
     calls_("bind", [&] { return kernel_.bind(prepared_, &c_shape, timed.c(), &plan); });
     if (plan == nullptr) throw Error("bind: gave no plan");
-    auto out = std::make_unique<PluginPlan>(calls_, kernel_, plan, form_.packed,
+    auto out = std::make_unique<PluginPlan>(calls_, kernel_, settle_, plan, form_.packed,
                                             kept_bytes(kernel_, a_), device_);
     timed.check();
     return out;
@@ -424,6 +441,7 @@ class PluginPrepared final : public Prepared {
  private:
   Calls calls_;
   const spmmbench_kernel& kernel_;
+  PluginPlan::Settle settle_;
   OperandForm form_;
   bool tunes_;
   SparseOperand a_;

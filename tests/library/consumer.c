@@ -103,6 +103,7 @@ int main(void) {
   shape.layout = SPMMBENCH_COL_MAJOR;
   expect(kernel->bind(prepared, &shape, NULL, &column_plan) == SPMMBENCH_OK, "bound once more");
   shape.layout = SPMMBENCH_ROW_MAJOR;
+  expect(kernel->settle(plan, NULL) == SPMMBENCH_OK, "settled");
   expect(kernel->launch(plan, &b_view, &c_view, NULL) == SPMMBENCH_OK, "launched");
   for (i = 0; i < ROWS; ++i)
     for (j = 0; j < N; ++j) {

@@ -317,6 +317,14 @@ class Products(unittest.TestCase):
         with self.assertRaisesRegex(spmmbench.InvalidArgument, "pass out="):
             plan @ Dlpack(b)
 
+    def test_settling_a_plan_whose_calls_prepare_nothing_changes_nothing(self):
+        a, b = matrix(), dense(50, 8)
+        plan = cpu_plan(a, 8)
+        before = plan.report()
+        self.assertIs(plan.settle(), plan)
+        self.assertEqual(plan.report(), before)
+        np.testing.assert_allclose(plan @ b, a @ b, rtol=1e-5, atol=1e-5)
+
     def test_the_report_has_the_fields_of_a_result(self):
         report = cpu_plan(matrix(), 8, kernel="cpu_csr").report()
         self.assertEqual(report["kernel"], "cpu_csr")
