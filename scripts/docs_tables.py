@@ -478,6 +478,17 @@ Printed by `examples/gcn/report.py results/h200/gcn.json --markdown`: epochs of 
 """
 
 
+def qwen():
+    command = [sys.executable, ROOT / "examples/qwen/report.py", RESULTS / "h200/qwen.json", "--markdown"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return f"""# Prefill of a language model
+
+Printed by `examples/qwen/report.py results/h200/qwen.json --markdown`: the time to the first token of Qwen2.5-7B by operation, and what each mode gains. [examples/qwen](../../examples/qwen/README.md) says what the modes are; the difference of the logits is from dense weights with the same zeros.
+
+{printed.rstrip()}
+"""
+
+
 def papers():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -506,6 +517,7 @@ TABLES = {
     "c-types": c_types,
     "beyond-cache": beyond_cache,
     "gcn": gcn,
+    "qwen": qwen,
     "papers": papers,
 }
 
