@@ -13,17 +13,17 @@
 //     C row i:  [lane 0][lane 1][lane 2]...[lane L-1]   written once, at the end
 //
 // With fp32 and N = 128 a group is a whole warp; narrower B put two or four rows of A in a warp;
-// wider ones are cut into slabs of 32 pieces (blockIdx.y). Nothing is shared between groups, so
-// there is no shared memory and no barrier.
+// wider ones are cut into slabs of 32 pieces (blockIdx.y), in fp64 of 64 where rows are short, two
+// for each lane. Nothing is shared between groups: no shared memory, no barrier.
 //
 // LONG ROWS. Rows of power-law graphs differ by a factor of 10^5, and a group that walks the
 // longest one alone would finish long after all others. So no group gets more than `split`
 // nonzeros: a longer row is cut into even segments. The groups of one row add their sums to an
 // accumulator in global memory, and the group that arrives last copies it to C and zeroes it for
-// the next launch (common/arrive_and_sum.cuh). That needs one launch (clearing C first would need
-// two), works for every type of C, and leaves rows that are not cut, nearly all, without any
-// atomic. The order of the additions varies from launch to launch: results agree within the error
-// bound, not bit for bit.
+// the next launch (common/arrive_and_sum.cuh). That needs one launch (clearing C first would
+// need two), works for every type of C, and leaves rows that are not cut, nearly all, without
+// any atomic. The order of the additions varies from launch to launch: results agree within the
+// error bound, not bit for bit.
 //
 // MANY CUT ROWS. A small matrix of even, rather long rows has most of them cut in a few segments,
 // and atomics take as long as the products. There the segments of a row lie in one CTA, if they are
@@ -64,11 +64,10 @@ namespace {
 constexpr int kThreads = 128;
 // Without this minimum the compiler uses 32 registers and issues the loads one by one. With 8 CTAs
 // (64 registers) all kUnroll loads are in flight. With 12 (40 registers) fewer loads are in flight
-// in more warps, which is slightly better, most of all where rows are short.
-// Values of fp64 take two registers each.
+// in more warps, which is slightly better where rows are short. Values of fp64 take two registers.
 template <class TB>
 constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> ? 8 : 12;
-constexpr int kUnroll = 8;  // rows of B in flight per group; fewer only at a segment's end
+constexpr int kUnroll = 8;  // pieces of B in flight per lane; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
 // A run of nonzeros of one row, the work of one group.
@@ -103,44 +102,60 @@ struct CsrEntries {
   const T* values;
 };
 
-// sums += value * (this lane's 16 bytes of row `col` of B) for kCount nonzeros of the batch that
-// the group's lanes hold. The loads come first, all of them, so that they are in flight together.
-template <class TB, int kCount, int kLanes, int kColumns>
-__device__ void add_rows(std::int32_t my_col, SumOf<TB> my_value, int first, const TB* b,
-                         std::uint32_t row_bytes, SumOf<TB> (&sums)[kColumns]) {
-  uint4 raw[kCount];
+// sums += value * (this lane's pieces of row `col` of B) for kCount nonzeros of the batch that the
+// group's lanes hold. The loads come first, all of them, so that they are in flight together.
+template <class TB, int kCount, int kLanes, int kPieces>
+__device__ void add_rows(std::int32_t my_col, SumOf<TB> my_value, int first,
+                         const char* const (&b)[kPieces], std::uint32_t row_bytes,
+                         SumOf<TB> (&sums)[kPieces * kPerVector<TB>]) {
+  constexpr int kColumns = kPerVector<TB>;  // of a piece
+  uint4 raw[kCount][kPieces];
   SumOf<TB> value[kCount];
 #pragma unroll
   for (int u = 0; u < kCount; ++u) {
     const auto col = static_cast<std::uint32_t>(__shfl_sync(kFullWarp, my_col, first + u, kLanes));
     value[u] = __shfl_sync(kFullWarp, my_value, first + u, kLanes);
     const std::uint64_t offset = static_cast<std::uint64_t>(col) * row_bytes;
-    raw[u] = __ldca(reinterpret_cast<const uint4*>(reinterpret_cast<const char*>(b) + offset));
+#pragma unroll
+    for (int p = 0; p < kPieces; ++p)
+      raw[u][p] = __ldca(reinterpret_cast<const uint4*>(b[p] + offset));
   }
 #pragma unroll
   for (int u = 0; u < kCount; ++u) {
-    SumOf<TB> x[kColumns];
-    unpack(raw[u], x, TB{});
 #pragma unroll
-    for (int j = 0; j < kColumns; ++j) sums[j] += value[u] * x[j];
+    for (int p = 0; p < kPieces; ++p) {
+      SumOf<TB> x[kColumns];
+      unpack(raw[u][p], x, TB{});
+#pragma unroll
+      for (int j = 0; j < kColumns; ++j) sums[p * kColumns + j] += value[u] * x[j];
+    }
   }
 }
 
-template <class TB, class TC, int kLanes, bool kJoin>
+template <class TB, class TC, int kLanes, int kPieces, bool kJoin>
 __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
     csr_row_split_kernel(Workspace<SumOf<TB>> work, CsrEntries<TB> a, const TB* __restrict__ b,
                          std::uint32_t row_bytes, TC* __restrict__ c, std::int64_t ldc,
                          std::int64_t n) {
   using Sum = SumOf<TB>;
-  constexpr int kColumns = kPerVector<TB>;    // of one lane
-  constexpr int kGroups = kThreads / kLanes;  // of a CTA
-  static_assert(kLanes % kUnroll == 0, "a batch of kLanes nonzeros is walked kUnroll at a time");
+  constexpr int kPiece = kPerVector<TB>, kColumns = kPieces * kPiece;  // columns of it, of a lane
+  constexpr int kGroups = kThreads / kLanes;                           // of a CTA
+  constexpr int kRows = kUnroll / kPieces;                             // of B in flight
+  static_assert(kLanes % kRows == 0, "a batch of kLanes nonzeros is walked kRows at a time");
   static_assert(kGroups % kMostJoined == 0, "the segments of a row do not lie in two CTAs");
   const int lane = threadIdx.x % kLanes;
   const std::int64_t first_index = static_cast<std::int64_t>(blockIdx.x) * kGroups;
   const std::int64_t index = first_index + threadIdx.x / kLanes;
-  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * kLanes + lane) * kColumns;
-  const TB* b_piece = b + (column < n ? column : 0);
+  // The lane's pieces begin at `column` and, from one to the next, kLanes pieces further.
+  constexpr int kNextPiece = kLanes * kPiece;
+  const std::int64_t column =
+      (static_cast<std::int64_t>(blockIdx.y) * kPieces * kLanes + lane) * kPiece;
+  const char* b_pieces[kPieces];
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p) {
+    const std::int64_t at = column + p * kNextPiece;
+    b_pieces[p] = reinterpret_cast<const char*>(b + (at < n ? at : 0));
+  }
 
   // Groups past the end run along with length 0, so that the whole warp takes part in the shuffles.
   Segment segment{0, 0, 0};
@@ -163,12 +178,15 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
       if (base + lane < segment.length) my_value = to_sum(__ldg(a.values + entry));
     }
     const int count = min(kLanes, longest - base);
-    for (int i = 0; i < count; i += kUnroll) {
+    for (int i = 0; i < count; i += kRows) {
       const int left = count - i;
-      if (left > 4) add_rows<TB, 8, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
-      else if (left > 2) add_rows<TB, 4, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
-      else if (left == 2) add_rows<TB, 2, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
-      else add_rows<TB, 1, kLanes>(my_col, my_value, i, b_piece, row_bytes, sums);
+      if (kRows > 4 && left > 4)
+        add_rows<TB, kRows, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
+      else if (left > 2)
+        add_rows<TB, 4, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
+      else if (left == 2)
+        add_rows<TB, 2, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
+      else add_rows<TB, 1, kLanes, kPieces>(my_col, my_value, i, b_pieces, row_bytes, sums);
     }
   }
 
@@ -191,13 +209,20 @@ __global__ void __launch_bounds__(kThreads, kMinBlocksPerSm<TB>)
   if (segment.target < 0) {
     const int split_index = ~segment.target;
     const SplitRow split = work.split_rows[split_index];
-    if (!add_in_slot<kLanes>(work.sums + split_index * work.columns_padded + column,
+    const std::int64_t lane_of_row = static_cast<std::int64_t>(blockIdx.y) * kLanes + lane;
+    if (!add_in_slot<kLanes>(work.sums + split_index * work.columns_padded + lane_of_row * kColumns,
                              work.arrivals + std::int64_t{split_index} * gridDim.y + blockIdx.y,
                              split.segments, lane, sums))
       return;
     row = split.row;
   }
-  store_streaming(c + row * ldc, column, n, sums, lanes_of_group<kLanes>());
+#pragma unroll
+  for (int p = 0; p < kPieces; ++p) {
+    Sum piece[kPiece];
+#pragma unroll
+    for (int j = 0; j < kPiece; ++j) piece[j] = sums[p * kPiece + j];
+    store_streaming(c + row * ldc, column + p * kNextPiece, n, piece, lanes_of_group<kLanes>());
+  }
 }
 
 // ---- Host adapter ----
@@ -296,15 +321,22 @@ Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
 // How the N columns are divided: the smallest group that covers them, else slabs of full warps.
 struct Tiling {
   int lanes;
+  int pieces;  // of a lane, each of 16 bytes
   std::int64_t slabs;
   std::int64_t columns_padded;
 };
 
-Tiling tile_columns(std::int64_t n, Precision precision) {
-  const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(precision)));
+Tiling tile_columns(const SparseOperand& a, std::int64_t n) {
+  const auto per_lane = static_cast<std::int64_t>(16 / bytes_of(storage_type(a.precision)));
   const int lanes = n <= 8 * per_lane ? 8 : n <= 16 * per_lane ? 16 : 32;
-  const std::int64_t slabs = (n + lanes * per_lane - 1) / (lanes * per_lane);
-  return {lanes, slabs, slabs * lanes * per_lane};
+  // Two pieces halve the warps, each of which waits for its nonzeros. Where rows are longer, slabs
+  // of B that the caches hold gain more (docs/decisions/csr-row-split.md).
+  constexpr std::int64_t kShortRow = 9;  // nonzeros, as a mean
+  const bool halves_warps = a.precision == Precision::fp64 && a.nnz() < kShortRow * a.m();
+  const int pieces = halves_warps && n > lanes * per_lane ? 2 : 1;
+  const std::int64_t columns = lanes * pieces * per_lane;
+  const std::int64_t slabs = (n + columns - 1) / columns;
+  return {lanes, pieces, slabs, slabs * columns};
 }
 
 // A on the device. It is the same for every N.
@@ -337,11 +369,12 @@ struct Matrix {
 // The parts that depend on N: the division of its columns, and the sums of the rows that are cut.
 class CsrRowSplitPlan final : public Plan {
  public:
-  CsrRowSplitPlan(const Matrix& a, Precision precision, std::int64_t n, Device& device,
+  CsrRowSplitPlan(const Matrix& a, const SparseOperand& operand, std::int64_t n, Device& device,
                   StageTimer& stages)
-      : a_(a), n_(n), tiling_(tile_columns(n, precision)), overlap_(kernels_wait()) {
+      : a_(a), n_(n), tiling_(tile_columns(operand, n)), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    sums_ = device.allocate(a.split_count * tiling_.columns_padded * bytes_of(sum_type(precision)));
+    sums_ = device.allocate(a.split_count * tiling_.columns_padded *
+                            bytes_of(sum_type(operand.precision)));
     arrivals_ = device.allocate(a.split_count * tiling_.slabs * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
@@ -352,10 +385,12 @@ class CsrRowSplitPlan final : public Plan {
     visit_b_and_c(b.type, c.type, [&](auto* b_tag, auto* c_tag) {
       using TB = std::remove_pointer_t<decltype(b_tag)>;
       using TC = std::remove_pointer_t<decltype(c_tag)>;
+      if constexpr (std::is_same_v<TB, double>)
+        if (tiling_.pieces == 2) return launch_as<TB, TC, 32, 2>(b, c, stream);
       switch (tiling_.lanes) {
-        case 8: return launch_as<TB, TC, 8>(b, c, stream);
-        case 16: return launch_as<TB, TC, 16>(b, c, stream);
-        default: return launch_as<TB, TC, 32>(b, c, stream);
+        case 8: return launch_as<TB, TC, 8, 1>(b, c, stream);
+        case 16: return launch_as<TB, TC, 16, 1>(b, c, stream);
+        default: return launch_as<TB, TC, 32, 1>(b, c, stream);
       }
     });
   }
@@ -371,7 +406,7 @@ class CsrRowSplitPlan final : public Plan {
   }
 
  private:
-  template <class TB, class TC, int kLanes>
+  template <class TB, class TC, int kLanes, int kPieces>
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
     using Sum = SumOf<TB>;
@@ -386,8 +421,8 @@ class CsrRowSplitPlan final : public Plan {
     const CsrEntries<TB> a{a_.col_idx.as<std::int32_t>(), a_.values.as<TB>()};
     const dim3 grid(static_cast<unsigned>((a_.segment_count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
-    const auto kernel = a_.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, true>
-                                        : csr_row_split_kernel<TB, TC, kLanes, false>;
+    const auto kernel = a_.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
+                                        : csr_row_split_kernel<TB, TC, kLanes, kPieces, false>;
     launch_dependent(kernel, grid, dim3(kThreads), 0, stream, overlap_, work, a,
                      static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
                      static_cast<TC*>(c.data), c.ld, n_);
@@ -404,15 +439,15 @@ class CsrRowSplitPrepared final : public Prepared {
  public:
   CsrRowSplitPrepared(const SparseOperand& a, std::int64_t split, Device& device,
                       StageTimer& stages)
-      : matrix_(a, split, device, stages), precision_(a.precision), device_(device) {}
+      : matrix_(a, split, device, stages), operand_(a), device_(device) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    return std::make_unique<CsrRowSplitPlan>(matrix_, precision_, shape.n, device_, stages);
+    return std::make_unique<CsrRowSplitPlan>(matrix_, operand_, shape.n, device_, stages);
   }
 
  private:
   Matrix matrix_;
-  Precision precision_;
+  SparseOperand operand_;
   Device& device_;
 };
 
@@ -421,7 +456,7 @@ class CsrRowSplit final : public Kernel {
   const KernelInfo& info() const override { return info_; }
 
   Support supports(const Problem& problem, const DeviceInfo& device) const override {
-    const Tiling tiling = tile_columns(problem.n, problem.precision);
+    const Tiling tiling = tile_columns(problem, problem.n);
     if (tiling.slabs > kMaxGridY)
       return Support::no(
           fmt::format("N above {}", kMaxGridY * (tiling.columns_padded / tiling.slabs)));
