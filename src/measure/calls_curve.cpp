@@ -35,8 +35,9 @@ double time_once(const KernelChoice& choice, Problem problem, const Spec& reorde
 }  // namespace
 
 std::vector<std::pair<std::string, double>> measure_calls_curve(
-    const KernelChoice& choice, const Problem& problem, const Spec& reorder,
-    const Operands& operands, std::span<const std::int64_t> calls, Device& device) {
+    const KernelChoice& choice, Problem problem, const Spec& reorder, const Operands& operands,
+    std::span<const std::int64_t> calls, Device& device) {
+  problem.on_device = nullptr;
   std::vector<std::pair<std::string, double>> curve;
   for (const std::int64_t count : calls) {
     std::vector<double> times;

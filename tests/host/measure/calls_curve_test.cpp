@@ -36,7 +36,7 @@ class CountedKernel final : public Kernel {
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
                                     StageTimer& stages) const override {
-    EXPECT_NE(a.on_device, nullptr) << "copying A is a stage of every row";
+    EXPECT_EQ(a.on_device, nullptr) << "the copy of A counts";
     events += 'p';
     EXPECT_TRUE(a.orders->get("degree", stages).empty()) << "A is in this order";
     a.orders->get("rcm", stages);
