@@ -140,6 +140,8 @@ class Device {
   virtual Buffer allocate(std::size_t bytes) = 0;  // uninitialised; 0 bytes gives a null buffer
   virtual void upload(void* device_dst, const void* host_src, std::size_t bytes) = 0;
   virtual void download(void* host_dst, const void* device_src, std::size_t bytes) = 0;
+  // What `download` has brought to the host so far, on a device that has memory of its own.
+  virtual std::uint64_t bytes_to_host() const { return 0; }
   virtual void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) = 0;
   virtual void synchronize() = 0;              // reports errors of earlier launches
   virtual void wait_idle() { synchronize(); }  // of all streams

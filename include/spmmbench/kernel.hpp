@@ -79,6 +79,7 @@ struct KernelInfo {
   bool asks_for_rates = false;   // predicts with the device's rates, measured as a run starts
   bool adds_to_c = false;        // C is zeroed in every launch
   bool reads_plain_csr = false;  // where CSR lies on the device, nothing else is prepared of A
+  bool takes_values = false;     // Prepared::take_values
   SizeLimits sizes = {};
   OperandForm form = {};
   std::vector<OptionSpec> options = {};
@@ -143,6 +144,12 @@ class Prepared {
   // on N is built by the first bind that needs it; its time is added again for each later bind that
   // shares it. Throws what Kernel::prepare does.
   virtual std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) = 0;
+
+  // Of kernels whose info says `takes_values`. The values of the operand have changed where they
+  // lie, on a GPU in SparseOperand::on_device, which is then given, else in SparseOperand::a; the
+  // pattern has not. Launches that follow on `stream`, of all plans, multiply by them. Enqueues at
+  // most about the work of one launch; the first call may make what this needs, and wait.
+  virtual void take_values(Stream /*stream*/) {}
 };
 
 class Kernel {

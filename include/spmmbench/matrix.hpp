@@ -27,6 +27,29 @@ struct CsrMatrix {
   bool operator==(const CsrMatrix&) const = default;
 };
 
+// A matrix on the host that is made when it is first asked for, such as a copy of one on a device.
+class LazyCsr {
+ public:
+  virtual ~LazyCsr() = default;
+  virtual const CsrMatrix& get() = 0;  // the same at every call; throws what making it throws
+};
+
+// Points to a matrix on the host: to one that is there, or to one that is made when it is read.
+class HostCsr {
+ public:
+  HostCsr(const CsrMatrix* matrix = nullptr) : matrix_(matrix) {}
+  explicit HostCsr(LazyCsr* lazy) : lazy_(lazy) {}
+
+  const CsrMatrix* get() const { return lazy_ != nullptr ? &lazy_->get() : matrix_; }
+  const CsrMatrix& operator*() const { return *get(); }
+  const CsrMatrix* operator->() const { return get(); }
+  bool is_lazy() const { return lazy_ != nullptr; }
+
+ private:
+  const CsrMatrix* matrix_ = nullptr;
+  LazyCsr* lazy_ = nullptr;
+};
+
 // Dense, row-major: element (i, j) is values[i * cols + j].
 struct DenseMatrix {
   std::int64_t rows = 0;

@@ -122,7 +122,8 @@ enum {
 };
 
 /* A: compressed sparse rows. Columns ascend within a row without repetition; explicit zeros are
- * entries. libspmmbench.so also takes rows whose columns do not ascend; it copies A in prepare. */
+ * entries. libspmmbench.so also takes rows whose columns do not ascend. It copies A in prepare:
+ * from the memory of a GPU for a kernel that runs there to memory of the same GPU. */
 typedef struct spmmbench_csr {
   size_t size;
   int64_t rows, cols, nnz;
@@ -180,7 +181,11 @@ typedef struct spmmbench_problem {
   const char* const* options; /* key, value, key, value, ..., NULL; NULL: none. spmmbench passes
                                  only keys that the kernel declares */
   int32_t precision;
+  uint64_t flags; /* version 2: 0, or in libspmmbench.so SPMMBENCH_TRANSPOSED: A^T is multiplied by,
+                     which it makes where A lies; M and K change places. Plug-ins need not read it:
+                     spmmbench gives 0 */
 } spmmbench_problem;
+enum { SPMMBENCH_TRANSPOSED = 1 }; /* version 2 */
 
 /* Receives the times of preparation. May be NULL in every call. */
 typedef struct spmmbench_stages {
@@ -209,6 +214,8 @@ typedef struct spmmbench_report {
   int64_t stored;             /* stored entries, padding included */
   int64_t tiles, windows;     /* 0 where the form has none */
   double fill;                /* nnz over the entries that the tiles have room for; 1: no padding */
+  uint64_t bytes_to_host; /* version 2: what prepare and bind copied from the kernel's GPU to the
+                             host; 0 in libraries that do not count */
 } spmmbench_report;
 
 /* The type of an option. */
@@ -323,12 +330,22 @@ struct spmmbench_kernel {
    * would, which then do as those of other kernels: before a CUDA graph is captured, and before
    * spmmbench times them. */
   spmmbench_status (*settle)(spmmbench_plan* plan, const spmmbench_stages* stages);
+  /* Version 2. NULL: A keeps its values. Else replaces them: `values` has nnz elements of type
+   * `value_type` in `memory`, in the order of the arrays that A was prepared from, whose pattern
+   * stays. All plans of `prepared` multiply by them in launches that follow on `stream`, captured
+   * ones included. Values on the device are read in the order of `stream`, others until the
+   * function returns. It takes at most about as long as a launch; the first call may make what it
+   * needs, and wait. Types and memory are those that `prepare` may be given. */
+  spmmbench_status (*replace_values)(spmmbench_prepared* prepared, const void* values,
+                                     int32_t value_type, int32_t memory, void* stream);
 };
 
 /* The sizes of version 1. */
 #define SPMMBENCH_KERNEL_SIZE_1 offsetof(spmmbench_kernel, max_n)
 #define SPMMBENCH_SHAPE_SIZE_1 offsetof(spmmbench_shape, ld_b)
 #define SPMMBENCH_CSR_SIZE_1 offsetof(spmmbench_csr, on_host)
+#define SPMMBENCH_PROBLEM_SIZE_1 offsetof(spmmbench_problem, flags)
+#define SPMMBENCH_REPORT_SIZE_1 offsetof(spmmbench_report, bytes_to_host)
 
 typedef struct spmmbench_library {
   size_t size;

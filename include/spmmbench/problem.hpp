@@ -18,8 +18,9 @@ struct MatrixFeatures;  // src/select/features.hpp
 // A as a kernel gets it.
 struct SparseOperand {
   // Its values already rounded to `precision`; in fp64 they are values64. Outlives everything
-  // prepared from it.
-  const CsrMatrix* a = nullptr;
+  // prepared from it. A lazy one is copied from `on_device` when it is first read, so that a kernel
+  // that builds on the device does not read it.
+  HostCsr a = {};
   // Row i of `a` is row row_ids[i] of C. Empty means the identity. Only kernels whose info says
   // `writes_row_ids` are given any.
   std::span<const std::int32_t> row_ids = {};
@@ -33,9 +34,9 @@ struct SparseOperand {
   // Outlives everything prepared from it.
   const DeviceCsr* on_device = nullptr;
 
-  std::int64_t m() const { return a->rows; }
-  std::int64_t k() const { return a->cols; }
-  std::int64_t nnz() const { return a->nnz(); }
+  std::int64_t m() const { return on_device != nullptr ? on_device->rows : a->rows; }
+  std::int64_t k() const { return on_device != nullptr ? on_device->cols : a->cols; }
+  std::int64_t nnz() const { return on_device != nullptr ? on_device->nnz : a->nnz(); }
 };
 
 // What a plan is bound to: B is K x n, C is M x n.

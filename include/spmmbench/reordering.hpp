@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spmmbench/matrix.hpp"
@@ -54,8 +55,12 @@ Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer
 
 // The orders of `matrix`, whose rows are in the order `current`. The matrix outlives them,
 // and its structure does not change.
-std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current,
+std::unique_ptr<RowOrders> make_row_orders(HostCsr matrix, const Spec& current,
                                            OrderSource source = compute_order);
+inline std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current,
+                                                  OrderSource source = compute_order) {
+  return make_row_orders(HostCsr(&matrix), current, std::move(source));
+}
 
 void validate_permutation(const Permutation& order, std::int64_t rows);  // throws Error
 // Row i of the result is row order[i] of `matrix`.

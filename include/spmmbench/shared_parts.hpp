@@ -27,6 +27,12 @@ class SharedParts {
     return entries_.emplace(key, Entry{std::move(part), std::move(cost)}).first->second;
   }
 
+  // function(Part&) for every part that was made.
+  template <class Function>
+  void for_each(const Function& function) {
+    for (auto& [key, entry] : entries_) function(entry.part);
+  }
+
  private:
   std::map<Key, Entry> entries_;
 };

@@ -14,17 +14,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "async_wcsr/dense_box.cuh"
 #include "async_wcsr/device_build.hpp"
+#include "async_wcsr/device_survey.hpp"
 #include "async_wcsr/empty_rows.cuh"
 #include "async_wcsr/multiply_vector.cuh"
+#include "core/row_lengths.hpp"
 #include "format/hub_columns.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
+#include "row_order/degree_order.hpp"
 #include "row_order/device_orders.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
@@ -109,10 +114,13 @@ struct Windows {
   WcsrShape shape;
   window::Choice choice;
   DeviceWcsr matrix;
-  std::int32_t places = 0;
   std::int64_t order_bytes = 0;  // of the row order in the format
-  Buffer row_ids;
-  Buffer empty_rows;  // of C; the windows have no place for them
+  Buffer order;                  // row of A at each place; null: natural
+  Buffer row_ids;                // row of C at each place; null: the row of A
+  Buffer empty_rows;             // of C; the windows have no place for them
+  Buffer positions;              // of the values, once some have been replaced
+
+  const Buffer& rows_of_c() const { return row_ids.data() == nullptr ? order : row_ids; }
 };
 
 using SharedWindows = SharedParts<std::pair<std::string, int>, Windows>;  // by order and height
@@ -159,16 +167,16 @@ class AsyncWcsrPlan final : public Plan {
             .window_rows = windows_.shape.window_rows,
             .window_ptr = windows_.matrix.window_ptr,
             .col_idx = windows_.matrix.col_idx,
-            .row_ids = windows_.row_ids.as<std::int32_t>(),
-            .places = windows_.places,
+            .row_ids = windows_.rows_of_c().as<std::int32_t>(),
+            .places = static_cast<std::int32_t>(windows_.matrix.places),
             .limits = window::kDenseBoxLimits,
             .cached = cached_};
   }
 
   void describe(std::int64_t nnz) {
     const DeviceWcsr& matrix = windows_.matrix;
-    report_.device_bytes =
-        matrix.memory.bytes() + windows_.row_ids.bytes() + windows_.empty_rows.bytes();
+    report_.device_bytes = sum_of_bytes(matrix.memory, windows_.order, windows_.row_ids,
+                                        windows_.empty_rows, windows_.positions);
     report_.format = wcsr_stats(windows_.shape, nnz, matrix.window_ptr_host, matrix.gathered,
                                 windows_.order_bytes);
     report_.params["order"] = windows_.choice.order;
@@ -193,6 +201,8 @@ const auto kOrder = window::order_option("auto", kSearched);
 const auto kBuild =
     choice_option("build", "device", {"host", "device"}, "where the format is built");
 
+// Where the caller has A on the device alone, all is made there: a few counts come to the host, and
+// the number of tiles of each window.
 class AsyncWcsrPrepared final : public Prepared {
  public:
   AsyncWcsrPrepared(const SparseOperand& a, const Options& options, Device& device)
@@ -201,16 +211,28 @@ class AsyncWcsrPrepared final : public Prepared {
         options_(options),
         device_(device),
         on_device_(kBuild(options) == "device"),
-        chooser_(a_, options, kOrder, kSearched,
-                 window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
-                 device.info()) {}
+        is_resident_(on_device_ && a.on_device != nullptr && a.a.is_lazy()) {
+    std::unique_ptr<DeviceSurvey> survey;
+    if (is_resident_) {
+      resident_orders_.emplace(*a.on_device, a.orders, device);
+      survey = std::make_unique<DeviceSurvey>(*a.on_device, *resident_orders_, device);
+    }
+    chooser_.emplace(a_, options, kOrder, kSearched,
+                     window::dense_box_cost(static_cast<int>(bytes_of(storage_type(a.precision)))),
+                     device.info(), std::move(survey));
+  }
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
-    const window::Choice choice = chooser_.choose(shape.n, stages);
+    const window::Choice choice = chooser_->choose(shape.n, stages);
     auto& built = windows_.get({choice.order, choice.height_index},
                                [&](StageTimer& cost) { return build(choice, cost); });
     return std::make_unique<AsyncWcsrPlan>(a_, options_, shape, built, uses_l1(shape.n, stages),
                                            device_, stages);
+  }
+
+  void take_values(Stream stream) override {
+    replaced_ = true;
+    windows_.for_each([&](Windows& windows) { replace(windows, stream); });
   }
 
  private:
@@ -226,7 +248,7 @@ class AsyncWcsrPrepared final : public Prepared {
       return true;
     const HubColumns& hubs = hubs_.get(stages, [this](StageTimer& cost) {
       const auto timed = cost.scope("build");
-      return find_hub_columns(*a_.a);
+      return is_resident_ ? find_hub_columns(*a_.on_device, device_) : find_hub_columns(*a_.a);
     });
     return hubs.share >= kLeastShare && hubs.count * n * value_bytes <= kMostBytes;
   }
@@ -236,6 +258,14 @@ class AsyncWcsrPrepared final : public Prepared {
     out.shape = {kWcsrHeights[choice.height_index], window::kTileColumns,
                  storage_type(a_.precision)};
     out.choice = choice;
+    if (is_resident_) build_resident(choice, out, cost);
+    else build_from_host(choice, out, cost);
+    out.order_bytes = static_cast<std::int64_t>(out.order.bytes() + out.empty_rows.bytes());
+    if (replaced_ && !on_device_) replace(out, device_.stream());  // the host has the old ones
+    return out;
+  }
+
+  void build_from_host(const window::Choice& choice, Windows& out, StageTimer& cost) {
     std::optional<NonemptyRows> nonempty;
     {
       const auto timed = cost.scope("build");
@@ -246,20 +276,63 @@ class AsyncWcsrPrepared final : public Prepared {
     out.matrix = on_device_ ? build_wcsr(a_, out.shape, order, device_, cost)
                             : upload_wcsr(*a_.a, out.shape, order, device_, cost);
     const auto timed = cost.scope("upload");
-    out.places = static_cast<std::int32_t>(order.empty() ? a_.m() : std::ssize(order));
-    out.order_bytes = static_cast<std::int64_t>(order.size() * sizeof(std::int32_t));
-    out.row_ids = device_.upload(window::rows_of_c(order, a_.row_ids));
+    out.order = device_.upload(order);
+    if (!a_.row_ids.empty()) out.row_ids = device_.upload(window::rows_of_c(order, a_.row_ids));
     if (nonempty) out.empty_rows = device_.upload(window::rows_of_c(nonempty->empty, a_.row_ids));
-    out.order_bytes += static_cast<std::int64_t>(out.empty_rows.bytes());
-    return out;
+  }
+
+  void build_resident(const window::Choice& choice, Windows& out, StageTimer& cost) {
+    const DeviceCsr& csr = *a_.on_device;
+    const Buffer* order = &resident_orders_->get(choice.order, cost);
+    std::int64_t places = csr.rows;
+    DeviceNonemptyRows nonempty;
+    {
+      const auto timed = cost.scope("build");
+      if (choice.height_index == kClearsHeight && csr.nnz > 0 &&
+          share_of_empty_rows(csr, device_) >= kLeastEmptyShare) {
+        nonempty = split_empty_rows(csr, *order, device_);
+        order = &nonempty.rows;
+        places = nonempty.count;
+      }
+    }
+    out.matrix = build_wcsr(csr, out.shape, order->as<std::int32_t>(), places, device_, cost);
+    const auto timed = cost.scope("build");
+    const auto copy = [&](const Buffer& rows, std::int64_t count) {
+      Buffer to = device_.allocate(count * sizeof(std::int32_t));
+      if (count > 0)
+        SPMMBENCH_CUDA(cudaMemcpyAsync(to.data(), rows.data(), to.bytes(), cudaMemcpyDeviceToDevice,
+                                       static_cast<cudaStream_t>(device_.stream().handle)));
+      device_.synchronize();  // before the source goes
+      return to;
+    };
+    if (order->data() != nullptr) out.order = copy(*order, places);
+    out.empty_rows = copy(nonempty.empty, nonempty.empty_count);
+    if (a_.row_ids.empty()) return;
+    Buffer row_ids = device_.upload(a_.row_ids);
+    const auto of_c = [&](const Buffer& rows, std::int64_t count) {
+      return rows_at_places(row_ids.as<std::int32_t>(), rows, count, device_);
+    };
+    if (nonempty.empty_count > 0) out.empty_rows = of_c(out.empty_rows, nonempty.empty_count);
+    out.row_ids = out.order.data() == nullptr ? std::move(row_ids) : of_c(out.order, places);
+  }
+
+  void replace(Windows& windows, Stream stream) {
+    const DeviceCsr& csr = *a_.on_device;
+    if (windows.positions.data() == nullptr)
+      windows.positions =
+          wcsr_positions(csr, windows.matrix, windows.order.as<std::int32_t>(), device_);
+    replace_wcsr_values(csr, windows.positions, windows.matrix, stream);
   }
 
   DeviceOrders orders_;
   SparseOperand a_;
   Options options_;
   Device& device_;
-  bool on_device_;
-  window::WindowChooser chooser_;
+  bool on_device_;    // where windows are built
+  bool is_resident_;  // and where all else is made
+  bool replaced_ = false;
+  std::optional<ResidentOrders> resident_orders_;
+  std::optional<window::WindowChooser> chooser_;
   SharedWindows windows_;
   SharedPart<HubColumns> hubs_;
 };
@@ -304,6 +377,7 @@ class AsyncWcsr final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_tensor_core,
       .writes_row_ids = true,
+      .takes_values = true,
       .options = window::options_with(kOrder, window::kFeatureTile, {kBuild}),
   };
 };

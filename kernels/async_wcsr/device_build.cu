@@ -28,60 +28,53 @@ namespace {
 using wcsr::Bitmap, wcsr::Csr, wcsr::Scan, wcsr::ScatteredColumns, wcsr::Window;
 using wcsr::for_each_entry, wcsr::kSlab;
 
+// Of this CTA's window.
+__device__ std::int64_t first_place(const Csr& a) {
+  return std::int64_t{blockIdx.x} * a.window_rows;
+}
+
 // Distinct columns of each window.
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads) count_columns(Csr a, std::int32_t* counts) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
   __shared__ ScatteredColumns<kThreads> scattered;
-  read_window(a, window);
-  std::int32_t distinct = 0;
-  if (window.is_scattered()) {
-    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-      scattered.column[threadIdx.x] = column;
-    });
-    __syncthreads();
-    distinct = __syncthreads_count(scattered.is_first(window.count()));
-  } else {
-    std::int32_t mine = 0;
-    for (std::int64_t first = window.first_column; first <= window.last_column;
-         first += kSlab<kThreads>) {
-      Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
-      bitmap.clear();
-      for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
-        if (bitmap.covers(column)) mine += bitmap.set(column);
-      });
-      __syncthreads();  // before the bits are cleared
-    }
-    __shared__ std::int32_t sum;
-    if (threadIdx.x == 0) sum = 0;
-    __syncthreads();
-    const auto of_warp =
-        static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFFU, static_cast<std::uint32_t>(mine)));
-    if (threadIdx.x % 32 == 0) atomicAdd(&sum, of_warp);
-    __syncthreads();
-    distinct = sum;
-  }
+  read_window(a, first_place(a), window);
+  const std::int32_t distinct = wcsr::count_distinct<kThreads>(a, window, shared, scattered);
   if (threadIdx.x == 0) counts[blockIdx.x] = distinct;
 }
 
 template <class Bits>
 struct Boxes {
-  const Bits* entries;             // values of the CSR matrix
+  const Bits* entries;  // values of the CSR matrix
+  Bits* values;         // all zero
+  __device__ void put(std::int64_t entry, std::int64_t at) const {
+    values[at] = mark_entry(entries[entry]);
+  }
+};
+
+// Where in the boxes each entry has its value.
+struct Positions {
+  std::uint32_t* of;
+  __device__ void put(std::int64_t entry, std::int64_t at) const {
+    of[entry] = static_cast<std::uint32_t>(at);
+  }
+};
+
+struct Places {
   const std::int32_t* first_tile;  // of every window, and the end
-  Bits* values;                    // all zero
   std::int32_t* window_ptr;
   std::int32_t* col_idx;
   int tile_columns;
 };
 
-template <int kThreads, class Bits>
-__global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out) {
+template <int kThreads, class Entries>
+__global__ void __launch_bounds__(kThreads) place_entries(Csr a, Places out, Entries entries) {
   extern __shared__ __align__(16) unsigned char shared[];
   __shared__ Window window;
   __shared__ ScatteredColumns<kThreads> scattered;
   __shared__ typename Scan<kThreads>::TempStorage scan;
-  read_window(a, window);
+  read_window(a, first_place(a), window);
   const std::int64_t tile = out.first_tile[blockIdx.x], end = out.first_tile[blockIdx.x + 1];
   if (threadIdx.x == 0) {
     out.window_ptr[blockIdx.x] = static_cast<std::int32_t>(tile);
@@ -93,11 +86,11 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
          at += kThreads)
       col_idx[at] = Wcsr::kPadding;
   };
-  Bits* const values = out.values + tile * a.window_rows * out.tile_columns;
+  const std::int64_t first_line = tile * a.window_rows;
   const auto place = [&](std::int64_t entry, int row, std::int32_t rank) {
     const std::int64_t line =
-        std::int64_t{rank / out.tile_columns} * a.window_rows + row;  // of a box
-    values[line * out.tile_columns + rank % out.tile_columns] = mark_entry(out.entries[entry]);
+        first_line + std::int64_t{rank / out.tile_columns} * a.window_rows + row;  // of a box
+    entries.put(entry, line * out.tile_columns + rank % out.tile_columns);
   };
 
   if (window.is_scattered()) {
@@ -136,6 +129,13 @@ __global__ void __launch_bounds__(kThreads) place_entries(Csr a, Boxes<Bits> out
     __syncthreads();
   }
   pad_from(rank);
+}
+
+template <class Bits>
+__global__ void put_values(const Bits* entries, const std::uint32_t* positions, Bits* values,
+                           std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) values[positions[i]] = mark_entry(entries[i]);
 }
 
 constexpr int kSumThreads = 1024;
@@ -204,15 +204,34 @@ T* array_at(const Buffer& buffer, std::size_t at) {
 // launch(threads, bytes of shared memory), the threads of a window's CTA as a constant: small
 // CTAs where they fill the device, large ones where each has much to do.
 template <class Launch>
-void with_threads(const CsrMatrix& matrix, std::int64_t windows, int sm_count, Launch launch) {
+void with_threads(const DeviceCsr& matrix, std::int64_t windows, int sm_count, Launch launch) {
   const auto call = [&]<int kThreads>(std::integral_constant<int, kThreads> threads) {
     const std::int64_t columns = std::min<std::int64_t>(matrix.cols, kSlab<kThreads>);
     launch(threads, (columns / wcsr::kGroup + 1) * wcsr::kBytesPerGroup);
   };
   constexpr std::int64_t kManyEntries = 4096, kManyWindowsPerSm = 128;
-  if (matrix.nnz() > kManyEntries * windows) call(std::integral_constant<int, 1024>{});
+  if (matrix.nnz > kManyEntries * windows) call(std::integral_constant<int, 1024>{});
   else if (windows < kManyWindowsPerSm * sm_count) call(std::integral_constant<int, 256>{});
   else call(std::integral_constant<int, 128>{});
+}
+
+std::int64_t windows_of(const WcsrShape& shape, std::int64_t places) {
+  return (places + shape.window_rows - 1) / shape.window_rows;
+}
+
+// The window pointers, and after them, on 16 bytes, the distinct columns summed over the windows.
+std::int64_t gathered_place(std::int64_t windows) { return windows / 4 * 4 + 4; }
+std::size_t bytes_of_counts(std::int64_t windows) {
+  return (gathered_place(windows) + 2) * sizeof(std::int32_t);
+}
+
+// function(bits), the type of a stored value. No tensor core of ours has fp64.
+template <class Function>
+void with_value_bits(const WcsrShape& shape, const Function& function) {
+  visit_element(shape.value_type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    if constexpr (sizeof(Bits) <= sizeof(float)) function(Bits{});
+  });
 }
 
 // The format's memory, for the tiles that window_ptr_host says. Returns the bytes of the values and
@@ -232,38 +251,21 @@ std::size_t allocate_arrays(const WcsrShape& shape, Device& device, DeviceWcsr& 
 
 }  // namespace
 
-DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
-                      const Permutation& row_order, Device& device, StageTimer& stages) {
-  const CsrMatrix& matrix = *operand.a;
-  const std::int64_t places =
-      row_order.empty() ? matrix.rows : static_cast<std::int64_t>(row_order.size());
-  const std::int64_t windows = (places + shape.window_rows - 1) / shape.window_rows;
-  if (matrix.nnz() > std::numeric_limits<std::int32_t>::max())
-    throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", matrix.nnz()));
-  // The window pointers, and after them the distinct columns summed over the windows.
-  const std::int64_t gathered_at = windows / 4 * 4 + 4;
-  std::vector<std::int32_t> counts(gathered_at + 2);
-  DeviceWcsr out;
-  out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
-  const DeviceCsr& csr = out.csr->view();
-  MemoryLayout layout;
-  const std::size_t row_of = layout.add(bytes_of(row_order));
-  const std::size_t counted = layout.add(bytes_of(counts));
-  Buffer& input = out.input;
-  {
-    const auto timed = stages.scope("upload");
-    input = device.allocate(layout.bytes());
-    device.upload(array_at<void>(input, row_of), row_order.data(), bytes_of(row_order));
-  }
-  const auto timed = stages.scope("build");
+namespace {
+
+// `input` has room for the counts at `counted`. `row_of` as in Csr.
+void build(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+           std::int64_t places, std::size_t counted, Device& device, DeviceWcsr& out) {
+  out.places = places;
+  out.shape = shape;
+  const std::int64_t windows = out.windows();
+  const std::int64_t gathered_at = gathered_place(windows);
   const auto stream = static_cast<cudaStream_t>(device.stream().handle);
-  const Csr a{csr.row_ptr, csr.col_idx,
-              row_order.empty() ? nullptr : array_at<std::int32_t>(input, row_of), places,
-              shape.window_rows};
+  const Csr a{csr.row_ptr, csr.col_idx, row_of, places, shape.window_rows};
   const auto ctas = static_cast<unsigned>(windows);
   const int sm_count = device.info().sm_count;
-  auto* const first_tile = array_at<std::int32_t>(input, counted);
-  with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
+  auto* const first_tile = array_at<std::int32_t>(out.input, counted);
+  with_threads(csr, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
     if (windows == 0) return;
     count_columns<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, first_tile);
     SPMMBENCH_CUDA_LAUNCHED();
@@ -272,6 +274,7 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
       first_tile, windows, shape.tile_columns,
       reinterpret_cast<std::int64_t*>(first_tile + gathered_at));
   SPMMBENCH_CUDA_LAUNCHED();
+  std::vector<std::int32_t> counts(gathered_at + 2);
   device.download(counts.data(), first_tile, bytes_of(counts));
   std::memcpy(&out.gathered, counts.data() + gathered_at, sizeof(out.gathered));
   counts.resize(windows + 1);
@@ -281,24 +284,87 @@ DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
   device.fill_bytes(out.memory.data(), 0, zeroed);
   const auto place = [&](auto bits) {
     using Bits = decltype(bits);
-    const Boxes<Bits> boxes{static_cast<const Bits*>(csr.values),
-                            first_tile,
-                            static_cast<Bits*>(out.values),
-                            out.window_ptr,
-                            out.col_idx,
-                            shape.tile_columns};
-    with_threads(matrix, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
-      place_entries<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, boxes);
+    const Boxes<Bits> boxes{static_cast<const Bits*>(csr.values), static_cast<Bits*>(out.values)};
+    const Places arrays{first_tile, out.window_ptr, out.col_idx, shape.tile_columns};
+    with_threads(csr, windows, sm_count, [&](auto threads, std::size_t shared_bytes) {
+      place_entries<threads()><<<ctas, threads(), shared_bytes, stream>>>(a, arrays, boxes);
       SPMMBENCH_CUDA_LAUNCHED();
     });
   };
-  if (windows > 0)
-    visit_element(shape.value_type, [&](auto element) {
-      using Bits = typename decltype(element)::Bits;
-      if constexpr (sizeof(Bits) <= sizeof(float))
-        place(Bits{});  // no tensor core of ours has fp64
-    });
+  if (windows > 0) with_value_bits(shape, place);
+}
+
+void require_countable(std::int64_t nnz) {
+  if (nnz > std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("WCSR on the device: {} nonzeros, at most 2^31 - 1", nnz));
+}
+
+}  // namespace
+
+DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
+                      const Permutation& row_order, Device& device, StageTimer& stages) {
+  require_countable(operand.nnz());
+  const std::int64_t places =
+      row_order.empty() ? operand.m() : static_cast<std::int64_t>(row_order.size());
+  DeviceWcsr out;
+  out.csr = std::make_unique<ResidentCsr>(operand, device, stages);
+  MemoryLayout layout;
+  const std::size_t row_of = layout.add(bytes_of(row_order));
+  const std::size_t counted = layout.add(bytes_of_counts(windows_of(shape, places)));
+  {
+    const auto timed = stages.scope("upload");
+    out.input = device.allocate(layout.bytes());
+    device.upload(array_at<void>(out.input, row_of), row_order.data(), bytes_of(row_order));
+  }
+  const auto timed = stages.scope("build");
+  build(out.csr->view(), shape,
+        row_order.empty() ? nullptr : array_at<std::int32_t>(out.input, row_of), places, counted,
+        device, out);
   return out;
+}
+
+DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+                      std::int64_t places, Device& device, StageTimer& stages) {
+  require_countable(csr.nnz);
+  const auto timed = stages.scope("build");
+  DeviceWcsr out;
+  out.input = device.allocate(bytes_of_counts(windows_of(shape, places)));
+  build(csr, shape, row_of, places, 0, device, out);
+  return out;
+}
+
+Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::int32_t* row_of,
+                      Device& device) {
+  const std::int64_t stored = wcsr.tiles() * wcsr.shape.window_rows * wcsr.shape.tile_columns;
+  if (stored > std::numeric_limits<std::uint32_t>::max())
+    throw Error(fmt::format("{} stored values: at most 2^32 - 1 can be replaced", stored));
+  Buffer positions = device.allocate(csr.nnz * sizeof(std::uint32_t));
+  const Csr a{csr.row_ptr, csr.col_idx, row_of, wcsr.places, wcsr.shape.window_rows};
+  const Places arrays{wcsr.window_ptr, wcsr.window_ptr, wcsr.col_idx, wcsr.shape.tile_columns};
+  const std::int64_t windows = wcsr.windows();
+  with_threads(csr, windows, device.info().sm_count, [&](auto threads, std::size_t shared_bytes) {
+    if (windows == 0) return;
+    place_entries<threads()><<<static_cast<unsigned>(windows), threads(), shared_bytes,
+                               static_cast<cudaStream_t>(device.stream().handle)>>>(
+        a, arrays, Positions{positions.as<std::uint32_t>()});
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
+  device.synchronize();
+  return positions;
+}
+
+void replace_wcsr_values(const DeviceCsr& csr, const Buffer& positions, const DeviceWcsr& wcsr,
+                         Stream stream) {
+  if (csr.nnz == 0) return;
+  with_value_bits(wcsr.shape, [&](auto bits) {
+    using Bits = decltype(bits);
+    constexpr int kThreads = 256;
+    put_values<<<static_cast<unsigned>((csr.nnz + kThreads - 1) / kThreads), kThreads, 0,
+                 static_cast<cudaStream_t>(stream.handle)>>>(
+        static_cast<const Bits*>(csr.values), positions.as<std::uint32_t>(),
+        static_cast<Bits*>(wcsr.values), csr.nnz);
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
 }
 
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
@@ -310,6 +376,8 @@ DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
   }
   const auto timed = stages.scope("upload");
   DeviceWcsr out;
+  out.shape = shape;
+  out.places = host.places();
   out.gathered = static_cast<std::int64_t>(host.col_idx.size()) -
                  std::count(host.col_idx.begin(), host.col_idx.end(), Wcsr::kPadding);
   out.window_ptr_host = std::move(host.window_ptr);

@@ -22,8 +22,11 @@ struct DeviceWcsr {
   Buffer input;
   std::vector<std::int32_t> window_ptr_host;
   std::int64_t gathered = 0;  // distinct columns, summed over the windows
+  WcsrShape shape;
+  std::int64_t places = 0;  // rows of the windows
 
   std::int64_t tiles() const { return window_ptr_host.back(); }
+  std::int64_t windows() const { return (places + shape.window_rows - 1) / shape.window_rows; }
 };
 
 // `row_order` as in Wcsr: empty is natural, and empty rows may lack. The last kernel may still run
@@ -33,7 +36,20 @@ struct DeviceWcsr {
 DeviceWcsr build_wcsr(const SparseOperand& operand, const WcsrShape& shape,
                       const Permutation& row_order, Device& device, StageTimer& stages);
 
-// The same from the host build. Stages: "build", "upload".
+// The same for a matrix and a row order on the device; `row_of` may be null, and `places` are the
+// rows of the order. Stage: "build".
+DeviceWcsr build_wcsr(const DeviceCsr& csr, const WcsrShape& shape, const std::int32_t* row_of,
+                      std::int64_t places, Device& device, StageTimer& stages);
+
+// Where `wcsr`, built from `csr` with this row order, has the value of each entry: a uint32 for
+// each. Throws Error for 2^32 values and more. Returns when they are there.
+Buffer wcsr_positions(const DeviceCsr& csr, const DeviceWcsr& wcsr, const std::int32_t* row_of,
+                      Device& device);
+// Takes the values of `csr`, which have changed. Enqueues on `stream`.
+void replace_wcsr_values(const DeviceCsr& csr, const Buffer& positions, const DeviceWcsr& wcsr,
+                         Stream stream);
+
+// build_wcsr from the host build. Stages: "build", "upload".
 DeviceWcsr upload_wcsr(const CsrMatrix& matrix, const WcsrShape& shape,
                        const Permutation& row_order, Device& device, StageTimer& stages);
 

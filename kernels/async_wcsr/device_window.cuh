@@ -40,7 +40,7 @@ constexpr std::int32_t kSlab = kThreads == 128   ? 1 << 16
 template <int kThreads>
 using Scan = cub::BlockScan<std::int32_t, kThreads>;
 
-// The rows of this CTA's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
+// The rows of a CTA's window, laid end to end: entry i of [0, count) lies in row `row_of(i)`.
 struct Window {
   std::int64_t shift[kMaxWindowRows];  // entry i of row r is entry i + shift[r] of the matrix
   std::int32_t start[kMaxWindowRows + 1];
@@ -62,8 +62,7 @@ struct Window {
 };
 
 // By all threads; ends with a barrier.
-__device__ inline void read_window(const Csr& a, Window& window) {
-  const std::int64_t first_place = std::int64_t{blockIdx.x} * a.window_rows;
+__device__ inline void read_window(const Csr& a, std::int64_t first_place, Window& window) {
   const int row = static_cast<int>(threadIdx.x);
   if (row == 0) {
     window.rows = static_cast<int>(min(a.places - first_place, std::int64_t{a.window_rows}));
@@ -195,5 +194,37 @@ class Bitmap {
 };
 
 constexpr std::size_t kBytesPerGroup = kGroup / 8 + sizeof(std::int32_t);  // of a bitmap
+
+// Distinct columns of the window that read_window read, for thread 0. `shared`: of a Bitmap. By all
+// threads.
+template <int kThreads>
+__device__ std::int32_t count_distinct(const Csr& a, const Window& window, unsigned char* shared,
+                                       ScatteredColumns<kThreads>& scattered) {
+  if (window.is_scattered()) {
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
+      scattered.column[threadIdx.x] = column;
+    });
+    __syncthreads();
+    return __syncthreads_count(scattered.is_first(window.count()));
+  }
+  std::int32_t mine = 0;
+  for (std::int64_t first = window.first_column; first <= window.last_column;
+       first += kSlab<kThreads>) {
+    Bitmap<kThreads> bitmap(shared, static_cast<std::int32_t>(first), window.last_column);
+    bitmap.clear();
+    for_each_entry<kThreads>(a, window, [&](std::int64_t, int, std::int32_t column) {
+      if (bitmap.covers(column)) mine += bitmap.set(column);
+    });
+    __syncthreads();  // before the bits are cleared
+  }
+  __shared__ std::int32_t sum;
+  if (threadIdx.x == 0) sum = 0;
+  __syncthreads();
+  const auto of_warp =
+      static_cast<std::int32_t>(__reduce_add_sync(0xFFFFFFFFU, static_cast<std::uint32_t>(mine)));
+  if (threadIdx.x % 32 == 0) atomicAdd(&sum, of_warp);
+  __syncthreads();
+  return sum;
+}
 
 }  // namespace spmmbench::wcsr

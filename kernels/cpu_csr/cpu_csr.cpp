@@ -313,6 +313,7 @@ class CpuCsr final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
+      .takes_values = true,  // it reads those of the operand
   };
 };
 

@@ -218,6 +218,7 @@ class CsrMerge final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},  // column-major at N = 1
       .accumulation = Accumulation::fp32_fma,
       .reads_plain_csr = true,
+      .takes_values = true,  // it reads those of the operand
       .options = {kItems},
   };
 };

@@ -46,13 +46,13 @@
 #include <bit>
 #include <cstdint>
 #include <type_traits>
-#include <vector>
 
 #include "common/dependent_launch.hpp"
 #include "common/grid_limit.hpp"
+#include "common/resident_csr.hpp"
 #include "common/sums.cuh"
+#include "csr_row_split/segments.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/upload_values.hpp"
 #include "ptx/griddepcontrol.cuh"
 #include "spmmbench/registry.hpp"
 
@@ -70,19 +70,7 @@ constexpr int kMinBlocksPerSm = std::is_same_v<TB, double> ? 8 : 12;
 constexpr int kUnroll = 8;  // pieces of B in flight per lane; fewer only at a segment's end
 constexpr unsigned kFullWarp = 0xFFFFFFFFU;
 
-// A run of nonzeros of one row, the work of one group.
-struct alignas(16) Segment {
-  std::int64_t begin;
-  std::int32_t length;
-  std::int32_t target;  // row of C, or ~index into the split rows
-};
-
-struct SplitRow {
-  std::int32_t row;       // of C
-  std::int32_t segments;  // it was cut into
-};
-
-constexpr int kMostJoined = 4;  // segments of a row in one CTA; a CTA has 4, 8 or 16 groups
+using row_split::kMostJoined, row_split::Segment, row_split::SplitRow;
 
 template <class Sum>
 struct Workspace {
@@ -243,81 +231,6 @@ std::int64_t choose_split(const SparseOperand& a, const Options& options,
   return kSplit(options).value_or(std::clamp(even, kMinSplit, kMaxSplit));
 }
 
-// A warp runs as long as the longest row among its groups. So within so many rows, rows of equal
-// length stand side by side. A larger number would separate rows that share columns.
-constexpr std::int64_t kSortedRows = 1024;
-
-struct Segments {
-  std::vector<Segment> segments;  // those of split rows first: they must not start last
-  std::int64_t fours_end = 0, twos_end = 0;
-  std::vector<SplitRow> split_rows;  // whose segments are not joined in a CTA
-};
-
-// So many segments a row of that length is cut into, if none has more than `split` nonzeros.
-std::int64_t segments_of(std::int64_t length, std::int64_t split) {
-  return std::max<std::int64_t>(1, (length + split - 1) / split);
-}
-
-// Whether rows of two to four segments are joined in a CTA: where these are more than a tenth of
-// all segments, that takes 0.53 to 1.06 of the time (docs/decisions/csr-row-split.md).
-bool worth_joining(const CsrMatrix& a, std::int64_t split) {
-  constexpr double kLeastShare = 0.1;
-  std::int64_t joined = 0, all = 0;
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t parts = segments_of(a.row_length(row), split);
-    all += parts;
-    if (parts > 1 && parts <= kMostJoined) joined += parts;
-  }
-  return static_cast<double>(joined) > kLeastShare * static_cast<double>(all);
-}
-
-Segments cut_rows(const SparseOperand& operand, std::int64_t split) {
-  const CsrMatrix& a = *operand.a;
-  const auto target = [&](std::int64_t row) {
-    return operand.row_ids.empty() ? static_cast<std::int32_t>(row) : operand.row_ids[row];
-  };
-  const bool join = worth_joining(a, split);
-  const auto parts_of = [&](std::int64_t row) {
-    const std::int64_t parts = segments_of(a.row_length(row), split);
-    return join && parts == 3 ? kMostJoined : parts;
-  };
-  Segments out;
-  out.segments.reserve(a.rows + a.nnz() / split + 1);
-  const auto cut = [&](std::int64_t row, std::int64_t parts, std::int32_t to) {
-    const std::int64_t length = a.row_length(row);
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const std::int64_t begin = length * part / parts;
-      const std::int64_t end = length * (part + 1) / parts;
-      out.segments.push_back({a.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin), to});
-    }
-  };
-  const auto count = [&] { return static_cast<std::int64_t>(out.segments.size()); };
-  if (join) {
-    for (std::int64_t row = 0; row < a.rows; ++row)
-      if (parts_of(row) == kMostJoined) cut(row, kMostJoined, target(row));
-    out.fours_end = count();
-    for (std::int64_t row = 0; row < a.rows; ++row)
-      if (parts_of(row) == 2) cut(row, 2, target(row));
-    out.twos_end = count();
-  }
-  for (std::int64_t row = 0; row < a.rows; ++row) {
-    const std::int64_t parts = parts_of(row);
-    if (parts <= (join ? kMostJoined : 1)) continue;
-    cut(row, parts, ~static_cast<std::int32_t>(out.split_rows.size()));
-    out.split_rows.push_back({target(row), static_cast<std::int32_t>(parts)});
-  }
-  const std::int64_t cut_end = count();
-  for (std::int64_t row = 0; row < a.rows; ++row)
-    if (a.row_length(row) <= split) cut(row, 1, target(row));
-  const auto begin = out.segments.begin();
-  const std::int64_t end = count();
-#pragma omp parallel for
-  for (std::int64_t from = cut_end; from < end; from += kSortedRows)
-    std::stable_sort(begin + from, begin + std::min(from + kSortedRows, end),
-                     [](const Segment& x, const Segment& y) { return x.length > y.length; });
-  return out;
-}
-
 // How the N columns are divided: the smallest group that covers them, else slabs of full warps.
 struct Tiling {
   int lanes;
@@ -339,31 +252,26 @@ Tiling tile_columns(const SparseOperand& a, std::int64_t n) {
   return {lanes, pieces, slabs, slabs * columns};
 }
 
-// A on the device. It is the same for every N.
+// A on the device. It is the same for every N. Where A lies there already, it is cut there.
 struct Matrix {
   Matrix(const SparseOperand& a, std::int64_t most_per_segment, Device& device, StageTimer& stages)
-      : split(most_per_segment) {
-    Segments host;
-    {
-      const auto timed = stages.scope("build");
-      host = cut_rows(a, split);
+      : split(most_per_segment), csr(a, device, stages) {
+    const auto timed = stages.scope("build");
+    if (a.on_device == nullptr) {
+      segments = row_split::upload(row_split::cut_rows(*a.a, a.row_ids, split), device);
+      return;
     }
-    const auto timed = stages.scope("upload");
-    segment_count = static_cast<std::int64_t>(host.segments.size());
-    fours_end = host.fours_end;
-    twos_end = host.twos_end;
-    split_count = static_cast<std::int64_t>(host.split_rows.size());
-    col_idx = device.upload(a.a->col_idx);
-    values = upload_values(device, *a.a, storage_type(a.precision));
-    segments = device.upload(host.segments);
-    split_rows = device.upload(host.split_rows);
-    device.synchronize();
+    const Buffer row_ids = device.upload(a.row_ids);
+    segments = row_split::cut_rows(*a.on_device, row_ids.as<std::int32_t>(), split, device);
+  }
+
+  std::size_t bytes() const {
+    return csr.copied_bytes() + sum_of_bytes(segments.segments, segments.split_rows);
   }
 
   std::int64_t split;
-  std::int64_t segment_count = 0, fours_end = 0, twos_end = 0;
-  std::int64_t split_count = 0;
-  Buffer col_idx, values, segments, split_rows;
+  ResidentCsr csr;
+  row_split::DeviceSegments segments;
 };
 
 // The parts that depend on N: the division of its columns, and the sums of the rows that are cut.
@@ -373,9 +281,9 @@ class CsrRowSplitPlan final : public Plan {
                   StageTimer& stages)
       : a_(a), n_(n), tiling_(tile_columns(operand, n)), overlap_(kernels_wait()) {
     const auto timed = stages.scope("upload");
-    sums_ = device.allocate(a.split_count * tiling_.columns_padded *
+    sums_ = device.allocate(a.segments.split_count * tiling_.columns_padded *
                             bytes_of(sum_type(operand.precision)));
-    arrivals_ = device.allocate(a.split_count * tiling_.slabs * sizeof(unsigned));
+    arrivals_ = device.allocate(a.segments.split_count * tiling_.slabs * sizeof(unsigned));
     device.fill_bytes(sums_.data(), 0, sums_.bytes());
     device.fill_bytes(arrivals_.data(), 0, arrivals_.bytes());
     device.synchronize();
@@ -397,11 +305,10 @@ class CsrRowSplitPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes +=
-        sum_of_bytes(a_.col_idx, a_.values, a_.segments, a_.split_rows, sums_, arrivals_);
+    report.device_bytes += a_.bytes() + sum_of_bytes(sums_, arrivals_);
     report.params["split"] = fmt::format("{}", a_.split);
     report.params["lanes"] = fmt::format("{}", tiling_.lanes);
-    report.metrics["split_rows"] = static_cast<double>(a_.split_count);
+    report.metrics["split_rows"] = static_cast<double>(a_.segments.split_count);
     return report;
   }
 
@@ -410,19 +317,21 @@ class CsrRowSplitPlan final : public Plan {
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kGroups = kThreads / kLanes;  // per CTA
     using Sum = SumOf<TB>;
-    const Workspace<Sum> work{.segments = a_.segments.as<Segment>(),
-                              .segment_count = a_.segment_count,
-                              .fours_end = a_.fours_end,
-                              .twos_end = a_.twos_end,
-                              .split_rows = a_.split_rows.as<SplitRow>(),
+    const row_split::DeviceSegments& cut = a_.segments;
+    const Workspace<Sum> work{.segments = cut.segments.as<Segment>(),
+                              .segment_count = cut.count,
+                              .fours_end = cut.fours_end,
+                              .twos_end = cut.twos_end,
+                              .split_rows = cut.split_rows.as<SplitRow>(),
                               .sums = sums_.as<Sum>(),
                               .arrivals = arrivals_.as<unsigned>(),
                               .columns_padded = tiling_.columns_padded};
-    const CsrEntries<TB> a{a_.col_idx.as<std::int32_t>(), a_.values.as<TB>()};
-    const dim3 grid(static_cast<unsigned>((a_.segment_count + kGroups - 1) / kGroups),
+    const DeviceCsr& csr = a_.csr.view();
+    const CsrEntries<TB> a{csr.col_idx, static_cast<const TB*>(csr.values)};
+    const dim3 grid(static_cast<unsigned>((cut.count + kGroups - 1) / kGroups),
                     static_cast<unsigned>(tiling_.slabs));
-    const auto kernel = a_.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
-                                        : csr_row_split_kernel<TB, TC, kLanes, kPieces, false>;
+    const auto kernel = cut.twos_end > 0 ? csr_row_split_kernel<TB, TC, kLanes, kPieces, true>
+                                         : csr_row_split_kernel<TB, TC, kLanes, kPieces, false>;
     launch_dependent(kernel, grid, dim3(kThreads), 0, stream, overlap_, work, a,
                      static_cast<const TB*>(b.data), static_cast<std::uint32_t>(b.ld * sizeof(TB)),
                      static_cast<TC*>(c.data), c.ld, n_);
@@ -463,7 +372,7 @@ class CsrRowSplit final : public Kernel {
     const std::int64_t most_split_rows =
         problem.nnz() / choose_split(problem, problem.options, device);
     const std::int64_t bytes =
-        problem.nnz() * static_cast<std::int64_t>(4 + bytes_of(storage_type(problem.precision))) +
+        static_cast<std::int64_t>(resident_bytes(problem)) +
         (problem.m() + 2 * most_split_rows) * static_cast<std::int64_t>(sizeof(Segment)) +
         most_split_rows * (tiling.columns_padded *
                                static_cast<std::int64_t>(bytes_of(sum_type(problem.precision))) +
@@ -487,6 +396,7 @@ class CsrRowSplit final : public Kernel {
       .c_types = {ElementType::f32, ElementType::f16, ElementType::bf16},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
+      .takes_values = true,  // it reads those of the operand
       .options = {kSplit},
   };
 };

@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -35,6 +36,7 @@
 #include "jagged_slices/device.cuh"
 #include "jagged_slices/order.hpp"
 #include "row_order/device_orders.hpp"
+#include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -97,18 +99,30 @@ bool prefers_many_warps(const SparseOperand& a, int lanes_per_row) {
   return entries > full || (entries > 300'000 && row < 9);
 }
 
+// `source`: which entry of A each stored one is. `packed` or `values` may be null.
+template <class Bits>
+__global__ void put_values(const Bits* of_a, const std::int32_t* source, std::uint32_t* packed,
+                           Bits* values, std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const Bits value = of_a[source[i]];
+  if (packed != nullptr)
+    packed[i] = (packed[i] & 0xFFFFU) | static_cast<std::uint32_t>(value) << 16;
+  if (values != nullptr) values[i] = value;
+}
+
 // A on the device, for one number of places per slice, packed or not.
 struct Matrix {
-  Matrix(const SparseOperand& a, const Permutation& row_order, const JaggedShape& jagged_shape,
+  Matrix(const SparseOperand& a, const Permutation& rows, const JaggedShape& jagged_shape,
          bool packs, Device& device, StageTimer& stages)
-      : shape(jagged_shape) {
+      : shape(jagged_shape), row_order(&rows) {
     const ElementType type = storage_type(a.precision);
     JaggedSlices host;
     PackedEntries packed_host;
     packed_host.all = false;
     {
       const auto timed = stages.scope("build");
-      host = JaggedSlices::build(*a.a, row_order, a.row_ids, shape);
+      host = JaggedSlices::build(*a.a, rows, a.row_ids, shape);
       if (packs)
         visit_element(type, [&](auto element) {
           if constexpr (sizeof(typename decltype(element)::Bits) == 2)
@@ -134,9 +148,32 @@ struct Matrix {
     device.synchronize();
   }
 
+  // The values of A on the device have changed. The first call finds out where they went.
+  void take_values(const SparseOperand& a, Device& device, Stream stream) {
+    const std::int64_t nnz = a.nnz();
+    if (nnz == 0) return;
+    if (source.data() == nullptr) {
+      if (nnz > INT32_MAX) throw Error("values of 2^31 nonzeros and more are not replaced");
+      CsrMatrix numbered = *a.a;
+      std::iota(numbered.col_idx.begin(), numbered.col_idx.end(), 0);
+      source = device.upload(JaggedSlices::build(numbered, *row_order, a.row_ids, shape).col_idx);
+    }
+    visit_element(storage_type(a.precision), [&](auto element) {
+      using Bits = typename decltype(element)::Bits;
+      constexpr int kThreads = 256;
+      put_values<<<static_cast<unsigned>((nnz + kThreads - 1) / kThreads), kThreads, 0,
+                   static_cast<cudaStream_t>(stream.handle)>>>(
+          static_cast<const Bits*>(a.on_device->values), source.as<std::int32_t>(),
+          packed.as<std::uint32_t>(), values.as<Bits>(), nnz);
+      SPMMBENCH_CUDA_LAUNCHED();
+    });
+  }
+
   JaggedShape shape;
+  const Permutation* row_order;
   std::int64_t slice_count = 0, parts = 0, long_row_count = 0;
-  Buffer slices, row_lengths, row_ids, part_of, long_rows, packed, first_columns, col_idx, values;
+  Buffer slices, row_lengths, row_ids, part_of, long_rows, packed, first_columns, col_idx, values,
+      source;
 };
 
 class JaggedSlicesPlan final : public Plan {
@@ -183,7 +220,7 @@ class JaggedSlicesPlan final : public Plan {
     PlanReport report;
     report.device_bytes +=
         sum_of_bytes(a_.slices, a_.row_lengths, a_.row_ids, a_.part_of, a_.long_rows, a_.packed,
-                     a_.first_columns, a_.col_idx, a_.values, partial_sums_, arrivals_);
+                     a_.first_columns, a_.col_idx, a_.values, a_.source, partial_sums_, arrivals_);
     report.params["order"] = order_;
     report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
     report.metrics["slices"] = static_cast<double>(a_.slice_count);
@@ -252,15 +289,22 @@ class JaggedSlicesPrepared final : public Prepared {
     const bool vector = tiling.columns == 1;
     const jagged::RowOrder order = orders_.choose(shape.n, stages);
     const auto& matrix = matrices_.get({order.name, places, vector, packs}, [&](StageTimer& cost) {
-      return std::make_unique<Matrix>(
+      auto made = std::make_unique<Matrix>(
           a_, *order.rows,
           choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
           packs, device_, cost);
+      if (replaced_) made->take_values(a_, device_, device_.stream());  // the host has the old ones
+      return made;
     });
     stages.add(matrix.cost);
     return std::make_unique<JaggedSlicesPlan>(*matrix.part, order.name, a_.precision, tiling,
                                               shape.n, prefers_many_warps(a_, tiling.lanes),
                                               device_, stages);
+  }
+
+  void take_values(Stream stream) override {
+    replaced_ = true;
+    matrices_.for_each([&](auto& matrix) { matrix->take_values(a_, device_, stream); });
   }
 
  private:
@@ -269,6 +313,7 @@ class JaggedSlicesPrepared final : public Prepared {
   Options options_;
   Device& device_;
   jagged::OrderChooser orders_;
+  bool replaced_ = false;  // values, on the device
   // By order, places, one column, packed.
   SharedParts<std::tuple<std::string, int, bool, bool>, std::unique_ptr<Matrix>> matrices_;
 };
@@ -318,6 +363,7 @@ class JaggedSlicesKernel final : public Kernel {
       .layouts = {Layout::row_major, Layout::col_major},
       .accumulation = Accumulation::fp32_fma,
       .writes_row_ids = true,
+      .takes_values = true,
       .options = {jagged::kOrder, kSteps},
   };
 };

@@ -7,15 +7,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "format/column_reuse.hpp"
 #include "format/tile_work.hpp"
 #include "format/wcsr_estimate.hpp"
-#include "select/features.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/option.hpp"
 #include "spmmbench/problem.hpp"
@@ -23,6 +22,7 @@
 #include "spmmbench/shared_parts.hpp"
 #include "window/cost.hpp"
 #include "window/cut.hpp"
+#include "window/survey.hpp"
 
 namespace spmmbench::window {
 
@@ -30,7 +30,7 @@ constexpr int kMaxWarps = 4;  // per CTA
 
 struct Choice {
   std::string order = "natural";
-  const Permutation* row_order = nullptr;  // empty: natural
+  const Permutation* row_order = nullptr;  // as Surveyed::rows
   int height_index = 0;                    // into kWcsrHeights
 };
 
@@ -97,9 +97,9 @@ inline int cta_row_bytes(std::int64_t gathered_rows, const SparseOperand& a) {
 
 // Whether sorting the rows by length could bring rows that share hub columns together. Meshes
 // and FEM matrices have a variation of up to 0.6, graphs with hubs one of 0.9 and more.
-inline bool lengths_vary(const SparseOperand& a) {
+inline bool lengths_vary(Survey& survey) {
   constexpr double kVaries = 0.8;
-  return (a.features != nullptr ? a.features->cv_row : row_length_variation(*a.a)) > kVaries;
+  return survey.length_variation() > kVaries;
 }
 
 // Options of a kernel of the window engine: windows, its own, the launch.
@@ -150,10 +150,12 @@ inline int height_index(int rows) {
 // the matrix. Orders and their estimates are kept for the next N.
 class WindowChooser {
  public:
+  // `survey`: of the matrix; by default that of the host.
   WindowChooser(const SparseOperand& a, const Options& options, const Option<std::string>& order,
                 const std::vector<std::string>& searched, const FormatCost& format,
-                const DeviceInfo& device)
+                const DeviceInfo& device, std::unique_ptr<Survey> survey = nullptr)
       : a_(a),
+        survey_(survey ? std::move(survey) : std::make_unique<HostSurvey>(a)),
         value_bytes_(static_cast<int>(bytes_of(storage_type(a.precision)))),
         order_(order(options)),
         searched_(searched),
@@ -165,13 +167,14 @@ class WindowChooser {
 
   Choice choose(std::int64_t n, StageTimer& stages) {
     if (order_ != "auto" && order_ != "search") {
-      if (given_) return {order_, &a_.orders->get(order_, stages), *given_};
+      if (given_ && survey_->knows_returns())  // on the host an order needs no survey
+        return {order_, &a_.orders->get(order_, stages), *given_};
       return consider(order_, n, stages).choice;
     }
     std::vector<Costed> all = {consider("natural", n, stages)};
     const bool worth_it =
         worth_order(all[0].estimate, static_cast<double>(a_.m()), static_cast<double>(a_.k()),
-                    static_cast<double>(a_.a->nnz()), n, value_bytes_, format_);
+                    static_cast<double>(a_.nnz()), n, value_bytes_, format_);
     std::vector<std::string> others;
     std::optional<double> natural_returned;
     if (worth_it && order_ == "search") {
@@ -179,7 +182,7 @@ class WindowChooser {
       const auto match = std::find(others.begin(), others.end(), kMatch);
       if (match != others.end() && rcm_returns_less(natural_returned, n, stages))
         *match = kPackFromRcm;
-    } else if (worth_it && lengths_vary(a_) && degree_may_gain(all[0], n, stages)) {
+    } else if (worth_it && lengths_vary(*survey_) && degree_may_gain(all[0], n, stages)) {
       others = {"degree"};
     }
     if (others.empty()) return all[0].choice;
@@ -196,24 +199,15 @@ class WindowChooser {
     Choice choice;
     WcsrEstimate estimate;
   };
-  struct Considered {
-    const Permutation* rows;
-    WcsrEstimate estimate;
-  };
 
   Costed consider(const std::string& name, std::int64_t n, StageTimer& stages) {
-    const auto& considered = considered_.get(name, [&](StageTimer& cost) {
-      const Permutation& rows = a_.orders->get(name, cost);
-      const auto timed = cost.scope("compare");
-      const bool known = rows.empty() && a_.features != nullptr;
-      return Considered{&rows, known ? windows_of(*a_.features) : estimate_wcsr(*a_.a, rows)};
-    });
+    const auto& considered =
+        considered_.get(name, [&](StageTimer& cost) { return survey_->order(name, cost); });
     stages.add(considered.cost);
-    const Permutation& rows = *considered.part.rows;
-    const WcsrEstimate& estimate = considered.part.estimate;
+    const auto& [is_natural, rows, estimate] = considered.part;
     const Height height =
         best_height(estimate, static_cast<double>(a_.m()), n, value_bytes_, format_, sms_, given_);
-    return {height.cost * (rows.empty() ? 1 : kOrderMargin), {name, &rows, height.index}, estimate};
+    return {height.cost * (is_natural ? 1 : kOrderMargin), {name, rows, height.index}, estimate};
   }
 
   // Whether rows by length should cost little more than rows in natural order. Only then are they
@@ -222,15 +216,17 @@ class WindowChooser {
   bool degree_may_gain(const Costed& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kSlack = 1.03;
     const auto timed = stages.scope("compare");
-    const Height expected = best_height(expect_by_length(*a_.a), static_cast<double>(a_.m()), n,
+    const Height expected = best_height(survey_->expect_by_length(), static_cast<double>(a_.m()), n,
                                         value_bytes_, format_, sms_, given_);
     return expected.cost <= kSlack * natural.cost;
   }
 
-  // How many rows of B, or of the part of them that a CTA gathers, stay in the L2 cache; 0: all.
+  // How many rows of B, or of the part of them that a CTA gathers, stay in the L2 cache; 0: all, or
+  // unknown.
   // Each half of the cache keeps its own copy of the data read, so the cache holds half of its
   // size.
   std::int64_t kept_rows(std::int64_t n) const {
+    if (!survey_->knows_returns()) return 0;
     const std::int64_t bytes = std::min<std::int64_t>(n * value_bytes_, kMostCtaRow);
     return a_.k() * bytes <= kept_bytes_ ? 0 : kept_bytes_ / bytes;
   }
@@ -243,7 +239,7 @@ class WindowChooser {
   bool rcm_returns_less(std::optional<double>& natural, std::int64_t n, StageTimer& stages) const {
     constexpr double kFewer = 0.35;  // rows of B per nonzero
     const std::int64_t kept = kept_rows(n);
-    if (kept == 0 || lengths_vary(a_)) return false;
+    if (kept == 0 || lengths_vary(*survey_)) return false;
     natural = returned({&a_.orders->get("natural", stages)}, kept, stages)[0];
     if (*natural < kFewer) return false;
     const Permutation& rcm = a_.orders->get("rcm", stages);
@@ -253,7 +249,7 @@ class WindowChooser {
   std::vector<double> returned(const std::vector<const Permutation*>& orders, std::int64_t kept,
                                StageTimer& stages) const {
     const auto timed = stages.scope("compare");
-    return new_column_shares(*a_.a, orders, kept);
+    return survey_->returned(orders, kept);
   }
 
   // The cost of rows of B that return from memory. `natural`: the share of the first order, if it
@@ -273,6 +269,7 @@ class WindowChooser {
   }
 
   SparseOperand a_;
+  std::unique_ptr<Survey> survey_;
   int value_bytes_;
   std::string order_;
   std::vector<std::string> searched_;
@@ -280,7 +277,7 @@ class WindowChooser {
   std::int64_t kept_bytes_;   // of B, in the L2 cache
   double sms_;                // multiprocessors
   std::optional<int> given_;  // height index; empty: to be chosen
-  SharedParts<std::string, Considered> considered_;
+  SharedParts<std::string, Surveyed> considered_;
 };
 
 // The length of a span depends on the tiles for each warp that the device holds. With few tiles

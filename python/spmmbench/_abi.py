@@ -14,6 +14,7 @@ SUMS_FP32, SUMS_TENSOR_CORE, SUMS_FP16 = 0, 1, 2
 BINARY_A, SQUARE_ONLY, ADDS_TO_C, IGNORES_STREAM, KEEPS_A, ROW_IDS, VENDOR, PACKED_ROWS, TUNES = (
     1 << bit for bit in range(9)
 )
+TRANSPOSED = 1  # of a problem's flags
 OPTION_TYPES = ("text", "integer", "real", "choice")
 
 PRECISIONS = {"fp32": 0, "tf32": 1, "fp16": 2, "bf16": 3, "fp64": 4}
@@ -91,6 +92,7 @@ class Problem(Sized):
         ("a", c.POINTER(Csr)),
         ("options", c.POINTER(c.c_char_p)),
         ("precision", c.c_int32),
+        ("flags", c.c_uint64),
     ]
 
 
@@ -114,6 +116,7 @@ class Report(Sized):
         ("tiles", c.c_int64),
         ("windows", c.c_int64),
         ("fill", c.c_double),
+        ("bytes_to_host", c.c_uint64),
     ]
 
 
@@ -203,6 +206,10 @@ Kernel._fields_ = [
     ("variants", c.POINTER(c.POINTER(Variant))),
     ("variant_count", c.c_size_t),
     ("settle", c.CFUNCTYPE(_Status, c.c_void_p, _Stages)),
+    (
+        "replace_values",
+        c.CFUNCTYPE(_Status, c.c_void_p, c.c_void_p, c.c_int32, c.c_int32, c.c_void_p),
+    ),
 ]
 
 

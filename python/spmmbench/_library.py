@@ -93,6 +93,7 @@ class Kernel:
     device                 "cuda" or "cpu"
     precisions, c_types, layouts   names of what it takes
     baseline               a vendor library's product
+    takes_values           Prepared.update replaces A's values in place
     """
 
     def __init__(self, library, struct):
@@ -134,6 +135,7 @@ class Kernel:
         self.layouts = abi.names_in(struct.layouts, abi.LAYOUTS)
         self.baseline = bool(struct.flags & abi.VENDOR)
         self.flags = self.described.flags
+        self.takes_values = bool(self.described.replace_values)
         self.tensor_core_sums = struct.accumulation == abi.SUMS_TENSOR_CORE
         self.options = [self._option(option.contents, who) for option in options]
 
@@ -185,7 +187,7 @@ class Kernel:
 
     def describe(self):
         keys = ("name", "summary", "source", "device", "precisions", "c_types", "layouts")
-        return {key: getattr(self, key) for key in (*keys, "baseline", "options")}
+        return {key: getattr(self, key) for key in (*keys, "baseline", "takes_values", "options")}
 
 
 class Library:
@@ -299,6 +301,6 @@ def _load(path):
 
 def list_kernels(library=None):
     """What the library offers: a list of dicts with name, summary, source, device, precisions,
-    c_types, layouts, baseline and options (each with name, default, help, type, and what limits
+    c_types, layouts, baseline, takes_values and options (each with name, default, help, type, and what limits
     it)."""
     return [kernel.describe() for kernel in load(library).kernels.values()]

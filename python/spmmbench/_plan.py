@@ -6,6 +6,8 @@ import operator
 import threading
 import weakref
 
+import numpy as np
+
 from . import _abi as abi
 from . import _choice, _cuda, _dense, _library, _sparse
 from .errors import Error, InvalidArgument, Unsupported
@@ -72,6 +74,13 @@ def _check_n(kernel, k, n):
             raise Unsupported(f"{kernel.name} needs {what} to be at most {most}")
 
 
+def _require_current(device):
+    if _cuda.current_device() != device:
+        raise InvalidArgument(
+            f"the plan is for GPU {device}, and GPU {_cuda.current_device()} is current"
+        )
+
+
 class _Held:
     """An object of the library, which one Python object alone frees."""
 
@@ -89,9 +98,20 @@ class Prepared(_Held):
     stages_ms   what preparation took, in milliseconds
     """
 
-    def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
+    def __init__(
+        self,
+        a,
+        kernel="auto",
+        precision=None,
+        options=None,
+        device=None,
+        library=None,
+        transposed=False,
+    ):
         a = _sparse.csr_of(a)
         loaded = library if isinstance(library, _library.Library) else _library.load(library)
+        if transposed and not loaded.own:
+            raise Unsupported(f"{loaded.path} is a plug-in and transposes nothing: give it A^T")
         chosen, given = _choice.choose(loaded, kernel, options, device, a)
         _choice.refuse_uncallable(chosen, a)
         self._kernel = chosen
@@ -101,7 +121,7 @@ class Prepared(_Held):
         self.kernel = chosen.name
         if given:
             self.kernel += "?" + "&".join(f"{key}={value}" for key, value in given.items())
-        self.shape, self.nnz = a.shape, a.nnz
+        self.shape, self.nnz = a.shape[::-1] if transposed else a.shape, a.nnz
         self.device = _choice.device_for(chosen, a)
         if self.device == "cpu" and a.device != "cpu":
             a = a.on_host()
@@ -113,18 +133,19 @@ class Prepared(_Held):
         if self.device != "cpu" and a.device != "cpu":
             _cuda.synchronize()  # A is complete; the library works on a stream of its own
         stages = _Stages()
-        self._handle = self._prepare(a, given, stages)
+        self._handle = self._prepare(a, given, transposed, stages)
         finalizer = weakref.finalize(self, chosen.struct.destroy_prepared, self._handle)
         finalizer.atexit = False  # the process's end frees it
         self.stages_ms = stages.checked(chosen)
 
-    def _prepare(self, a, options, stages):
+    def _prepare(self, a, options, transposed, stages):
         """The library's handle."""
         csr = a.struct()
         problem = abi.Problem(
             a=ctypes.pointer(csr),
             options=_sparse.options_array(options),
             precision=abi.PRECISIONS[self.precision],
+            flags=abi.TRANSPOSED if transposed else 0,
         )
         handle = ctypes.c_void_p()
         struct = self._kernel.struct
@@ -147,6 +168,44 @@ class Prepared(_Held):
                 is the only type
         """
         return Plan(self, n, layout, c_type)
+
+    def update(self, values, stream=None):
+        """Gives A other values, of the same pattern, in place: all plans multiply by them in calls
+        that follow on the stream.
+
+        values  nnz real numbers in the order of A's CSR arrays: of a CSR matrix or a tuple as it was
+                given, of another form by row and column. Those on the plan's GPU stay there; the stream
+                is found as for B, or `stream`
+
+        Raises Unsupported where the kernel keeps its values: list_kernels() tells which take new ones.
+        """
+        kernel = self._kernel
+        if not kernel.takes_values:
+            others = [
+                x.name
+                for x in kernel.library.kernels.values()
+                if x.takes_values and x.device == kernel.device
+            ]
+            told = f"; {', '.join(others)} take others" if others else ""
+            raise Unsupported(f"{kernel.name} keeps the values that A was prepared with{told}")
+        x, handle = _sparse.new_values(values, self.nnz, kernel, self.precision, self.device), None
+        on_gpu = not isinstance(x, np.ndarray) and _sparse.device_of(x) != "cpu"
+        if self.device != "cpu":
+            _require_current(self.device)
+            if stream is not None:
+                handle = _dense.stream_handle(stream)
+            elif on_gpu:
+                arrays = _dense.arrays_of(x, "values")
+                handle = arrays.stream(arrays.view(x.reshape(1, -1), "values"))
+        kernel.library.check(
+            kernel.described.replace_values(
+                self._handle,
+                _sparse.address_of(x),
+                _sparse.value_type_of(x),
+                abi.CUDA if on_gpu else abi.HOST,
+                handle,
+            )
+        )
 
     def __repr__(self):
         rows, cols = self.shape
@@ -262,6 +321,11 @@ class Plan(_Held):
                 self.stages_ms[stage] = self.stages_ms.get(stage, 0.0) + ms
         return self
 
+    def update(self, values, stream=None):
+        """Gives A other values: Prepared.update. All plans of one `prepare` get them."""
+        with self._lock:
+            self.prepared.update(values, stream)
+
     def empty_b(self, like):
         """A new K x n array of the library, and on the device, of the array `like`, aligned as B
         should be: on a GPU, rows longer than a sector of the L2 cache start at one, and at a cache
@@ -275,7 +339,8 @@ class Plan(_Held):
 
     def report(self):
         """What the plan tells of itself, under the names of the fields of a result: kernel,
-        precision, n, layout, c_type, device_bytes, params, issued_flops, format (or None) and
+        precision, n, layout, c_type, device_bytes, bytes_to_host (what preparation and this plan copied
+        from the GPU to the host), params, issued_flops, format (or None) and
         stages_ms, which is what preparation and this plan took."""
         told = abi.Report()
         if self._report:
@@ -303,6 +368,7 @@ class Plan(_Held):
             "layout": self.layout,
             "c_type": self.c_type,
             "device_bytes": told.device_bytes,
+            "bytes_to_host": told.bytes_to_host,
             "params": dict(zip(params[::2], params[1::2])),
             "issued_flops": told.issued_flops or 2.0 * self.prepared.nnz * self.n,
             "format": form,
@@ -360,10 +426,8 @@ class Plan(_Held):
         return arrays.empty(self.n, ld, kind, view)[:, :rows].T
 
     def _check_device(self):
-        if self.device != "cpu" and _cuda.current_device() != self.device:
-            raise InvalidArgument(
-                f"the plan is for GPU {self.device}, and GPU {_cuda.current_device()} is current"
-            )
+        if self.device != "cpu":
+            _require_current(self.device)
 
     def _place(self, dense, arrays, view, kind, name):
         """Fills in where an array lies, after checking that it may lie so."""
@@ -477,7 +541,15 @@ def _destroy_plan(kernel, handle, _prepared):  # which outlives its plans
     kernel.struct.destroy_plan(handle)
 
 
-def prepare(a, kernel="auto", precision=None, options=None, device=None, library=None):
+def prepare(
+    a,
+    kernel="auto",
+    precision=None,
+    options=None,
+    device=None,
+    library=None,
+    transposed=False,
+):
     """Brings A into a kernel's own form, once for all shapes.
 
     a          a scipy.sparse or CuPy sparse matrix, a torch CSR, COO, CSC, BSR or BSC tensor, or a tuple
@@ -490,10 +562,11 @@ def prepare(a, kernel="auto", precision=None, options=None, device=None, library
     device     "cuda" or "cpu"; None: where A lies, and for A of scipy or NumPy a GPU where there is
                one
     library    path of another library with the same interface, such as a plug-in
+    transposed  True: A^T is multiplied by, made where A lies
 
     Returns a Prepared. Raises InvalidArgument, Unsupported, OutOfMemory, LibraryNotFound.
     """
-    return Prepared(a, kernel, precision, options, device, library)
+    return Prepared(a, kernel, precision, options, device, library, transposed)
 
 
 def plan(

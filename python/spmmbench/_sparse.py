@@ -75,13 +75,7 @@ class Csr:
             if self.device == "cpu":
                 raise InvalidArgument("this kernel takes A from the memory of a GPU alone")
             here = self.on_host()
-        values = here.values
-        if not kernel.library.own:
-            values = _stored(rounded(values, precision), precision, struct.a_value_types)
-        elif precision == "fp64":
-            values = _cast(values, "float64")
-        elif _dtype(values) not in _VALUE_TYPES or _dtype(values) == "float64":
-            values = _cast(values, "float32")
+        values = _fitted_values(here.values, kernel, precision)
         return dataclasses.replace(
             here,
             row_ptr=_index(here.row_ptr, struct.row_ptr_types),
@@ -107,13 +101,13 @@ class Csr:
             rows=self.shape[0],
             cols=self.shape[1],
             nnz=self.nnz,
-            row_ptr=_address(self.row_ptr),
-            col_idx=_address(self.col_idx),
-            values=_address(self.values),
+            row_ptr=address_of(self.row_ptr),
+            col_idx=address_of(self.col_idx),
+            values=address_of(self.values),
             memory=abi.HOST if self.device == "cpu" else abi.CUDA,
             row_ptr_type=_INDEX_TYPES[_dtype(self.row_ptr)],
             col_idx_type=_INDEX_TYPES[_dtype(self.col_idx)],
-            value_type={**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}[_dtype(self.values)],
+            value_type=value_type_of(self.values),
         )
 
     def to_scipy(self, dtype=np.float64):
@@ -153,6 +147,40 @@ class Csr:
 
     def _arrays(self):
         return self.row_ptr, self.col_idx, self.values
+
+
+def _fitted_values(values, kernel, precision):
+    """In a type that `kernel` takes at `precision`; rounded where its library does not round."""
+    if not kernel.library.own:
+        return _stored(rounded(values, precision), precision, kernel.struct.a_value_types)
+    if precision == "fp64":
+        return _cast(values, "float64")
+    if _dtype(values) not in _VALUE_TYPES or _dtype(values) == "float64":
+        return _cast(values, "float32")
+    return values
+
+
+def new_values(values, nnz, kernel, precision, device):
+    """Values of A's `nnz` entries as `kernel`, which runs on `device`, takes them."""
+    x = _array(values)
+    if _dense.is_torch(x):
+        x = x.detach()
+    if tuple(x.shape) != (nnz,):
+        raise InvalidArgument(f"values have the shape {tuple(x.shape)}; ({nnz},) is wanted")
+    if isinstance(x, np.ma.MaskedArray):
+        raise InvalidArgument("values are a masked array; one without a mask is wanted")
+    x = _contiguous(_reals(x))
+    place = device_of(x)
+    if place != "cpu" and (device == "cpu" or place not in (None, device)):
+        where = "the CPU" if device == "cpu" else f"GPU {device}"
+        raise InvalidArgument(f"the values lie on a GPU; the plan is for {where}")
+    if not kernel.library.own and device != "cpu" and place == "cpu":
+        raise InvalidArgument("a plug-in takes new values from its GPU's memory")
+    return _fitted_values(x, kernel, precision)
+
+
+def value_type_of(x):
+    return {**_VALUE_TYPES, _BITS_OF_BF16: abi.BF16}[_dtype(x)]
 
 
 def _dtype(x):
@@ -282,7 +310,7 @@ def _index(x, allowed):
     return _cast(x, wanted)
 
 
-def _address(x):
+def address_of(x):
     if _dense.is_torch(x):
         return x.data_ptr()
     if isinstance(x, np.ndarray):
@@ -302,15 +330,17 @@ def _to_numpy(x):
     raise InvalidArgument(f"a {type(x).__name__} cannot be brought to the host here")
 
 
+def device_of(x):
+    """Where an array lies: "cpu", or the index of a GPU, None where it does not tell."""
+    if _dense.is_torch(x):
+        return "cpu" if x.device.type == "cpu" else x.device.index
+    if isinstance(x, np.ndarray):
+        return "cpu"
+    return x.device.id if _dense.is_cupy(x) else None
+
+
 def _device(arrays):
-    places = set()
-    for x in arrays:
-        if _dense.is_torch(x):
-            places.add("cpu" if x.device.type == "cpu" else x.device.index)
-        elif isinstance(x, np.ndarray):
-            places.add("cpu")
-        else:
-            places.add(x.device.id if _dense.is_cupy(x) else None)
+    places = {device_of(x) for x in arrays}
     if len(places) != 1:
         raise InvalidArgument("the arrays of A lie on several devices")
     return places.pop()
@@ -394,15 +424,15 @@ def _check_compressed(a):
     if a.format == "csc":
         lines, most = most, lines
     what = "columns" if a.format == "csc" else "rows"
-    offsets, stored = _to_numpy(a.indptr), min(a.indices.shape[0], a.data.shape[0])
+    offsets, stored = a.indptr, min(a.indices.shape[0], a.data.shape[0])
     if offsets.shape != (lines + 1,):
         raise InvalidArgument(f"A has {offsets.size} offsets of {what}; {lines + 1} are wanted")
-    if offsets[0] != 0 or offsets[-1] > stored:
+    if offsets[0] != 0 or offsets[-1] > stored:  # of CuPy's, a few numbers come to the host
         told = f"got {offsets[0]} to {offsets[-1]}"
         raise InvalidArgument(f"A: expected offsets of {what} from 0 to at most {stored}, {told}")
     if (falls := offsets[1:] < offsets[:-1]).any():
         raise InvalidArgument(f"A: indptr falls at {what[:-1]} {falls.argmax()}")
-    indices = a.indices[: offsets[-1]]
+    indices = a.indices[: int(offsets[-1])]
     if indices.shape[0] and not 0 <= int(indices.min()) <= int(indices.max()) < most:
         raise InvalidArgument(
             f"A: indices from {int(indices.min())} to {int(indices.max())} are not in [0, {most - 1}]"

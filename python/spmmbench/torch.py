@@ -3,8 +3,9 @@
     from spmmbench.torch import SparseMatrix
     a = SparseMatrix(adjacency, precision="fp16")   # scipy.sparse or a sparse torch tensor
     y = a @ x                                       # backward: A^T times the gradient of y
+    y = a(x, values)                                # other values of A, which get a gradient too
 
-A is a constant: it gets no gradient. A^T is made and prepared at the first backward pass; where it
+Without `values` A is a constant. A^T is made and prepared at the first backward pass; where it
 equals A, the same prepared form serves both. Plans are kept, one for each width of X.
 """
 
@@ -40,8 +41,37 @@ class _Product(torch.autograd.Function):
         return None, ctx.matrix.transposed()(gradient)
 
 
+class _ProductOfValues(torch.autograd.Function):
+    """C = A X with other values of A. Their gradient is the product of C's gradient and X^T, sampled
+    where A has entries."""
+
+    @staticmethod
+    def forward(ctx, matrix, values, x):
+        ctx.matrix = matrix
+        ctx.save_for_backward(values, x)
+        matrix._own_values = False
+        matrix.prepared.update(values)
+        return matrix._multiply(x)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        values, x = ctx.saved_tensors
+        of_values = of_x = None
+        if ctx.needs_input_grad[1]:
+            of_values = ctx.matrix._sampled_product(gradient, x).to(values.dtype)
+        if ctx.needs_input_grad[2]:
+            transpose = ctx.matrix._transposed_pattern()
+            transpose.prepared.update(values)
+            of_x = transpose._multiply(gradient)
+        return None, of_values, of_x
+
+
 class SparseMatrix(torch.nn.Module):
-    """A constant sparse M x K matrix A, as a module: forward(X), or `a @ X`, gives A X.
+    """A sparse M x K matrix A, as a module: forward(X), or `a @ X`, gives A X.
+
+    forward(X, values) multiplies by other values of A's entries, a tensor in the order of
+    spmmbench.Plan.update, and gives X and the values gradients, which have no second derivatives.
 
     a          as spmmbench.prepare takes it; prepared where the calling thread's current device is
     kernel, precision, options, library   as for spmmbench.prepare
@@ -52,16 +82,28 @@ class SparseMatrix(torch.nn.Module):
     kernel may still read. Raises what spmmbench.prepare and plans raise.
     """
 
-    def __init__(self, a, kernel="auto", precision=None, options=None, device=None, library=None):
+    def __init__(
+        self,
+        a,
+        kernel="auto",
+        precision=None,
+        options=None,
+        device=None,
+        library=None,
+        transposed=False,
+    ):
         super().__init__()
         self._a = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
-            raise InvalidArgument("A requires a gradient, and only X gets one here")
+            raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
         self._asked = (kernel, precision, options, device, library)
-        self.prepared = Prepared(self._a, *self._asked)
+        self.prepared = Prepared(self._a, *self._asked, transposed)
         self._dtype = _DTYPE_OF[self.prepared.precision]
         self._plans = {}
         self._transpose = None  # A^T; of A^T a weak reference to A, so that no cycle keeps both
+        self._of_values = None  # A^T with the values of forward(X, values)
+        self._rows = None  # of A's entries
+        self._own_values = True  # those of A are in force
 
     def __deepcopy__(self, memo):
         """Itself: A is constant, so a copy of a model shares it."""
@@ -93,11 +135,37 @@ class SparseMatrix(torch.nn.Module):
         self._transpose = other
         return other
 
-    def forward(self, x):
+    def _transposed_pattern(self):
+        if self._of_values is None:
+            self._of_values = SparseMatrix(self._a, *self._asked, transposed=True)
+        return self._of_values
+
+    def _sampled_product(self, gradient, x):
+        """The dot products of the rows of C's gradient and of X that meet in A's entries, in fp32."""
+        most = 1 << 24  # elements that are multiplied at a time
+        cols = torch.as_tensor(self._a.col_idx, device=x.device)
+        if self._rows is None:
+            lengths = torch.as_tensor(self._a.row_ptr, device=x.device).diff()
+            self._rows = torch.arange(len(lengths), device=x.device).repeat_interleave(lengths)
+        kind = torch.float64 if x.dtype is torch.float64 else torch.float32
+        out = torch.empty(len(cols), dtype=kind, device=x.device)
+        step = max(1, most // max(1, x.shape[1]))
+        for first in range(0, len(cols), step):
+            part = slice(first, first + step)
+            left = gradient.index_select(0, self._rows[part]).to(kind)
+            torch.sum(left * x.index_select(0, cols[part]).to(kind), 1, out=out[part])
+        return out
+
+    def forward(self, x, values=None):
         if not torch.is_tensor(x):
             raise InvalidArgument(f"X is a {type(x).__name__}; a torch tensor is wanted")
         if x.layout is not torch.strided or x.is_nested:
             raise InvalidArgument("X is a sparse or nested tensor; a dense one is wanted")
+        if values is not None:
+            return _ProductOfValues.apply(self, values, x)
+        if not self._own_values:
+            self.prepared.update(self._a.values)
+            self._own_values = True
         if torch.is_grad_enabled() and x.requires_grad:
             return _Product.apply(self, x)
         return self._multiply(x)

@@ -32,8 +32,8 @@ std::int64_t longest_row(const CsrMatrix& matrix) {
 }
 
 double share_of_empty_rows(const CsrMatrix& matrix) {
-  constexpr std::int64_t kPlaces = 128, kRows = 8;  // as many as share a cache line of row pointers
-  const std::int64_t places = std::min(kPlaces, (matrix.rows + kRows - 1) / kRows);
+  constexpr std::int64_t kRows = kRowsOfPlace;
+  const std::int64_t places = std::min(kSampledPlaces, (matrix.rows + kRows - 1) / kRows);
   std::int64_t empty = 0, rows = 0;
   for (std::int64_t i = 0; i < places; ++i) {
     const std::int64_t first = std::max(kRows, matrix.rows / places) * i;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kGroupRows = 32;
 constexpr std::int64_t kTile = WcsrShape{}.tile_columns;
-constexpr std::int64_t kSamples = 64, kLeastSamples = 16;
+constexpr std::int64_t kSamples = kSampledRows, kLeastSamples = 16;
 // Fewer samples suffice if every group has more nonzeros than there are columns, or than
 // kManyEntries, and the largest group has at most so many times the nonzeros of the smallest.
 constexpr std::int64_t kLeastFull = 8, kLeastAlike = 4;
@@ -317,15 +317,25 @@ WcsrEstimate estimate(const CsrMatrix& matrix, const Permutation& row_order,
   return mean;
 }
 
+std::vector<std::int64_t> lengths_of(const CsrMatrix& matrix,
+                                     const std::vector<std::int64_t>& rows) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(rows.size());
+  for (const std::int64_t row : rows) lengths.push_back(matrix.row_length(row));
+  return lengths;
+}
+
 }  // namespace
 
 WcsrEstimate expect_by_length(const CsrMatrix& matrix) {
+  return expect_by_length(lengths_of(matrix, rows_at_nonzeros(matrix)), matrix.nnz());
+}
+
+WcsrEstimate expect_by_length(std::span<const std::int64_t> sampled, std::int64_t nnz) {
   constexpr std::size_t kLengths = 16;
-  const std::vector<std::int64_t> rows = rows_at_nonzeros(matrix);
   std::array<double, kLengths> lengths{};  // of the rows of evenly spaced nonzeros
   for (std::size_t i = 0; i < kLengths; ++i)
-    lengths[i] =
-        static_cast<double>(matrix.row_length(rows[(2 * i + 1) * kSamples / kLengths / 2]));
+    lengths[i] = static_cast<double>(sampled[(2 * i + 1) * kSamples / kLengths / 2]);
   WcsrEstimate mean;
   for (std::size_t h = 0; h < kHeights; ++h)
     for (const double row : lengths) {
@@ -334,7 +344,7 @@ WcsrEstimate expect_by_length(const CsrMatrix& matrix) {
       const double height = kWcsrHeights[h];
       double share = 0;
       for (const double column : lengths) {
-        const double q = std::min(1.0, row * column / static_cast<double>(matrix.nnz()));
+        const double q = std::min(1.0, row * column / static_cast<double>(nnz));
         share += (1 - std::pow(1 - q, height)) / (height * q) / kLengths;
       }
       const double filled = std::ceil(share * height * row / kTile) * kTile;
@@ -376,12 +386,16 @@ double row_length_variation(const CsrMatrix& matrix) {
 }
 
 double row_length_variation(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled) {
-  if (sampled.empty()) return 0;
+  return row_length_variation(lengths_of(matrix, sampled), matrix.rows, matrix.nnz());
+}
+
+double row_length_variation(std::span<const std::int64_t> lengths, std::int64_t rows,
+                            std::int64_t nnz) {
+  if (lengths.empty()) return 0;
   // The mean square of the lengths is their mean times the mean length of a nonzero's row.
   double length = 0;
-  for (const std::int64_t row : sampled)
-    length += static_cast<double>(matrix.row_length(row)) / kSamples;
-  const double mean = static_cast<double>(matrix.nnz()) / static_cast<double>(matrix.rows);
+  for (const std::int64_t each : lengths) length += static_cast<double>(each) / kSamples;
+  const double mean = static_cast<double>(nnz) / static_cast<double>(rows);
   return std::sqrt(std::max(0.0, length / mean - 1));
 }
 

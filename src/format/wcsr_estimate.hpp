@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "format/wcsr.hpp"
@@ -31,7 +32,10 @@ WcsrEstimate estimate_wcsr_at(const CsrMatrix& matrix, const std::vector<std::in
 // nonzero lay in any column in proportion to the column's nonzeros, and columns had as many as rows
 // have. An order by length keeps little else that rows share. There must be nonzeros.
 WcsrEstimate expect_by_length(const CsrMatrix& matrix);
+// The same from the lengths of rows_at_nonzeros.
+WcsrEstimate expect_by_length(std::span<const std::int64_t> lengths, std::int64_t nnz);
 
+inline constexpr std::int64_t kSampledRows = 64;
 // The rows of 64 evenly spaced nonzeros, ascending; none without nonzeros. All samples of a matrix
 // use these rows, since reading a new place of it costs more than counting there.
 std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);
@@ -39,5 +43,8 @@ std::vector<std::int64_t> rows_at_nonzeros(const CsrMatrix& matrix);
 // Standard deviation of the row lengths / their mean, from rows_at_nonzeros; 0 without nonzeros.
 double row_length_variation(const CsrMatrix& matrix);
 double row_length_variation(const CsrMatrix& matrix, const std::vector<std::int64_t>& sampled);
+// The same from the lengths of these rows.
+double row_length_variation(std::span<const std::int64_t> lengths, std::int64_t rows,
+                            std::int64_t nnz);
 
 }  // namespace spmmbench

@@ -170,7 +170,9 @@ class CudaDevice final : public Device {
   void download(void* host_dst, const void* device_src, std::size_t bytes) override {
     copy(host_dst, device_src, bytes, cudaMemcpyDeviceToHost);
     synchronize();
+    bytes_to_host_ += bytes;
   }
+  std::uint64_t bytes_to_host() const override { return bytes_to_host_; }
   void fill_bytes(void* device_dst, unsigned char byte, std::size_t bytes) override {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
   }
@@ -343,6 +345,7 @@ class CudaDevice final : public Device {
   cudaEvent_t start_ = nullptr;
   cudaEvent_t stop_ = nullptr;
   Buffer flush_buffer_;
+  std::uint64_t bytes_to_host_ = 0;
   double copy_bytes_per_second_ = 0;
 };
 

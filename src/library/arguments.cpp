@@ -57,9 +57,8 @@ class Reader {
       }
       return out;
     };
-    if (type == SPMMBENCH_I32) return narrow(read<std::int32_t>(from, count));
-    if (type == SPMMBENCH_I64) return narrow(read<std::int64_t>(from, count));
-    throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", type));
+    if (is_wide(type)) return narrow(read<std::int64_t>(from, count));
+    return narrow(read<std::int32_t>(from, count));
   }
 
   // As Value: float or double.
@@ -79,7 +78,7 @@ class Reader {
   Device& device_;
 };
 
-void sort_rows(CsrMatrix& a) {
+void sort_rows(CsrMatrix& a, std::vector<std::int64_t>* source) {
   std::vector<std::int64_t> order;
   std::vector<std::int32_t> columns;
   std::vector<float> values;
@@ -91,6 +90,13 @@ void sort_rows(CsrMatrix& a) {
     std::iota(order.begin(), order.end(), begin);
     std::sort(order.begin(), order.end(),
               [&](auto x, auto y) { return a.col_idx[x] < a.col_idx[y]; });
+    if (source != nullptr) {
+      if (source->empty()) {
+        source->resize(a.nnz());
+        std::iota(source->begin(), source->end(), 0);
+      }
+      std::copy(order.begin(), order.end(), source->begin() + begin);
+    }
     columns.clear();
     values.clear();
     values64.clear();
@@ -107,13 +113,33 @@ void sort_rows(CsrMatrix& a) {
 
 }  // namespace
 
-CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory) {
+ElementType read_element_type(std::int32_t value_type) {
+  return checked_element_type(value_type, "value_type");
+}
+
+bool is_wide(std::int32_t index_type) {
+  if (index_type != SPMMBENCH_I32 && index_type != SPMMBENCH_I64)
+    throw Error(fmt::format("spmmbench_csr: index type {}: expected I32 or I64", index_type));
+  return index_type == SPMMBENCH_I64;
+}
+
+void check_sizes(const spmmbench_csr& given) {
   if (given.nnz < 0 || given.rows < 0 || given.rows > INT32_MAX || given.cols < 0 ||
       given.cols > INT32_MAX)
     throw Error("spmmbench_csr: expected sizes from 0, and rows and cols below 2^31");
   if (given.nnz > given.rows * given.cols)
     throw Error(fmt::format("spmmbench_csr: nnz is {}: expected at most {} x {}", given.nnz,
                             given.rows, given.cols));
+}
+
+std::vector<double> read_values(const void* values, std::int64_t count, ElementType type,
+                                std::int32_t memory, Device& device) {
+  return Reader(memory, device).read_values<double>(values, count, type);
+}
+
+CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory,
+                   std::vector<std::int64_t>* source) {
+  check_sizes(given);
   const Reader reader(given.memory, memory);
   CsrMatrix a{given.rows, given.cols, {}, {}, {}};
   a.row_ptr = reader.read_indices<std::int64_t>(given.row_ptr, given.rows + 1, given.row_ptr_type,
@@ -126,14 +152,14 @@ CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memo
   if (given.values == nullptr) {
     a.values.assign(given.nnz, 1.0F);
   } else {
-    const ElementType type = checked_element_type(given.value_type, "value_type");
+    const ElementType type = read_element_type(given.value_type);
     a.values = reader.read_values<float>(given.values, given.nnz, type);
     for (float& value : a.values) value = round_to(precision, value);
     if (precision == Precision::fp64)
       a.values64 = reader.read_values<double>(given.values, given.nnz, type);
   }
   if (precision == Precision::fp64 && given.values == nullptr) a.values64.assign(given.nnz, 1);
-  sort_rows(a);
+  sort_rows(a, source);
   validate(a);
   return a;
 }
@@ -164,10 +190,10 @@ Shape read_shape(const spmmbench_shape* given) {
   return {shape.n, checked_element_type(shape.c_type, "c_type"), checked_layout(shape.layout)};
 }
 
-void check_bytes(const CsrMatrix& a, Precision precision, const Shape& shape) {
-  for (const auto& [name, rows, type] :
-       {std::tuple{"B", a.cols, storage_type(precision)}, std::tuple{"C", a.rows, shape.c_type}})
-    if (saturated_bytes(make_b_view(rows, shape.n, shape.layout, type)) == kBeyondMemory)
+void check_bytes(std::int64_t rows, std::int64_t cols, Precision precision, const Shape& shape) {
+  for (const auto& [name, lines, type] :
+       {std::tuple{"B", cols, storage_type(precision)}, std::tuple{"C", rows, shape.c_type}})
+    if (saturated_bytes(make_b_view(lines, shape.n, shape.layout, type)) == kBeyondMemory)
       throw Error(fmt::format("N = {}: {} would take 2^60 bytes or more", shape.n, name));
 }
 

@@ -24,6 +24,13 @@ const Struct& checked(const Struct* given, const char* name, std::size_t least =
   return *given;
 }
 
+// Whether the caller of a struct, by its size, has this member.
+template <class Struct, class Member>
+bool has_member(const Struct& given, Member Struct::*member) {
+  const auto* const end = reinterpret_cast<const char*>(&(given.*member) + 1);
+  return static_cast<std::size_t>(end - reinterpret_cast<const char*>(&given)) <= given.size;
+}
+
 // What `given` points to. Throws Error, with the argument's name, where it is NULL.
 template <class Pointee>
 Pointee& required(Pointee* given, const char* name) {
@@ -34,14 +41,22 @@ Pointee& required(Pointee* given, const char* name) {
 Precision read_precision(std::int32_t precision);
 Accumulation read_accumulation(std::int32_t accumulation);
 Shape read_shape(const spmmbench_shape* given);
-// Throws Error where B or C is larger than sizes can be counted.
-void check_bytes(const CsrMatrix& a, Precision precision, const Shape& shape);
+// Throws Error where B or C, for A of `rows` and `cols`, is larger than sizes can be counted.
+void check_bytes(std::int64_t rows, std::int64_t cols, Precision precision, const Shape& shape);
 // Name and value in turn, ended by a null.
 Options read_options(const char* const* given, const Kernel& kernel);
 
+ElementType read_element_type(std::int32_t value_type);
+bool is_wide(std::int32_t index_type);         // SPMMBENCH_I64
+void check_sizes(const spmmbench_csr& given);  // rows, cols and nnz
 // Arrays of SPMMBENCH_CUDA are read through `memory`. The columns of a row are sorted, and values
-// are rounded to `precision`.
-CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory);
+// are rounded to `precision`. `source`, where given: for each entry which of the given ones it is,
+// empty where they are in that order.
+CsrMatrix read_csr(const spmmbench_csr& given, Precision precision, Device& memory,
+                   std::vector<std::int64_t>* source = nullptr);
+// `count` values as they are.
+std::vector<double> read_values(const void* values, std::int64_t count, ElementType type,
+                                std::int32_t memory, Device& device);
 // None where none are given.
 std::vector<std::int32_t> read_row_ids(const spmmbench_csr& given, Device& memory);
 

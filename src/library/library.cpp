@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/limits.hpp"
 #include "gpu/backend.hpp"
 #include "library/arguments.hpp"
+#include "library/given_a.hpp"
 #include "library/open_device.hpp"
 #include "library/status.hpp"
 #include "spmmbench/error.hpp"
@@ -86,18 +88,20 @@ const Kernel& kernel_of(const spmmbench_kernel* given) {
 struct spmmbench_prepared {
   const spmmbench::Kernel* kernel;
   spmmbench::SharedDevice* shared;
-  spmmbench::CsrMatrix a;
+  std::optional<spmmbench::GivenA> a;
   std::vector<std::int32_t> row_ids;
   std::unique_ptr<spmmbench::RowOrders> orders;
   spmmbench::Problem problem;  // its shape is not used
   std::unique_ptr<spmmbench::Prepared> prepared;
+  std::uint64_t bytes_to_host = 0;  // in prepare
 };
 
 struct spmmbench_plan {
   const spmmbench_prepared* prepared;
   spmmbench::DenseView b, c;  // what a launch must be given, without memory and ld
   std::unique_ptr<spmmbench::Plan> plan;
-  bool inspected = false;  // inspect_b was called
+  bool inspected = false;           // inspect_b was called
+  std::uint64_t bytes_to_host = 0;  // in prepare and bind
   struct Told {
     spmmbench::PlanReport report;
     std::vector<const char*> params;
@@ -110,9 +114,13 @@ namespace {
 
 // A prepared object without the kernel's own form of A.
 std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kernel,
-                                                 const spmmbench_problem* given) {
+                                                 const spmmbench_problem* given,
+                                                 StageTimer& stages) {
   const Kernel& kernel = kernel_of(c_kernel);
-  const spmmbench_problem& problem = checked(given, "spmmbench_problem");
+  const spmmbench_problem& problem = checked(given, "spmmbench_problem", SPMMBENCH_PROBLEM_SIZE_1);
+  const std::uint64_t flags = has_member(problem, &spmmbench_problem::flags) ? problem.flags : 0;
+  if ((flags & ~std::uint64_t{SPMMBENCH_TRANSPOSED}) != 0)
+    throw Error(fmt::format("spmmbench_problem.flags {}: expected 0 or TRANSPOSED", flags));
   const spmmbench_csr& csr = checked(problem.a, "spmmbench_csr", SPMMBENCH_CSR_SIZE_1);
   const auto precision = read_precision(problem.precision);
   if (csr.memory != SPMMBENCH_HOST && csr.memory != SPMMBENCH_CUDA)
@@ -122,12 +130,19 @@ std::unique_ptr<spmmbench_prepared> read_problem(const spmmbench_kernel* c_kerne
   auto out = std::make_unique<spmmbench_prepared>();
   out->kernel = &kernel;
   out->shared = &shared_device(kernel.info().device);
-  Device& memory =
-      csr.memory == SPMMBENCH_CUDA ? *shared_device(DeviceKind::cuda).device : *out->shared->device;
-  out->a = read_csr(csr, precision, memory);
-  out->row_ids = read_row_ids(csr, memory);
-  out->orders = make_row_orders(out->a, Spec{"none", {}});
-  out->problem.a = &out->a;
+  SharedDevice& memory =
+      csr.memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *out->shared;
+  const std::scoped_lock lock(memory.mutex);
+  const std::uint64_t before = memory.device->bytes_to_host();
+  out->a.emplace(csr, precision, flags != 0, kernel.info().takes_values, *out->shared->device,
+                 *memory.device, stages);
+  out->row_ids = read_row_ids(csr, *memory.device);
+  out->bytes_to_host = memory.device->bytes_to_host() - before;
+  if (flags != 0 && !out->row_ids.empty())
+    throw Error("spmmbench_csr.row_ids: expected NULL with TRANSPOSED");
+  out->orders = make_row_orders(out->a->host(), Spec{"none", {}});
+  out->problem.a = out->a->host();
+  out->problem.on_device = out->a->on_device();
   out->problem.row_ids = out->row_ids;
   out->problem.precision = precision;
   out->problem.orders = out->orders.get();
@@ -140,7 +155,7 @@ Problem with_shape(const spmmbench_prepared& prepared, const Shape& shape) {
 }
 
 Support require_support(const spmmbench_prepared& prepared, const Shape& shape) {
-  check_bytes(prepared.a, prepared.problem.precision, shape);
+  check_bytes(prepared.a->rows(), prepared.a->cols(), prepared.problem.precision, shape);
   Support support =
       check_support(*prepared.kernel, with_shape(prepared, shape), prepared.shared->device->info());
   if (!support.ok) throw Unsupported(support.reason);
@@ -150,7 +165,9 @@ Support require_support(const spmmbench_prepared& prepared, const Shape& shape) 
 spmmbench_status supports(const spmmbench_kernel* kernel, const spmmbench_problem* problem,
                           const spmmbench_shape* shape, std::uint64_t* device_bytes) noexcept {
   return guarded([&] {
-    const Support support = require_support(*read_problem(kernel, problem), read_shape(shape));
+    StageTimer stages;
+    const Support support =
+        require_support(*read_problem(kernel, problem, stages), read_shape(shape));
     if (device_bytes != nullptr) *device_bytes = support.device_bytes;
   });
 }
@@ -159,15 +176,17 @@ spmmbench_status prepare(const spmmbench_kernel* kernel, const spmmbench_problem
                          const spmmbench_stages* stages, spmmbench_prepared** prepared) noexcept {
   return guarded([&] {
     required(prepared, "prepared");
-    std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem);
+    StageTimer measured;
+    std::unique_ptr<spmmbench_prepared> out = read_problem(kernel, problem, measured);
     std::unique_lock lock(out->shared->mutex);
     Device& device = *out->shared->device;
+    const std::uint64_t before = device.bytes_to_host();
     const Support support =
         check_operand(*out->kernel, out->problem.operand(), out->problem.options, device.info());
     if (!support.ok) throw Unsupported(support.reason);
-    StageTimer measured;
     out->prepared = out->kernel->prepare(out->problem, out->problem.options, device, measured);
     device.synchronize();
+    out->bytes_to_host += device.bytes_to_host() - before;
     lock.unlock();
     pass_on(measured, stages);
     *prepared = out.release();
@@ -180,15 +199,18 @@ spmmbench_status bind(spmmbench_prepared* prepared, const spmmbench_shape* given
     required(plan, "plan");
     const Shape shape = read_shape(given);
     std::unique_lock lock(required(prepared, "prepared").shared->mutex);
+    Device& device = *prepared->shared->device;
+    const std::uint64_t before = device.bytes_to_host();
     (void)require_support(*prepared, shape);
     StageTimer measured;
     auto out = std::make_unique<spmmbench_plan>();
     out->prepared = prepared;
-    const CsrMatrix& a = prepared->a;
-    out->b = {nullptr, a.cols, shape.n, 0, shape.layout, storage_type(prepared->problem.precision)};
-    out->c = {nullptr, a.rows, shape.n, 0, shape.layout, shape.c_type};
+    const Problem& a = prepared->problem;
+    out->b = {nullptr, a.k(), shape.n, 0, shape.layout, storage_type(a.precision)};
+    out->c = {nullptr, a.m(), shape.n, 0, shape.layout, shape.c_type};
     out->plan = prepared->prepared->bind(shape, measured);
-    prepared->shared->device->synchronize();
+    device.synchronize();
+    out->bytes_to_host = prepared->bytes_to_host + device.bytes_to_host() - before;
     lock.unlock();
     pass_on(measured, stages);
     *plan = out.release();
@@ -235,9 +257,26 @@ spmmbench_status settle(spmmbench_plan* plan, const spmmbench_stages* stages) no
   });
 }
 
+spmmbench_status replace_values(spmmbench_prepared* prepared, const void* values,
+                                std::int32_t value_type, std::int32_t memory,
+                                void* stream) noexcept {
+  return guarded([&] {
+    spmmbench_prepared& own = required(prepared, "prepared");
+    if (values == nullptr && own.problem.nnz() > 0) throw Error("values is NULL");
+    if (memory != SPMMBENCH_HOST && memory != SPMMBENCH_CUDA)
+      throw Error(fmt::format("memory {}: expected HOST or CUDA", memory));
+    SharedDevice& values_device =
+        memory == SPMMBENCH_CUDA ? shared_device(DeviceKind::cuda) : *own.shared;
+    const std::scoped_lock lock(own.shared->mutex);
+    own.a->replace_values(values, read_element_type(value_type), memory, Stream{stream},
+                          *values_device.device);
+    own.prepared->take_values(Stream{stream});
+  });
+}
+
 spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
   return guarded([&] {
-    (void)checked(out, "spmmbench_report");
+    (void)checked(out, "spmmbench_report", SPMMBENCH_REPORT_SIZE_1);
     required(plan, "plan").told.push_back({.report = plan->plan->report(), .params = {}});
     auto& [report, params] = plan->told.back();
     if (report.pick) {
@@ -249,7 +288,9 @@ spmmbench_status report(spmmbench_plan* plan, spmmbench_report* out) noexcept {
       params.push_back(value.c_str());
     }
     params.push_back(nullptr);
-    out->device_bytes = report.device_bytes;
+    out->device_bytes = report.device_bytes + plan->prepared->a->device_bytes();
+    if (has_member(*out, &spmmbench_report::bytes_to_host))
+      out->bytes_to_host = plan->bytes_to_host;
     out->issued_flops = report.issued_flops.value_or(0);
     out->params = params.data();
     if (!report.format) return;
@@ -342,6 +383,7 @@ void describe(const Kernel& kernel, bool has_cuda, Entry& entry) {
   c.settle = settle;
   c.destroy_plan = destroy_plan;
   c.destroy_prepared = destroy_prepared;
+  c.replace_values = info.takes_values ? replace_values : nullptr;
 }
 
 struct Library {

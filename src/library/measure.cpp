@@ -118,7 +118,7 @@ spmmbench_status open(const spmmbench_case* asked, spmmbench_bench** bench) noex
     // The bench rounds them.
     const bool fp64 = settings.precision == Precision::fp64;
     CsrMatrix a = read_csr(csr, fp64 ? Precision::fp64 : Precision::fp32, other ? *other : *device);
-    check_bytes(a, settings.precision, settings.shape);
+    check_bytes(a.rows, a.cols, settings.precision, settings.shape);
     *bench = std::make_unique<spmmbench_bench>(std::move(a), std::move(settings), std::move(device))
                  .release();
   });

@@ -52,8 +52,8 @@ class ProductKernel final : public Kernel {
   Support supports(const Problem&, const DeviceInfo&) const override { return Support::yes(0); }
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device&,
                                     StageTimer&) const override {
-    return std::make_unique<PreparedProduct>(a.a == &a_ ? product_.launch
-                                                        : product_.with_values(*a.a));
+    return std::make_unique<PreparedProduct>(a.a.get() == &a_ ? product_.launch
+                                                              : product_.with_values(*a.a));
   }
 
  private:

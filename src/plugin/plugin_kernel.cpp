@@ -227,7 +227,7 @@ class ProblemOfC {
       options_.push_back(value.c_str());
     }
     options_.push_back(nullptr);
-    c_ = {sizeof c_, &arrays.c(), options_.data(), static_cast<std::int32_t>(precision)};
+    c_ = {sizeof c_, &arrays.c(), options_.data(), static_cast<std::int32_t>(precision), 0};
   }
   ProblemOfC(const ProblemOfC&) = delete;
   ProblemOfC& operator=(const ProblemOfC&) = delete;

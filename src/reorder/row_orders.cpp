@@ -10,7 +10,7 @@ namespace {
 
 class SharedOrders final : public RowOrders {
  public:
-  SharedOrders(const CsrMatrix& matrix, const Spec& current, OrderSource source)
+  SharedOrders(HostCsr matrix, const Spec& current, OrderSource source)
       : matrix_(matrix), current_(current.to_string()), source_(std::move(source)) {}
 
   const Permutation& get(const std::string& text, StageTimer& stages) override {
@@ -18,14 +18,14 @@ class SharedOrders final : public RowOrders {
     const std::string name = spec.to_string();
     if (name == "natural" || name == "none" || name == current_) return unchanged_;
     const auto& order =
-        orders_.get(name, [&](StageTimer& cost) { return source_(matrix_, spec, cost); });
+        orders_.get(name, [&](StageTimer& cost) { return source_(*matrix_, spec, cost); });
     stages.add_once(name, kReorderStage, order.cost.total_ms());
     for (const std::string& stage : order.cost.kept()) stages.mark_kept(stage);
     return order.part;
   }
 
  private:
-  const CsrMatrix& matrix_;
+  HostCsr matrix_;
   std::string current_;
   OrderSource source_;
   Permutation unchanged_;
@@ -39,7 +39,7 @@ Permutation compute_order(const CsrMatrix& matrix, const Spec& order, StageTimer
   return Registry<Reordering>::instance().at(order.name).compute(matrix, order.options);
 }
 
-std::unique_ptr<RowOrders> make_row_orders(const CsrMatrix& matrix, const Spec& current,
+std::unique_ptr<RowOrders> make_row_orders(HostCsr matrix, const Spec& current,
                                            OrderSource source) {
   return std::make_unique<SharedOrders>(matrix, current, std::move(source));
 }

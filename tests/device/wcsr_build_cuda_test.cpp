@@ -7,19 +7,13 @@
 
 #include "../../kernels/async_wcsr/device_build.hpp"
 #include "devices.hpp"
+#include "downloaded.hpp"
 #include "shapes.hpp"
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench::test {
 namespace {
-
-template <class T>
-std::vector<T> downloaded(Device& device, const void* data, std::size_t count) {
-  std::vector<T> host(count);
-  if (count > 0) device.download(host.data(), data, count * sizeof(T));
-  return host;
-}
 
 // Columns so far apart that a window's bits take several turns in shared memory; windows of few
 // entries, and one of many.

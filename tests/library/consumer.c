@@ -68,14 +68,14 @@ int main(void) {
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           row_ptr,       col_idx,
                      values,   NULL, SPMMBENCH_HOST, SPMMBENCH_I64, SPMMBENCH_I64, SPMMBENCH_F32,
                      NULL};
-  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN};
+  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP32_IN, 0};
   spmmbench_shape shape = {sizeof shape, N,   SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32, 0, 0, NULL,
                            NULL,         NULL};
   spmmbench_dense b_view = {sizeof b_view, b, COLS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_dense c_view = {sizeof c_view, c, ROWS, N, N, SPMMBENCH_ROW_MAJOR, SPMMBENCH_F32};
   spmmbench_stages stages = {sizeof stages, NULL, add_stage};
-  spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0};
-  spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0};
+  spmmbench_report report = {sizeof report, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
+  spmmbench_report again = {sizeof again, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0};
   nested_call nested = {NULL, &problem, SPMMBENCH_FAILED};
   uint64_t bytes = 0;
   stages.context = &stages_seen;

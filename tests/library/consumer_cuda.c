@@ -143,7 +143,7 @@ int main(void) {
   spmmbench_csr a = {sizeof a, ROWS, COLS,           NNZ,           NULL,          NULL,
                      NULL,     NULL, SPMMBENCH_CUDA, SPMMBENCH_I32, SPMMBENCH_I32, SPMMBENCH_F16,
                      NULL};
-  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP16_IN};
+  spmmbench_problem problem = {sizeof problem, &a, NULL, SPMMBENCH_FP16_IN, 0};
   cudaStream_t stream;
   int i, k, wrong = 0;
   size_t at;

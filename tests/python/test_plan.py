@@ -89,6 +89,37 @@ class Products(unittest.TestCase):
             with self.subTest(form):
                 self.assertProduct(cpu_plan(a.asformat(form), 8) @ b, a, b)
 
+    def test_new_values_are_multiplied_by_all_plans(self):
+        a, b = matrix(), dense(50, 8)
+        for precision in ("fp32", "fp64"):
+            prepared = spmmbench.prepare(a, "cpu_csr", precision, device="cpu")
+            plans = [prepared.plan(8), prepared.plan(8, layout="col")]
+            x = b.astype(np.float64) if precision == "fp64" else b
+            new = a.copy()
+            new.data = a.data * 3 - 1
+            plans[0].update(new.data.astype(np.float64))
+            self.assertProduct(plans[0] @ x, new, b)
+            self.assertProduct(plans[1] @ np.asfortranarray(x), new, b)
+
+    def test_new_values_are_in_the_order_in_which_a_was_given(self):
+        b = dense(2, 3)
+        arrays = ([0, 2, 3], [1, 0, 1], np.float32([1, 2, 4]), (2, 2))
+        plan = cpu_plan(arrays, 3)
+        plan.update(np.float32([5, 6, 7]))
+        self.assertProduct(plan @ b, np.array([[6, 5], [0, 7]]), b)
+        transposed = spmmbench.prepare(arrays, "cpu_csr", device="cpu", transposed=True).plan(3)
+        self.assertProduct(transposed @ b, np.array([[2, 0], [1, 4]]), b)
+        transposed.update([5, 6, 7])
+        self.assertProduct(transposed @ b, np.array([[6, 0], [5, 7]]), b)
+
+    def test_a_matrix_is_transposed_by_the_library(self):
+        a, b = matrix(), dense(60, 8)
+        prepared = spmmbench.prepare(a, "cpu_csr", device="cpu", transposed=True)
+        self.assertEqual(prepared.shape, (50, 60))
+        self.assertIn("transpose", prepared.stages_ms)
+        self.assertProduct(prepared.plan(8) @ b, a.T, b)
+        self.assertEqual(prepared.plan(8).report()["bytes_to_host"], 0)
+
     def test_duplicates_are_summed_and_columns_sorted(self):
         a = sp.csr_matrix(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3, 3]), (2, 2))
         b = dense(2, 3)
@@ -487,6 +518,19 @@ class Refusals(unittest.TestCase):
         given = (broken.indptr, broken.indices, broken.data, broken.shape)
         self.refused("index 50", lambda: cpu_plan(given, 8))
         self.refused("nonsense", lambda: cpu_plan(matrix(), 8, "cpu_csr?nonsense=1"))
+
+    def test_values_that_are_no_new_values(self):
+        plan = cpu_plan(matrix(), 8)
+        nnz = plan.prepared.nnz
+        self.refused("values have the shape", lambda: plan.update(np.ones(nnz + 1, np.float32)))
+        self.refused("values have the shape", lambda: plan.update(np.ones((1, nnz), np.float32)))
+        self.refused("values of complex64", lambda: plan.update(np.ones(nnz, np.complex64)))
+        others = [kernel for kernel in spmmbench.list_kernels() if kernel["name"] == "cpu_naive"]
+        self.assertFalse(others[0]["takes_values"])
+        naive = cpu_plan(matrix(), 8, "cpu_naive")
+        words = "cpu_naive keeps the values.*; cpu_csr take others"
+        with self.assertRaisesRegex(spmmbench.Unsupported, words):
+            naive.update(np.ones(nnz))
 
     def test_arrays_of_a_matrix_that_contradict_each_other(self):
         a = matrix()

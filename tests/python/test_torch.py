@@ -134,6 +134,52 @@ class OnEveryDevice(Close):
                     (torch.tanh(dense.double() @ y) * weight.cpu().double()).sum().backward()
                     self.assertClose(x.grad, y.grad, 1e-4)
 
+    def test_values_get_the_gradient_of_the_dense_product(self):
+        a = matrix()
+        for device in DEVICES:
+            for symmetric in (False, True):
+                square = sp.csr_matrix(a[:200] + a[:200].T) if symmetric else a
+                rows, cols = (torch.as_tensor(x).long() for x in (square.tocoo().row, square.tocoo().col))
+                sparse = SparseMatrix(
+                    tensor(square, device), "csr_merge" if device == "cuda" else "cpu_csr"
+                )
+                x = torch.randn(200, 16, device=device, requires_grad=True)
+                values = torch.randn(square.nnz, device=device, requires_grad=True)
+                weight = torch.randn(square.shape[0], 16, device=device)
+                with self.subTest(f"{device}, symmetric {symmetric}"):
+                    y = sparse(x, values)
+                    sparse(x.detach(), torch.zeros_like(values))  # others before the backward pass
+                    (torch.tanh(y) * weight).sum().backward()
+                    own, other = (z.detach().cpu().double().requires_grad_() for z in (x, values))
+                    dense = torch.zeros(square.shape, dtype=torch.float64)
+                    dense = dense.index_put((rows, cols), other)
+                    (torch.tanh(dense @ own) * weight.cpu().double()).sum().backward()
+                    self.assertClose(x.grad, own.grad, 1e-4)
+                    self.assertClose(values.grad, other.grad, 1e-4)
+                    expected = torch.as_tensor(square.toarray()) @ x.detach().cpu()
+                    self.assertClose(sparse(x), expected, 1e-4)
+
+    def test_a_on_the_gpu_stays_there_and_takes_other_values(self):
+        if not GPU:
+            self.skipTest("no GPU")
+        a = matrix(30_000, 20_000, 0.0005)
+        x = torch.randn(20_000, 32, device="cuda", dtype=torch.float16)
+        for kernel in ("csr_merge", "csr_row_split", "async_wcsr", "async_wcsr?order=search"):
+            for kind in (torch.int32, torch.int64):
+                with self.subTest(f"{kernel} {kind}"):
+                    parts = [torch.as_tensor(z, device="cuda") for z in (a.indptr, a.indices, a.data)]
+                    given = (parts[0].to(kind), parts[1].to(kind), parts[2], a.shape)
+                    plan = spmmbench.plan(given, 32, kernel, "fp16", c_type="fp32")
+                    self.assertLessEqual(plan.report()["bytes_to_host"], 64 << 10)
+                    for values in (None, torch.randn(a.nnz, device="cuda"), np.ones(a.nnz)):
+                        b = a.copy()
+                        if values is not None:
+                            plan.update(values)
+                            b.data = np.asarray(torch.as_tensor(values).cpu(), np.float32)
+                        b.data = b.data.astype(np.float16).astype(np.float32)
+                        expected = torch.as_tensor(b @ x.cpu().float().numpy())
+                        self.assertClose(plan @ x, expected, 1e-2)
+
     def test_a_gradient_that_is_one_number_expanded_works(self):
         for device in DEVICES:
             sparse = SparseMatrix(matrix(), device=device)

@@ -1,0 +1,65 @@
+#pragma once
+// What the choice of windows asks of a matrix, answered from samples: on the host here, on the
+// device in async_wcsr/device_survey.hpp.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/column_reuse.hpp"
+#include "format/wcsr_estimate.hpp"
+#include "select/features.hpp"
+#include "spmmbench/problem.hpp"
+#include "spmmbench/stage_timer.hpp"
+
+namespace spmmbench::window {
+
+// A row order, and what windows in it gather.
+struct Surveyed {
+  bool is_natural = true;
+  const Permutation* rows = nullptr;  // on the host; empty: natural. Null: it lies on the device
+  WcsrEstimate estimate;
+};
+
+class Survey {
+ public:
+  virtual ~Survey() = default;
+
+  // Computes the order. Stages: those of the order, and "compare".
+  virtual Surveyed order(const std::string& name, StageTimer& stages) = 0;
+  // Standard deviation of the row lengths over their mean.
+  virtual double length_variation() = 0;
+  // What windows should gather where rows are sorted by length.
+  virtual WcsrEstimate expect_by_length() = 0;
+  // Whether `returned` can be asked: it reads stretches of the matrix one nonzero after the other.
+  virtual bool knows_returns() const = 0;
+  // Rows of B per nonzero that return from memory in each order, where a cache keeps `kept` rows.
+  virtual std::vector<double> returned(const std::vector<const Permutation*>& orders,
+                                       std::int64_t kept) = 0;
+};
+
+class HostSurvey final : public Survey {
+ public:
+  explicit HostSurvey(const SparseOperand& a) : a_(a) {}
+
+  Surveyed order(const std::string& name, StageTimer& stages) override {
+    const Permutation& rows = a_.orders->get(name, stages);
+    const auto timed = stages.scope("compare");
+    const bool known = rows.empty() && a_.features != nullptr;
+    return {rows.empty(), &rows, known ? windows_of(*a_.features) : estimate_wcsr(*a_.a, rows)};
+  }
+  double length_variation() override {
+    return a_.features != nullptr ? a_.features->cv_row : row_length_variation(*a_.a);
+  }
+  WcsrEstimate expect_by_length() override { return spmmbench::expect_by_length(*a_.a); }
+  bool knows_returns() const override { return true; }
+  std::vector<double> returned(const std::vector<const Permutation*>& orders,
+                               std::int64_t kept) override {
+    return new_column_shares(*a_.a, orders, kept);
+  }
+
+ private:
+  SparseOperand a_;
+};
+
+}  // namespace spmmbench::window

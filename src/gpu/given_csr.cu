@@ -1,0 +1,315 @@
+// CSR of a caller on the device: one pass checks and converts it. Whether the columns of all rows
+// ascend follows from two counts: of the entries whose column does not exceed that of the entry
+// before, and of those among them that begin a row. They ascend where both are equal.
+
+#include "gpu/given_csr.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cub/device/device_radix_sort.cuh>
+#include <limits>
+#include <utility>
+
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr int kThreads = 256;
+
+struct Findings {
+  // The first of each kind; kNone: there is none.
+  unsigned long long falls;     // row behind which row_ptr is less
+  unsigned long long outside;   // entry whose column is not in [0, cols)
+  unsigned long long unsorted;  // entries of a row whose column does not exceed the one before
+  std::int64_t first, last;     // of row_ptr
+};
+constexpr unsigned long long kNone = ~0ULL;
+
+template <class Offset, class Column>
+__global__ void __launch_bounds__(kThreads)
+    check_and_copy(const Offset* row_ptr, const Column* col_idx, std::int64_t rows,
+                   std::int64_t cols, std::int64_t nnz, std::int64_t* row_ptr_out,
+                   std::int32_t* col_idx_out, Findings* found) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+  int not_ascending = 0;  // less those that begin a row
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i <= max(rows, nnz);
+       i += step) {
+    if (i <= rows) {
+      const auto begin = static_cast<std::int64_t>(row_ptr[i]);
+      row_ptr_out[i] = begin;
+      if (i == 0) found->first = begin;
+      if (i == rows) found->last = begin;
+      if (i < rows) {
+        const auto end = static_cast<std::int64_t>(row_ptr[i + 1]);
+        if (end < begin) atomicMin(&found->falls, static_cast<unsigned long long>(i));
+        if (begin < end && begin > 0 && begin < nnz)
+          not_ascending -= col_idx[begin] <= col_idx[begin - 1] ? 1 : 0;
+      }
+    }
+    if (i < nnz) {
+      const auto column = static_cast<std::int64_t>(col_idx[i]);
+      col_idx_out[i] = static_cast<std::int32_t>(column);
+      if (column < 0 || column >= cols)
+        atomicMin(&found->outside, static_cast<unsigned long long>(i));
+      if (i > 0) not_ascending += col_idx[i] <= col_idx[i - 1] ? 1 : 0;
+    }
+  }
+  if (not_ascending != 0)  // modulo 2^64, so that the sum of all is right
+    atomicAdd(&found->unsorted,
+              static_cast<unsigned long long>(static_cast<std::int64_t>(not_ascending)));
+}
+
+__device__ std::int32_t row_of(const std::int64_t* row_ptr, std::int64_t rows, std::int64_t entry) {
+  std::int64_t low = 0, high = rows;  // row_ptr[low] <= entry < row_ptr[high]
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (row_ptr[middle] <= entry ? low : high) = middle;
+  }
+  return static_cast<std::int32_t>(low);
+}
+
+__global__ void find_repeated(DeviceCsr a, unsigned long long* first) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x + 1;
+  if (i < a.nnz && a.col_idx[i] == a.col_idx[i - 1] &&
+      row_of(a.row_ptr, a.rows, i) == row_of(a.row_ptr, a.rows, i - 1))
+    atomicMin(first, static_cast<unsigned long long>(i));
+}
+
+__global__ void number(std::int32_t* out, std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < count) out[i] = static_cast<std::int32_t>(i);
+}
+
+// Of A^T: from the entries of A sorted by column. `source`: which entry of A each of them is.
+// `source_of_a`: of each entry of A; null: the same.
+template <class Bits>
+__global__ void fill_transposed(DeviceCsr a, const std::int32_t* source_of_a,
+                                const std::int32_t* sorted_columns, std::int32_t* source,
+                                std::int64_t* row_ptr, std::int32_t* col_idx, Bits* values) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < a.nnz) {
+    const std::int32_t entry = source[i];
+    col_idx[i] = row_of(a.row_ptr, a.rows, entry);
+    values[i] = static_cast<const Bits*>(a.values)[entry];
+    if (source_of_a != nullptr) source[i] = source_of_a[entry];
+  }
+  if (i > a.cols) return;
+  std::int64_t low = 0, high = a.nnz;  // entries of columns below i are those before `high`
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (sorted_columns[middle] < i) low = middle + 1;
+    else high = middle;
+  }
+  row_ptr[i] = high;
+}
+
+template <class From, class To>
+__global__ void convert(const typename From::Bits* from, const std::int32_t* source,
+                        typename To::Bits* to, Precision precision, std::int64_t count) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i >= count) return;
+  using Value = typename To::Value;
+  const auto value =
+      from == nullptr ? Value{1}
+                      : static_cast<Value>(From::decode(from[source == nullptr ? i : source[i]]));
+  to[i] = To::encode(round_to(precision, value));
+}
+
+unsigned blocks_for(std::int64_t threads) {
+  return static_cast<unsigned>(std::max<std::int64_t>(1, (threads + kThreads - 1) / kThreads));
+}
+
+cudaStream_t stream_of(const Device& device) {
+  return static_cast<cudaStream_t>(device.stream().handle);
+}
+
+template <class T>
+T read(Device& device, const T* at) {
+  T out{};
+  device.download(&out, at, sizeof out);
+  return out;
+}
+
+// An index of either width.
+std::int64_t read_index(Device& device, const void* indices, bool wide, std::int64_t at) {
+  if (wide) return read(device, static_cast<const std::int64_t*>(indices) + at);
+  return read(device, static_cast<const std::int32_t*>(indices) + at);
+}
+
+// Throws Error where the findings are none of a matrix, its columns apart.
+void require_sound(const Findings& found, const GivenCsr& given, Device& device) {
+  if (found.first != 0)
+    throw Error(fmt::format("spmmbench_csr: expected row pointers from 0, got {}", found.first));
+  if (found.falls != kNone)
+    throw Error(fmt::format("spmmbench_csr: row_ptr falls at row {}", found.falls));
+  if (found.last != given.nnz)
+    throw Error(
+        fmt::format("spmmbench_csr: row_ptr ends with {}, nnz is {}", found.last, given.nnz));
+  if (found.outside != kNone) {
+    const auto entry = static_cast<std::int64_t>(found.outside);
+    throw Error(fmt::format("spmmbench_csr: index {} is not in [0, {}]: column of entry {}",
+                            read_index(device, given.col_idx, given.wide_col_idx, entry),
+                            given.cols - 1, entry));
+  }
+}
+
+void require_no_repetition(const DeviceCsr& a, Device& device) {
+  const Buffer first = device.allocate(sizeof(unsigned long long));
+  device.fill_bytes(first.data(), 0xFF, first.bytes());
+  find_repeated<<<blocks_for(a.nnz), kThreads, 0, stream_of(device)>>>(
+      a, first.as<unsigned long long>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  const auto entry = static_cast<std::int64_t>(read(device, first.as<unsigned long long>()));
+  if (entry < 0) return;
+  // The row by the offsets that the device has: as many reads as its number has bits.
+  std::int64_t low = 0, high = a.rows;
+  while (high - low > 1) {
+    const std::int64_t middle = (low + high) / 2;
+    (read(device, a.row_ptr + middle) <= entry ? low : high) = middle;
+  }
+  throw Error(fmt::format("spmmbench_csr: row {}: column {} appears twice", low,
+                          read(device, a.col_idx + entry)));
+}
+
+// Twice transposed, a matrix is itself with ascending columns.
+ReorderedCsr sorted(ReorderedCsr a, Device& device) {
+  a = transpose_on_device(a, device);
+  a = transpose_on_device(a, device);
+  require_no_repetition(a.a.view(), device);
+  return a;
+}
+
+template <class Function>
+void with_index_types(const GivenCsr& given, const Function& function) {
+  const auto of_offsets = [&](auto* row_ptr) {
+    if (given.wide_col_idx) function(row_ptr, static_cast<const std::int64_t*>(given.col_idx));
+    else function(row_ptr, static_cast<const std::int32_t*>(given.col_idx));
+  };
+  if (given.wide_row_ptr) of_offsets(static_cast<const std::int64_t*>(given.row_ptr));
+  else of_offsets(static_cast<const std::int32_t*>(given.row_ptr));
+}
+
+void require_arrays(const GivenCsr& given, Device& device) {
+  const std::int64_t value_bytes = static_cast<std::int64_t>(bytes_of(given.value_type));
+  require_device_memory(given.row_ptr, (given.rows + 1) * (given.wide_row_ptr ? 8 : 4),
+                        "spmmbench_csr.row_ptr", device);
+  require_device_memory(given.col_idx, given.nnz * (given.wide_col_idx ? 8 : 4),
+                        "spmmbench_csr.col_idx", device);
+  if (given.values != nullptr)
+    require_device_memory(given.values, given.nnz * value_bytes, "spmmbench_csr.values", device);
+}
+
+}  // namespace
+
+void require_device_memory(const void* data, std::int64_t bytes, const char* what, Device& device) {
+  if (bytes == 0) return;
+  if (data == nullptr) throw Error(fmt::format("{} is NULL", what));
+  for (const std::int64_t at : {std::int64_t{0}, bytes - 1}) {
+    cudaPointerAttributes attributes{};
+    const cudaError_t error =
+        cudaPointerGetAttributes(&attributes, static_cast<const char*>(data) + at);
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    const bool there =
+        error == cudaSuccess && attributes.device == device.info().index &&
+        (attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged);
+    if (!there)
+      throw Error(fmt::format("{}: byte {} of {} is not memory of GPU {}", what, at, bytes,
+                              device.info().index));
+  }
+}
+
+ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Device& device) {
+  require_arrays(given, device);
+  const cudaStream_t stream = stream_of(device);
+  const auto count = static_cast<std::size_t>(given.nnz);
+  Buffer row_ptr = device.allocate((given.rows + 1) * sizeof(std::int64_t));
+  Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
+  Buffer values = device.allocate(count * bytes_of(storage_type(precision)));
+  const Buffer findings = device.allocate(sizeof(Findings));
+  const Findings none{kNone, kNone, 0, 0, 0};
+  device.upload(findings.data(), &none, sizeof none);
+  constexpr std::int64_t kBlocksPerSm = 8;  // as many as an SM holds
+  const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
+      blocks_for(std::max(given.rows, given.nnz) + 1), kBlocksPerSm * device.info().sm_count));
+  with_index_types(given, [&](const auto* offsets, const auto* columns) {
+    check_and_copy<<<blocks, kThreads, 0, stream>>>(
+        offsets, columns, given.rows, given.cols, given.nnz, row_ptr.as<std::int64_t>(),
+        col_idx.as<std::int32_t>(), findings.as<Findings>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
+  convert_values(given.values, given.value_type, nullptr, values.data(), precision, given.nnz,
+                 device.stream());
+  const Findings found = read(device, findings.as<Findings>());
+  require_sound(found, given, device);
+  CsrOnDevice out(given.rows, given.cols, given.nnz, storage_type(precision), std::move(row_ptr),
+                  std::move(col_idx), std::move(values));
+  ReorderedCsr as_given{std::move(out), {}};
+  return found.unsorted == 0 ? std::move(as_given) : sorted(std::move(as_given), device);
+}
+
+ReorderedCsr transpose_on_device(const ReorderedCsr& given, Device& device) {
+  const DeviceCsr& a = given.a.view();
+  if (a.nnz >= std::numeric_limits<std::int32_t>::max())
+    throw Error(fmt::format("{} nonzeros: at most 2^31 - 2 are sorted on the device", a.nnz));
+  const cudaStream_t stream = stream_of(device);
+  const auto count = static_cast<std::size_t>(a.nnz);
+  Buffer row_ptr = device.allocate((a.cols + 1) * sizeof(std::int64_t));
+  Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
+  Buffer values = device.allocate(count * bytes_of(a.value_type));
+  Buffer source = device.allocate(count * sizeof(std::int32_t));
+  const Buffer sorted_columns = device.allocate(count * sizeof(std::int32_t));
+  auto* const numbers = col_idx.as<std::int32_t>();  // overwritten when all is sorted
+  number<<<blocks_for(a.nnz), kThreads, 0, stream>>>(numbers, a.nnz);
+  SPMMBENCH_CUDA_LAUNCHED();
+  if (count > 0) {
+    const int bits =
+        std::bit_width(static_cast<std::uint64_t>(std::max<std::int64_t>(a.cols - 1, 1)));
+    std::size_t bytes = 0;
+    const auto sort = [&](void* temporary) {
+      SPMMBENCH_CUDA(cub::DeviceRadixSort::SortPairs(
+          temporary, bytes, a.col_idx, sorted_columns.as<std::int32_t>(),
+          static_cast<const std::int32_t*>(numbers), source.as<std::int32_t>(),
+          static_cast<std::int32_t>(count), 0, bits, stream));
+    };
+    sort(nullptr);
+    const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
+    sort(temporary.data());
+    device.synchronize();  // before its memory goes
+  }
+  visit_element(a.value_type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    fill_transposed<<<blocks_for(std::max(a.nnz, a.cols + 1)), kThreads, 0, stream>>>(
+        a, given.source.as<std::int32_t>(), sorted_columns.as<std::int32_t>(),
+        source.as<std::int32_t>(), row_ptr.as<std::int64_t>(), col_idx.as<std::int32_t>(),
+        values.as<Bits>());
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
+  device.synchronize();
+  return {CsrOnDevice(a.cols, a.rows, a.nnz, a.value_type, std::move(row_ptr), std::move(col_idx),
+                      std::move(values)),
+          std::move(source)};
+}
+
+void convert_values(const void* from, ElementType type, const std::int32_t* source, void* to,
+                    Precision precision, std::int64_t count, Stream stream) {
+  if (count == 0) return;
+  visit_element(type, [&](auto of_from) {
+    visit_element(storage_type(precision), [&](auto of_to) {
+      using From = decltype(of_from);
+      using To = decltype(of_to);
+      convert<From, To>
+          <<<blocks_for(count), kThreads, 0, static_cast<cudaStream_t>(stream.handle)>>>(
+              static_cast<const typename From::Bits*>(from), source,
+              static_cast<typename To::Bits*>(to), precision, count);
+      SPMMBENCH_CUDA_LAUNCHED();
+    });
+  });
+}
+
+}  // namespace spmmbench

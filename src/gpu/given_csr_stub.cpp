@@ -1,0 +1,24 @@
+// The functions of gpu/given_csr.hpp in a build without CUDA.
+
+#include "gpu/given_csr.hpp"
+
+namespace spmmbench {
+
+ReorderedCsr read_csr_on_device(const GivenCsr&, Precision, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+ReorderedCsr transpose_on_device(const ReorderedCsr&, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+void convert_values(const void*, ElementType, const std::int32_t*, void*, Precision, std::int64_t,
+                    Stream) {
+  throw DeviceError("built without CUDA", false);
+}
+
+void require_device_memory(const void*, std::int64_t, const char*, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
+
+}  // namespace spmmbench

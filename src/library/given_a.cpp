@@ -1,0 +1,110 @@
+#include "library/given_a.hpp"
+
+#include <utility>
+
+#include "core/transpose.hpp"
+#include "library/arguments.hpp"
+
+namespace spmmbench {
+namespace {
+
+GivenCsr given_arrays(const spmmbench_csr& given) {
+  check_sizes(given);
+  return {given.rows,
+          given.cols,
+          given.nnz,
+          given.row_ptr,
+          given.col_idx,
+          given.values,
+          is_wide(given.row_ptr_type),
+          is_wide(given.col_idx_type),
+          given.values == nullptr ? ElementType::f32 : read_element_type(given.value_type)};
+}
+
+// A as CSR on the host, of what the device has.
+CsrMatrix download(const DeviceCsr& a, Device& device) {
+  CsrMatrix out{a.rows, a.cols, std::vector<std::int64_t>(a.rows + 1), {}, {}};
+  out.col_idx.resize(a.nnz);
+  out.values.resize(a.nnz);
+  device.download(out.row_ptr.data(), a.row_ptr, out.row_ptr.size() * sizeof(std::int64_t));
+  device.download(out.col_idx.data(), a.col_idx, out.col_idx.size() * sizeof(std::int32_t));
+  visit_element(a.value_type, [&](auto element) {
+    std::vector<typename decltype(element)::Bits> bits(a.nnz);
+    device.download(bits.data(), a.values, bits.size() * sizeof(bits[0]));
+    for (std::int64_t i = 0; i < a.nnz; ++i)
+      out.values[i] = static_cast<float>(element.decode(bits[i]));
+    if constexpr (sizeof(bits[0]) == sizeof(double)) {
+      out.values64.resize(a.nnz);
+      for (std::int64_t i = 0; i < a.nnz; ++i) out.values64[i] = element.decode(bits[i]);
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+GivenA::GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool takes_values,
+               Device& device, Device& memory, StageTimer& stages)
+    : precision_(precision), device_of_kernel_(device), nnz_(given.nnz) {
+  const bool on_gpu = device.info().kind == DeviceKind::cuda;
+  if (on_gpu && given.memory == SPMMBENCH_CUDA) {
+    {
+      const auto timed = stages.scope("check");
+      device_ = read_csr_on_device(given_arrays(given), precision, device);
+    }
+    if (!transposed) return;
+    const auto timed = stages.scope("transpose");
+    device_ = transpose_on_device(*device_, device);
+    return;
+  }
+  host_ = read_csr(given, precision, memory, &source_);
+  if (transposed) {
+    const auto timed = stages.scope("transpose");
+    std::vector<std::int64_t> source;
+    host_ = transpose(*host_, &source);
+    for (std::int64_t& entry : source)
+      if (!source_.empty()) entry = source_[entry];
+    source_ = std::move(source);
+  }
+  if (on_gpu && takes_values) bring_to_device();
+}
+
+void GivenA::bring_to_device() {
+  device_ = ReorderedCsr{CsrOnDevice(*host_, precision_, device_of_kernel_), {}};
+  if (!source_.empty())
+    device_->source =
+        device_of_kernel_.upload(std::vector<std::int32_t>(source_.begin(), source_.end()));
+}
+
+const CsrMatrix& GivenA::get() {
+  if (!host_) host_ = download(device_->a.view(), device_of_kernel_);
+  return *host_;
+}
+
+void GivenA::replace_values(const void* values, ElementType type, std::int32_t memory,
+                            Stream stream, Device& values_device) {
+  if (device_) {
+    Buffer copy;
+    if (memory == SPMMBENCH_CUDA) {
+      const auto bytes = nnz_ * static_cast<std::int64_t>(bytes_of(type));
+      require_device_memory(values, bytes, "values", device_of_kernel_);
+    } else {
+      device_of_kernel_.wait_idle();  // launches that read the present values
+      copy = device_of_kernel_.allocate(nnz_ * bytes_of(type));
+      device_of_kernel_.upload(copy.data(), values, copy.bytes());
+      values = copy.data();
+    }
+    convert_values(values, type, device_->source.as<std::int32_t>(), device_->a.values(),
+                   precision_, nnz_, stream);
+    if (copy.data() != nullptr) device_of_kernel_.wait_idle();
+    return;
+  }
+  const std::vector<double> read = read_values(values, nnz_, type, memory, values_device);
+  for (std::int64_t i = 0; i < nnz_; ++i) {
+    const double value = read[source_.empty() ? i : source_[i]];
+    host_->values[i] = static_cast<float>(round_to(precision_, value));
+    if (!host_->values64.empty()) host_->values64[i] = value;
+  }
+}
+
+}  // namespace spmmbench

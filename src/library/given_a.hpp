@@ -1,0 +1,52 @@
+#pragma once
+// A as a caller of the C interface gave it, held for everything that is prepared from it.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gpu/given_csr.hpp"
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/plugin.h"
+#include "spmmbench/problem.hpp"
+#include "spmmbench/stage_timer.hpp"
+
+namespace spmmbench {
+
+// Where A lies for a kernel: on the host, on the kernel's GPU, or on both.
+class GivenA final : private LazyCsr {
+ public:
+  // Copies, checks and rounds A, or A^T. For a kernel on a GPU an A in its memory stays there, and
+  // any A is brought there where `takes_values`, so that values can be replaced there. `device`: of
+  // the kernel. `memory`: where the arrays are. Stages: "check" on a GPU, "transpose". Throws
+  // Error, DeviceError.
+  GivenA(const spmmbench_csr& given, Precision precision, bool transposed, bool takes_values,
+         Device& device, Device& memory, StageTimer& stages);
+
+  std::int64_t rows() const { return device_ ? device_->a.view().rows : host_->rows; }
+  std::int64_t cols() const { return device_ ? device_->a.view().cols : host_->cols; }
+  // Copied from the GPU when it is first read, where A lies there alone.
+  HostCsr host() { return host_ ? HostCsr(&*host_) : HostCsr(static_cast<LazyCsr*>(this)); }
+  const DeviceCsr* on_device() const { return device_ ? &device_->a.view() : nullptr; }
+  std::size_t device_bytes() const {
+    return device_ ? device_->a.bytes() + device_->source.bytes() : 0;
+  }
+
+  // Other values for the entries as they were given: where the kernel reads them, on a GPU in the
+  // order of `stream`. Values on the host are there when this returns.
+  void replace_values(const void* values, ElementType type, std::int32_t memory, Stream stream,
+                      Device& values_device);
+
+ private:
+  const CsrMatrix& get() override;
+  void bring_to_device();
+
+  Precision precision_;
+  Device& device_of_kernel_;
+  std::int64_t nnz_ = 0;
+  std::optional<CsrMatrix> host_;
+  std::vector<std::int64_t> source_;  // of the entries on the host; empty: as they were given
+  std::optional<ReorderedCsr> device_;
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,166 @@
+// CSR in device memory, as callers give it: read, checked, sorted and transposed there, against the
+// host.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "core/transpose.hpp"
+#include "devices.hpp"
+#include "downloaded.hpp"
+#include "gpu/given_csr.hpp"
+#include "shapes.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+// The arrays of a matrix on the device, with indices of the given widths and values of fp32.
+template <class Offset, class Column>
+struct Given {
+  Given(Device& device, const CsrMatrix& a)
+      : row_ptr(device.upload(std::vector<Offset>(a.row_ptr.begin(), a.row_ptr.end()))),
+        col_idx(device.upload(std::vector<Column>(a.col_idx.begin(), a.col_idx.end()))),
+        values(device.upload(a.values)),
+        csr{a.rows,
+            a.cols,
+            a.nnz(),
+            row_ptr.data(),
+            col_idx.data(),
+            values.data(),
+            sizeof(Offset) == 8,
+            sizeof(Column) == 8,
+            ElementType::f32} {}
+
+  Buffer row_ptr, col_idx, values;
+  GivenCsr csr;
+};
+
+CsrMatrix rounded(CsrMatrix a, Precision precision) {
+  for (float& value : a.values) value = round_to(precision, value);
+  return a;
+}
+
+void expect_matrix(Device& device, const DeviceCsr& got, const CsrMatrix& expected) {
+  ASSERT_EQ(got.rows, expected.rows);
+  ASSERT_EQ(got.cols, expected.cols);
+  ASSERT_EQ(got.nnz, expected.nnz());
+  EXPECT_EQ(downloaded<std::int64_t>(device, got.row_ptr, got.rows + 1), expected.row_ptr);
+  EXPECT_EQ(downloaded<std::int32_t>(device, got.col_idx, got.nnz), expected.col_idx);
+  const auto bytes =
+      downloaded<unsigned char>(device, got.values, got.nnz * bytes_of(got.value_type));
+  for (std::int64_t i = 0; i < got.nnz; ++i)
+    ASSERT_EQ(load_element(got.value_type, bytes.data(), i), expected.values[i]) << i;
+}
+
+template <class Offset, class Column>
+void expect_read(Device& device, const CsrMatrix& a, Precision precision) {
+  const Given<Offset, Column> given(device, a);
+  const ReorderedCsr read = read_csr_on_device(given.csr, precision, device);
+  expect_matrix(device, read.a.view(), rounded(a, precision));
+  EXPECT_EQ(read.source.data(), nullptr);
+}
+
+TEST(GivenCsr, IsTheMatrixOfTheHostForEveryTypeOfIndicesAndEveryPrecision) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    expect_read<std::int32_t, std::int32_t>(device, shape.matrix, Precision::fp16);
+    expect_read<std::int64_t, std::int64_t>(device, shape.matrix, Precision::tf32);
+    expect_read<std::int32_t, std::int64_t>(device, shape.matrix, Precision::bf16);
+    expect_read<std::int64_t, std::int32_t>(device, shape.matrix, Precision::fp64);
+  }
+}
+
+TEST(GivenCsr, IsSortedWithTheSourceOfEachEntryWhereColumnsDoNotAscend) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    CsrMatrix mixed = shape.matrix;
+    for (std::int64_t row = 0; row < mixed.rows; ++row) {
+      std::reverse(mixed.col_idx.begin() + mixed.row_ptr[row],
+                   mixed.col_idx.begin() + mixed.row_ptr[row + 1]);
+      std::reverse(mixed.values.begin() + mixed.row_ptr[row],
+                   mixed.values.begin() + mixed.row_ptr[row + 1]);
+    }
+    const Given<std::int32_t, std::int32_t> given(device, mixed);
+    const ReorderedCsr read = read_csr_on_device(given.csr, Precision::fp32, device);
+    expect_matrix(device, read.a.view(), shape.matrix);
+    if (read.source.data() == nullptr) continue;  // rows of one entry
+    const auto source = downloaded<std::int32_t>(device, read.source.data(), mixed.nnz());
+    for (std::int64_t i = 0; i < mixed.nnz(); ++i)
+      ASSERT_EQ(mixed.values[source[i]], shape.matrix.values[i]) << i;
+    // Other values, in the order in which A was given.
+    const Buffer doubled = device.allocate(mixed.nnz() * sizeof(double));
+    convert_values(given.values.data(), ElementType::f32, read.source.as<std::int32_t>(),
+                   doubled.data(), Precision::fp64, mixed.nnz(), device.stream());
+    const auto got = downloaded<double>(device, doubled.data(), mixed.nnz());
+    for (std::int64_t i = 0; i < mixed.nnz(); ++i) ASSERT_EQ(got[i], shape.matrix.values[i]) << i;
+  }
+}
+
+TEST(GivenCsr, TransposedIsTheTransposeOfTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : all_shapes()) {
+    SCOPED_TRACE(shape.name);
+    const Given<std::int64_t, std::int32_t> given(device, shape.matrix);
+    std::vector<std::int64_t> source;
+    const CsrMatrix expected = transpose(rounded(shape.matrix, Precision::fp16), &source);
+    const ReorderedCsr transposed =
+        transpose_on_device(read_csr_on_device(given.csr, Precision::fp16, device), device);
+    expect_matrix(device, transposed.a.view(), expected);
+    EXPECT_EQ(downloaded<std::int32_t>(device, transposed.source.data(), source.size()),
+              std::vector<std::int32_t>(source.begin(), source.end()));
+  }
+}
+
+class BadCsr : public testing::Test {
+ protected:
+  // What reading it throws, after `spoil`.
+  template <class Spoil>
+  std::string refusal(Device& device, const Spoil& spoil) {
+    CsrMatrix a{3, 5, {0, 2, 2, 4}, {1, 3, 0, 4}, {1, 2, 3, 4}};
+    spoil(a);
+    const Given<std::int32_t, std::int64_t> given(device, a);
+    GivenCsr csr = given.csr;
+    csr.nnz = 4;
+    try {
+      (void)read_csr_on_device(csr, Precision::fp32, device);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "taken";
+  }
+};
+
+TEST_F(BadCsr, IsRefusedWithTheFirstPlaceThatIsWrong) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  EXPECT_EQ(refusal(device, [](CsrMatrix&) {}), "taken");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.row_ptr[0] = 1; }),
+            "spmmbench_csr: expected row pointers from 0, got 1");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.row_ptr[1] = 3; }),
+            "spmmbench_csr: row_ptr falls at row 1");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.row_ptr[3] = 2'000'000'000; }),
+            "spmmbench_csr: row_ptr ends with 2000000000, nnz is 4");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.col_idx[2] = a.col_idx[3] = 5; }),
+            "spmmbench_csr: index 5 is not in [0, 4]: column of entry 2");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.col_idx[3] = -1; }),
+            "spmmbench_csr: index -1 is not in [0, 4]: column of entry 3");
+  EXPECT_EQ(refusal(device, [](CsrMatrix& a) { a.col_idx[3] = 0; }),
+            "spmmbench_csr: row 2: column 0 appears twice");
+}
+
+TEST_F(BadCsr, OutsideOfTheDevicesMemoryIsRefused) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  const std::vector<std::int32_t> on_host(6);
+  const Buffer there = device.upload(on_host);
+  GivenCsr csr{1, 5, 0, on_host.data(), there.data(), there.data(), false, false, ElementType::f32};
+  EXPECT_THROW((void)read_csr_on_device(csr, Precision::fp32, device), Error);
+  csr = {1, 5, 2, there.data(), nullptr, there.data(), false, false, ElementType::f32};
+  EXPECT_THROW((void)read_csr_on_device(csr, Precision::fp32, device), Error);
+  csr.col_idx = reinterpret_cast<const void*>(std::uintptr_t{4096});
+  EXPECT_THROW((void)read_csr_on_device(csr, Precision::fp32, device), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench::test

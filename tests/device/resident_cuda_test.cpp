@@ -1,0 +1,248 @@
+// Kernels whose A lies on the device alone: what they build, what they multiply, what they copy to
+// the host, and other values in place.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "../../kernels/async_wcsr/device_survey.hpp"
+#include "../../kernels/csr_row_split/segments.hpp"
+#include "../../kernels/row_order/degree_order.hpp"
+#include "../../kernels/row_order/match_order.hpp"
+#include "core/row_lengths.hpp"
+#include "devices.hpp"
+#include "downloaded.hpp"
+#include "format/wcsr.hpp"
+#include "gpu/csr_on_device.hpp"
+#include "shapes.hpp"
+#include "spmmbench/error.hpp"
+#include "spmmbench/random.hpp"
+#include "spmmbench/registry.hpp"
+#include "verify/reference.hpp"
+
+namespace spmmbench::test {
+namespace {
+
+std::vector<NamedShape> shapes_of(Precision precision) {
+  std::vector<NamedShape> shapes = all_shapes();
+  for (NamedShape& shape : shapes)
+    for (float& value : shape.matrix.values) value = round_to(precision, value);
+  return shapes;
+}
+
+// A host matrix that nobody may read.
+class NoHostMatrix final : public LazyCsr {
+ public:
+  const CsrMatrix& get() override { throw Error("the host's matrix was read"); }
+};
+
+class Resident {
+ public:
+  // `also_on_host`: there too, with the values that it has now.
+  Resident(const std::string& spec, const CsrMatrix& a, Precision precision, std::int64_t n,
+           Device& device, bool also_on_host = false)
+      : a_(a), n_(n), device_(device), on_device_(a, precision, device) {
+    const Spec parsed = Spec::parse(spec);
+    kernel_ = &Registry<Kernel>::instance().at(parsed.name);
+    operand_.a = also_on_host ? HostCsr(&a_) : HostCsr(&none_);
+    operand_.precision = precision;
+    orders_ = make_row_orders(operand_.a, {"none", {}});
+    operand_.orders = orders_.get();
+    operand_.on_device = &on_device_.view();
+    const Problem problem{operand_, {n, ElementType::f32, Layout::row_major}, parsed.options};
+    const Support support = check_support(*kernel_, problem, device.info());
+    if (!support.ok) {
+      refusal_ = support.reason;
+      return;
+    }
+    const std::uint64_t before = device.bytes_to_host();
+    options_ = parsed.options;
+    prepared_ = kernel_->prepare(operand_, options_, device, stages_);
+    plan_ = prepared_->bind(problem.shape(), stages_);
+    bytes_to_host_ = device.bytes_to_host() - before;
+  }
+
+  const std::string& refusal() const { return refusal_; }
+  std::uint64_t bytes_to_host() const { return bytes_to_host_; }
+  const Kernel& kernel() const { return *kernel_; }
+
+  // Doubles the values on the device and in `a`.
+  void double_values(CsrMatrix& a) {
+    for (float& value : a.values) value *= 2;
+    const Buffer values = upload_values(device_, a, on_device_.view().value_type);
+    std::vector<unsigned char> bytes(values.bytes());
+    device_.download(bytes.data(), values.data(), bytes.size());
+    device_.upload(on_device_.values(), bytes.data(), bytes.size());
+    prepared_->take_values(device_.stream());
+  }
+
+  // Binds it to another N.
+  void bind(std::int64_t n) {
+    n_ = n;
+    plan_ = prepared_->bind({n, ElementType::f32, Layout::row_major}, stages_);
+  }
+
+  // C = A B against sums in fp64 of `a`.
+  void expect_product(const CsrMatrix& a) {
+    DenseView b = make_b_view(a.cols, n_, Layout::row_major, on_device_.view().value_type);
+    DenseView c = make_dense_view(a.rows, n_, Layout::row_major, ElementType::f32);
+    const Buffer b_memory = device_.allocate(b.bytes()), c_memory = device_.allocate(c.bytes());
+    b.data = b_memory.data();
+    c.data = c_memory.data();
+    device_.fill_uniform(b, 1, operand_.precision);
+    device_.fill_bytes(c.data, 0xFF, c.bytes());
+    plan_->launch(b, c, device_.stream());
+    device_.synchronize();
+    std::vector<unsigned char> b_bytes(b.bytes()), c_bytes(c.bytes());
+    device_.download(b_bytes.data(), b.data, b.bytes());
+    device_.download(c_bytes.data(), c.data, c.bytes());
+    for (std::int64_t row = 0; row < a.rows; ++row)
+      for (std::int64_t j = 0; j < n_; j += 7) {
+        double sum = 0, size = 0;
+        for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e) {
+          const double product =
+              a.values[e] * load_element(b.type, b_bytes.data(), a.col_idx[e] * b.ld + j);
+          sum += product;
+          size += std::abs(product);
+        }
+        ASSERT_NEAR(load_element(c.type, c_bytes.data(), row * c.ld + j), sum, 1e-4 * size)
+            << "row " << row << ", column " << j;
+      }
+  }
+
+ private:
+  CsrMatrix a_;
+  std::int64_t n_;
+  Device& device_;
+  CsrOnDevice on_device_;
+  NoHostMatrix none_;
+  const Kernel* kernel_;
+  SparseOperand operand_;
+  Options options_;
+  std::unique_ptr<RowOrders> orders_;
+  StageTimer stages_;
+  std::unique_ptr<Prepared> prepared_;
+  std::unique_ptr<Plan> plan_;
+  std::uint64_t bytes_to_host_ = 0;
+  std::string refusal_;
+};
+
+constexpr const char* kSpecs[] = {"csr_merge",
+                                  "csr_row_split",
+                                  "csr_row_split?split=8",
+                                  "async_wcsr",
+                                  "async_wcsr?order=search",
+                                  "async_wcsr?order=match&window=8",
+                                  "async_wcsr?order=degree&window=16",
+                                  "async_wcsr?order=natural&window=32"};
+
+TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  constexpr std::uint64_t kMostToHost = 64 << 10;
+  for (const Precision precision : {Precision::fp16, Precision::tf32})
+    for (const NamedShape& shape : shapes_of(precision))
+      for (const char* spec : kSpecs)
+        for (const std::int64_t n : {1, 24, 128}) {
+          const std::string text = spec;
+          if (n == 1 && text.starts_with("csr_row_split")) continue;
+          const bool matches = text.find("match") != text.npos || text.find("search") != text.npos;
+          const CsrMatrix& given = shape.matrix;
+          if (matches && !can_match(given.rows, given.cols, given.nnz())) continue;  // on the host
+          SCOPED_TRACE(shape.name + " " + spec + " N = " + std::to_string(n));
+          CsrMatrix a = shape.matrix;
+          Resident resident(spec, a, precision, n, device);
+          if (!resident.refusal().empty()) continue;
+          EXPECT_LE(resident.bytes_to_host(), kMostToHost);
+          resident.expect_product(a);
+          for (int i = 0; i < 2; ++i) resident.double_values(a);
+          resident.expect_product(a);
+        }
+}
+
+TEST(ResidentA, TakesOtherValuesWhereTheFormatIsBuiltOnTheHostAlsoInPlansThatAreMadeLater) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const Precision precision : {Precision::fp16, Precision::tf32})
+    for (const NamedShape& shape : shapes_of(precision))
+      for (const char* spec : {"jagged_slices", "jagged_slices?order=search",
+                               "async_wcsr?build=host", "async_wcsr?order=degree"}) {
+        SCOPED_TRACE(shape.name + " " + spec);
+        CsrMatrix a = shape.matrix;
+        Resident resident(spec, a, precision, 16, device, true);
+        if (!resident.refusal().empty()) continue;
+        for (const std::int64_t n : {16, 8, 3}) {
+          resident.bind(n);
+          resident.expect_product(a);
+          resident.double_values(a);
+          resident.expect_product(a);
+        }
+      }
+}
+
+TEST(ResidentA, IsCutIntoTheSegmentsOfTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : shapes_of(Precision::fp32))
+    for (const std::int64_t split : {1, 8, 32, 100'000}) {
+      SCOPED_TRACE(shape.name + " split " + std::to_string(split));
+      const CsrOnDevice a(shape.matrix, Precision::fp32, device);
+      const row_split::Segments host = row_split::cut_rows(shape.matrix, {}, split);
+      const row_split::DeviceSegments got = row_split::cut_rows(a.view(), nullptr, split, device);
+      EXPECT_EQ(got.fours_end, host.fours_end);
+      EXPECT_EQ(got.twos_end, host.twos_end);
+      EXPECT_EQ(downloaded<row_split::Segment>(device, got.segments.data(), got.count),
+                host.segments);
+      EXPECT_EQ(downloaded<row_split::SplitRow>(device, got.split_rows.data(), got.split_count),
+                host.split_rows);
+    }
+}
+
+TEST(ResidentA, HasTheRowsOfTheHostByLengthAndWithoutEmptyOnes) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : shapes_of(Precision::fp32)) {
+    SCOPED_TRACE(shape.name);
+    const CsrMatrix& matrix = shape.matrix;
+    const CsrOnDevice a(matrix, Precision::fp32, device);
+    const Permutation degree = Registry<Reordering>::instance().at("degree").compute(matrix, {});
+    const Buffer order = degree_order(a.view(), device);
+    EXPECT_EQ(downloaded<std::int32_t>(device, order.data(), matrix.rows), degree);
+    EXPECT_EQ(share_of_empty_rows(a.view(), device), share_of_empty_rows(matrix));
+    const auto nonempty = leave_out_empty_rows(matrix, degree);
+    if (!nonempty) continue;
+    const DeviceNonemptyRows got = split_empty_rows(a.view(), order, device);
+    EXPECT_EQ(downloaded<std::int32_t>(device, got.rows.data(), got.count), nonempty->row_order);
+    EXPECT_EQ(downloaded<std::int32_t>(device, got.empty.data(), got.empty_count), nonempty->empty);
+  }
+}
+
+TEST(ResidentA, IsSurveyedAboutAsOnTheHost) {
+  SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
+  for (const NamedShape& shape : shapes_of(Precision::fp32)) {
+    SCOPED_TRACE(shape.name);
+    const CsrMatrix& matrix = shape.matrix;
+    const CsrOnDevice a(matrix, Precision::fp32, device);
+    const HubColumns hubs = find_hub_columns(matrix), got = find_hub_columns(a.view(), device);
+    EXPECT_EQ(got.count, hubs.count);
+    EXPECT_NEAR(got.share, hubs.share, 1e-9);
+    ResidentOrders orders(a.view(), nullptr, device);
+    DeviceSurvey survey(a.view(), orders, device);
+    EXPECT_DOUBLE_EQ(survey.length_variation(), row_length_variation(matrix));
+    if (matrix.nnz() == 0) continue;
+    EXPECT_EQ(survey.expect_by_length().gathered_share, expect_by_length(matrix).gathered_share);
+    StageTimer stages;
+    for (const char* name : {"natural", "degree"}) {
+      const WcsrEstimate on_device = survey.order(name, stages).estimate;
+      const Permutation rows = std::string(name) == "natural"
+                                   ? Permutation{}
+                                   : Registry<Reordering>::instance().at(name).compute(matrix, {});
+      const WcsrEstimate on_host = estimate_wcsr(matrix, rows);
+      for (std::size_t h = 0; h < kWcsrHeights.size(); ++h) {
+        EXPECT_NEAR(on_device.gathered_share[h], on_host.gathered_share[h], 0.15) << name << h;
+        EXPECT_NEAR(on_device.stored_share[h], on_host.stored_share[h],
+                    0.15 * std::max(1.0, on_host.stored_share[h]))
+            << name << h;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace spmmbench::test
