@@ -113,6 +113,8 @@ RunOptions resolve(CaseOptions in) {
   const bool headerless =
       is_headerless(in.b_file) ||
       std::any_of(out.cases.inputs.begin(), out.cases.inputs.end(), is_headerless);
+  if (out.cases.load.transpose && out.cases.b_dims)
+    throw Error("--transpose: expected --dims of A alone");
   if (out.cases.load.dims && !random_a && !headerless)
     throw Error("--dims: expected a headerless .bin among the inputs");
   if (out.cases.load.bin_type != ElementType::f32 && !headerless)
@@ -169,6 +171,8 @@ void add_case_options(CLI::App& command, CaseOptions& in) {
   add_seed_option(command, in.options.cases.load.seed, "Seed of B and of a pattern's values");
   command.add_option("--prune", in.options.cases.load.prune,
                      fmt::format("Prune a dense input: {}", kPruneForms));
+  command.add_flag("--transpose", in.options.cases.load.transpose,
+                   "Multiply by A^T; making it is the stage \"transpose\" of every row");
   command.add_option("--a", in.a_file, "A, as a PATH");
   command.add_option("--b", in.b_file,
                      "Dense B from .npy, .bin or .safetensors:NAME instead of random numbers");

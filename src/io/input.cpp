@@ -12,6 +12,7 @@
 
 #include "core/drop_repeats.hpp"
 #include "core/steady_seconds.hpp"
+#include "core/transpose.hpp"
 #include "io/archive.hpp"
 #include "io/csr_cache.hpp"
 #include "io/dense_file.hpp"
@@ -391,6 +392,12 @@ LoadedInput load_input(const std::string& path_or_spec, const LoadOptions& optio
     draw_values(out.a.csr, options.seed);
   }
   out.a.load_ms = (steady_seconds() - start) * 1e3;
+  if (options.transpose) {
+    const double before = steady_seconds();
+    out.a.csr = transpose(out.a.csr);
+    out.transpose_ms = (steady_seconds() - before) * 1e3;
+    out.a.sha256.clear();
+  }
   if (out.a.sha256.empty()) out.a.sha256 = matrix_sha256(out.a.csr, out.a.pattern);
   return out;
 }

@@ -23,11 +23,13 @@ struct LoadOptions {
   ElementType bin_type = ElementType::f32;                         // of headerless .bin
   std::string prune = {};  // a spec of io/prune.hpp or empty; dense inputs only
   bool fp64 = false;       // values in fp64 too, where the source has them
+  bool transpose = false;  // A^T of what the source has
 };
 
 struct LoadedInput {
   NamedMatrix a;
   std::optional<DenseMatrix> b;  // generators of two-operand problems only
+  double transpose_ms = 0;       // what the host took
 };
 
 // Files with a known extension below a directory (sorted by name), lines of @list, the matrices of

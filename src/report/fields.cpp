@@ -221,7 +221,8 @@ Field<ResultRow> break_even_field() {
 // prepared. A plug-in's own stages are in the JSON alone.
 std::vector<CsvColumn<ResultRow>> stage_columns() {
   std::vector<CsvColumn<ResultRow>> columns;
-  for (const std::string name : {"load", "reorder", "build", "upload", "tune", "choose", "compare"})
+  for (const std::string name :
+       {"load", "reorder", "build", "upload", "tune", "choose", "compare", "transpose"})
     columns.push_back({name + "_ms",
                        [name](const ResultRow& row) {
                          const auto it = row.stages_ms.find(name);
@@ -257,7 +258,7 @@ const FieldTable<ResultRow>& row_fields() {
       field("status", &R::status, ""),
       field("reason", &R::reason, "why not ok; empty otherwise"),
       field("stages_ms", &R::stages_ms,
-            "load, reorder, build, upload, tune, compare, choose, and a plug-in's own")
+            "load, reorder, build, upload, tune, compare, choose, transpose, and a plug-in's own")
           .csv(stage_columns()),
       field("kept_stages", &R::kept_stages,
             "stages whose result --cache had, and whose time is that of the run that made it")

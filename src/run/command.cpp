@@ -45,6 +45,7 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   if (row.reorder != "none") add("--reorder", row.reorder);
   add("--seed", std::to_string(cases.load.seed));
   if (!cases.load.prune.empty()) add("--prune", cases.load.prune);
+  if (cases.load.transpose) words.emplace_back("--transpose");
   if (!cases.b_file.empty()) add("--b", as_argument(cases.b_file));
   const bool headerless =
       is_headerless(from_printable(row.matrix.source)) || is_headerless(cases.b_file);

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
 #include <new>
 #include <utility>
 
+#include "core/steady_seconds.hpp"
+#include "gpu/given_csr.hpp"
 #include "measure/preparation.hpp"
 #include "run/failing.hpp"
 #include "verify/bound.hpp"
@@ -37,7 +41,9 @@ MatrixRun::MatrixRun(LoadedInput& loaded, const Cases& cases, const Protocol& pr
       protocol_(protocol),
       machine_(machine),
       host_b_(loaded.b ? &*loaded.b : nullptr),
-      a_(std::move(loaded.a.csr)) {}
+      a_(std::move(loaded.a.csr)),
+      transposed_(cases.load.transpose),
+      transpose_ms_({{DeviceKind::host, loaded.transpose_ms}}) {}
 
 // Frees what the new case does not share with the one before, then prepares A.
 void MatrixRun::select(const PlannedCase& planned) {
@@ -111,6 +117,22 @@ void MatrixRun::release_memory() {
   if (exact_) exact_->release_memory();
 }
 
+// What it takes to make A^T, on a GPU from A in its memory, as often as short preparations are
+// made.
+double MatrixRun::transpose_ms(Device& device) {
+  const auto [entry, is_new] = transpose_ms_.try_emplace(device.info().kind);
+  if (!is_new) return entry->second;
+  const ReorderedCsr given =
+      transpose_on_device({CsrOnDevice(a_.csr(), Precision::fp32, device), {}}, device);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kShortPreparations; ++i) {
+    const double start = steady_seconds();
+    (void)transpose_on_device(given, device);
+    fastest = std::min(fastest, (steady_seconds() - start) * 1e3);
+  }
+  return entry->second = fastest;
+}
+
 void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
   const auto fail = [&row](const std::string& reason) {
     row.status = Status::failed;
@@ -168,6 +190,7 @@ void MatrixRun::run(const PlannedCase& planned, ResultRow& row) {
       if (on_gpu && !resident_)
         resident_ = fastest_copy(a_.csr(), planned.group->precision, device);
       if (on_gpu) input.problem.on_device = &resident_->view();
+      if (transposed_) row.stages_ms["transpose"] = transpose_ms(device);
       const auto [sum, is_first] = a_checksums_.try_emplace(kind);
       if (is_first) sum->second = checksum_of_a(input.problem, device);
       input.a_checksum = sum->second;

@@ -38,6 +38,7 @@ class MatrixRun {
   };
   OnDevice& on_device(const PlannedCase& planned, Layout layout, Device& device);
   void free_memory(const OnDevice& needed);
+  double transpose_ms(Device& device);
 
   const Cases& cases_;
   const Protocol& protocol_;
@@ -45,6 +46,8 @@ class MatrixRun {
   const DenseMatrix* host_b_;
   OperandA a_;
   std::optional<CsrOnDevice> resident_;              // the current A in the memory of the GPU
+  bool transposed_;                                  // A is the transpose of the input
+  std::map<DeviceKind, double> transpose_ms_;        // what making it takes
   std::optional<ExactOperands> exact_;               // of the current A
   std::map<DeviceKind, std::uint64_t> a_checksums_;  // of the current A, before any kernel
   std::string a_error_;                              // why A could not be put in the current order

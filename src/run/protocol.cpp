@@ -38,6 +38,7 @@ std::map<std::string, std::string> protocol_of(const Cases& cases, const Protoco
       {"dims", fmt::format("{}", fmt::join(dims, " "))},
       {"isolated", how.isolate ? "yes" : "no"}};
   if (how.interleave) protocol["interleaved"] = "yes";
+  if (cases.load.transpose) protocol["transposed"] = "yes";
   for (const auto& [stem, hash] : hashes_of_plugins(cases.kernels))
     protocol[std::string(kPluginInProtocol) + stem] = hash;
   return protocol;
@@ -55,6 +56,7 @@ Work work_of(const RunContext& context) {
   work.protocol.limits.max_seconds = kMaxSeconds(settings);
   work.cases.load.seed = context.seed;
   work.cases.load.prune = from_printable(settings.get("prune", ""));
+  work.cases.load.transpose = settings.has("transposed");
   work.cases.b_file = from_printable(settings.get("b_file", ""));
   work.cases.load.bin_type = parse_element_type(settings.get("bin_type", "fp32"));
   std::istringstream sizes(settings.get("dims", ""));

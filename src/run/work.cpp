@@ -52,7 +52,8 @@ std::string describe_work(const Work& work) {
                load, b_file, b_dims, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
                plugins_here, cache, save_failing, rates, device, nonce] = work.protocol;
-  const auto& [seed, dims, bin_type, prune, fp64] = load;  // fp64 follows from the precisions
+  const auto& [seed, dims, bin_type, prune, fp64, transpose] =
+      load;  // fp64 follows from the precisions
   const auto& [copy, gather, dense] = rates;
   const auto& [noise, min_samples, max_samples, max_seconds] = limits;
   Json json = {{"inputs", texts(inputs)},
@@ -68,6 +69,7 @@ std::string describe_work(const Work& work) {
                {"dims", sizes(dims)},
                {"bin_type", static_cast<int>(bin_type)},
                {"prune", to_printable(prune)},
+               {"transpose", transpose},
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
                {"save_failing", to_printable(save_failing)},
@@ -117,6 +119,7 @@ Work read_work(const std::string& text) try {
   cases.load.dims = read_sizes(json.at("dims"));
   cases.load.bin_type = read_enum(json.at("bin_type"), kElementTypes.back());
   cases.load.prune = read_text(json.at("prune"));
+  cases.load.transpose = json.at("transpose");
   cases.b_file = read_text(json.at("b_file"));
   cases.b_dims = read_sizes(json.at("b_dims"));
   cases.resume = read_enum(json.at("resume"), Resume::failed);

@@ -16,7 +16,7 @@ except ImportError:
     print("numpy or scipy is not installed")
     sys.exit(77)
 
-from cli_case import SMALL, CliCase, main, read
+from cli_case import QUICK, SMALL, CliCase, main, read
 
 
 def write_safetensors(path, tensors):
@@ -47,6 +47,21 @@ class Inputs(CliCase):
 
     def values(self, *shape):
         return self.random.normal(size=shape).astype(np.float32)
+
+    def test_a_transposed_input_is_multiplied_and_its_making_is_a_stage(self):
+        out = self.folder / "out.json"
+        result = self.run_cpu(SMALL, "--transpose", "-n", "8", "--precision", "fp32", "--json", out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        document = read(out)
+        row = document["rows"][0]
+        self.assertEqual(row["status"], "ok")
+        self.assertEqual((row["matrix"]["rows"], row["matrix"]["cols"]), (40, 50))
+        self.assertIn("transpose", row["stages_ms"])
+        self.assertIn(" --transpose ", row["command"])
+        self.assertEqual(document["context"]["protocol"]["transposed"], "yes")
+        again = self.spmmbench("run", SMALL, "-k", "cpu_csr", "--transpose", "--isolate", *QUICK, "--jsonl",
+                               "-n", "8", "--precision", "fp32")
+        self.assertIn('"transpose"', again.stdout, again.stderr)
 
     def test_scipy_matrices_of_other_formats_and_matlab_files_give_the_same_matrix(self):
         matrix = sp.random(60, 40, 0.2, "csr", random_state=5, dtype=np.float32)

@@ -435,7 +435,7 @@ class Rules(unittest.TestCase):
         self.assertEqual((flat["matrix"], flat["rows"]), ("m", 80))
         for column in ("hot_median_us", "cold_n", "error_over_bound", "build_ms", "gflops"):
             self.assertIn(column, flat)
-        stages = [flat[f"{stage}_ms"] or 0 for stage in ("reorder", "build", "upload", "tune", "choose", "compare")]
+        stages = [flat[f"{stage}_ms"] or 0 for stage in ("reorder", "build", "upload", "tune", "choose", "compare", "transpose")]
         self.assertAlmostEqual(flat["prepare_ms"], sum(stages))
         self.assertNotIn("hot_samples_us", flat)
 
