@@ -46,6 +46,21 @@ struct Speedups {
   std::optional<std::string> best_is;
 };
 
+// How a product was divided among GPUs. Bytes are those of the GPU that has most of them, times
+// those of the slowest.
+struct SplitProduct {
+  std::string name;  // as asked for
+  int gpus = 1;
+  std::string way;            // of gathering B: none, all_gather or needed_rows
+  double received_share = 0;  // of the rows of B that others have, those that a GPU receives
+  double sent_bytes = 0, received_bytes = 0;      // in a product
+  double link_gb_per_s = 0, link_latency_us = 0;  // of that way, measured at the start
+  double transfer_us = 0, product_us = 0;         // alone; together they are the row's hot time
+  std::optional<double> one_gpu_us;      // the same product on one GPU; empty where it does not fit
+  double pays_from_us = 0;               // what one_gpu_us must be at the least, by the link alone
+  std::optional<bool> should_pay, pays;  // said beforehand, and measured
+};
+
 struct ResultRow {
   MatrixSummary matrix;
   std::int64_t n = 0;
@@ -55,6 +70,7 @@ struct ResultRow {
   std::map<std::string, std::string> params;  // in force
   std::optional<Pick> pick;                   // of a kernel that runs another
   std::string precision, c_type, layout, reorder;
+  std::optional<SplitProduct> split;  // of a case on several GPUs
   Status status = Status::failed;
   std::string reason;  // why not ok; empty otherwise
   // Wall time of load, reorder, build, upload, tune, compare, choose, and of a plug-in's own

@@ -7,17 +7,23 @@
 
 Without `values` A is a constant. A^T is made and prepared at the first backward pass; where it
 equals A, the same prepared form serves both. Plans are kept, one for each width of X.
+
+In a job of torch.distributed, DistributedMatrix divides A, X and C by rows among the ranks:
+
+    a = DistributedMatrix(adjacency, precision="fp16")
+    y = a @ x[a.rows_of_x]                          # this rank's rows of A x
 """
 
 import weakref
 
 import torch
+import torch.distributed
 
 from . import _dense, _sparse
 from ._plan import Prepared
 from .errors import InvalidArgument
 
-__all__ = ["SparseMatrix"]
+__all__ = ["DistributedMatrix", "SparseMatrix"]
 
 _DTYPE_OF = {
     "fp32": torch.float32,
@@ -189,6 +195,66 @@ class SparseMatrix(torch.nn.Module):
         if x.stride(1) != 1 or overlap or misplaced or _ends_early(x, plan):
             x = plan.empty_b(x).copy_(x)
         return plan(x)
+
+
+class _AllRows(torch.autograd.Function):
+    """The rows of all ranks. The gradient of a rank's rows is the sum of what all ranks make of them."""
+
+    @staticmethod
+    def forward(ctx, own, group):
+        ctx.group, ctx.shape = group, own.shape
+        every = own.new_empty((torch.distributed.get_world_size(group) * own.shape[0], own.shape[1]))
+        torch.distributed.all_gather_into_tensor(every, own.contiguous(), group=group)
+        return every
+
+    @staticmethod
+    def backward(ctx, gradient):
+        own = gradient.new_empty(ctx.shape)
+        torch.distributed.reduce_scatter_tensor(own, gradient.contiguous(), group=ctx.group)
+        return own, None
+
+
+class DistributedMatrix(torch.nn.Module):
+    """A constant sparse matrix A, M x K, divided by rows among the ranks of a process group: `a @ X`
+    gives this rank's rows of A X, from its rows of X. All ranks have all of X gathered in each
+    product, and its gradient scattered in each backward pass; every rank calls both.
+
+    a       as SparseMatrix takes it, the whole, alike on every rank
+    group   of torch.distributed; None: its default group. Initialised before, with NCCL for GPUs
+    **how   kernel, precision, options, device, library of SparseMatrix
+
+    rows, rows_of_x   this rank's rows of A and C, and of X, as slices; each but the last rank has as
+    many as the others. Raises what SparseMatrix raises.
+    """
+
+    def __init__(self, a, group=None, **how):
+        super().__init__()
+        self._group = group
+        ranks, rank = torch.distributed.get_world_size(group), torch.distributed.get_rank(group)
+        csr = _sparse.csr_of(a)
+        self.shape = tuple(csr.shape)
+        blocks = [-(-size // ranks) for size in self.shape]
+        self.rows, self.rows_of_x = (
+            slice(min(rank * block, size), min((rank + 1) * block, size))
+            for block, size in zip(blocks, self.shape)
+        )
+        self._block_of_x = blocks[1]
+        own = csr.on_host().to_scipy()[self.rows].tocsr()
+        own.resize((own.shape[0], ranks * blocks[1]))  # as the rows of X are once they are gathered
+        how["precision"] = how.get("precision") or csr.natural_precision
+        self.part = SparseMatrix(own, **how)
+
+    def forward(self, x):
+        rows = self.rows_of_x.stop - self.rows_of_x.start
+        if not torch.is_tensor(x) or x.dim() != 2 or x.shape[0] != rows:
+            raise InvalidArgument(f"expected this rank's {rows} rows of X as a tensor")
+        missing = self._block_of_x - rows
+        if missing > 0:
+            x = torch.nn.functional.pad(x, (0, 0, 0, missing))
+        return self.part(_AllRows.apply(x, self._group))
+
+    def __matmul__(self, x):
+        return self(x)
 
 
 def _ends_early(x, plan):

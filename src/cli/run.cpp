@@ -17,6 +17,7 @@
 #include "gpu/backend.hpp"
 #include "io/file.hpp"
 #include "io/output.hpp"
+#include "multi/partition.hpp"
 #include "plugin/plugin.hpp"
 
 namespace spmmbench {
@@ -27,8 +28,9 @@ struct RunArguments {
   TableOptions table;
   std::vector<std::string> tags;
   std::string devices, calls_curve;
+  std::string split = "columns";
   bool resume = false, retry_failed = false, no_baselines = false;
-  CLI::Option* timeout = nullptr;
+  CLI::Option *timeout = nullptr, *split_option = nullptr;
 };
 
 std::vector<int> parse_devices(const std::string& text) {
@@ -88,6 +90,28 @@ void require_rows(const RunOptions& options) {
                     options.outputs.json.empty() ? options.outputs.csv : options.outputs.json));
 }
 
+// A product on several GPUs, in ranks that measure it together.
+void divide(const RunArguments& in, RunOptions& options) {
+  Cases& cases = options.cases;
+  if (cases.gpus < 1) throw Error("--gpus: expected at least 1");
+  if (cases.gpus == 1 && in.split_option->count() > 0)
+    throw Error("--split: expected --gpus of at least 2");
+  if (cases.gpus == 1) return;
+  cases.split = to_string(parse_split(in.split));
+  const Protocol& how = options.protocol;
+  const std::size_t devices = options.machines.devices.size();
+  if (devices > 0 && devices != static_cast<std::size_t>(cases.gpus))
+    throw Error(fmt::format("--devices: expected {}, one for each of --gpus", cases.gpus));
+  const std::pair<bool, const char*> others[] = {{how.isolate, "--isolate"},
+                                                 {how.interleave, "--interleave"},
+                                                 {!how.calls_curve.empty(), "--calls-curve"},
+                                                 {how.repeat_check, "--repeat-check"},
+                                                 {!how.save_failing.empty(), "--save-failing"},
+                                                 {!cases.b_file.empty(), "--b"}};
+  for (const auto& [given, name] : others)
+    if (given) throw Error(fmt::format("{}: not with --gpus of more than 1", name));
+}
+
 ExitCode run(const RunArguments& in, const std::string& config) {
   RunOptions options = resolve(in.cases);
   options.outputs.table = resolve(in.table);
@@ -99,12 +123,13 @@ ExitCode run(const RunArguments& in, const std::string& config) {
       options.outputs.csv.empty())
     throw Error("--resume and --retry-failed: expected the output file to go on with (--json)");
   if (options.cases.resume == Resume::failed) require_rows(options);
-  if (in.timeout->count() > 0 && !options.protocol.isolate &&
+  if (in.timeout->count() > 0 && !options.protocol.isolate && options.cases.gpus == 1 &&
       std::none_of(options.cases.kernels.begin(), options.cases.kernels.end(), names_plugin))
-    throw Error("--timeout requires --isolate or a plug-in");
+    throw Error("--timeout requires --isolate, --gpus or a plug-in");
   if (!in.devices.empty()) options.machines.devices = parse_devices(in.devices);
   if (!in.calls_curve.empty())
     options.protocol.calls_curve = parse_range_list(in.calls_curve, "--calls-curve");
+  divide(in, options);
   if (!options.outputs.quiet) warn_of_unquoted_ampersand();
   return measure(std::move(options), config);
 }
@@ -177,6 +202,16 @@ void add_run(CLI::App& app, ExitCode& exit_code) {
                    "Spread the matrices over these CUDA devices: all, or 0,2")
       ->type_name(kListType)
       ->excludes("--device");
+  command
+      ->add_option("--gpus", o.cases.gpus,
+                   "Divide each product among so many GPUs, with NCCL; also under mpirun, srun or "
+                   "torchrun")
+      ->capture_default_str();
+  in->split_option = command
+                         ->add_option("--split", in->split,
+                                      std::string("How --gpus divides it: by ") + kSplitNames +
+                                          " of B; by rows what is needed of B is gathered")
+                         ->capture_default_str();
   add_sampling_options(*command, in->cases);
   command->callback([in, command, &exit_code] { exit_code = run(*in, config_file(*command)); });
 }

@@ -1,6 +1,7 @@
-// The functions of gpu/backend.hpp and gpu/rates.hpp in a build without CUDA.
+// The functions of gpu/backend.hpp, gpu/nccl.hpp and gpu/rates.hpp in a build without CUDA.
 
 #include "gpu/backend.hpp"
+#include "gpu/nccl.hpp"
 #include "gpu/rates.hpp"
 
 namespace spmmbench {
@@ -26,6 +27,12 @@ void cuda_write(std::span<const Piece>, Device&) { throw DeviceError("built with
 double measure_gather(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_tensor_cores(Device&) { throw DeviceError("built without CUDA", false); }
 double measure_dense(Device&) { throw DeviceError("built without CUDA", false); }
+
+std::string why_no_nccl() { return "built without CUDA"; }
+std::string new_nccl_id() { throw DeviceError("built without CUDA", false); }
+std::unique_ptr<Transport> open_nccl(const std::string&, int, int, Device&) {
+  throw DeviceError("built without CUDA", false);
+}
 
 void profiler_start(const std::string&, const std::string&) {}
 void profiler_stop() {}

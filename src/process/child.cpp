@@ -141,6 +141,8 @@ void Child::kill() {
 
 bool Child::exited() const { return !running_ && WIFEXITED(status_); }
 
+bool Child::was_killed() const { return !running_ && WIFSIGNALED(status_); }
+
 int Child::exit_code() const { return exited() ? WEXITSTATUS(status_) : -1; }
 
 std::string Child::last_words() const { return err_.partial.empty() ? last_error_ : err_.partial; }

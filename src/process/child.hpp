@@ -31,6 +31,7 @@ class Child {
 
   // After its end:
   bool exited() const;             // by itself, not by a signal
+  bool was_killed() const;         // by a signal
   int exit_code() const;           // -1 when by a signal
   std::string last_words() const;  // the last line on its stderr
   std::string ending() const;  // "exit 4: LAST WORDS" or "ended by signal 11 (Segmentation fault)"

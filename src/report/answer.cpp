@@ -89,7 +89,8 @@ void Answers::add(const ResultRow& row) {
   const bool on_gpu = row.device_index.has_value();
   const std::string matrix = identity_of(row.matrix);
   const auto [it, is_new] = index_of_.try_emplace(
-      {matrix, row.n, row.layout, row.precision, row.c_type, on_gpu}, groups_.size());
+      {matrix, row.n, row.layout + division_of(row), row.precision, row.c_type, on_gpu},
+      groups_.size());
   if (is_new)
     groups_.push_back(
         {{row.matrix.name, row.matrix.source, row.n, row.layout, row.precision, row.c_type, {}},

@@ -194,6 +194,29 @@ const FieldTable<Speedups>& speedup_fields() {
   return table;
 }
 
+const FieldTable<SplitProduct>& split_fields() {
+  using S = SplitProduct;
+  static const FieldTable<S> table = {
+      field("name", &S::name, "as asked for", kNotEmpty).csv("split"),
+      field("gpus", &S::gpus, "", kAtLeastOne),
+      field("way", &S::way, "of gathering B", {{"enum", {"none", "all_gather", "needed_rows"}}}),
+      field("received_share", &S::received_share,
+            "of the rows of B that other GPUs have, those that one receives"),
+      field("sent_bytes", &S::sent_bytes, "in a product, by the GPU that sends most"),
+      field("received_bytes", &S::received_bytes, "by the GPU that receives most"),
+      field("link_gb_per_s", &S::link_gb_per_s, "into a GPU, that way, 1e9 bytes"),
+      field("link_latency_us", &S::link_latency_us, "of a transfer of 4 KiB", kNotNegative),
+      field("transfer_us", &S::transfer_us, "gathering B alone", kNotNegative),
+      field("product_us", &S::product_us, "the product of the slowest part alone", kNotNegative),
+      field("one_gpu_us", &S::one_gpu_us, "the product on one GPU; null where it was not measured"),
+      field("pays_from_us", &S::pays_from_us,
+            "the split should pay where one_gpu_us is more than that", kNotNegative),
+      field("should_pay", &S::should_pay, "said before it was run"),
+      field("pays", &S::pays, "the hot median is less than one_gpu_us"),
+  };
+  return table;
+}
+
 // Writes infinity as "never".
 Field<ResultRow> break_even_field() {
   Field<ResultRow> result =
@@ -255,6 +278,8 @@ const FieldTable<ResultRow>& row_fields() {
       field("c_type", &R::c_type, "what C is stored as", {{"enum", names_of(kElementTypes)}}),
       field("layout", &R::layout, "of B and C", {{"enum", {"row", "col"}}}),
       field("reorder", &R::reorder, "row ordering", kNotEmpty),
+      group("split", &R::split, split_fields(), "of a case on several GPUs", "split_")
+          .added_later(),
       field("status", &R::status, ""),
       field("reason", &R::reason, "why not ok; empty otherwise"),
       field("stages_ms", &R::stages_ms,

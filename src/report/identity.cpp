@@ -9,9 +9,15 @@ std::string identity_of(const MatrixSummary& matrix) {
                                : fmt::format("{}|{}", matrix.name, matrix.sha256);
 }
 
+std::string division_of(const ResultRow& row) {
+  return row.split ? fmt::format("{} on {} GPUs", row.split->name, row.split->gpus) : std::string();
+}
+
 std::string case_key(const ResultRow& row) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}", identity_of(row.matrix), row.n, row.kernel,
-                     row.precision, row.c_type, row.layout, row.reorder);
+  const std::string division = division_of(row);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}{}{}", identity_of(row.matrix), row.n, row.kernel,
+                     row.precision, row.c_type, row.layout, row.reorder,
+                     division.empty() ? "" : "|", division);
 }
 
 }  // namespace spmmbench

@@ -11,7 +11,10 @@ namespace spmmbench {
 // Name and content, the SHA-256 of which has the dimensions too; without it, name and dimensions.
 std::string identity_of(const MatrixSummary& matrix);
 
-// The matrix by its identity, N, kernel, precision, type of C, layout and row order.
+// "rows on 2 GPUs"; empty for a case on one.
+std::string division_of(const ResultRow& row);
+
+// The matrix by its identity, N, kernel, precision, type of C, layout, row order and division.
 std::string case_key(const ResultRow& row);
 
 }  // namespace spmmbench

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "report/answer.hpp"
+#include "report/identity.hpp"
 #include "report/table_columns.hpp"
 #include "report/terminal.hpp"
 #include "spmmbench/printable.hpp"
@@ -30,7 +31,7 @@ const char* best_header(Reference reference) {
   return reference == Reference::eigen ? "x Eigen" : "x best";
 }
 
-// The rows of one matrix, N and layout.
+// The rows of one matrix, N, layout and division.
 struct Group {
   Rows all, shown;
 };
@@ -66,7 +67,7 @@ std::set<const ResultRow*> winners(const Rows& rows) {
 std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& style) {
   std::map<std::tuple<std::int64_t, std::string>, Group> groups;
   for (const ResultRow& row : rows) {
-    Group& group = groups[{row.n, row.layout}];
+    Group& group = groups[{row.n, row.layout + division_of(row)}];
     group.all.push_back(&row);
     if (!style.shows || style.shows(row)) group.shown.push_back(&row);
   }
@@ -78,9 +79,11 @@ std::vector<Group> groups_of(std::span<const ResultRow> rows, const TableStyle& 
 }
 
 std::string title_of(const ResultRow& row, std::int64_t calls) {
-  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}", printable_message(row.matrix.name),
+  const std::string division = division_of(row);
+  return fmt::format("{}: {} x {}, {} nonzeros, N = {}{}{}{}{}", printable_message(row.matrix.name),
                      row.matrix.rows, row.matrix.cols, row.matrix.nnz, row.n,
-                     row.layout == "row" ? "" : ", column-major",
+                     row.layout == "row" ? "" : ", column-major", division.empty() ? "" : ", ",
+                     division,
                      calls == 0 ? "" : fmt::format(", preparation counted for {} calls", calls));
 }
 

@@ -90,6 +90,47 @@ TableColumn limit() {
   return column;
 }
 
+using OfSplit = std::function<Number(const SplitProduct&)>;
+
+// A number of a case on several GPUs.
+TableColumn of_split(std::string key, std::string header, std::string meaning, int decimals,
+                     const OfSplit& number) {
+  TableColumn column = numeric(std::move(key), std::move(header), std::move(meaning), decimals,
+                               [number](const ResultRow& row) {
+                                 return row.split && row.hot ? number(*row.split) : std::nullopt;
+                               });
+  column.rare = true;
+  return column;
+}
+
+// Whether to divide a product among GPUs pays: as measured, and as was said before where that was
+// wrong.
+TableColumn pays() {
+  TableColumn column =
+      textual("pays", "pays",
+              "whether several GPUs take less time than one: `pays` or `does not pay`, and "
+              "`(unforeseen)` where the rate of the link said otherwise before",
+              [](const ResultRow& row) -> std::string {
+                if (!row.split || !row.split->pays) return "-";
+                const SplitProduct& split = *row.split;
+                return fmt::format("{}{}", *split.pays ? "pays" : "does not pay",
+                                   split.should_pay == split.pays ? "" : " (unforeseen)");
+              });
+  column.rare = true;
+  return column;
+}
+
+TableColumn gathered() {
+  TableColumn column = textual("gathered", "gathered",
+                               "how parts come by the rows of B that they lack: `all_gather`, "
+                               "`needed_rows`, or `none` where they lack none",
+                               [](const ResultRow& row) -> std::string {
+                                 return row.split && row.hot ? row.split->way : "-";
+                               });
+  column.rare = true;
+  return column;
+}
+
 Number median_of(const std::optional<Timing>& timing) {
   return timing ? Number(timing->median_us) : std::nullopt;
 }
@@ -226,6 +267,18 @@ const std::vector<TableColumn>& default_columns() {
             return row.hot ? Number(100 * relative_noise(row.hot->samples_us)) : std::nullopt;
           },
           "%"),
+      gathered(),
+      of_split("sent", "sent MB", "what the GPU that sends most sends in a product", 1,
+               [](const SplitProduct& split) { return split.sent_bytes / 1e6; }),
+      of_split("received", "recv MB", "what the GPU that receives most receives in a product", 1,
+               [](const SplitProduct& split) { return split.received_bytes / 1e6; }),
+      of_split("transfer", "transfer us", "the time of gathering B alone", 1,
+               [](const SplitProduct& split) { return split.transfer_us; }),
+      of_split("product", "product us", "the time of the slowest part's product alone", 1,
+               [](const SplitProduct& split) { return split.product_us; }),
+      of_split("one_gpu", "1 GPU us", "the time of the product on one GPU", 1,
+               [](const SplitProduct& split) { return split.one_gpu_us; }),
+      pays(),
       limit(),
       repeats(),
       numeric("memory", "MB", "device memory that the kernel holds besides B and C", 1,
@@ -242,8 +295,9 @@ const std::vector<TableColumn>& default_columns() {
 
 const std::vector<std::string>& columns_by_importance() {
   static const std::vector<std::string> keys = {
-      "kernel", "in",     "hot",  "in_all", "repeats", "x_best", "x_dflt", "bound", "pays_at",
-      "cold",   "gflops", "prep", "gbs",    "noise",   "memory", "error",  "limit"};
+      "kernel",  "in",       "hot",      "in_all", "repeats", "pays",   "one_gpu", "transfer",
+      "product", "x_best",   "x_dflt",   "bound",  "pays_at", "cold",   "gflops",  "prep",
+      "gbs",     "gathered", "received", "sent",   "noise",   "memory", "error",   "limit"};
   return keys;
 }
 
@@ -268,7 +322,7 @@ std::string table_column_help() {
 }
 
 std::string format_legend(bool markdown, std::size_t width) {
-  constexpr std::size_t kIndent = 10;  // behind the longest header
+  constexpr std::size_t kIndent = 12;  // behind the longest header
   std::string text = markdown ? "| column | meaning |\n|---|---|\n" : "";
   const auto add = [&](std::string_view header, std::string_view meaning) {
     if (markdown) text += fmt::format("| `{}` | {} |\n", header, meaning);

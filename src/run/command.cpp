@@ -43,6 +43,10 @@ std::string case_arguments(const Cases& cases, const ResultRow& row) {
   if (row.c_type != "fp32" && row.c_type != "fp64") add("--c-type", row.c_type);
   if (row.layout != "row") add("--b-layout", row.layout);
   if (row.reorder != "none") add("--reorder", row.reorder);
+  if (row.split) {
+    add("--gpus", std::to_string(row.split->gpus));
+    add("--split", row.split->name);
+  }
   add("--seed", std::to_string(cases.load.seed));
   if (!cases.load.prune.empty()) add("--prune", cases.load.prune);
   if (cases.load.transpose) words.emplace_back("--transpose");

@@ -88,6 +88,11 @@ void Ledger::begin(std::size_t cases, std::size_t pending) {
   progress_.emplace(cases, pending, options_.outputs.quiet);
 }
 
+void Ledger::begin_case(const ResultRow& planned) {
+  if (options_.outputs.jsonl && !options_.outputs.line_prefix.empty())
+    show(options_.outputs.line_prefix + kBeginsCase + dump_line(to_json(planned)) + '\n');
+}
+
 void Ledger::add(ResultRow row, std::vector<ResultRow>& rows_of_matrix) {
   wrong_ |= row.status == Status::wrong;
   failed_ |= row.status == Status::failed || row.status == Status::timeout;

@@ -20,6 +20,8 @@ namespace spmmbench {
 // Whether to measure a case whose row has this status in the output file (none: no row there).
 bool is_pending(std::optional<Status> recorded, Resume resume);
 
+inline constexpr const char* kBeginsCase = "begins ";  // before the row of such a line
+
 class Ledger {
  public:
   // Opens the output files. Throws Error when they cannot be written, or when a run that resumes
@@ -44,6 +46,8 @@ class Ledger {
   // A run that goes on keeps the rows of a file that has another name since, under its new name.
   void take_renamed(const MatrixSummary& matrix);
 
+  // Says in a line of jsonl that this case begins, where a parent reads these lines.
+  void begin_case(const ResultRow& planned);
   void add(ResultRow row, std::vector<ResultRow>& rows_of_matrix);
   void print_matrix(std::vector<ResultRow>& rows);  // and forgets them
   void input_failed(const std::string& message, ExitCode code);

@@ -12,6 +12,7 @@
 
 #include "gpu/rates.hpp"
 #include "io/input.hpp"
+#include "process/group.hpp"
 #include "report/journal.hpp"
 #include "report/table.hpp"
 #include "spmmbench/device.hpp"
@@ -42,6 +43,8 @@ struct Cases {
   LoadOptions load;
   std::string b_file;  // dense B from a file; empty: random, or the generator's
   std::optional<std::pair<std::int64_t, std::int64_t>> b_dims;
+  int gpus = 1;       // of one product
+  std::string split;  // how it is divided among them; empty where there is one
   Resume resume = Resume::none;
   std::map<std::string, Recorded> known;  // cases that already have rows elsewhere, by case_key
 };
@@ -60,6 +63,7 @@ struct Protocol {
   DeviceRates rates;          // of the device, as the parent process measured them; 0: measure
   int device = 0;             // CUDA device index; -1: CPU kernels only
   std::string nonce;          // that a child writes before its row; empty: none
+  Place place;                // among the ranks of a product on several GPUs
 };
 
 struct Outputs {

@@ -10,6 +10,7 @@
 
 #include "core/contains.hpp"
 #include "core/parse_number.hpp"
+#include "multi/partition.hpp"
 #include "plugin/plugin.hpp"
 #include "run/command.hpp"
 #include "spmmbench/error.hpp"
@@ -171,6 +172,12 @@ ResultRow planned_row(const Cases& cases, const MatrixSummary& matrix, const Pla
   row.c_type = to_string(planned.group->c_type);
   row.layout = cases.layout == Layout::row_major ? "row" : "col";
   row.reorder = planned.reorder->to_string();
+  if (cases.gpus > 1) {
+    row.split.emplace();
+    row.split->name = cases.split;
+    row.split->gpus = cases.gpus;
+    row.split->way = to_string(Way::none);  // until it is known
+  }
   row.command = case_command(cases, row);
   return row;
 }

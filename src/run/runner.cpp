@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -30,6 +31,8 @@
 #include "run/machine.hpp"
 #include "run/matrix_run.hpp"
 #include "run/protocol.hpp"
+#include "run/ranks.hpp"
+#include "run/split_run.hpp"
 #include "run/turns.hpp"
 #include "run/work.hpp"
 #include "select/cache.hpp"
@@ -66,6 +69,7 @@ class Run {
  public:
   Run(const RunOptions& options, const std::vector<std::string>& argv)
       : options_(options),
+        group_(open_group(options.protocol)),
         how_(options.protocol.interleave ? of_turn(options.protocol) : options.protocol),
         machine_(open_machine(options)),
         groups_(plan_groups(options.cases, options.protocol, machine_.main().info().kind)),
@@ -87,7 +91,8 @@ class Run {
   ExitCode execute() {
     bool interrupted = false;
     try {
-      if (!options_.machines.devices.empty()) run_on_devices(options_, groups_, ledger_);
+      if (options_.cases.gpus > 1 && !group_) run_ranks(options_, ledger_);
+      else if (!options_.machines.devices.empty()) run_on_devices(options_, groups_, ledger_);
       else
         for (const std::string& input : options_.cases.inputs) measure_input(input);
     } catch (const Interrupted&) {
@@ -99,6 +104,15 @@ class Run {
   }
 
  private:
+  // Where this process is one of several ranks, after all of them have come.
+  static std::unique_ptr<Group> open_group(const Protocol& protocol) {
+    // The ranks are to find out by themselves who is missing, before who started them ends them
+    // all.
+    constexpr double kShare = 0.9;
+    if (protocol.place.meeting.empty()) return nullptr;
+    return std::make_unique<Group>(protocol.place, kShare * protocol.timeout_s);
+  }
+
   RunContext context(const std::vector<std::string>& argv) {
     RunContext context = collect_context(argv, options_.cases.load.seed, machine_.main(), rates_);
     if (options_.machines.devices.size() > 1)
@@ -193,8 +207,11 @@ class Run {
   void measure_cases(std::optional<LoadedInput> loaded, std::vector<Case> cases) {
     for (Case& one : cases) one.row.stages_ms["load"] = loaded->a.load_ms;
     if (options_.protocol.isolate) loaded.reset();  // the children load it themselves
+    if (group_ && !split_run_)
+      split_run_ = std::make_unique<SplitRun>(options_.cases, options_.protocol, *group_, machine_);
+    if (split_run_ && loaded) split_run_->take(*loaded);
     std::optional<MatrixRun> matrix;
-    if (loaded) matrix.emplace(*loaded, options_.cases, how_, machine_);
+    if (loaded && !split_run_) matrix.emplace(*loaded, options_.cases, how_, machine_);
     if (options_.protocol.interleave) std::ranges::stable_sort(cases, {}, turn_of);
     for (auto first = cases.begin(); first != cases.end();) {
       auto last = first + 1;
@@ -241,6 +258,9 @@ class Run {
     if (const std::string reason = why_unloadable(kernel); !reason.empty()) {
       row.status = Status::failed;
       row.reason = reason;
+    } else if (split_run_) {
+      ledger_.begin_case(row);
+      split_run_->run(planned, row);
     } else if (matrix != nullptr &&
                (options_.protocol.plugins_here || plugin_path(kernel).empty())) {
       matrix->run(planned, row);
@@ -263,11 +283,13 @@ class Run {
   }
 
   const RunOptions& options_;
-  Protocol how_;  // of one turn
+  std::unique_ptr<Group> group_;  // where this process is one of the ranks of a product
+  Protocol how_;                  // of one turn
   Machine machine_;
   std::vector<PrecisionGroup> groups_;
   DeviceRates rates_;  // of the main device
   Ledger ledger_;
+  std::unique_ptr<SplitRun> split_run_;          // of a rank, after the machine
   std::vector<ResultRow> rows_;                  // of the current matrix
   std::map<std::string, std::string> input_of_;  // of each matrix so far, by identity_of
 };
@@ -287,10 +309,31 @@ RunOptions with_earlier(RunOptions options) {
   return options;
 }
 
+// One of the ranks that a launcher has started, or the program that starts them all. Only rank 0
+// writes and speaks.
+RunOptions with_place(RunOptions options) {
+  if (options.cases.gpus == 1 || !options.protocol.place.meeting.empty()) return options;
+  const std::optional<Place> place = place_of_environment();
+  if (!place) return options;
+  if (place->ranks != options.cases.gpus)
+    throw Error(fmt::format("--gpus {}: expected {}, the processes that were started",
+                            options.cases.gpus, place->ranks));
+  if (options.cases.resume != Resume::none)
+    throw Error("--resume and --retry-failed: expected the program to start the ranks itself");
+  options.protocol.place = *place;
+  if (options.protocol.device >= 0) options.protocol.device = place->on_host;
+  if (place->rank == 0) return options;
+  options.outputs.json = options.outputs.csv = {};
+  options.outputs.jsonl = options.outputs.tables = false;
+  options.outputs.quiet = true;
+  return options;
+}
+
 }  // namespace
 
-ExitCode run_benchmark(const RunOptions& options, const std::vector<std::string>& argv) {
-  if (options.outputs.dry_run) return print_dry_run(options);
+ExitCode run_benchmark(const RunOptions& given, const std::vector<std::string>& argv) {
+  if (given.outputs.dry_run) return print_dry_run(given);
+  const RunOptions options = with_place(given);
   install_interrupt_handler(!options.outputs.quiet);
   set_cache_folder(options.protocol.cache);
   const RunOptions whole = with_earlier(options);

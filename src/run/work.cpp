@@ -49,9 +49,9 @@ std::string describe_work(const Work& work) {
   // All members are bound by name: with a new one this does not compile until it is named here, and
   // then written below and read in read_work.
   const auto& [inputs, ns, kernels, exclude, precisions, c_type, layout, reorderings, baselines,
-               load, b_file, b_dims, resume, known] = work.cases;
+               load, b_file, b_dims, gpus, split, resume, known] = work.cases;
   const auto& [limits, repeat_check, calls_curve, one_launch, isolate, interleave, timeout_s,
-               plugins_here, cache, save_failing, rates, device, nonce] = work.protocol;
+               plugins_here, cache, save_failing, rates, device, nonce, place] = work.protocol;
   const auto& [seed, dims, bin_type, prune, fp64, transpose] =
       load;  // fp64 follows from the precisions
   const auto& [copy, gather, dense] = rates;
@@ -72,6 +72,9 @@ std::string describe_work(const Work& work) {
                {"transpose", transpose},
                {"b_file", to_printable(b_file)},
                {"b_dims", sizes(b_dims)},
+               {"gpus", gpus},
+               {"split", split},
+               {"place", {place.rank, place.ranks, place.on_host, to_printable(place.meeting)}},
                {"save_failing", to_printable(save_failing)},
                {"cache", to_printable(cache)},
                {"repeat_check", repeat_check},
@@ -122,6 +125,8 @@ Work read_work(const std::string& text) try {
   cases.load.transpose = json.at("transpose");
   cases.b_file = read_text(json.at("b_file"));
   cases.b_dims = read_sizes(json.at("b_dims"));
+  cases.gpus = json.at("gpus");
+  cases.split = json.at("split").get<std::string>();
   cases.resume = read_enum(json.at("resume"), Resume::failed);
   for (const Json& entry : json.at("known"))
     cases.known[entry.at(0).get<std::string>()] = {read_enum(entry.at(1), Status::timeout),
@@ -144,6 +149,8 @@ Work read_work(const std::string& text) try {
   protocol.device = json.at("device");
   protocol.one_launch = json.at("one_launch");
   protocol.nonce = json.at("nonce").get<std::string>();
+  const Json& place = json.at("place");
+  protocol.place = {place.at(0), place.at(1), place.at(2), read_text(place.at(3))};
   return work;
 } catch (const nlohmann::json::exception& error) {
   throw Error(fmt::format("work description: {}", error.what()));

@@ -20,8 +20,8 @@ const fs::path kRoot = SPMMBENCH_SOURCE_DIR;
 
 // Earlier folders may not include later ones.
 const std::vector<std::string> kOrder = {
-    "core",  "gpu",     "timing",  "io",     "reorder", "format",  "select", "kernels", "verify",
-    "stats", "process", "measure", "plugin", "report",  "library", "run",    "cli"};
+    "core",  "gpu",     "timing",  "io",    "reorder", "format", "select",  "kernels", "verify",
+    "stats", "process", "measure", "multi", "plugin",  "report", "library", "run",     "cli"};
 
 struct Include {
   fs::path file;  // relative to the root

@@ -34,6 +34,8 @@ Work every_option() {
                      "block:2x2:0.5"};
   work.cases.b_file = "b\xfe.npy";
   work.cases.b_dims = {4, 5};
+  work.cases.gpus = 4;
+  work.cases.split = "rows";
   work.cases.resume = Resume::failed;
   work.cases.known = {{"key", {Status::timeout, "00ff"}}};
   work.protocol.isolate = true;
@@ -47,6 +49,7 @@ Work every_option() {
   work.protocol.rates = {1e12, 2e12, 3e14};
   work.protocol.device = -1;
   work.protocol.one_launch = true;
+  work.protocol.place = {3, 4, 1, "/m\xfa"};
   return work;
 }
 

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""How products on several GPUs scale, from the documents of `spmmbench run --gpus G --json`.
+
+  scaling.py two.json four.json --figure scaling.png    a table, and a figure of speed-up over GPUs
+  scaling.py two.json --paper 111e6,1.6e9,128           on paper: rows, nonzeros and N of a square graph
+
+On paper every rate is a measured one but that of the network, which --network gives: gathers and copies
+of one H200 (docs/tables), the link as the first document's rows have it.
+"""
+
+import argparse
+import collections
+import pathlib
+import sys
+
+from command_line import Parser, require
+from result_data import InputError, geomean, load_document, readable, write_whole
+
+# Of one H200, 1e9 bytes a second: rows of B gathered from the cache, and a copy within its memory, which
+# is also what gathers from memory are held to.
+GATHER, COPY = 8400, 4300
+CACHE, MEMORY = 60e6, 141e9  # bytes
+GPUS_OF_A_HOST = 8
+VALUE, INDEX, RESULT = 2, 4, 4  # bytes: an element of A and B in fp16, a column index, an element of C in fp32
+SECTOR = 32  # bytes that a gather reads at the least
+
+
+def split_rows(documents):
+    rows = [row for document in documents for row in document["rows"] if row["status"] == "ok" and row.get("split")]
+    if not rows:
+        raise InputError("no correct row of a run with --gpus of more than 1")
+    return rows
+
+
+def speedup(row):
+    return row["split"]["one_gpu_us"] / row["hot"]["median_us"] if row["split"]["one_gpu_us"] else None
+
+
+def table(rows):
+    """Lines: of each split, number of GPUs and N the geometric means over its cases."""
+    groups = collections.defaultdict(list)
+    for row in rows:
+        groups[row["split"]["name"], row["split"]["gpus"], row["n"]].append(row)
+    yield "| split | GPUs | N | cases | over one GPU | share of the bound | pays | foreseen |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for (name, gpus, n), of_group in sorted(groups.items()):
+        known = [row for row in of_group if speedup(row)]
+        over = f"{geomean([speedup(row) for row in known]):.2f}" if known else "-"
+        pays = sum(row["split"]["pays"] for row in known)
+        foreseen = sum(row["split"]["pays"] == row["split"]["should_pay"] for row in known)
+        bound = geomean([row["of_bound"] for row in of_group])
+        yield f"| `{name}` | {gpus} | {n} | {len(of_group)} | {over} | {bound:.2f} | {pays} | {foreseen} of {len(known)} |"
+
+
+def product_s(rows, nonzeros, columns, gathered):
+    """The time of a part: its nonzeros gather rows of B, and its bytes move once."""
+    rate = GATHER if gathered * columns * VALUE < CACHE else COPY
+    gathers = nonzeros * max(columns * VALUE, SECTOR) / (rate * 1e9)
+    moved = nonzeros * (VALUE + INDEX) + (gathered * VALUE + rows * RESULT) * columns
+    return max(gathers, moved / (COPY * 1e9))
+
+
+def on_paper(vertices, nonzeros, n, share, link, network):
+    """Lines: the time of a product of each split, in ms, over numbers of GPUs; - where memory is short."""
+    yield "| GPUs | columns | rows, all of B | rows, needed | grid |"
+    yield "|---:|---:|---:|---:|---:|"
+    for gpus in (1, 2, 4, 8, 16, 64, 256, 1024):
+        rate = link if gpus <= GPUS_OF_A_HOST else network
+        cells = []
+        grid = next(r for r in range(int(gpus**0.5), 0, -1) if gpus % r == 0)
+        for parts, sides, received in ((1, gpus, 0), (gpus, 1, 1), (gpus, 1, share), (gpus // grid, grid, 1)):
+            columns, rows, entries = n / sides, vertices / parts, nonzeros / parts
+            of_others = received * (vertices - rows)
+            held = entries * (VALUE + INDEX) + ((rows + of_others) * VALUE + rows * RESULT) * columns
+            seconds = product_s(rows, entries, columns, rows + of_others) + of_others * columns * VALUE / (rate * 1e9)
+            cells.append("-" if held > MEMORY or columns < 1 else f"{seconds * 1e3:.1f}")
+        yield f"| {gpus} | {' | '.join(cells)} |"
+
+
+def draw(rows):
+    from figures.style import COLOURS, GRID, INK, plt
+
+    splits = sorted({row["split"]["name"] for row in rows})
+    figure, panels = plt.subplots(1, len(splits), figsize=(3.2 * len(splits) + 1, 3.4), sharey=True, squeeze=False)
+    for panel, name in zip(panels[0], splits):
+        series = collections.defaultdict(dict)  # a case -> GPUs -> speed-up
+        for row in rows:
+            if row["split"]["name"] == name and speedup(row):
+                case = (row["matrix"]["name"], row["n"], row["kernel"], row["precision"], row["reorder"])
+                series[case][row["split"]["gpus"]] = speedup(row)
+        counts = sorted({gpus for points in series.values() for gpus in points})
+        for points in series.values():
+            panel.plot([1, *points], [1, *points.values()], color=GRID, linewidth=0.8, marker=".", markersize=3)
+        means = [geomean([points[gpus] for points in series.values() if gpus in points]) for gpus in counts]
+        panel.plot([1, *counts], [1, *means], color=COLOURS[0], linewidth=2, marker="o", label="geometric mean")
+        panel.plot([1, *counts], [1, *counts], color=INK, linewidth=0.8, linestyle=":", label="GPUs")
+        panel.set(xscale="log", yscale="log", xlabel="GPUs", title=f"{name}: {len(series)} cases")
+        panel.set_xticks([1, *counts], [str(gpus) for gpus in (1, *counts)])
+        panel.minorticks_off()
+    panels[0][0].set_ylabel("speed-up over one GPU")
+    panels[0][0].legend(frameon=False)
+    return figure
+
+
+def parse_arguments(argv):
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", help="JSON of spmmbench run --gpus")
+    parser.add_argument("--figure", type=pathlib.Path, help="png, svg or pdf")
+    parser.add_argument("--paper", metavar="ROWS,NNZ,N", help="a square graph that no GPU need hold")
+    parser.add_argument("--share", type=float, default=0.2, help="of the rows of others that are needed; default: 0.2")
+    parser.add_argument("--network", type=float, default=50, help="into a GPU, 1e9 bytes a second; default: 50 (400 Gbit/s)")
+    args = parser.parse_args(argv)
+    if args.paper:
+        try:
+            args.paper = [float(number) for number in args.paper.split(",")]
+            assert len(args.paper) == 3 and min(args.paper) >= 1
+        except (ValueError, AssertionError):
+            parser.error(f"--paper {args.paper}: expected ROWS,NNZ,N")
+    return args
+
+
+def main(argv):
+    args = parse_arguments(argv)
+    try:
+        rows = split_rows([load_document(path) for path in args.results])
+        print("\n".join(table(rows)))
+        if args.paper:
+            link = max(row["split"]["link_gb_per_s"] for row in rows)
+            print("\n".join(["", *on_paper(*args.paper, args.share, link, args.network)]))
+        if args.figure:
+            require("matplotlib")
+            from plot import picture
+
+            write_whole(args.figure, picture(draw(rows), args.figure.suffix[1:]))
+    except InputError as error:
+        print(f"scaling.py: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"scaling.py: {readable(str(error.filename))}: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

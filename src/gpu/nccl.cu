@@ -1,0 +1,162 @@
+#include "gpu/nccl.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/shared_library.hpp"
+#include "gpu/cuda_check.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+// NCCL's interface as its documentation has it, so that no header is needed to build. Functions
+// return 0 for success. Bytes are its data type 0, ncclInt8.
+struct NcclId {
+  char bytes[128];
+};
+using NcclComm = void*;
+constexpr int kBytes = 0;
+
+struct Nccl {
+  int (*get_version)(int*);
+  int (*get_unique_id)(NcclId*);
+  const char* (*get_error_string)(int);
+  int (*comm_init_rank)(NcclComm*, int, NcclId, int);
+  int (*comm_destroy)(NcclComm);
+  int (*all_gather)(const void*, void*, std::size_t, int, NcclComm, cudaStream_t);
+  int (*send)(const void*, std::size_t, int, int, NcclComm, cudaStream_t);
+  int (*recv)(void*, std::size_t, int, int, NcclComm, cudaStream_t);
+  int (*group_start)();
+  int (*group_end)();
+};
+
+const SharedLibrary& nccl_library() {
+  static const SharedLibrary library("libnccl.so.2");
+  return library;
+}
+
+template <class Function>
+void find(Function*& function, const char* name) {
+  function = reinterpret_cast<Function*>(nccl_library().require(name));
+}
+
+const Nccl& nccl() {
+  static const Nccl functions = [] {
+    Nccl found{};
+    find(found.get_version, "ncclGetVersion");
+    find(found.get_unique_id, "ncclGetUniqueId");
+    find(found.get_error_string, "ncclGetErrorString");
+    find(found.comm_init_rank, "ncclCommInitRank");
+    find(found.comm_destroy, "ncclCommDestroy");
+    find(found.all_gather, "ncclAllGather");
+    find(found.send, "ncclSend");
+    find(found.recv, "ncclRecv");
+    find(found.group_start, "ncclGroupStart");
+    find(found.group_end, "ncclGroupEnd");
+    return found;
+  }();
+  return functions;
+}
+
+void check(int result, const char* function) {
+  if (result == 0) return;
+  const cudaError_t cuda = cudaGetLastError();
+  throw DeviceError(fmt::format("NCCL: {}: {}", function, nccl().get_error_string(result)),
+                    is_sticky(cuda));
+}
+
+// A warp copies a line at a time, so that its loads and stores are whole sectors.
+__global__ void pack_kernel(const uint4* from, const std::int32_t* lines, std::int64_t count,
+                            std::int64_t words, uint4* packed) {
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * blockDim.y;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < count;
+       i += warps)
+    for (std::int64_t word = threadIdx.x; word < words; word += warpSize)
+      packed[i * words + word] = from[lines[i] * words + word];
+}
+
+class NcclTransport final : public Transport {
+ public:
+  NcclTransport(const std::string& id_text, int rank, int ranks, Device& device)
+      : rank_(rank), device_(device) {
+    NcclId id{};
+    if (id_text.size() != sizeof id.bytes) throw Error("NCCL: this is no unique ID");
+    std::memcpy(id.bytes, id_text.data(), sizeof id.bytes);
+    aligned_ = device.allocate(kAlignBytes * ranks);
+    check(nccl().comm_init_rank(&comm_, ranks, id, rank), "ncclCommInitRank");
+  }
+  ~NcclTransport() override { (void)nccl().comm_destroy(comm_); }
+
+  void all_gather(void* all, std::size_t part_bytes) override {
+    if (part_bytes == 0) return;
+    check(nccl().all_gather(static_cast<char*>(all) + rank_ * part_bytes, all, part_bytes, kBytes,
+                            comm_, stream()),
+          "ncclAllGather");
+  }
+
+  void all_to_all(const std::vector<Block>& send, const std::vector<Block>& receive) override {
+    check(nccl().group_start(), "ncclGroupStart");
+    for (int peer = 0; peer < static_cast<int>(send.size()); ++peer) {
+      if (peer == rank_) continue;
+      if (const Block& block = send[peer]; block.bytes > 0)
+        check(nccl().send(block.data, block.bytes, kBytes, peer, comm_, stream()), "ncclSend");
+      if (const Block& block = receive[peer]; block.bytes > 0)
+        check(nccl().recv(block.data, block.bytes, kBytes, peer, comm_, stream()), "ncclRecv");
+    }
+    check(nccl().group_end(), "ncclGroupEnd");
+  }
+
+  void pack(const void* from, const std::int32_t* lines, std::int64_t count, std::size_t line_bytes,
+            void* packed) override {
+    constexpr int kLanes = 32, kWarps = 8;
+    constexpr std::int64_t kMostBlocks = 2048;  // enough to fill a GPU; each then takes several
+    if (count == 0) return;
+    const auto blocks = static_cast<unsigned>(std::min((count + kWarps - 1) / kWarps, kMostBlocks));
+    pack_kernel<<<blocks, dim3(kLanes, kWarps), 0, stream()>>>(
+        static_cast<const uint4*>(from), lines, count,
+        static_cast<std::int64_t>(line_bytes / sizeof(uint4)), static_cast<uint4*>(packed));
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+
+  void align() override { all_gather(aligned_.data(), kAlignBytes); }
+
+ private:
+  static constexpr std::size_t kAlignBytes = 16;
+
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(device_.stream().handle); }
+
+  int rank_;
+  Device& device_;
+  Buffer aligned_;
+  NcclComm comm_ = nullptr;
+};
+
+}  // namespace
+
+std::string why_no_nccl() {
+  constexpr int kSendAndReceive = 2700;  // 2.7.0 is the first that has them
+  if (!nccl_library().error().empty()) return "NCCL: " + nccl_library().error();
+  int version = 0;
+  auto* const get_version = reinterpret_cast<int (*)(int*)>(nccl_library().find("ncclGetVersion"));
+  if (get_version == nullptr || get_version(&version) != 0) return "NCCL: it tells no version";
+  if (version < kSendAndReceive) return fmt::format("needs NCCL 2.7, found {}", version);
+  return {};
+}
+
+std::string new_nccl_id() {
+  NcclId id{};
+  check(nccl().get_unique_id(&id), "ncclGetUniqueId");
+  return {id.bytes, sizeof id.bytes};
+}
+
+std::unique_ptr<Transport> open_nccl(const std::string& id, int rank, int ranks, Device& device) {
+  setenv("NCCL_NVLS_ENABLE", "0", 1);
+  return std::make_unique<NcclTransport>(id, rank, ranks, device);
+}
+
+}  // namespace spmmbench

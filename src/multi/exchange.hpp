@@ -1,0 +1,42 @@
+#pragma once
+// The gather of B by one part, for one shape, on its device.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/transport.hpp"
+#include "multi/partition.hpp"
+#include "spmmbench/device.hpp"
+
+namespace spmmbench {
+
+class Exchange {
+ public:
+  // `b` is the row-major B of the part's kernel, in which the part's own rows lie where the gather
+  // says. All arguments but the view outlive this object. Throws Unsupported where rows of B are
+  // not of whole 16 bytes on a GPU.
+  Exchange(const Gather& gather, const DenseView& b, Device& device, Transport& transport);
+
+  void launch();           // enqueues; `b` then has all rows
+  void poison_received();  // every row that others send becomes NaN
+
+  double bytes_sent() const { return static_cast<double>(gather_.rows_sent() * line_bytes_); }
+  double bytes_received() const {
+    return static_cast<double>(gather_.rows_received() * line_bytes_);
+  }
+  DenseView own() const;  // the part's own rows in `b`
+
+ private:
+  char* line(std::int64_t row) const { return static_cast<char*>(b_.data) + row * line_bytes_; }
+
+  const Gather& gather_;
+  DenseView b_;
+  std::int64_t line_bytes_;
+  Device& device_;
+  Transport& transport_;
+  Buffer lines_, packed_;  // of all that is sent, by rank
+  std::vector<Block> send_, receive_;
+};
+
+}  // namespace spmmbench

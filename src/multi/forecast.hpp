@@ -1,0 +1,38 @@
+#pragma once
+// What a product on several GPUs should take, before it is run.
+
+#include <vector>
+
+namespace spmmbench {
+
+// The time of a transfer by the bytes that every GPU receives in it, as measured for some numbers
+// of bytes. Latency and rate alone do not describe it: NCCL changes its protocol with the size.
+class Link {
+ public:
+  struct Point {
+    double bytes = 0, us = 0;
+  };
+  // Ascending by bytes, two at least. A larger transfer that seemed faster than a smaller one is
+  // taken to be as slow.
+  explicit Link(std::vector<Point> points = {{0, 0}, {1, 1}});
+
+  // On the line between the points around it; beyond the last, on that of the last two.
+  double us(double bytes) const;
+  double latency_us() const { return points_.front().us; }
+  double bytes_per_us() const;  // of large transfers
+
+ private:
+  std::vector<Point> points_;
+};
+
+// What one GPU's product must take at the least so that it pays to divide it among `gpus`, which
+// takes `transfer_us` more. The parts of the product are taken to be as fast as 1 / gpus of it.
+// With the share f of the K rows of B that a GPU receives from others, of all that others have, and
+// no latency, this is f K N s / W: s bytes an element, W bytes a second.
+double pays_from_us(double transfer_us, int gpus);
+
+// The least time of a part: its bytes over the memory's rate, and over the link's what it receives,
+// at the same time.
+double bound_of_part_us(double memory_us, double received_bytes, const Link& link);
+
+}  // namespace spmmbench

@@ -1,0 +1,218 @@
+#include "multi/partition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::array kSplits = {Split::columns, Split::rows, Split::rows_all, Split::rows_needed};
+
+std::vector<bool> referenced_by(const CsrMatrix& a, const Range& rows) {
+  std::vector<bool> referenced(a.cols, false);
+  for (std::int64_t e = a.row_ptr[rows.begin]; e < a.row_ptr[rows.end]; ++e)
+    referenced[a.col_idx[e]] = true;
+  return referenced;
+}
+
+// Of ascending rows those that `range` has, as positions.
+Range within(const std::vector<std::int32_t>& rows, const Range& range) {
+  const auto first = std::lower_bound(rows.begin(), rows.end(), range.begin);
+  const auto last = std::lower_bound(first, rows.end(), range.end);
+  return {first - rows.begin(), last - rows.begin()};
+}
+
+}  // namespace
+
+std::string_view to_string(Split split) {
+  switch (split) {
+    case Split::columns: return "columns";
+    case Split::rows: return "rows";
+    case Split::rows_all: return "rows_all";
+    case Split::rows_needed: return "rows_needed";
+  }
+  return {};
+}
+
+Split parse_split(std::string_view text) {
+  for (const Split split : kSplits)
+    if (text == to_string(split)) return split;
+  throw Error(fmt::format("--split {}: expected {}", text, kSplitNames));
+}
+
+std::string_view to_string(Way way) {
+  return way == Way::none ? "none" : way == Way::all_gather ? "all_gather" : "needed_rows";
+}
+
+std::vector<Range> equal_ranges(std::int64_t count, int parts) {
+  std::vector<Range> ranges(parts);
+  for (int part = 0; part < parts; ++part)
+    ranges[part] = {count * part / parts, count * (part + 1) / parts};
+  return ranges;
+}
+
+std::vector<Range> balanced_rows(const CsrMatrix& a, int parts) {
+  const auto weight = [&](std::int64_t row) { return a.row_ptr[row] + row * kRowInNonzeros; };
+  const std::int64_t all = weight(a.rows);
+  std::vector<Range> ranges(parts);
+  for (int part = 0; part < parts; ++part) {
+    const std::int64_t begin = part == 0 ? 0 : ranges[part - 1].end;
+    const std::int64_t goal = all / parts * (part + 1) + all % parts * (part + 1) / parts;
+    // The first row boundary whose rows weigh at least the goal.
+    std::int64_t low = begin, high = a.rows;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (weight(middle) < goal) low = middle + 1;
+      else high = middle;
+    }
+    ranges[part] = {begin, part + 1 == parts ? a.rows : low};
+  }
+  return ranges;
+}
+
+std::int64_t RowParts::largest_b() const {
+  std::int64_t largest = 0;
+  for (const Range& range : b) largest = std::max(largest, range.size());
+  return largest;
+}
+
+RowParts split_rows(const CsrMatrix& a, int parts) {
+  RowParts split;
+  split.a = balanced_rows(a, parts);
+  split.b = a.rows == a.cols ? split.a : equal_ranges(a.cols, parts);
+  split.needed.resize(parts);
+  for (int part = 0; part < parts; ++part) {
+    const std::vector<bool> referenced = referenced_by(a, split.a[part]);
+    const Range& own = split.b[part];
+    for (std::int64_t row = 0; row < a.cols; ++row)
+      if (referenced[row] && (row < own.begin || row >= own.end))
+        split.needed[part].push_back(static_cast<std::int32_t>(row));
+  }
+  return split;
+}
+
+Moved most_moved_by_all(const RowParts& parts) {
+  const std::int64_t rows = (parts.count() - 1) * parts.largest_b();
+  return {rows, rows};
+}
+
+Moved most_moved_by_needed(const RowParts& parts) {
+  Moved most;
+  for (int part = 0; part < parts.count(); ++part) {
+    std::int64_t sent = 0;
+    for (const auto& needed : parts.needed) sent += within(needed, parts.b[part]).size();
+    most.sent = std::max(most.sent, sent);
+    most.received = std::max(most.received, static_cast<std::int64_t>(parts.needed[part].size()));
+  }
+  return most;
+}
+
+Way choose_way(Split split, const RowParts& parts) {
+  if (split == Split::rows_all) return Way::all_gather;
+  if (split == Split::rows_needed) return Way::needed_rows;
+  const Moved all = most_moved_by_all(parts), needed = most_moved_by_needed(parts);
+  const auto most = static_cast<double>(std::max(needed.received, needed.sent));
+  return most < kNeededShare * static_cast<double>(all.received) ? Way::needed_rows
+                                                                 : Way::all_gather;
+}
+
+std::int64_t Gather::rows_received() const {
+  std::int64_t sum = 0;
+  for (const Range& range : from) sum += range.size();
+  return sum;
+}
+
+std::int64_t Gather::rows_sent() const {
+  std::int64_t sum = 0;
+  for (const auto& rows : to) sum += static_cast<std::int64_t>(rows.size());
+  // In an all-gather every row of the part, and what makes it as large as others, goes to each.
+  return way == Way::all_gather ? rows_received() : sum;
+}
+
+Gather make_gather(const RowParts& parts, Way way, int part) {
+  Gather gather;
+  gather.way = way;
+  gather.from.resize(parts.count());
+  gather.to.resize(parts.count());
+  const auto add = [&](std::int64_t row) {
+    gather.original.push_back(static_cast<std::int32_t>(row));
+  };
+  for (int other = 0; other < parts.count(); ++other) {
+    const Range& rows = parts.b[other];
+    const auto begin = static_cast<std::int64_t>(gather.original.size());
+    if (way == Way::all_gather || other == part) {
+      for (std::int64_t row = rows.begin; row < rows.end; ++row) add(row);
+      if (way == Way::all_gather) gather.original.resize((other + 1) * parts.largest_b(), -1);
+    } else {
+      const Range of_other = within(parts.needed[part], rows);
+      for (std::int64_t i = of_other.begin; i < of_other.end; ++i) add(parts.needed[part][i]);
+      const std::vector<std::int32_t>& wanted = parts.needed[other];
+      const Range of_mine = within(wanted, parts.b[part]);
+      for (std::int64_t i = of_mine.begin; i < of_mine.end; ++i)
+        gather.to[other].push_back(static_cast<std::int32_t>(wanted[i] - parts.b[part].begin));
+    }
+    const Range placed = {begin, static_cast<std::int64_t>(gather.original.size())};
+    (other == part ? gather.own : gather.from[other]) = placed;
+  }
+  gather.rows = static_cast<std::int64_t>(gather.original.size());
+  return gather;
+}
+
+CsrMatrix part_of_a(const CsrMatrix& a, const RowParts& parts, const Gather& gather, int part) {
+  std::vector<std::int32_t> place(a.cols, -1);
+  for (std::int64_t at = 0; at < gather.rows; ++at)
+    if (gather.original[at] >= 0) place[gather.original[at]] = static_cast<std::int32_t>(at);
+  const Range& rows = parts.a[part];
+  const std::int64_t first = a.row_ptr[rows.begin], last = a.row_ptr[rows.end];
+  CsrMatrix out;
+  out.rows = rows.size();
+  out.cols = gather.rows;
+  out.row_ptr.resize(out.rows + 1);
+  for (std::int64_t row = 0; row <= out.rows; ++row)
+    out.row_ptr[row] = a.row_ptr[rows.begin + row] - first;
+  out.col_idx.resize(last - first);
+#pragma omp parallel for schedule(static)
+  for (std::int64_t e = first; e < last; ++e) out.col_idx[e - first] = place[a.col_idx[e]];
+  out.values.assign(a.values.begin() + first, a.values.begin() + last);
+  if (!a.values64.empty())
+    out.values64.assign(a.values64.begin() + first, a.values64.begin() + last);
+  return out;
+}
+
+CsrMatrix permute_both(const CsrMatrix& a, const Permutation& order) {
+  CsrMatrix out = permute_rows(a, order);
+  if (a.rows != a.cols) return out;
+  std::vector<std::int32_t> place(a.cols);
+  for (std::int64_t i = 0; i < a.cols; ++i) place[order[i]] = static_cast<std::int32_t>(i);
+#pragma omp parallel
+  {
+    std::vector<std::pair<std::int32_t, std::int64_t>> sorted;  // column and where its value is
+    std::vector<float> values;
+    std::vector<double> values64;
+#pragma omp for schedule(dynamic, 1024)
+    for (std::int64_t row = 0; row < out.rows; ++row) {
+      const std::int64_t first = out.row_ptr[row], length = out.row_length(row);
+      sorted.clear();
+      for (std::int64_t e = first; e < first + length; ++e)
+        sorted.emplace_back(place[out.col_idx[e]], e);
+      std::sort(sorted.begin(), sorted.end());
+      values.assign(out.values.begin() + first, out.values.begin() + first + length);
+      if (!out.values64.empty())
+        values64.assign(out.values64.begin() + first, out.values64.begin() + first + length);
+      for (std::int64_t i = 0; i < length; ++i) {
+        out.col_idx[first + i] = sorted[i].first;
+        out.values[first + i] = values[sorted[i].second - first];
+        if (!out.values64.empty()) out.values64[first + i] = values64[sorted[i].second - first];
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace spmmbench

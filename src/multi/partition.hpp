@@ -1,0 +1,86 @@
+#pragma once
+// One product divided among several GPUs: which rows of A, B and C each has, which rows of B it
+// lacks, and what is sent for them. Nothing here knows a device.
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "spmmbench/matrix.hpp"
+#include "spmmbench/reordering.hpp"
+
+namespace spmmbench {
+
+// `columns`: B and C by columns, A on every GPU. The others: A, B and C by rows, and what a part
+// lacks of B is gathered.
+enum class Split { columns, rows, rows_all, rows_needed };
+inline constexpr const char* kSplitNames = "columns, rows, rows_all or rows_needed";
+std::string_view to_string(Split split);
+Split parse_split(std::string_view text);  // throws Error
+
+struct Range {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Range&) const = default;
+};
+
+// [0, count) in so many ranges whose sizes differ by at most 1.
+std::vector<Range> equal_ranges(std::int64_t count, int parts);
+// The rows of A in ranges that should take the same time: equal sums of nonzeros and of
+// kRowInNonzeros for each row.
+inline constexpr std::int64_t kRowInNonzeros = 4;
+std::vector<Range> balanced_rows(const CsrMatrix& a, int parts);
+
+// A, B and C by rows. A part's rows of B have the numbers of its rows of A where A is square, so
+// that the C of one product is the B of the next; else there are equally many in each part.
+struct RowParts {
+  std::vector<Range> a, b;
+  // By part: the rows of B that its rows of A refer to and that other parts have, ascending.
+  std::vector<std::vector<std::int32_t>> needed;
+
+  int count() const { return static_cast<int>(a.size()); }
+  std::int64_t largest_b() const;  // rows
+};
+RowParts split_rows(const CsrMatrix& a, int parts);
+
+// Rows of B that a part receives from others and sends to them.
+struct Moved {
+  std::int64_t received = 0, sent = 0;
+};
+// The most of any part, where all rows are gathered, in blocks of largest_b() rows, and where only
+// needed ones are.
+Moved most_moved_by_all(const RowParts& parts);
+Moved most_moved_by_needed(const RowParts& parts);
+
+enum class Way { none, all_gather, needed_rows };
+std::string_view to_string(Way way);
+// Rows that are needed must be packed, and each pair of GPUs exchanges its own number of them: this
+// pays where less than kNeededShare of all rows move.
+inline constexpr double kNeededShare = 0.75;
+Way choose_way(Split split, const RowParts& parts);
+
+// How one part comes by the B that its kernel reads. Rows keep their order.
+struct Gather {
+  Way way = Way::none;
+  std::int64_t rows = 0;  // of that B
+  Range own;              // where the part's rows lie in it
+  // By part: where the rows that it sends lie, and which of its own rows, counted from its first,
+  // it is sent.
+  std::vector<Range> from;
+  std::vector<std::vector<std::int32_t>> to;
+  // Row of B by row of the gathered B; -1 for what only makes parts equally large.
+  std::vector<std::int32_t> original;
+
+  std::int64_t rows_received() const;
+  std::int64_t rows_sent() const;
+};
+Gather make_gather(const RowParts& parts, Way way, int part);
+
+// The part's rows of A, with columns of the gathered B.
+CsrMatrix part_of_a(const CsrMatrix& a, const RowParts& parts, const Gather& gather, int part);
+
+// A with rows and columns in this order: row and column i of the result are row and column order[i]
+// of `a`. Where A is not square, the columns stay.
+CsrMatrix permute_both(const CsrMatrix& a, const Permutation& order);
+
+}  // namespace spmmbench

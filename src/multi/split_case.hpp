@@ -1,0 +1,56 @@
+#pragma once
+// One case on several GPUs. Each rank measures its part by itself, as every case is measured: so
+// each kernel and all its checks are those of one GPU. Then all ranks gather B and multiply, and
+// every part of that C is verified, and the times are taken at once.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "multi/exchange.hpp"
+#include "multi/local_product.hpp"
+#include "multi/partition.hpp"
+#include "multi/team.hpp"
+#include "spmmbench/result.hpp"
+
+namespace spmmbench {
+
+// A as all ranks have it, divided; it serves the cases of any kernel and N.
+class SplitA {
+ public:
+  // `a` has values rounded to the precision, and outlives this object. Throws CaseEnded.
+  SplitA(const CsrMatrix& a, Precision precision, Split split, Team& team);
+
+  struct Request {
+    const KernelChoice* choice = nullptr;
+    Shape shape;  // of the whole product
+    std::uint64_t seed = 0;
+    SampleLimits limits;
+  };
+  // Fills the row, alike on all ranks but for what only rank 0 shows. Throws RankLost.
+  void measure(const Request& request, ResultRow& row);
+
+ private:
+  struct Part {
+    DenseMatrix b;                        // as it is when it was gathered; empty where nothing is
+    std::optional<LocalProduct> product;  // refers to it
+  };
+
+  std::optional<double> time_alone(const Request& request, const ResultRow& row);
+  std::unique_ptr<Part> make_part(const Request& request);
+  double received_share() const;
+  void run_together(const Request& request, Part& part, ResultRow& row);
+  void test_exactly(const Request& request, Part& part, Exchange& exchange, ResultRow& row);
+
+  const CsrMatrix& whole_;
+  Precision precision_;
+  Split split_;
+  Team& team_;
+  std::optional<RowParts> rows_;  // where A is split by rows
+  Gather gather_;
+  std::optional<LocalA> part_, whole_on_device_;  // the second on rank 0 alone
+};
+
+}  // namespace spmmbench

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""One product on several ranks, on the host: every split, and what happens to a rank that is lost."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+from cli_case import ENVIRONMENT, PROGRAM, QUICK, CliCase, main, read
+
+SQUARE = "gen:uniform?rows=60&cols=60&density=0.1"
+WIDE = "gen:uniform?rows=50&cols=70&density=0.1"
+
+
+def children_of(pid):
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+class GpusTest(CliCase):
+    def rows(self, *args, code=0):
+        out = self.folder / "out.json"
+        result = self.run_cpu(*args, "--json", out, "--overwrite")
+        self.assertEqual(result.returncode, code, result.stderr)
+        return read(out)["rows"], result
+
+    def test_every_split_is_right_on_two_to_four_ranks(self):
+        for gpus, split, way in ((2, "columns", "none"), (3, "rows", "all_gather"), (4, "rows_needed", "needed_rows")):
+            rows, result = self.rows(SQUARE, WIDE, "-n", "8", "--precision", "fp16,fp64", "--gpus", gpus, "--split", split)
+            self.assertEqual(len(rows), 4)
+            for row in rows:
+                self.assertEqual(row["status"], "ok", row["reason"])
+                self.assertTrue(row["exact"]["passed"])
+                part = row["split"]
+                self.assertEqual((part["name"], part["gpus"], part["way"]), (split, gpus, way))
+                self.assertEqual(part["received_bytes"] > 0, way != "none")
+                self.assertGreater(part["one_gpu_us"], 0)
+                self.assertEqual(part["pays"], row["hot"]["median_us"] < part["one_gpu_us"])
+                self.assertEqual(part["should_pay"], part["one_gpu_us"] > part["pays_from_us"])
+                self.assertIn(f"--gpus {gpus} --split {split}", row["command"])
+            self.assertIn(f"{split} on {gpus} GPUs", result.stdout)
+
+    def test_what_cannot_be_split_is_skipped_with_its_reason(self):
+        for args, reason in ((("-n", "1", "--split", "columns"), "fewer columns than there are GPUs"),
+                             (("-n", "8", "--split", "rows", "--b-layout", "col"), "is row-major")):
+            rows, _ = self.rows(SQUARE, "--gpus", 2, *args, code=4)
+            self.assertEqual(rows[0]["status"], "skipped")
+            self.assertIn(reason, rows[0]["reason"])
+
+    def test_options_that_do_not_go_together_are_refused(self):
+        for args, text in ((("--split", "rows"), "--split: expected --gpus of at least 2"),
+                           (("--gpus", "2", "--split", "row"), "expected columns, rows, rows_all or rows_needed"),
+                           (("--gpus", "2", "--isolate"), "--isolate: not with --gpus of more than 1"),
+                           (("--gpus", "0"), "--gpus: expected at least 1")):
+            self.assert_one_line(self.run_cpu(SQUARE, *args), 1, text)
+
+    def test_ranks_that_a_launcher_started_meet(self):
+        out = self.folder / "out.json"
+        command = [PROGRAM, "run", SQUARE, "-n", "8", "-k", "cpu_csr", *QUICK, "--gpus", "2", "--split", "rows"]
+        place = {**ENVIRONMENT, "WORLD_SIZE": "2", "MASTER_ADDR": str(self.folder / "meeting")}
+        ranks = [subprocess.Popen([*command, *(["--json", str(out)] if rank == 0 else [])],
+                                  env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for rank in (0, 1)]
+        for rank, process in enumerate(ranks):
+            stdout, stderr = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0, stderr)
+            self.assertEqual(bool(stdout), rank == 0)
+        self.assertEqual(read(out)["rows"][0]["status"], "ok")
+
+    def lost(self, number, *args):
+        """The rows of a run whose rank 1 gets a signal when it has begun with the second case, which is long."""
+        out = self.folder / "out.json"
+        command = [PROGRAM, "run", "gen:uniform?rows=1500&cols=1500&density=0.03", "-n", "8,256,4", "-k", "cpu_csr",
+                   "--device", "-1", "--no-baselines", "--min-samples", "100", "--gpus", "2", "--split", "rows",
+                   "--json", str(out), "--jsonl", *args]
+        with subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+            run.stdout.readline()
+            os.kill(children_of(run.pid)[1], number)
+            run.communicate(timeout=100)
+        return read(out)["rows"]
+
+    def test_a_rank_that_dies_ends_its_case_and_no_other(self):
+        rows = self.lost(signal.SIGKILL)
+        self.assertEqual([row["status"] for row in rows], ["ok", "failed", "ok"], rows)
+        self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: ended by signal 9 \(Killed\)$")
+
+    def test_a_rank_that_hangs_ends_its_case_within_the_timeout(self):
+        rows = self.lost(signal.SIGSTOP, "--timeout", "10")
+        self.assertEqual(rows[1]["status"], "failed", rows)
+        self.assertRegex(rows[1]["reason"], r"^rank 1 on \S+: no answer within 9 s$")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""The table, the figure and the model on paper of scripts/scaling.py, on a document made here."""
+
+from report_case import ReportCase, main, row
+
+PARTS = {
+    "way": "all_gather",
+    "received_share": 1,
+    "sent_bytes": 1e6,
+    "received_bytes": 1e6,
+    "link_gb_per_s": 386.0,
+    "link_latency_us": 60.0,
+    "transfer_us": 40.0,
+    "product_us": 50.0,
+    "pays_from_us": 120.0,
+}
+
+
+def split_row(matrix, name, gpus, hot_us, one_gpu_us):
+    part = {**PARTS, "name": name, "gpus": gpus, "one_gpu_us": one_gpu_us}
+    part["should_pay"] = one_gpu_us and one_gpu_us > part["pays_from_us"]
+    part["pays"] = one_gpu_us and hot_us < one_gpu_us
+    return row(matrix, "rsh", hot_us, split=part, of_bound=0.5)
+
+
+class ScalingTest(ReportCase):
+    def lines(self, rows, *args):
+        result = self.run_script("scaling.py", self.write(rows), *args)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.splitlines()
+
+    def test_a_line_has_the_means_of_a_split_and_how_many_cases_were_foreseen(self):
+        rows = [split_row("a", "rows", 2, 100, 200), split_row("b", "rows", 2, 100, 50),
+                split_row("c", "rows", 2, 100, 110), split_row("d", "rows", 4, 100, None)]
+        lines = self.lines(rows)
+        self.assertEqual(lines[2], "| `rows` | 2 | 128 | 3 | 1.03 | 0.50 | 2 | 2 of 3 |")
+        self.assertEqual(lines[3], "| `rows` | 4 | 128 | 1 | - | 0.50 | 0 | 0 of 0 |")
+
+    def test_on_paper_columns_are_not_more_than_n_and_what_no_gpu_can_hold_has_no_time(self):
+        lines = self.lines([split_row("a", "rows", 2, 100, 200)], "--paper", "111e6,1.6e9,128")
+        cells = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]] for line in lines[6:]}
+        self.assertEqual(cells["1024"][0], "-")
+        self.assertLess(float(cells["64"][0]), float(cells["64"][1]))
+        self.assertLess(float(cells["8"][2]), float(cells["8"][1]))
+
+    def test_the_figure_has_a_panel_for_each_split(self):
+        path = self.folder / "scaling.svg"
+        self.lines([split_row("a", "rows", 2, 100, 200), split_row("a", "columns", 2, 90, 200)], "--figure", path)
+        self.assertEqual(path.read_text(encoding="utf-8").count("1 cases"), 2)
+
+    def test_documents_of_one_gpu_are_refused(self):
+        result = self.run_script("scaling.py", self.write([row("a", "rsh", 10)]))
+        self.assert_one_line(result, "no correct row of a run with --gpus of more than 1")
+
+
+if __name__ == "__main__":
+    main()

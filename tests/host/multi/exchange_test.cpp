@@ -1,0 +1,80 @@
+// Rows of B that move between ranks, which are threads here, on the host.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/backend.hpp"
+#include "matrices.hpp"
+#include "multi/exchange.hpp"
+#include "multi/host_transport.hpp"
+#include "process/temporary_folder.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+constexpr std::int64_t kColumns = 5;
+
+float value_of(std::int64_t row, std::int64_t column) {
+  return static_cast<float>(row * 100 + column);
+}
+
+// Gathers B by the parts of `a`, and says in a line what a rank has that is not B.
+std::string gather_on(int rank, int ranks, const CsrMatrix& a, Way way,
+                      const std::string& meeting) {
+  Group group({rank, ranks, rank, meeting}, 60);
+  const auto transport = open_host_transport(group);
+  const auto device = open_host_device();
+  const Gather gather = make_gather(split_rows(a, ranks), way, rank);
+  DenseView b = make_b_view(gather.rows, kColumns, Layout::row_major, ElementType::f32);
+  const Buffer memory = device->allocate(b.bytes());
+  b.data = memory.data();
+  auto* const values = memory.as<float>();
+  for (std::int64_t row = gather.own.begin; row < gather.own.end; ++row)
+    for (std::int64_t column = 0; column < kColumns; ++column)
+      values[row * b.ld + column] = value_of(gather.original[row], column);
+  Exchange exchange(gather, b, *device, *transport);
+  for (int round = 0; round < 2; ++round) {
+    exchange.poison_received();
+    for (const Range& rows : gather.from)
+      if (rows.size() > 0 && !std::isnan(values[rows.begin * b.ld])) return "not poisoned";
+    exchange.launch();
+    for (std::int64_t row = 0; row < gather.rows; ++row)
+      for (std::int64_t column = 0; column < kColumns; ++column)
+        if (values[row * b.ld + column] != value_of(gather.original[row], column))
+          return "row " + std::to_string(row) + " is another";
+  }
+  const auto line_bytes = static_cast<double>(b.ld * 4);
+  if (exchange.bytes_received() != static_cast<double>(gather.rows_received()) * line_bytes ||
+      exchange.own().rows != gather.own.size())
+    return "counts";
+  return {};
+}
+
+TEST(Exchange, AfterItEveryRankHasTheRowsOfBThatItsAReadsFrom) {
+  for (const int ranks : {2, 3, 4})
+    for (const Way way : {Way::all_gather, Way::needed_rows})
+      for (const auto& [rows, columns] : {std::pair(50, 50), std::pair(40, 70)}) {
+        const CsrMatrix a = testing::random_matrix(rows, columns, 6, 1, ranks);
+        const TemporaryFolder folder;
+        std::vector<std::string> faults(ranks);
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < ranks; ++rank)
+          threads.emplace_back([&, rank] {
+            try {
+              faults[rank] = gather_on(rank, ranks, a, way, folder.file("meeting"));
+            } catch (const std::exception& error) {
+              faults[rank] = error.what();
+            }
+          });
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_EQ(faults, std::vector<std::string>(ranks)) << ranks << " " << to_string(way);
+      }
+}
+
+}  // namespace
+}  // namespace spmmbench

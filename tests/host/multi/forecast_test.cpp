@@ -1,0 +1,46 @@
+// What a product on several GPUs should take.
+
+#include <gtest/gtest.h>
+
+#include "multi/forecast.hpp"
+
+namespace spmmbench {
+namespace {
+
+TEST(Forecast, ALinkIsTheLineThroughItsPoints) {
+  const Link link({{1000, 10}, {11'000, 30}, {101'000, 120}});
+  EXPECT_EQ(link.us(0), 0);
+  EXPECT_EQ(link.us(10), 10);
+  EXPECT_EQ(link.us(1000), 10);
+  EXPECT_EQ(link.us(6000), 20);
+  EXPECT_EQ(link.us(101'000), 120);
+  EXPECT_EQ(link.us(201'000), 220);
+  EXPECT_EQ(link.latency_us(), 10);
+  EXPECT_EQ(link.bytes_per_us(), 1000);
+}
+
+TEST(Forecast, ALargeTransferThatSeemedFasterGivesARateAllTheSame) {
+  const Link link({{1000, 90}, {101'000, 80}});
+  EXPECT_EQ(link.us(50'000), 90);
+  EXPECT_GT(link.bytes_per_us(), 0);
+}
+
+// t_1 > f K N s / W: a million rows of 128 fp16 values over 386 GB/s take 663 us.
+TEST(Forecast, WithoutLatencyASplitPaysFromTheTimeOfMovingTheShareOfAllOfB) {
+  const Link link({{0, 0}, {386e3, 1}});
+  const double all_of_b = 1e6 * 128 * 2;
+  for (const int gpus : {2, 4, 8})
+    for (const double share : {0.1, 1.0}) {
+      const double received = share * (1 - 1.0 / gpus) * all_of_b;
+      EXPECT_NEAR(pays_from_us(link.us(received), gpus), share * 663.2, 0.1);
+    }
+}
+
+TEST(Forecast, TheBoundOfAPartIsTheLongerOfItsMemoryAndItsLink) {
+  const Link link({{0, 60}, {1000, 70}});
+  EXPECT_EQ(bound_of_part_us(30, 1000, link), 30);
+  EXPECT_EQ(bound_of_part_us(5, 1000, link), 10);
+}
+
+}  // namespace
+}  // namespace spmmbench

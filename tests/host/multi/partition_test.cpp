@@ -1,0 +1,147 @@
+// Which rows each part of a product has, which it lacks, and what moves for them.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "matrices.hpp"
+#include "multi/partition.hpp"
+#include "spmmbench/error.hpp"
+
+namespace spmmbench {
+namespace {
+
+using testing::from_rows;
+using testing::random_matrix;
+
+// Rows 0, 1 and rows 2, 3 are the parts of two; each needs one row of the other.
+CsrMatrix four_rows() { return from_rows(4, {{0, 1}, {0, 2}, {2, 3}, {1, 3}}); }
+
+// Entry (i, j) of the parts put together, by row of A and row of B.
+std::map<std::pair<std::int64_t, std::int64_t>, float> joined(const CsrMatrix& a,
+                                                              const RowParts& parts, Way way) {
+  std::map<std::pair<std::int64_t, std::int64_t>, float> entries;
+  for (int part = 0; part < parts.count(); ++part) {
+    const Gather gather = make_gather(parts, way, part);
+    const CsrMatrix local = part_of_a(a, parts, gather, part);
+    validate(local);
+    for (std::int64_t row = 0; row < local.rows; ++row)
+      for (std::int64_t e = local.row_ptr[row]; e < local.row_ptr[row + 1]; ++e)
+        entries[{parts.a[part].begin + row, gather.original[local.col_idx[e]]}] = local.values[e];
+  }
+  return entries;
+}
+
+TEST(Partition, EqualRangesCoverAllAndDifferByAtMostOne) {
+  EXPECT_EQ(equal_ranges(10, 4), (std::vector<Range>{{0, 2}, {2, 5}, {5, 7}, {7, 10}}));
+  EXPECT_EQ(equal_ranges(1, 2), (std::vector<Range>{{0, 0}, {0, 1}}));
+}
+
+TEST(Partition, RowsAreCutWhereTheirNonzerosAndTheRowsThemselvesAreEqual) {
+  // The first row weighs as much as the four others: 20 nonzeros against 4 rows.
+  std::vector<std::int32_t> long_row(20);
+  for (int i = 0; i < 20; ++i) long_row[i] = i;
+  const CsrMatrix a = from_rows(20, {long_row, {0}, {1}, {2}, {3}});
+  EXPECT_EQ(balanced_rows(a, 2), (std::vector<Range>{{0, 1}, {1, 5}}));
+  EXPECT_EQ(balanced_rows(a, 1), (std::vector<Range>{{0, 5}}));
+}
+
+TEST(Partition, APartNeedsTheRowsOfBThatItsRowsOfAReferToAndOthersHave) {
+  const RowParts parts = split_rows(four_rows(), 2);
+  EXPECT_EQ(parts.a, (std::vector<Range>{{0, 2}, {2, 4}}));
+  EXPECT_EQ(parts.b, parts.a);
+  EXPECT_EQ(parts.needed, (std::vector<std::vector<std::int32_t>>{{2}, {1}}));
+}
+
+TEST(Partition, PartsPutTogetherAreTheMatrix) {
+  for (const CsrMatrix& a :
+       {four_rows(), random_matrix(60, 60, 9, 1, 3), random_matrix(40, 70, 5, 0, 4)})
+    for (const int count : {1, 2, 3, 4})
+      for (const Way way : {Way::all_gather, Way::needed_rows}) {
+        const RowParts parts = split_rows(a, count);
+        const auto entries = joined(a, parts, way);
+        ASSERT_EQ(static_cast<std::int64_t>(entries.size()), a.nnz());
+        for (std::int64_t row = 0; row < a.rows; ++row)
+          for (std::int64_t e = a.row_ptr[row]; e < a.row_ptr[row + 1]; ++e)
+            EXPECT_EQ(entries.at({row, a.col_idx[e]}), a.values[e]);
+      }
+}
+
+TEST(Partition, WhatOneSendsIsWhatTheOtherReceives) {
+  const CsrMatrix a = random_matrix(80, 80, 12, 1, 5);
+  const RowParts parts = split_rows(a, 4);
+  std::vector<Gather> gathers;
+  for (int part = 0; part < 4; ++part)
+    gathers.push_back(make_gather(parts, Way::needed_rows, part));
+  std::int64_t most_received = 0, most_sent = 0;
+  for (int to = 0; to < 4; ++to) {
+    for (int from = 0; from < 4; ++from) {
+      const Range& place = gathers[to].from[from];
+      const std::vector<std::int32_t>& sent = gathers[from].to[to];
+      ASSERT_EQ(place.size(), static_cast<std::int64_t>(sent.size()));
+      for (std::int64_t i = 0; i < place.size(); ++i)
+        EXPECT_EQ(gathers[to].original[place.begin + i], parts.b[from].begin + sent[i]);
+    }
+    most_received = std::max(most_received, gathers[to].rows_received());
+    most_sent = std::max(most_sent, gathers[to].rows_sent());
+  }
+  EXPECT_EQ(most_moved_by_needed(parts).received, most_received);
+  EXPECT_EQ(most_moved_by_needed(parts).sent, most_sent);
+}
+
+TEST(Partition, AnAllGatherHasBlocksOfOneSize) {
+  const CsrMatrix a = from_rows(5, {{0, 1, 2, 3, 4}, {0}, {1}, {2}, {3}});
+  const RowParts parts = split_rows(a, 2);
+  const std::int64_t block = parts.largest_b();
+  for (int part = 0; part < 2; ++part) {
+    const Gather gather = make_gather(parts, Way::all_gather, part);
+    EXPECT_EQ(gather.rows, 2 * block);
+    EXPECT_EQ(gather.own, (Range{part * block, (part + 1) * block}));
+    EXPECT_EQ(gather.rows_received(), block);
+    EXPECT_EQ(gather.rows_sent(), block);
+    EXPECT_EQ(std::ranges::count(gather.original, -1), 2 * block - 5);
+  }
+}
+
+TEST(Partition, TheWayIsChosenByCountsUnlessItIsAskedFor) {
+  std::vector<std::vector<std::int32_t>> band, full;
+  for (std::int32_t row = 0; row < 20; ++row) {
+    band.push_back({row});
+    full.emplace_back();
+    for (std::int32_t column = 0; column < 20; ++column) full.back().push_back(column);
+  }
+  EXPECT_EQ(choose_way(Split::rows, split_rows(from_rows(20, band), 2)), Way::needed_rows);
+  EXPECT_EQ(choose_way(Split::rows, split_rows(from_rows(20, full), 2)), Way::all_gather);
+  EXPECT_EQ(choose_way(Split::rows_all, split_rows(from_rows(20, band), 2)), Way::all_gather);
+  EXPECT_EQ(choose_way(Split::rows_needed, split_rows(from_rows(20, full), 2)), Way::needed_rows);
+}
+
+TEST(Partition, AnOrderMovesRowsAndColumnsOfASquareMatrix) {
+  const CsrMatrix a = four_rows();
+  const Permutation order = {2, 0, 3, 1};
+  const CsrMatrix moved = permute_both(a, order);
+  validate(moved);
+  const auto dense = [](const CsrMatrix& m) {
+    std::vector<float> all(m.rows * m.cols);
+    for (std::int64_t row = 0; row < m.rows; ++row)
+      for (std::int64_t e = m.row_ptr[row]; e < m.row_ptr[row + 1]; ++e)
+        all[row * m.cols + m.col_idx[e]] = m.values[e];
+    return all;
+  };
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j)
+      EXPECT_EQ(dense(moved)[i * 4 + j], dense(a)[order[i] * 4 + order[j]]);
+  const CsrMatrix wide = from_rows(3, {{0, 2}, {1}});
+  EXPECT_EQ(permute_both(wide, {1, 0}), permute_rows(wide, {1, 0}));
+}
+
+TEST(Partition, ASplitIsReadFromItsName) {
+  EXPECT_EQ(parse_split("rows_needed"), Split::rows_needed);
+  EXPECT_THROW(parse_split("row"), Error);
+}
+
+}  // namespace
+}  // namespace spmmbench
