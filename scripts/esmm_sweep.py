@@ -38,20 +38,30 @@ except ImportError:
 PUBLISHED = {8: (12.10, 7.19), 4: (6.12, 7.19), 2: (4.04, 7.19), 1: (2.72, 7.19)}
 PATTERNS = "11111111,11110000,11000000,10000000"
 
+# Column: kernel and precision.
 KERNELS = {
-    "esmm_us": "esmm",
-    "total_us": "esmm?extract=a",
-    "total_uncached_us": "esmm?extract=ab",
-    "esmm_skip_us": "esmm_skip",
-    "esmm_a_us": "esmm_a",
-    "esmm_b_us": "esmm_b",
+    "esmm_us": ("esmm", "fp32"),
+    "total_us": ("esmm?extract=a", "fp32"),
+    "total_uncached_us": ("esmm?extract=ab", "fp32"),
+    "esmm_skip_us": ("esmm_skip", "fp32"),
+    "esmm_a_us": ("esmm_a", "fp32"),
+    "esmm_b_us": ("esmm_b", "fp32"),
+    "mma_fp16_us": ("esmm_mma", "fp16"),
+    "mma_fp16_total_us": ("esmm_mma?extract=a", "fp16"),
+    "mma_tf32_us": ("esmm_mma", "tf32"),
+    "mma_tf32_total_us": ("esmm_mma?extract=a", "tf32"),
 }
 BASELINES = {"cublas_fp32_us": "fp32", "cublas_tf32_us": "tf32", "cublas_fp16_us": "fp16"}
 METRICS = ("a_pattern_us", "b_pattern_us", "a_pattern_density", "b_pattern_density",
            "block_skip_fraction", "warp_skip_fraction", "k_skip_fraction")
 TIMES = list(KERNELS) + list(BASELINES)
-RATIOS = {"speedup": "esmm_us", "speedup_total": "total_us",
-          "speedup_total_uncached": "total_uncached_us", "speedup_esmm_skip": "esmm_skip_us"}
+# Column: cuBLAS over what.
+RATIOS = {"speedup": ("cublas_fp32_us", "esmm_us"),
+          "speedup_total": ("cublas_fp32_us", "total_us"),
+          "speedup_total_uncached": ("cublas_fp32_us", "total_uncached_us"),
+          "speedup_esmm_skip": ("cublas_fp32_us", "esmm_skip_us"),
+          "speedup_mma_fp16": ("cublas_fp16_us", "mma_fp16_us"),
+          "speedup_mma_tf32": ("cublas_tf32_us", "mma_tf32_us")}
 
 STRIP, STEP = 32, 8  # a pattern byte: 32 rows of A or columns of B by 8 inner indices
 
@@ -67,8 +77,9 @@ def measure(arguments, case):
     """Runs every kernel of one product; returns {column: value}."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out.json"
+        kernels = list(dict.fromkeys(kernel for kernel, _ in KERNELS.values()))
         command = [arguments.spmmbench, "run", *case, "--json", str(out), "--no-baselines", "-q",
-                   "-k", ",".join([*KERNELS.values(), "cublas*"]), "--precision", "fp32,tf32,fp16",
+                   "-k", ",".join([*kernels, "cublas*"]), "--precision", "fp32,tf32,fp16",
                    "--max-seconds", str(arguments.max_seconds)]
         if arguments.dry_run:
             print(" ".join(command))
@@ -94,8 +105,8 @@ def collect(rows):
             result["status"] = f"{label}: {row['status']} {row['reason']}".strip()
             continue
         median = row["hot"]["median_us"]
-        for column, kernel in KERNELS.items():
-            if row["kernel"] == kernel and row["precision"] == "fp32":
+        for column, measured in KERNELS.items():
+            if (row["kernel"], row["precision"]) == measured:
                 result[column] = median
         for column, precision in BASELINES.items():
             if row["kernel"].startswith("cublas") and row["precision"] == precision:
@@ -106,9 +117,9 @@ def collect(rows):
     if not any(column in result for column in TIMES):
         reasons = sorted({row["reason"] for row in rows if row["reason"]})
         result["status"] = "; ".join(reasons) or result["status"]
-    for ratio, column in RATIOS.items():
-        if column in result and "cublas_fp32_us" in result:
-            result[ratio] = result["cublas_fp32_us"] / result[column]
+    for ratio, (cublas, column) in RATIOS.items():
+        if column in result and cublas in result:
+            result[ratio] = result[cublas] / result[column]
     return result
 
 
@@ -138,7 +149,7 @@ def print_density(rows):
         return f"{value:{width}.{digits}f}" if isinstance(value, float) else f"{'-':>{width}}"
 
     print(" size density |    esmm   total    skip | cublas:  fp32     tf32     fp16 |"
-          " speed-up  total   skip | A10G")
+          " speed-up  total   skip | A10G | mma: fp16   x cuBLAS     tf32   x cuBLAS")
     for row in rows:
         print(f"{row['size']:5} {row['density']:7.3f} |"
               + cell(row, "esmm_us", 8, 1) + cell(row, "total_us", 8, 1)
@@ -147,8 +158,11 @@ def print_density(rows):
               + cell(row, "cublas_fp16_us", 9, 1) + " |"
               + cell(row, "speedup", 9, 2) + cell(row, "speedup_total", 7, 2)
               + cell(row, "speedup_esmm_skip", 7, 2) + " |"
-              + cell(row, "published_a10g_speedup", 5, 2))
-    print("times in us; speed-ups over cuBLAS fp32; A10G: the published ESMM over cuBLAS there")
+              + cell(row, "published_a10g_speedup", 5, 2) + " |"
+              + cell(row, "mma_fp16_us", 10, 1) + cell(row, "speedup_mma_fp16", 11, 2)
+              + cell(row, "mma_tf32_us", 9, 1) + cell(row, "speedup_mma_tf32", 11, 2))
+    print("times in us; speed-ups over cuBLAS fp32; A10G: the published ESMM over cuBLAS there;"
+          " mma: esmm_mma over cuBLAS of its precision")
     for size in sorted({row["size"] for row in rows}):
         faster = [row["density"] for row in rows if row["size"] == size
                   and row.get("esmm_us", math.inf) < row.get("cublas_tf32_us", 0)]

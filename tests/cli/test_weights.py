@@ -23,7 +23,8 @@ SOURCE = pathlib.Path(os.environ.get("SPMMBENCH_SOURCE_DIR",
                                      pathlib.Path(__file__).resolve().parents[2]))
 DATA = pathlib.Path(os.environ.get("SPMMBENCH_TEST_DATA", ""))
 
-# Answers `run` as spmmbench would: cuBLAS 100 us at fp32 and 20 at tf32, esmm 40, one wrong row.
+# Answers `run` as spmmbench would: cuBLAS 100 us at fp32, 20 at tf32, 10 at fp16, esmm 40, one wrong
+# row.
 STUB = '''#!{python}
 import json, sys
 args = sys.argv[1:]
@@ -31,6 +32,7 @@ def row(kernel, precision, us, status="ok", metrics=dict()):
     return dict(kernel=kernel, precision=precision, status=status, reason="", params=dict(path="warp"),
                 metrics=metrics, hot=dict(median_us=us))
 rows = [row("cublas_gemm", "fp32", 100.0), row("cublas_gemm", "tf32", 20.0),
+        row("cublas_gemm", "fp16", 10.0), row("esmm_mma", "fp16", 4.0), row("esmm_mma", "tf32", 5.0),
         row("esmm", "fp32", 40.0, metrics=dict(k_skip_fraction=0.75)),
         row("esmm?extract=a", "fp32", 50.0), row("esmm_skip", "fp32", 1.0, status="wrong")]
 json.dump(dict(rows=rows), open(args[args.index("--json") + 1], "w"))
@@ -172,6 +174,8 @@ class EsmmSweep(Fixture):
         self.assertAlmostEqual(float(row["block_sparsity"]), 0.5)
         self.assertAlmostEqual(float(row["speedup"]), 2.5)
         self.assertAlmostEqual(float(row["speedup_total"]), 2.0)
+        self.assertAlmostEqual(float(row["speedup_mma_fp16"]), 2.5)
+        self.assertAlmostEqual(float(row["speedup_mma_tf32"]), 4.0)
         self.assertEqual(row["esmm_skip_us"], "")  # it was wrong
         self.assertIn("esmm_skip", row["status"])
 

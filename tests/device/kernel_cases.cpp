@@ -54,6 +54,8 @@ const char* const kVariants[] = {
     "esmm?path=block",
     "esmm?extract=a",
     "esmm?extract=ab",
+    "esmm_mma?extract=a",
+    "esmm_mma?extract=ab",
     "esmm_skip?block_skip=0",
 };
 
