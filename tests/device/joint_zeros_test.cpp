@@ -15,12 +15,12 @@
 namespace spmmbench::test {
 namespace {
 
-struct Operands {
+struct DenseOperands {
   CsrMatrix a;
   DenseMatrix b;
 };
 
-Operands make(const char* pattern_a, const char* pattern_b) {
+DenseOperands make(const char* pattern_a, const char* pattern_b) {
   Options options;
   options.set("m", "300");
   options.set("k", "1100");
@@ -42,7 +42,7 @@ Buffer upload(const DenseMatrix& b, DenseView& view, Precision precision, Device
 }
 
 void expect_right(const Kernel& kernel, Precision precision, const char* extract,
-                  const Operands& operands, Device& device) {
+                  const DenseOperands& operands, Device& device) {
   CsrMatrix a = operands.a;
   for (float& value : a.values) value = round_to(precision, value);
   const auto orders = make_row_orders(a, {"none", {}});
@@ -76,7 +76,7 @@ TEST(JointZeros, AreLeftOutWithoutChangingTheProduct) {
                                      {"11000000", "11111111"}, {"00000000", "11110000"},
                                      {"11110000", "00000000"}};
   for (const auto& [a, b] : patterns) {
-    const Operands operands = make(a, b);
+    const DenseOperands operands = make(a, b);
     for (const Kernel* kernel : Registry<Kernel>::instance().sorted()) {
       const KernelInfo& info = kernel->info();
       if (!info.inspects_b) continue;
