@@ -498,7 +498,7 @@ def papers():
                 print()
     return f"""# The papers' figures and tables
 
-`scripts/reproduce.py TARGET --markdown` prints each of these sections; `results/reproduce/TARGET.json` has the numbers and the command. Published values are those that the text of a paper names. A ratio is the measured value over the published one. [Results](../results.md#the-papers-figures-and-tables) has each in one line.
+`scripts/reproduce.py TARGET --markdown` prints each of these sections; `results/reproduce.json` has the numbers and the commands. Published values are those that the text of a paper names. A ratio is the measured value over the published one. [Results](../results.md#the-papers-figures-and-tables) has each in one line.
 
 {printed.getvalue().rstrip()}
 """

@@ -8,8 +8,8 @@
   reproduce.py hpckernelbench matrices/           an outside protocol: one table a variant
   reproduce.py --list
 
-Each line is compared with the one in results/reproduce/TARGET.json: `moved` where it differs by more
-than the noise of both and by at least 2 %, of what `inspect` counts by anything that shows.
+Each line is compared with the one in results/reproduce.json: `moved` where it differs by more
+than the noise of both and by at least 2 %, of what `inspect` counts by anything that shows. --record keeps it there.
 
 MATRIX: files, folders, @lists or gen:SPEC as for `spmmbench run`. --plugin brings the system of a paper, which
 the name of its library or kernel tells (rode, dtc, acc, ...); the fastest of its kernels counts. --from takes recorded runs (for
@@ -39,6 +39,7 @@ from papers.common import checked_inspection
 from result_data import InputError, load_document, load_json, readable, write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+RECORDED = ROOT / "results" / "reproduce.json"  # an outcome for each target
 WRONG, NOTHING_MEASURED = 2, 4  # exit codes, as the program's
 MEASURED = (0, 2, 4)  # exit codes of the program after which its document is complete
 WIDTH = 100
@@ -144,9 +145,12 @@ def noise_of(target, found):
     return statistics.median(noises) if noises else None
 
 
+def write_outcome(path, outcome):
+    write_whole(path, (json.dumps(outcome, indent=1) + "\n").encode("utf-8"))
+
+
 def recorded_outcome(name):
-    path = ROOT / "results" / "reproduce" / f"{name}.json"
-    return load_json(path) if path.exists() else None
+    return load_json(RECORDED).get(name)
 
 
 def verdict(line, result, recorded):
@@ -250,6 +254,7 @@ def parse_arguments(argv):
     )
     parser.add_argument("--list", action="store_true", help="print the targets and their sources")
     parser.add_argument("--json", type=pathlib.Path, metavar="OUT", help="write the outcome")
+    parser.add_argument("--record", action="store_true", help="keep the outcome in results/reproduce.json")
     parser.add_argument("--markdown", action="store_true", help="print a section of Markdown")
     parser.add_argument(
         "--keep", type=pathlib.Path, metavar="RUN.json", help="keep what was measured, for --from"
@@ -264,8 +269,8 @@ def parse_arguments(argv):
     if args.target is None:
         parser.error(f"expected a target: {', '.join([*TARGETS, PROTOCOL])}")
     if args.target == PROTOCOL:
-        if args.recorded or args.keep:
-            parser.error(f"{PROTOCOL} makes several runs: leave --from and --keep out")
+        if args.recorded or args.keep or args.record:
+            parser.error(f"{PROTOCOL} makes several runs: leave --from, --keep and --record out")
         return args
     if args.recorded and (args.matrices or args.plugin):
         parser.error("--from takes the matrices and kernels of its run: leave MATRIX and --plugin out")
@@ -298,7 +303,7 @@ def run_protocol(args):
     print_differs(hpckernelbench.DIFFERS)
     if args.json:
         result = {"target": PROTOCOL, "commands": commands, "tables": tables, "differs": hpckernelbench.DIFFERS}
-        write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
+        write_outcome(args.json, result)
     if not any(tables.values()):
         return NOTHING_MEASURED
     return WRONG if WRONG in codes else 0
@@ -344,7 +349,9 @@ def run_target(args):
     result = outcome(args.target, target, found, commands)
     recorded = recorded_outcome(args.target)
     if args.json:
-        write_whole(args.json, (json.dumps(result, indent=1) + "\n").encode("utf-8"))
+        write_outcome(args.json, result)
+    if args.record:
+        write_outcome(RECORDED, dict(sorted({**load_json(RECORDED), args.target: result}.items())))
     if args.markdown:
         print_markdown(result)
     else:
