@@ -35,7 +35,10 @@ _COLUMNS = [
     for group, columns in (
         ("matrix", "matrix source sha256 rows cols nnz mean_row max_row cv_row"),
         ("matrix", "q1_row median_row q3_row p99_row block_fill"),
-        ("", "n kernel baseline binary params picked precision c_type layout reorder status reason"),
+        ("", "n kernel baseline binary params picked precision c_type layout reorder"),
+        ("split_", "split gpus way received_share sent_bytes received_bytes link_gb_per_s"),
+        ("split_", "link_latency_us transfer_us product_us one_gpu_us pays_from_us should_pay pays"),
+        ("", "status reason"),
         ("stages_ms", "load_ms reorder_ms build_ms upload_ms tune_ms choose_ms compare_ms"),
         ("stages_ms", "transpose_ms prepare_ms"),
         ("", "kept_stages format"),
@@ -208,8 +211,9 @@ def _measured(name, product, bench):
     """The row of one candidate."""
     if not isinstance(product, Plan):
         return bench.run(_measure.Callable(name, product, _takes_out(product), bench))
+    settled = _measure.OfPlan(name, product, bench)  # before, since that is a call of its own
     with product.in_use():
-        row = bench.run(_measure.OfPlan(name, product, bench))
+        row = bench.run(settled)
     report = product.report()
     for field in ("params", "stages_ms", "format", "device_bytes", "issued_flops"):
         row[field] = report[field]
