@@ -1,7 +1,7 @@
 #pragma once
 // The fields of a struct as a table: name, meaning, type and place of each. The JSON writer and
-// reader, the CSV columns and the JSON schema are loops over it. Only src/report/fields.cpp
-// includes this header: it needs the whole JSON library.
+// reader, the CSV columns and the JSON schema are loops over it. Only the tables of a document
+// include this header (document_fields.hpp): it needs the whole JSON library.
 
 #include <fmt/format.h>
 

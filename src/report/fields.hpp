@@ -1,7 +1,7 @@
 #pragma once
-// The fields of a result document. Each is described once, in a table of src/report/fields.cpp;
-// JSON, CSV and results/schema.json are made from it. To add a field: a member in
-// include/spmmbench/result.hpp, a row in the table, then
+// The fields of a result document. Each is described once, in a table: those of a row in
+// src/report/fields.cpp, all others in document_fields.cpp. JSON, CSV and results/schema.json are
+// made from it. To add a field: a member in include/spmmbench/result.hpp, a row in the table, then
 // `spmmbench list schema > results/schema.json`.
 
 #include <functional>

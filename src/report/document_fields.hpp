@@ -1,0 +1,15 @@
+#pragma once
+// What the two files with the tables of a result document share: fields.cpp has those of a row,
+// document_fields.cpp those of the context and of the answers, and the schema of the whole.
+
+#include "report/field_table.hpp"
+
+namespace spmmbench {
+
+inline const Json kNotEmpty = {{"minLength", 1}};
+inline const Json kAtLeastOne = {{"minimum", 1}};
+inline const Json kNotNegative = {{"minimum", 0}};
+
+const FieldTable<ResultRow>& row_fields();
+
+}  // namespace spmmbench
