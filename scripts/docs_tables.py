@@ -109,27 +109,42 @@ From how many calls a kernel takes less time than the row that is cheapest for o
 {pays_at_table(fp16)}"""
 
 
-def wins():
-    rows = document("h200/irregular-fp16-n128.json")
+def wins_table(path):
+    """The table, and how many matrices it is over."""
+    rows = [row for row in document(path) if row["status"] == "ok" and row["precision"] == "fp16"]
     cases = defaultdict(list)
     for row in rows:
-        if row["status"] == "ok" and row["precision"] == "fp16" and row["kernel"] != "auto":
+        if row["kernel"] != "auto":
             cases[row["matrix"]["name"]].append(row)
     won = Counter(min(case, key=lambda row: row["hot"]["median_us"])["kernel"] for case in cases.values())
     over = defaultdict(list)
     for row in rows:
-        if row["status"] == "ok" and row["precision"] == "fp16":
-            fastest = min(r["hot"]["median_us"] for r in cases[row["matrix"]["name"]])
-            over[row["kernel"]].append(row["hot"]["median_us"] / fastest)
+        fastest = min(r["hot"]["median_us"] for r in cases[row["matrix"]["name"]])
+        over[row["kernel"]].append(row["hot"]["median_us"] / fastest)
     lines = [
         [f"`{kernel}`", won[kernel] if kernel != "auto" else "", len(over[kernel]), f"{geomean(over[kernel]):.2f}"]
         for kernel in sorted(over, key=lambda name: (-won[name], geomean(over[name])))
     ]
+    return table(["kernel", "fastest on", "cases", "over the fastest"], lines), len(cases)
+
+
+def wins():
+    h200, count = wins_table("h200/irregular-fp16-n128.json")
+    h100, fewer = wins_table("h100/irregular-fp16-n128.json")
     return f"""# Fastest kernels
 
-{len(cases)} matrices (49 general ones and 30 pruned layers), N = 128, fp16, on an H200 (`results/h200/irregular-fp16-n128.json`). "Fastest" leaves out `auto`, which runs one of the other kernels ([why](../methodology.md#the-summary-of-a-run)). "Over the fastest" is the mean of the time over that of the fastest kernel, over the cases that the kernel can take.
+N = 128, fp16. "Fastest" leaves out `auto`, which runs one of the other kernels ([why](../methodology.md#the-summary-of-a-run)). "Over the fastest" is the mean of the time over that of the fastest kernel, over the cases that the kernel can take.
 
-{table(["kernel", "fastest on", "cases", "over the fastest"], lines)}"""
+## H200
+
+{count} matrices: 49 general ones and 30 pruned layers (`results/h200/irregular-fp16-n128.json`).
+
+{h200}
+## H100
+
+{fewer} of the general matrices, with fewer kernels (`results/h100/irregular-fp16-n128.json`).
+
+{h100}"""
 
 
 def narrow():

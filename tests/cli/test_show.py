@@ -36,9 +36,11 @@ class ShowTest(CliCase):
         self.assertEqual(shown.split("\n", 2)[2], printed)
 
     def test_the_header_says_where_and_when(self):
-        header = self.show(RECORDED, "-m", "web-NotreDame").splitlines()[0]
-        for part in (str(RECORDED), "NVIDIA H200", "revision ", "20"):
-            self.assertIn(part, header)
+        on_h100 = SOURCE / "results/h100" / RECORDED.name
+        for path, matrix, device in ((RECORDED, "web-NotreDame", "NVIDIA H200"), (on_h100, "cora", "NVIDIA H100")):
+            header = self.show(path, "-m", matrix).splitlines()[0]
+            for part in (str(path), device, "revision ", "20"):
+                self.assertIn(part, header)
 
     def test_the_legend_explains_every_column_and_the_docs_have_it(self):
         header = self.show(RECORDED, "-m", "web-NotreDame", "--calls", "10").splitlines()[3]
