@@ -7,7 +7,8 @@ import torch
 
 from spmmbench.torch import SparseMatrix
 
-warnings.filterwarnings("ignore", message="Sparse .* tensor support is in beta")
+for told in ("Sparse .* tensor support is in beta", "Sparse invariant checks are implicitly"):
+    warnings.filterwarnings("ignore", message=told)
 
 
 class _Constant(torch.autograd.Function):
@@ -138,3 +139,55 @@ def forms(backend, device, precision, widths):
             "messages": lambda matrix: PygMessages(matrix, device, dtype),
         }
     return {backend: lambda matrix: Spmmbench(matrix, device, precision, backend, widths)}
+
+
+def _torch_csr(block, dtype):
+    return torch.sparse_csr_tensor(block.row_ptr, block.col_idx, block.values.to(dtype), block.shape)
+
+
+def _transposed_csr(csr):
+    """CSR of A^T: the arrays of A in CSC."""
+    csc = csr.to_sparse_csc()
+    arrays = (csc.ccol_indices(), csc.row_indices(), csc.values())
+    return torch.sparse_csr_tensor(*arrays, csr.shape[::-1])
+
+
+def _with_transposed(csr):
+    def product(x):
+        if not x.requires_grad:
+            return csr @ x
+        return _Constant.apply(lambda y: csr @ y, lambda y: _transposed_csr(csr) @ y, x)
+
+    return product
+
+
+def _messages(block, dtype):
+    from torch_geometric.nn import SimpleConv
+
+    lengths = block.row_ptr.long().diff()
+    targets = torch.arange(block.shape[0], device=lengths.device).repeat_interleave(
+        lengths, output_size=len(block.col_idx)
+    )
+    edges, weights = torch.stack((block.col_idx.long(), targets)), block.values.to(dtype)
+    conv = SimpleConv(aggr="sum")
+    return lambda x: conv((x, None), edges, edge_weight=weights, size=block.shape[::-1])
+
+
+def forms_of_blocks(backend, precision):
+    """The forms that a backend is tried in for a Block of neighbours.py: {name: a function that makes
+    the product of a block}. All that is made for a block is made in it, or in the product."""
+    dtype = torch.float16 if precision == "fp16" else torch.float32
+    if backend == "torch":
+        return {
+            "csr": lambda block: lambda x: _torch_csr(block, dtype) @ x,
+            "csr, transposed": lambda block: _with_transposed(_torch_csr(block, dtype)),
+            "coo": lambda block: lambda x: _torch_csr(block, dtype).to_sparse_coo() @ x,
+        }
+    if backend == "pyg":
+        return {"messages": lambda block: _messages(block, dtype)}
+
+    def make(block):
+        arrays = (block.row_ptr, block.col_idx, block.values, block.shape)
+        return SparseMatrix(arrays, backend, precision, device=block.values.device.type)
+
+    return {backend: make}

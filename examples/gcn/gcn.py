@@ -310,7 +310,7 @@ def parse():
     return args
 
 
-def context(args):
+def context(args, layers):
     import spmmbench
 
     library = spmmbench.load()
@@ -318,10 +318,9 @@ def context(args):
         "torch": torch.__version__,
         "spmmbench": library.version,
         "device": "CPU",
-        "layers": LAYERS,
+        "layers": layers,
         "classes": CLASSES,
         "seed": args.seed,
-        "epochs": args.epochs,
         "started_utc": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
     if args.device.type == "cuda":
@@ -347,7 +346,7 @@ def main():
     start = time.perf_counter()
     rows = []
     out = pathlib.Path(args.out)
-    document = {"context": context(args), "rows": rows}
+    document = {"context": {**context(args, LAYERS), "epochs": args.epochs}, "rows": rows}
     gc.disable()
     for source in args.graphs:
         name, adjacency = graphs.load(source, args.spmmbench, args.downloads)

@@ -165,6 +165,8 @@ class Kernel:
 
     def with_options(self, given):
         """This kernel as it describes itself for these options."""
+        if not given and not self._variants:
+            return self
         values = {option["name"]: option["default"] for option in self.options}
         values.update((key, str(value)) for key, value in given.items())
         kernel = copy.copy(self)

@@ -30,16 +30,17 @@ class _Stages:
     """What preparation took: {stage: milliseconds}."""
 
     def __init__(self):
-        self.ms = {}
-        self._faults = []  # a callback cannot raise
-        self._add = abi.AddStage(self._receive)
-        self.struct = abi.Stages(add=self._add)
+        ms, faults = {}, []  # a callback cannot raise
 
-    def _receive(self, _context, stage, milliseconds):
-        name = _library.text(stage)
-        if not name or not 0 <= milliseconds < math.inf:
-            self._faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
-        self.ms[name] = self.ms.get(name, 0.0) + milliseconds
+        def receive(_context, stage, milliseconds):  # without self, so that no cycle waits for gc
+            name = _library.text(stage)
+            if not name or not 0 <= milliseconds < math.inf:
+                faults.append(f"stage '{name}': {milliseconds:g} ms: {_EXPECTED_STAGE}")
+            ms[name] = ms.get(name, 0.0) + milliseconds
+
+        self.ms, self._faults = ms, faults
+        self._add = abi.AddStage(receive)
+        self.struct = abi.Stages(add=self._add)
 
     def checked(self, kernel):
         """The times, once all are there."""

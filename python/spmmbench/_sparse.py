@@ -3,6 +3,7 @@ form, else a conversion by the library that owns them."""
 
 import ctypes
 import dataclasses
+import functools
 import operator
 
 import numpy as np
@@ -184,7 +185,12 @@ def value_type_of(x):
 
 
 def _dtype(x):
-    return str(x.dtype).replace("torch.", "")
+    return _name_of(x.dtype)
+
+
+@functools.cache
+def _name_of(dtype):
+    return str(dtype).replace("torch.", "")
 
 
 def _cast(x, name):

@@ -99,17 +99,23 @@ class SparseMatrix(torch.nn.Module):
         transposed=False,
     ):
         super().__init__()
-        self._a = _sparse.csr_of(a)
+        csr = _sparse.csr_of(a)
         if torch.is_tensor(a) and a.requires_grad:
             raise InvalidArgument("A requires a gradient: give its values to forward(X, values)")
-        self._asked = (kernel, precision, options, device, library)
-        self.prepared = Prepared(self._a, *self._asked, transposed)
-        self._dtype = _DTYPE_OF[self.prepared.precision]
-        self._plans = {}
-        self._transpose = None  # A^T; of A^T a weak reference to A, so that no cycle keeps both
-        self._of_values = None  # A^T with the values of forward(X, values)
-        self._rows = None  # of A's entries
-        self._own_values = True  # those of A are in force
+        asked = (kernel, precision, options, device, library)
+        prepared = Prepared(csr, *asked, transposed)
+        vars(self).update(  # none of it is a parameter, and Module looks at each for some microseconds
+            _a=csr,
+            prepared=prepared,
+            _asked=asked,
+            _turned=transposed,  # what is multiplied by is the transpose of _a
+            _dtype=_DTYPE_OF[prepared.precision],
+            _plans={},
+            _transpose=None,  # A^T; of A^T a weak reference to A, so that no cycle keeps both
+            _of_values=None,  # A^T with the values of forward(X, values)
+            _rows=None,  # of A's entries
+            _own_values=True,  # those of A are in force
+        )
 
     def __deepcopy__(self, memo):
         """Itself: A is constant, so a copy of a model shares it."""
@@ -132,18 +138,26 @@ class SparseMatrix(torch.nn.Module):
             known = known()
         if known is not None:
             return known
-        transpose = self._a.transposed()
-        if transpose.same_as(self._a):
-            self._transpose = weakref.ref(self)
-            return self
-        other = SparseMatrix(transpose, *self._asked)
+        if self._turned or self._is_turned_by_the_library():
+            other = SparseMatrix(self._a, *self._asked, transposed=not self._turned)
+        else:
+            transpose = self._a.transposed()
+            if transpose.same_as(self._a):
+                self._transpose = weakref.ref(self)
+                return self
+            other = SparseMatrix(transpose, *self._asked)
         other._transpose = weakref.ref(self)
         self._transpose = other
         return other
 
+    def _is_turned_by_the_library(self):
+        """On the GPU that A lies on. A square A is turned here, to see whether it equals A^T."""
+        square = self.shape[0] == self.shape[1]
+        return self._a.device != "cpu" and not square and self.prepared._kernel.library.own
+
     def _transposed_pattern(self):
         if self._of_values is None:
-            self._of_values = SparseMatrix(self._a, *self._asked, transposed=True)
+            self._of_values = SparseMatrix(self._a, *self._asked, transposed=not self._turned)
         return self._of_values
 
     def _sampled_product(self, gradient, x):
@@ -156,10 +170,11 @@ class SparseMatrix(torch.nn.Module):
         kind = torch.float64 if x.dtype is torch.float64 else torch.float32
         out = torch.empty(len(cols), dtype=kind, device=x.device)
         step = max(1, most // max(1, x.shape[1]))
+        of_c, of_x = (cols, self._rows) if self._turned else (self._rows, cols)
         for first in range(0, len(cols), step):
             part = slice(first, first + step)
-            left = gradient.index_select(0, self._rows[part]).to(kind)
-            torch.sum(left * x.index_select(0, cols[part]).to(kind), 1, out=out[part])
+            left = gradient.index_select(0, of_c[part]).to(kind)
+            torch.sum(left * x.index_select(0, of_x[part]).to(kind), 1, out=out[part])
         return out
 
     def forward(self, x, values=None):

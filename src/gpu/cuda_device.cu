@@ -157,8 +157,7 @@ class CudaDevice final : public Device {
     if (block.data == nullptr)
       throw OutOfMemory(
           fmt::format("out of device memory: wanted {} bytes, {} free", bytes, free_bytes()));
-    // cudaFree would have waited when the block was freed.
-    if (block.reused) SPMMBENCH_CUDA(cudaDeviceSynchronize());
+    if (block.in_use) wait_idle();  // as cudaFree would have when the block was freed
     return {this, block.data, bytes};
   }
 
@@ -177,7 +176,9 @@ class CudaDevice final : public Device {
     if (bytes != 0) SPMMBENCH_CUDA(cudaMemsetAsync(device_dst, byte, bytes, stream_));
   }
   void synchronize() override { SPMMBENCH_CUDA(cudaStreamSynchronize(stream_)); }
-  void wait_idle() override { SPMMBENCH_CUDA(cudaDeviceSynchronize()); }
+  void wait_idle() override {
+    pool_.wait_for_freed([] { SPMMBENCH_CUDA(cudaDeviceSynchronize()); });
+  }
   bool is_capturing(Stream stream) const override {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     const cudaError_t error =

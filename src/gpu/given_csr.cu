@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cub/device/device_radix_sort.cuh>
 #include <limits>
@@ -23,7 +24,7 @@ namespace {
 constexpr int kThreads = 256;
 
 struct Findings {
-  // The first of each kind; kNone: there is none.
+  // The first of each kind; all bits set: there is none.
   unsigned long long falls;     // row behind which row_ptr is less
   unsigned long long outside;   // entry whose column is not in [0, cols)
   unsigned long long unsorted;  // entries of a row whose column does not exceed the one before
@@ -232,8 +233,8 @@ ReorderedCsr read_csr_on_device(const GivenCsr& given, Precision precision, Devi
   Buffer col_idx = device.allocate(count * sizeof(std::int32_t));
   Buffer values = device.allocate(count * bytes_of(storage_type(precision)));
   const Buffer findings = device.allocate(sizeof(Findings));
-  const Findings none{kNone, kNone, 0, 0, 0};
-  device.upload(findings.data(), &none, sizeof none);
+  device.fill_bytes(findings.data(), 0, sizeof(Findings));
+  device.fill_bytes(findings.data(), 0xFF, offsetof(Findings, unsorted));
   constexpr std::int64_t kBlocksPerSm = 8;  // as many as an SM holds
   const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
       blocks_for(std::max(given.rows, given.nnz) + 1), kBlocksPerSm * device.info().sm_count));
@@ -280,7 +281,6 @@ ReorderedCsr transpose_on_device(const ReorderedCsr& given, Device& device) {
     sort(nullptr);
     const Buffer temporary = device.allocate(std::max<std::size_t>(bytes, 1));
     sort(temporary.data());
-    device.synchronize();  // before its memory goes
   }
   visit_element(a.value_type, [&](auto element) {
     using Bits = typename decltype(element)::Bits;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -25,18 +26,18 @@ class MemoryPool {
 
   struct Block {
     void* data = nullptr;  // null: out of memory
-    bool reused = false;   // work that was enqueued before it was freed may still run
+    bool in_use = false;   // maybe: work that was enqueued before it was freed may still run
   };
 
   Block allocate(std::size_t bytes) {
     const std::size_t size = block_size(bytes);
     const std::scoped_lock lock(mutex_);
     if (const auto found = kept_.find(size); found != kept_.end()) {
-      void* const data = found->second;
+      const auto [data, released] = found->second;
       kept_.erase(found);
       kept_bytes_ -= size;
       sizes_.emplace(data, size);
-      return {data, true};
+      return {data, released >= waited_};
     }
     void* data = take_(size);
     if (data == nullptr && !kept_.empty()) {
@@ -53,8 +54,19 @@ class MemoryPool {
     const std::size_t size = found->second;
     sizes_.erase(found);
     if (size > kLargestKept || kept_bytes_ + size > kMostKept) return give_(data);
-    kept_.emplace(size, data);
+    kept_.emplace(size, Kept{data, period_});
     kept_bytes_ += size;
+  }
+
+  // Waits by `wait` for all work of the device; then blocks that were freed before are not in use.
+  template <class Wait>
+  void wait_for_freed(const Wait& wait) {
+    std::unique_lock lock(mutex_);
+    const std::uint64_t next = ++period_;
+    lock.unlock();
+    wait();
+    lock.lock();
+    waited_ = std::max(waited_, next);
   }
 
   // Bytes that are kept and not in use.
@@ -82,7 +94,7 @@ class MemoryPool {
   }
 
   void give_back() {
-    for (const auto& [size, data] : kept_) give_(data);
+    for (const auto& [size, kept] : kept_) give_(kept.data);
     kept_.clear();
     kept_bytes_ = 0;
   }
@@ -90,9 +102,14 @@ class MemoryPool {
   std::function<void*(std::size_t)> take_;
   std::function<void(void*)> give_;
   mutable std::mutex mutex_;
-  std::multimap<std::size_t, void*> kept_;
+  struct Kept {
+    void* data;
+    std::uint64_t period;  // in which it was freed
+  };
+  std::multimap<std::size_t, Kept> kept_;
   std::unordered_map<void*, std::size_t> sizes_;  // of what is in use
   std::size_t kept_bytes_ = 0;
+  std::uint64_t period_ = 0, waited_ = 0;  // blocks freed in a period below waited_ are not in use
 };
 
 }  // namespace spmmbench

@@ -46,6 +46,47 @@ class Training(unittest.TestCase):
             self.assertIn("| ring | 8 |", told.stdout)
 
 
+class MiniBatches(unittest.TestCase):
+    def test_backends_train_alike_on_sampled_neighbours_and_the_table_compares_them(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            graph = sp.random(300, 300, 0.05, "csr", random_state=1)
+            sp.save_npz(folder / "graph.npz", graph)
+            told = python(
+                EXAMPLE / "minibatch.py", "--out", folder / "out.json", folder / "graph.npz", "--device",
+                "cpu", "--widths", "8", "--precision", "fp32", "--backends", "torch,auto", "--steps", "3",
+                "--batches", "50",
+            )  # fmt: skip
+            self.assertEqual(told.returncode, 0, told.stderr)
+            rows = json.loads((folder / "out.json").read_text())["rows"]
+            self.assertEqual([row["status"] for row in rows], ["ok", "ok"], rows)
+            np.testing.assert_allclose(rows[1]["losses"], rows[0]["losses"], rtol=1e-4)
+            told = python(EXAMPLE / "minibatch.py", "--table", folder / "out.json")
+            self.assertEqual(told.returncode, 0, told.stderr)
+            self.assertIn("| fp32 | 50 | 8 | graph |", told.stdout)
+
+    def test_a_sample_has_neighbours_alone_each_once_and_as_many_as_asked_for(self):
+        import torch
+        from neighbours import Graph
+
+        adjacency = sp.random(200, 200, 0.1, "csr", random_state=2)
+        random = torch.Generator().manual_seed(1)
+        seeds = torch.arange(0, 200, 3)
+        read, blocks = Graph(adjacency, torch.device("cpu")).sample(seeds, [4, 1000], random)
+        first, last = (
+            sp.csr_matrix((x.values, x.col_idx, x.row_ptr), shape=x.shape) for x in blocks
+        )
+        neighbours = adjacency[seeds.numpy()] != 0
+        np.testing.assert_array_equal(last.getnnz(1), neighbours.getnnz(1))  # fewer than asked for
+        middle = np.unique(neighbours.indices)
+        self.assertEqual(first.shape, (len(middle), len(read)))
+        own = sp.csr_matrix((first.data, read.numpy()[first.indices], first.indptr), (len(middle), 200))
+        self.assertEqual((own != 0).multiply(adjacency[middle] != 0).nnz, own.nnz)
+        np.testing.assert_array_equal(first.getnnz(1), np.minimum(4, adjacency[middle].getnnz(1)))
+        np.testing.assert_allclose(first.sum(1), 1, rtol=1e-6)
+        self.assertTrue(first.has_canonical_format)
+
+
 class Refusals(unittest.TestCase):
     def test_what_cannot_be_trained_is_said_in_one_line(self):
         for arguments, words in (

@@ -19,7 +19,7 @@ DEVICES = ["cpu", "cuda"] if GPU else ["cpu"]
 
 
 def matrix(rows=300, cols=200, density=0.05):
-    a = sp.random(rows, cols, density, "csr", np.float32, random_state=1)
+    a = sp.random(rows, cols, density, "csr", np.float32, random_state=np.random.default_rng(1))
     a.data = a.data * 2 - 1
     return a
 
@@ -126,13 +126,32 @@ class OnEveryDevice(Close):
         for device in DEVICES:
             for n in (16, 7):
                 with self.subTest(f"{device} {n}"):
-                    sparse = SparseMatrix(a, device=device)
+                    sparse = SparseMatrix(tensor(a, device))
                     x = torch.randn(200, n, device=device, requires_grad=True)
                     weight = torch.randn(300, n, device=device)
                     (torch.tanh(sparse @ x) * weight).sum().backward()
                     y = x.detach().cpu().double().requires_grad_()
                     (torch.tanh(dense.double() @ y) * weight.cpu().double()).sum().backward()
                     self.assertClose(x.grad, y.grad, 1e-4)
+
+    def test_a_matrix_that_is_given_as_its_transpose_has_its_gradients(self):
+        a = matrix()
+        dense = torch.as_tensor(a.toarray()).double().T
+        for device in DEVICES:
+            with self.subTest(device):
+                kernel = "csr_merge" if device == "cuda" else "cpu_csr"
+                sparse = SparseMatrix(tensor(a, device), kernel, transposed=True)
+                self.assertIs(sparse.transposed().transposed(), sparse)
+                values = torch.as_tensor(a.data, device=device).requires_grad_()
+                x = torch.randn(300, 8, device=device, requires_grad=True)
+                for product in (sparse(x), sparse(x, values)):
+                    self.assertClose(product, dense @ x.cpu().double(), 1e-4)
+                    x.grad = None
+                    (product**2).sum().backward()
+                    exact = 2 * dense.T @ (dense @ x.detach().cpu().double())
+                    self.assertClose(x.grad, exact, 1e-3)
+                of_entries = 2 * x.detach().cpu().double() @ (dense @ x.detach().cpu().double()).T
+                self.assertClose(values.grad, of_entries[a.nonzero()], 1e-3)
 
     def test_values_get_the_gradient_of_the_dense_product(self):
         a = matrix()
@@ -294,7 +313,8 @@ class OnTheGpu(Close):
             for precision in kernel["precisions"]:
                 if kernel["device"] != "cuda" or "row" not in kernel["layouts"]:
                     continue
-                dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision, torch.float32)
+                wide = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp64": torch.float64}
+                dtype = wide.get(precision, torch.float32)
                 for c_type in kernel["c_types"]:
                     with self.subTest(f"{kernel['name']} {precision} {c_type}"):
                         try:

@@ -25,13 +25,34 @@ struct Memory {
 TEST(MemoryPool, GivesAFreedBlockToTheNextAllocationOfItsSize) {
   Memory memory;
   const auto first = memory.pool.allocate(5000);
-  EXPECT_FALSE(first.reused);
+  EXPECT_FALSE(first.in_use);
   memory.pool.release(first.data);
   const auto second = memory.pool.allocate(4990);
   EXPECT_EQ(second.data, first.data);
-  EXPECT_TRUE(second.reused);
+  EXPECT_TRUE(second.in_use);
   EXPECT_EQ(memory.taken, 1U);
   memory.pool.release(second.data);
+}
+
+TEST(MemoryPool, WaitsOnceForAllThatWasFreedBefore) {
+  Memory memory;
+  void* const blocks[] = {memory.pool.allocate(100).data, memory.pool.allocate(100).data,
+                          memory.pool.allocate(100).data};
+  memory.pool.release(blocks[0]);
+  memory.pool.release(blocks[1]);
+  int waits = 0;
+  memory.pool.wait_for_freed([&] {
+    ++waits;
+    memory.pool.release(blocks[2]);  // by another thread: its work may run on
+  });
+  EXPECT_EQ(waits, 1);
+  const MemoryPool::Block again[] = {memory.pool.allocate(100), memory.pool.allocate(100),
+                                     memory.pool.allocate(100)};
+  EXPECT_FALSE(again[0].in_use);
+  EXPECT_FALSE(again[1].in_use);
+  EXPECT_EQ(again[2].data, blocks[2]);
+  EXPECT_TRUE(again[2].in_use);
+  for (const auto& block : again) memory.pool.release(block.data);
 }
 
 TEST(MemoryPool, DoesNotGiveABlockTwice) {

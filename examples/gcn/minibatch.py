@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Trains a graph network on mini-batches of sampled neighbours: each step has new sparse matrices,
+so that preparation counts in full.
+
+  minibatch.py --out minibatch.json 'gen:rmat?scale=18&edge_factor=16' SNAP/com-Amazon
+  minibatch.py --table minibatch.json             the table of it, as Markdown
+
+A layer is H' = relu(A H W), A the mean over the neighbours that were sampled for it, on the GPU (see
+neighbours.py). Every backend gets the same seeds, blocks, features and initial weights; weights, loss
+and Adam are fp32, and with fp16 the products take and give fp16.
+
+For each backend: a step of training as Python launches it, without sampling; and its sparse products
+alone, each layer's forward and backward, with all that the backend prepares for a matrix that it has
+not seen. Sampling is timed by itself. torch.sparse and PyTorch Geometric are tried in several forms;
+the one whose products are fastest counts.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import pathlib
+import time
+
+import torch
+
+import backends
+import graphs
+from gcn import CLASSES, LEARNING_RATE, LOSS_SCALE, Clock, Task, context, quartiles, write
+from neighbours import Graph
+
+BACKENDS = ("torch", "pyg", "csr_merge", "auto")
+REFERENCE = "torch"
+SHOWN = {"torch": "torch.sparse", "pyg": "PyG"}
+WARM_UP_STEPS = 3
+
+
+def geomean(values):
+    """Of those that are numbers."""
+    found = [math.log(x) for x in values if math.isfinite(x)]
+    return math.exp(sum(found) / len(found)) if found else math.nan
+
+
+class Batches:
+    """Sampled batches of one graph: blocks, and the features and labels of their vertices."""
+
+    def __init__(self, args, matrix, width, dtype, seeds_of_step):
+        graph, task = Graph(matrix, args.device), Task(matrix, width, args.seed, args.device)
+        random = torch.Generator(args.device).manual_seed(args.seed)
+        clock, self.sample_ms, self.batches = Clock(args.device), [], []
+        for _ in range(WARM_UP_STEPS + args.steps):
+            seeds = torch.randperm(graph.vertices, generator=random, device=args.device)
+            seeds = seeds[:seeds_of_step].sort().values
+            found = []
+            self.sample_ms.append(
+                clock.ms(lambda s=seeds, f=found: f.extend(graph.sample(s, args.fanouts, random)))
+            )
+            read, blocks = found
+            self.batches.append((blocks, task.features[read].to(dtype), task.labels[seeds]))
+
+    def __iter__(self):
+        return iter(self.batches)
+
+    @property
+    def nonzeros(self):
+        """Of all blocks of a step, on average."""
+        return sum(len(b.col_idx) for blocks, *_ in self.batches for b in blocks) // len(self.batches)
+
+
+class Training:
+    """One model, whose products are made anew in each step by `make`."""
+
+    def __init__(self, args, make, width, precision):
+        random = torch.Generator().manual_seed(args.seed)
+        self._weights = torch.nn.ParameterList()
+        for columns in [width] * (len(args.fanouts) - 1) + [CLASSES]:
+            bound = (6 / (width + columns)) ** 0.5  # Glorot and Bengio, 2010
+            weight = torch.rand((width, columns), generator=random) * 2 * bound - bound
+            self._weights.append(torch.nn.Parameter(weight.to(args.device)))
+        on_gpu = args.device.type == "cuda"
+        self._optimiser = torch.optim.Adam(self._weights, lr=LEARNING_RATE, fused=on_gpu)
+        self._make, self._scale = make, LOSS_SCALE[precision]
+
+    def step(self, blocks, x, labels):
+        """One step; returns its loss."""
+        self._optimiser.zero_grad(set_to_none=True)
+        for layer, (block, weight) in enumerate(zip(blocks, self._weights)):
+            x = self._make(block)(x) @ weight.to(x.dtype)
+            if layer + 1 < len(blocks):
+                x = torch.relu(x)
+        loss = torch.nn.functional.cross_entropy(x.float(), labels)
+        (loss * self._scale).backward()
+        if self._scale != 1:
+            torch._foreach_mul_([p.grad for p in self._weights], 1 / self._scale)
+        self._optimiser.step()
+        return loss.detach()
+
+
+def products(make, blocks, x):
+    """The sparse products of a step alone: the features get no gradient, all other operands do."""
+    for layer, block in enumerate(blocks):
+        x = x.detach().requires_grad_(layer > 0)
+        y = make(block)(x)
+        if layer > 0:
+            y.backward(y.detach())
+        x = y
+
+
+def measure(args, batches, backend, width, precision):
+    """The fields of a row that depend on the backend."""
+    clock, tried, reasons = Clock(args.device), {}, {}
+    forms = backends.forms_of_blocks(backend, precision)
+    for form, make in forms.items():
+        try:
+            times = [clock.ms(lambda b=b, x=x, m=make: products(m, b, x)) for b, x, _ in batches]
+            tried[form] = quartiles(times[WARM_UP_STEPS:])
+        except Exception as error:  # this form cannot: another may
+            reasons[form] = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    if not tried:
+        return {"status": "failed", "reason": "; ".join(f"{k}: {v}" for k, v in reasons.items())}
+    form = min(tried, key=lambda name: tried[name]["median"])
+    training, times, losses = Training(args, forms[form], width, precision), [], []
+    for batch in batches:
+        times.append(clock.ms(lambda b=batch: losses.append(training.step(*b))))
+    return {
+        "status": "ok",
+        "form": form,
+        "refused_forms": reasons,
+        "product_ms": tried[form],
+        "step_ms": quartiles(times[WARM_UP_STEPS:]),
+        "losses": [round(float(loss), 6) for loss in losses],
+    }
+
+
+def table(document):
+    """Markdown: milliseconds of torch.sparse, and speed-ups over it, a line for each case."""
+    cases = {}
+    for row in document["rows"]:
+        key = (row["precision"], row["batch"], row["width"], row["graph"]["name"])
+        cases.setdefault(key, {})[row["backend"]] = row
+    others = [b for b in BACKENDS if b != REFERENCE and any(b in case for case in cases.values())]
+    header = ["precision", "batch", "width", "graph", "nonzeros a step", "sampling ms"]
+    for what in ("products", "step"):
+        header += [f"{what}: torch.sparse ms"] + [f"{SHOWN.get(b, b)} x" for b in others]
+    lines, ratios = [], {}
+    for key, case in sorted(cases.items()):
+        ok = {b: row for b, row in case.items() if row["status"] == "ok"}
+        first = next(iter(case.values()))
+        line = [*map(str, key), str(first["nonzeros"]), f"{first['sample_ms']['median']:.2f}"]
+        for field in ("product_ms", "step_ms"):
+            reference = ok[REFERENCE][field]["median"] if REFERENCE in ok else math.nan
+            line.append(f"{reference:.2f}")
+            for b in others:
+                ratio = reference / ok[b][field]["median"] if b in ok else math.nan
+                ratios.setdefault((*key[:2], field, b), []).append(ratio)
+                line.append(f"{ratio:.2f}")
+        lines.append(line)
+    for precision, batch in sorted({key[:2] for key in cases}):
+        line = [precision, str(batch), "", "mean", "", ""]
+        for field in ("product_ms", "step_ms"):
+            line += [""] + [f"{geomean(ratios[precision, batch, field, b]):.2f}" for b in others]
+        lines.append(line)
+    return "\n".join(
+        "| " + " | ".join(line) + " |" for line in [header, ["---"] * len(header), *lines]
+    )
+
+
+def numbers(text):
+    return [int(x) for x in text.split(",")]
+
+
+def parse():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("graphs", nargs="*", metavar="GRAPH", help="as gcn.py takes them")
+    parser.add_argument("--table", metavar="JSON", help="prints the table of a result, and ends")
+    parser.add_argument("--out", help="the result, rewritten after every row")
+    names = lambda text: text.split(",")  # noqa: E731
+    parser.add_argument("--backends", type=names, default=list(BACKENDS))
+    parser.add_argument("--precision", type=names, default=["fp32", "fp16"])
+    parser.add_argument("--widths", type=numbers, default=[64, 256])
+    parser.add_argument(
+        "--batches", type=numbers, default=[1024, 16384], help="vertices whose loss a step takes"
+    )
+    parser.add_argument(
+        "--fanouts", type=numbers, default=[5, 10, 15], help="neighbours, from the first layer on"
+    )
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--device", type=torch.device, default=None, help="cuda or cpu")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--spmmbench", default="spmmbench", help="the program, for gen: graphs")
+    parser.add_argument("--downloads", default="suitesparse", help="folder of SuiteSparse's files")
+    args = parser.parse_args()
+    if args.table:
+        return args
+    if not args.graphs or not args.out:
+        parser.error("graphs and --out are wanted, or --table")
+    if args.device is None:
+        args.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if wrong := set(args.precision) - set(LOSS_SCALE):
+        parser.error(f"precision {', '.join(wrong)}: {', '.join(LOSS_SCALE)} are possible")
+    if wrong := set(args.backends) - set(BACKENDS):
+        parser.error(f"backend {', '.join(wrong)}: {', '.join(BACKENDS)} are possible")
+    if min(args.steps, *args.batches, *args.fanouts, *args.widths) < 1:
+        parser.error("batches, steps, fanouts and widths are numbers from 1")
+    return args
+
+
+def main():
+    args = parse()
+    if args.table:
+        print(table(json.loads(pathlib.Path(args.table).read_text())))
+        return
+    start, rows = time.perf_counter(), []
+    told = {"fanouts": args.fanouts, "steps": args.steps}
+    document = {"context": {**context(args, len(args.fanouts)), **told}, "rows": rows}
+    for source in args.graphs:
+        name, adjacency = graphs.load(source, args.spmmbench, args.downloads)
+        matrix = graphs.normalised(adjacency)  # with self loops: a vertex may be its own neighbour
+        about = {"name": name, "vertices": matrix.shape[0], "nonzeros": matrix.nnz}
+        asked = itertools.product(args.batches, args.widths, args.precision)
+        for batch, width, precision in asked:
+            torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+            dtype = torch.float16 if precision == "fp16" else torch.float32
+            batches = Batches(args, matrix, width, dtype, batch)
+            for backend in args.backends:
+                row = {"graph": about, "batch": batch, "width": width, "precision": precision}
+                row.update(backend=backend, nonzeros=batches.nonzeros)
+                row["sample_ms"] = quartiles(batches.sample_ms[WARM_UP_STEPS:])
+                row.update(measure(args, batches, backend, width, precision))
+                rows.append(row)
+                write(pathlib.Path(args.out), document)
+                line = f"{name} batch {batch} width {width} {precision} {backend}: "
+                if row["status"] == "ok":
+                    line += f"{row['product_ms']['median']:.3f} ms of products, "
+                    line += f"{row['step_ms']['median']:.3f} ms a step ({row['form']})"
+                else:
+                    line += row["reason"]
+                print(f"{time.perf_counter() - start:.0f} s: {line}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
