@@ -7,7 +7,7 @@
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::async_bcsr {
 namespace {
 
 constexpr double kBlockColumns = 64;
@@ -46,4 +46,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_bcsr",
                               .standing = standing_of});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::async_bcsr

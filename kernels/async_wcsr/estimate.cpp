@@ -6,7 +6,7 @@
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
-namespace spmmbench {
+namespace spmmbench::async_wcsr {
 namespace {
 
 // Rows of B of 16 bytes share a sector of the L2 cache.
@@ -55,4 +55,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
                               .narrow = kNarrow});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::async_wcsr

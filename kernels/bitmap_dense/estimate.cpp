@@ -8,7 +8,7 @@
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::bitmap_dense {
 namespace {
 
 // Millions of entries of A, for every 256 columns that are multiplied at once, per SM.
@@ -32,4 +32,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "bitmap_dense",
                               .factors = bitmap_dense::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::bitmap_dense

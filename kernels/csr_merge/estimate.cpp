@@ -4,7 +4,7 @@
 #include "csr_merge/factors.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr_merge {
 namespace {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
@@ -21,4 +21,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                               .factors = csr_merge::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr_merge

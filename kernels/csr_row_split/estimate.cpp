@@ -4,7 +4,7 @@
 #include "csr_row_split/factors.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr_row_split {
 namespace {
 
 // auto takes a vector as column-major, which csr_row_split does not run.
@@ -26,4 +26,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
                               .standing = standing_of});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr_row_split

@@ -4,7 +4,7 @@
 #include "cublas_dense/factors.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cublas_dense {
 namespace {
 
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cublas_dense",
@@ -19,4 +19,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "cublas_dense",
                               .factors = cublas_dense::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cublas_dense

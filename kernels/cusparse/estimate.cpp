@@ -4,7 +4,7 @@
 #include "select/estimate.hpp"
 #include "cusparse/factors.hpp"
 
-namespace spmmbench {
+namespace spmmbench::cusparse {
 namespace {
 
 std::vector<Amount> csr() {
@@ -63,4 +63,4 @@ bool add(const char* spec, std::vector<Amount> us, Standing (*standing)(const Pr
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::cusparse

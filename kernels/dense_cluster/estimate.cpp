@@ -7,7 +7,7 @@
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::dense_cluster {
 namespace {
 
 struct Division {
@@ -40,4 +40,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "dense_cluster",
                               .factors = dense_cluster::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::dense_cluster

@@ -7,7 +7,7 @@
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gap_slices {
 namespace {
 
 // The bytes of values and gaps (format/gap_slices.hpp), where nonzeros lie at random. Wherever the
@@ -30,4 +30,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gap_slices",
                               .factors = gap_slices::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gap_slices

@@ -8,7 +8,7 @@
 #include "select/estimate.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gather_mma {
 namespace {
 
 // The slots that are read (format/slot_streams.hpp). All eight slots of a row in a chunk of columns
@@ -40,4 +40,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "gather_mma",
                               .factors = gather_mma::factors()});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gather_mma

@@ -5,7 +5,7 @@
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
-namespace spmmbench {
+namespace spmmbench::jagged_slices {
 namespace {
 
 // 1 where 32 neighbouring rows have no column in common, less where they do.
@@ -63,4 +63,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "jagged_slices?order=search",
                               .standing = standing_of_search});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::jagged_slices

@@ -5,7 +5,7 @@
 #include "spmmbench/registry.hpp"
 #include "window/amounts.hpp"
 
-namespace spmmbench {
+namespace spmmbench::rsh {
 namespace {
 
 // auto takes a vector as column-major, which rsh does not run.
@@ -24,4 +24,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "rsh",
                               .standing = standing_of});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::rsh

@@ -4,7 +4,7 @@
 #include "spmmbench/registry.hpp"
 #include "two_four/factors.hpp"
 
-namespace spmmbench {
+namespace spmmbench::two_four {
 namespace {
 
 double packed_bytes(const Product& p) {
@@ -26,4 +26,4 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "two_four",
                               .standing = standing_of});
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::two_four

@@ -4,7 +4,7 @@
 #include "format/window_blocks.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::bit_tcf {
 namespace {
 
 constexpr std::int64_t kWindowRows = 8;
@@ -41,4 +41,4 @@ SPMMBENCH_REGISTER_FORMAT(BitTcf, false);
 SPMMBENCH_REGISTER_FORMAT(BitTcf, true);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::bit_tcf

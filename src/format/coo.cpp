@@ -3,7 +3,7 @@
 #include "spmmbench/format.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::coo {
 namespace {
 
 class Coo final : public Format {
@@ -23,4 +23,4 @@ class Coo final : public Format {
 SPMMBENCH_REGISTER_FORMAT(Coo);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::coo

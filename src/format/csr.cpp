@@ -3,7 +3,7 @@
 #include "spmmbench/format.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::csr {
 namespace {
 
 class Csr final : public Format {
@@ -23,4 +23,4 @@ class Csr final : public Format {
 SPMMBENCH_REGISTER_FORMAT(Csr);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::csr

@@ -4,7 +4,7 @@
 #include "format/window_blocks.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::me_tcf {
 namespace {
 
 constexpr std::int64_t kWindowRows = 16;
@@ -37,4 +37,4 @@ SPMMBENCH_REGISTER_FORMAT(MeTcf, false);
 SPMMBENCH_REGISTER_FORMAT(MeTcf, true);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::me_tcf

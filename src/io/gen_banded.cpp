@@ -6,7 +6,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_banded {
 namespace {
 
 const auto kRows = extent_option("rows", 10000, "number of rows and columns");
@@ -47,6 +47,6 @@ class Banded final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_banded
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Banded);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_banded::Banded);

@@ -3,7 +3,7 @@
 #include "io/generator_util.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_block_weights {
 namespace {
 
 const auto kRows = extent_option("rows", 4096, "output features");
@@ -31,6 +31,6 @@ class BlockWeights final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_block_weights
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::BlockWeights);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_block_weights::BlockWeights);

@@ -5,7 +5,7 @@
 #include "io/generator_util.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_blocks {
 namespace {
 
 const auto kRows = extent_option("rows", 8192, "number of rows");
@@ -49,6 +49,6 @@ class Blocks final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_blocks
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Blocks);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_blocks::Blocks);

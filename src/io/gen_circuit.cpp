@@ -8,7 +8,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_circuit {
 namespace {
 
 const auto kNodes =
@@ -95,6 +95,6 @@ class Circuit final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_circuit
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Circuit);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_circuit::Circuit);

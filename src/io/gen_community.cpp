@@ -9,7 +9,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_community {
 namespace {
 
 // Picks vertices of [from, to) with probability proportional to their expected degree.
@@ -124,6 +124,6 @@ class Community final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_community
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Community);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_community::Community);

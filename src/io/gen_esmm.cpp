@@ -7,7 +7,7 @@
 #include "io/generator_util.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_esmm {
 namespace {
 
 constexpr std::int64_t kTileSide = 32;  // rows of A or columns of B that share a pattern
@@ -94,6 +94,6 @@ class Esmm final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_esmm
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Esmm);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_esmm::Esmm);

@@ -11,7 +11,7 @@
 #include "io/generator_util.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_fem {
 namespace {
 
 template <int D>
@@ -218,7 +218,7 @@ class FiniteElements final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_fem
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::FiniteElements<2>);
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::FiniteElements<3>);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_fem::FiniteElements<2>);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_fem::FiniteElements<3>);

@@ -14,7 +14,7 @@
 #include "io/generator_util.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_llm {
 namespace {
 
 // Streams of one seed that must differ.
@@ -157,10 +157,10 @@ class LayerWeights final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_llm
 
 #define SPMMBENCH_REGISTER_LAYER(layer, model, rows, cols) \
-  SPMMBENCH_REGISTER_GENERATOR(spmmbench::LayerWeights, model, layer, rows, cols)
+  SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_llm::LayerWeights, model, layer, rows, cols)
 
 SPMMBENCH_REGISTER_LAYER("ffn_gate", "qwen2.5-7b", 18944, 3584);
 SPMMBENCH_REGISTER_LAYER("ffn_up", "qwen2.5-7b", 18944, 3584);

@@ -6,7 +6,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_powerlaw {
 namespace {
 
 const auto kRows = extent_option("rows", 10000, "number of rows");
@@ -59,6 +59,6 @@ class PowerLawRows final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_powerlaw
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::PowerLawRows);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_powerlaw::PowerLawRows);

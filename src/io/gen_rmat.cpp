@@ -5,7 +5,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_rmat {
 namespace {
 
 const auto kScale = integer_option<std::int64_t>("scale", 14, 1, 30, "2^scale vertices");
@@ -64,6 +64,6 @@ class Rmat final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_rmat
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Rmat);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_rmat::Rmat);

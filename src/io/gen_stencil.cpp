@@ -6,7 +6,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_stencil {
 namespace {
 
 const auto kPoints = choice_option<int>("points", "7", {"5", "7", "9", "27"},
@@ -67,6 +67,6 @@ class Stencil final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_stencil
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Stencil);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_stencil::Stencil);

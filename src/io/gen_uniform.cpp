@@ -6,7 +6,7 @@
 #include "spmmbench/error.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::gen_uniform {
 namespace {
 
 const auto kRows = extent_option("rows", 10000, "number of rows");
@@ -73,6 +73,6 @@ class Uniform final : public Generator {
 };
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::gen_uniform
 
-SPMMBENCH_REGISTER_GENERATOR(spmmbench::Uniform);
+SPMMBENCH_REGISTER_GENERATOR(spmmbench::gen_uniform::Uniform);

@@ -4,7 +4,7 @@
 #include "core/row_lengths.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::degree {
 namespace {
 
 class Degree final : public Reordering {
@@ -29,4 +29,4 @@ class Degree final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Degree);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::degree

@@ -17,7 +17,7 @@
 #include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::match {
 namespace {
 
 using match::Partner;
@@ -211,4 +211,4 @@ class Match final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Match);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::match

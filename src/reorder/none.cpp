@@ -2,7 +2,7 @@
 
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::none {
 namespace {
 
 class None final : public Reordering {
@@ -19,4 +19,4 @@ class None final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(None);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::none

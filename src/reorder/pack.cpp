@@ -15,7 +15,7 @@
 #include "reorder/threads.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::pack {
 namespace {
 
 const auto kWindow = integer_option("window", 8, 2, 64, "rows per window");
@@ -262,4 +262,4 @@ class Pack final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Pack);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::pack

@@ -11,7 +11,7 @@
 #include "reorder/graph.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::rabbit {
 namespace {
 
 constexpr std::int32_t kNone = -1;
@@ -178,4 +178,4 @@ class Rabbit final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Rabbit);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::rabbit

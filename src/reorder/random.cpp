@@ -5,7 +5,7 @@
 
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::random {
 namespace {
 
 const auto kSeed = seed_option("of the shuffle");
@@ -28,4 +28,4 @@ class Random final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Random);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::random

@@ -13,7 +13,7 @@
 #include "reorder/similarity.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::rsh {
 namespace {
 
 const auto kAlpha =
@@ -75,4 +75,4 @@ class Rsh final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Rsh);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::rsh

@@ -13,7 +13,7 @@
 #include "spmmbench/random.hpp"
 #include "spmmbench/registry.hpp"
 
-namespace spmmbench {
+namespace spmmbench::tca {
 namespace {
 
 constexpr int kMostHashes = 64;
@@ -301,4 +301,4 @@ class Tca final : public Reordering {
 SPMMBENCH_REGISTER_REORDERING(Tca);
 
 }  // namespace
-}  // namespace spmmbench
+}  // namespace spmmbench::tca

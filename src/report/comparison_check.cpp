@@ -13,13 +13,13 @@
 #include "plugin/plugin.hpp"
 #include "report/comparison.hpp"
 #include "report/machine_and_build.hpp"
+#include "report/warnings.hpp"
 #include "timing/throttling.hpp"
 
 namespace spmmbench {
 namespace {
 
 const std::vector<std::string> kOfEveryBuild = {"tool_version", "git_revision", "build_id"};
-constexpr double kSameClock = 1.02;  // more than this between two sides is said
 
 std::set<std::string> precisions_of(const ResultDocument& document) {
   std::set<std::string> found;

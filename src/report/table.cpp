@@ -22,7 +22,7 @@ constexpr std::size_t kIndent = 2;           // the winner's mark and a blank
 constexpr std::size_t kContinuedIndent = 6;  // of a broken line
 constexpr std::size_t kNarrowestName = 24;   // a name is cut to this before a column is left out
 
-using Rows = std::vector<const ResultRow*>;
+using RowList = std::vector<const ResultRow*>;
 
 const char* default_header(Reference reference) {
   return reference == Reference::eigen ? "x Eig32" : "x dflt";
@@ -33,7 +33,7 @@ const char* best_header(Reference reference) {
 
 // The rows of one matrix, N, layout and division.
 struct Group {
-  Rows all, shown;
+  RowList all, shown;
 };
 
 bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
@@ -42,7 +42,7 @@ bool ranked(const ResultRow& row) { return cost_of(row).has_value(); }
 double rank_us(const ResultRow& row) { return row.in_all_us.value_or(row.hot->median_us); }
 
 // Whether `auto` picked a kernel that has a ranked row of its own.
-bool repeats_another(const ResultRow& row, const Rows& rows) {
+bool repeats_another(const ResultRow& row, const RowList& rows) {
   return row.pick && std::any_of(rows.begin(), rows.end(), [&](const ResultRow* other) {
            return other->kernel == row.pick->kernel && other->reorder == row.reorder &&
                   types_of(*other) == types_of(row) && ranked(*other);
@@ -50,7 +50,7 @@ bool repeats_another(const ResultRow& row, const Rows& rows) {
 }
 
 // The best correct row of each precision and type of C, where it can be told.
-std::set<const ResultRow*> winners(const Rows& rows) {
+std::set<const ResultRow*> winners(const RowList& rows) {
   std::map<std::string, const ResultRow*> best;
   for (const ResultRow* row : rows) {
     if (!ranked(*row) || repeats_another(*row, rows)) continue;
@@ -88,7 +88,7 @@ std::string title_of(const ResultRow& row, std::int64_t calls) {
 }
 
 // The rows that the break-even of `rows` is against; empty where no row has one.
-std::string pays_against(const Rows& rows) {
+std::string pays_against(const RowList& rows) {
   std::map<std::string, std::string> first;  // types -> the row that is done first
   bool ordered = false;
   for (const ResultRow* row : rows) {
@@ -107,7 +107,7 @@ std::string pays_against(const Rows& rows) {
 }
 
 // The rows that the best speed-up of `rows` is over; empty where no row has one.
-std::string best_over(const Rows& rows) {
+std::string best_over(const RowList& rows) {
   std::map<std::string, std::string> best;  // types -> kernel
   for (const ResultRow* row : rows)
     if (row->speedup.best_is) best[types_of(*row)] = *row->speedup.best_is;
@@ -151,7 +151,7 @@ std::vector<std::string> conclusions(const Group& group, const TableStyle& style
 }
 
 // The rows that were measured, in the order shown, and the others after them.
-Rows sorted(Rows rows, const std::string& sort) {
+RowList sorted(RowList rows, const std::string& sort) {
   const bool descending = sort.ends_with(":desc");
   const std::string key = descending ? sort.substr(0, sort.size() - 5) : sort;
   const TableColumn column = table_column(sort.empty() ? "hot" : key);
@@ -169,7 +169,7 @@ Rows sorted(Rows rows, const std::string& sort) {
 
 // The kernels that were skipped: with --why, or where it is one, by reason; else how many. Each
 // counts once, though it may be skipped in several precisions and orders.
-std::vector<std::string> skipped_of(const Rows& rows, bool why) {
+std::vector<std::string> skipped_of(const RowList& rows, bool why) {
   std::map<std::string, std::string> names_of;  // by reason
   std::set<std::string> kernels;
   std::set<std::pair<std::string, std::string>> seen;  // reason, kernel
@@ -238,7 +238,7 @@ void name_reference(TableColumn& column, Reference reference) {
 }
 
 std::vector<Drawn> columns_for(const std::vector<Group>& groups, const TableStyle& style) {
-  Rows rows;
+  RowList rows;
   for (const Group& group : groups) rows.insert(rows.end(), group.shown.begin(), group.shown.end());
   std::vector<Drawn> columns;
   if (style.columns.empty())

@@ -22,8 +22,7 @@ constexpr double kHiddenPreparationUs = 20'000;
 // Of a thread in a second. A machine without other work has a few; a busy thread of another process
 // takes a processor for some milliseconds at a time.
 constexpr double kManyPreemptions = 20;
-constexpr double kSameClock = 1.02;  // what `compare` takes for the same, too
-constexpr int kFewestToTell = 10;    // samples, half of which repeat others
+constexpr int kFewestToTell = 10;  // samples, half of which repeat others
 
 // The smallest step between samples over their median, where most samples repeat others: the timer
 // cannot tell times apart that are closer. 0 where that does not show.

@@ -9,6 +9,8 @@
 
 namespace spmmbench {
 
+inline constexpr double kSameClock = 1.02;  // clocks that differ by a greater factor are said
+
 class Warnings {
  public:
   Warnings(double noise_limit, double timer_floor_us)

@@ -47,7 +47,9 @@ class ListTest(CliCase):
 
 
     def test_every_help_has_examples_that_run_and_exit_codes(self):
-        os.symlink(DATA, self.folder / "data")
+        (self.folder / "data").mkdir()  # those that examples name: another test measures all
+        for name in ("fem2d_plate.mtx.gz", "fem3d_elasticity.mtx.gz"):
+            os.symlink(DATA / name, self.folder / "data" / name)
         os.symlink(SOURCE / "results", self.folder / "results")
         for command in COMMANDS:
             text = self.spmmbench(command, "--help").stdout

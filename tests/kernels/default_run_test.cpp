@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "run/plan.hpp"
 #include "select/estimate.hpp"
 #include "spmmbench/kernel.hpp"
 #include "spmmbench/registry.hpp"
@@ -30,6 +33,25 @@ TEST(DefaultRun, MeasuresTheKernelsThatAutoConsiders) {
       considered.insert(name);
   }
   EXPECT_EQ(measured, considered);
+}
+
+TEST(DefaultRun, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
+  const auto has_any = [](const std::vector<std::string>& patterns) {
+    Cases cases;
+    cases.kernels = patterns;
+    const auto groups = plan_groups(cases, {}, DeviceKind::host);
+    return std::any_of(groups.begin(), groups.end(), [](const PrecisionGroup& group) {
+      return std::any_of(group.kernels.begin(), group.kernels.end(), [](const KernelChoice& one) {
+        return !one.kernel->info().purpose.empty();
+      });
+    });
+  };
+  EXPECT_FALSE(has_any({}));
+  const auto all = Registry<Kernel>::instance().sorted();
+  if (std::all_of(all.begin(), all.end(),
+                  [](const Kernel* kernel) { return kernel->info().purpose.empty(); }))
+    GTEST_SKIP() << "built without CUDA";
+  EXPECT_TRUE(has_any({"*"}));
 }
 
 }  // namespace

@@ -74,25 +74,6 @@ TEST(Plan, ProductsInFp64HaveACOfFp64AndABaselineInFp64) {
   }
 }
 
-TEST(Plan, AKernelWithAPurposeOfItsOwnRunsOnlyWhenNamed) {
-  const auto has_any = [](const std::vector<std::string>& patterns) {
-    Cases cases;
-    cases.kernels = patterns;
-    const auto groups = plan_groups(cases, {}, DeviceKind::host);
-    return std::any_of(groups.begin(), groups.end(), [](const PrecisionGroup& group) {
-      return std::any_of(group.kernels.begin(), group.kernels.end(), [](const KernelChoice& one) {
-        return !one.kernel->info().purpose.empty();
-      });
-    });
-  };
-  EXPECT_FALSE(has_any({}));
-  const auto all = Registry<Kernel>::instance().sorted();
-  if (std::all_of(all.begin(), all.end(),
-                  [](const Kernel* kernel) { return kernel->info().purpose.empty(); }))
-    GTEST_SKIP() << "built without CUDA";
-  EXPECT_TRUE(has_any({"*"}));
-}
-
 TEST(Plan, ExcludingEverythingIsAnError) {
   Cases cases;
   cases.kernels = {"cpu_csr"};
