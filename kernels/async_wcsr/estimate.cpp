@@ -46,13 +46,15 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr",
                               .us = natural(),
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = async_wcsr::factors(),
-                              .narrow = kNarrow});
+                              .narrow = kNarrow,
+                              .on_device = true});
 SPMMBENCH_REGISTER_ESTIMATOR({.spec = "async_wcsr?order=search",
                               .us = search(),
                               .prepare_ms = window::prepare_with_search(),
                               .factors = async_wcsr::factors(),
                               .standing = standing_of_search,
-                              .narrow = kNarrow});
+                              .narrow = kNarrow,
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::async_wcsr

@@ -52,7 +52,7 @@ std::optional<std::pair<Choice, std::size_t>> best_of(const std::vector<Candidat
 std::string Why::text() const {
   constexpr std::size_t kNamed = 4;
   std::vector<std::string> expected;
-  for (const auto& [name, estimate, standing] : ranked) {
+  for (const auto& [name, estimate, standing, on_device] : ranked) {
     const Spec spec = Spec::parse(name);
     if (Registry<Kernel>::instance().find(spec.name) == nullptr) continue;
     expected.push_back(fmt::format("{} {:.1f} us", spec.to_string(), estimate.us));

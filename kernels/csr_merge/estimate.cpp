@@ -18,7 +18,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_merge",
                                      {"nonzeros", "100 an SM", amounts::nonzeros},
                                      {"rows", "100 an SM", amounts::rows}},
                               .prepare_ms = prepare_amounts::of_csr(),
-                              .factors = csr_merge::factors()});
+                              .factors = csr_merge::factors(),
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::csr_merge

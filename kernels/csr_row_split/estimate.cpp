@@ -23,7 +23,8 @@ SPMMBENCH_REGISTER_ESTIMATOR({.spec = "csr_row_split",
                                      {"mean_row", "100 nonzeros", amounts::mean_row}},
                               .prepare_ms = prepare_amounts::of_csr(),
                               .factors = csr_row_split::factors(),
-                              .standing = standing_of});
+                              .standing = standing_of,
+                              .on_device = true});
 
 }  // namespace
 }  // namespace spmmbench::csr_row_split

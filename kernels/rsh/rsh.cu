@@ -113,7 +113,7 @@ int choose_tau_nnz(const CsrMatrix& matrix, std::int64_t row_bytes) {
   return static_cast<double>(rows) >= kLeastShare * static_cast<double>(matrix.rows) ? kShort : 0;
 }
 
-const std::vector<std::string> kSearched = {"rsh", "match"};
+const std::vector<std::string> kSearched = {"match"};
 const auto kOrder = window::order_option("search", kSearched);
 const auto kFeatureTile =
     window::feature_tile_option({"128", "256"}, "windows of 32 rows take 128");

@@ -51,6 +51,9 @@ struct Estimator {
   // Columns of B up to which the kernel reads B in another way, so that it has factors of its own
   // there, beside those of a vector; 0: none.
   std::int64_t narrow = 0;
+  // It is prepared from the CSR on the device where A lies there. Else the host copies A, or builds
+  // a format, which may take far longer than estimated while others use the host.
+  bool on_device = false;
 
   Standing standing_for(const Product& product) const {
     return standing == nullptr ? Standing::full : standing(product);

@@ -14,6 +14,7 @@ struct Candidate {
   std::string_view spec;  // of an estimator, which outlives it
   Estimate estimate;
   Standing standing = Standing::full;
+  bool on_device = false;  // Estimator::on_device
 };
 
 // Every estimator that has an estimate, without those that are left out.

@@ -11,14 +11,32 @@ namespace {
 // The most that all preparation may have taken, over what products have, when a trial begins. Of
 // 0.15 to 1 it loses least from 1,000 calls on (docs/decisions/selection-trials.md).
 constexpr double kShareOfTrials = 0.3;
+// How often preparation on the host has to pay (docs/decisions/selection-trials.md).
+constexpr double kTimesOnHost = 2;
+// What each preparation takes at least: memory, and waiting for the device.
+constexpr double kStepUs = 100;
 
 }  // namespace
 
 Settling::Settling(std::vector<Candidate> candidates, std::size_t current)
     : candidates_(std::move(candidates)), current_(current) {
   const double there_ms = candidates_[current].estimate.prepare_ms;
-  for (const auto& [spec, estimate, standing] : candidates_)
-    states_.push_back({estimate.us, std::max(0.0, estimate.prepare_ms - there_ms) * 1e3});
+  for (const Candidate& one : candidates_) {
+    const double extra_ms = one.on_device ? std::max(0.0, one.estimate.prepare_ms - there_ms)
+                                          : kTimesOnHost * one.estimate.prepare_ms;
+    states_.push_back({one.estimate.us, extra_ms * 1e3 + kStepUs});
+  }
+}
+
+double Settling::preparation_us(const State& state) const {
+  return state.extra_us * (expected_us_ > 0 ? std::max(1.0, spent_us_ / expected_us_) : 1);
+}
+
+void Settling::count(const Step& step, double spent_us) {
+  const State& state = states_[step.candidate];
+  spent_us_ += spent_us;
+  if (step.candidate != current_) expected_us_ += state.extra_us;
+  if (step.measure) expected_us_ += measure_ms(state.us) * 1e3;
 }
 
 bool Settling::may_try(std::size_t i) const {
@@ -35,7 +53,7 @@ std::optional<std::size_t> Settling::worth_building(double launches) const {
   double least = launches * states_[current_].us;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (!may_try(i) || candidates_[i].standing != Standing::full) continue;
-    const double cost = states_[i].extra_us + launches * states_[i].us;
+    const double cost = preparation_us(states_[i]) + launches * states_[i].us;
     if (cost >= least) continue;
     least = cost;
     best = i;
@@ -49,7 +67,7 @@ std::optional<Settling::Step> Settling::worth_measuring(double launches) const {
   const double own_us = now.measured ? 0 : measure_ms(now.us) * 1e3;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     if (!may_be_faster(i)) continue;
-    const double cost_us = own_us + states_[i].extra_us + measure_ms(states_[i].us) * 1e3;
+    const double cost_us = own_us + preparation_us(states_[i]) + measure_ms(states_[i].us) * 1e3;
     if (cost_us + launches * states_[i].us / kMayTakeLess >= launches * now.us) continue;
     if (spent_us_ + cost_us > kShareOfTrials * products_us_) continue;
     return now.measured ? Step{i, true} : Step{current_, true};
@@ -66,7 +84,7 @@ std::optional<Settling::Step> Settling::next(std::int64_t launches) {
 }
 
 bool Settling::took(const Step& step, double spent_us, std::optional<double> us) {
-  spent_us_ += spent_us;
+  count(step, spent_us);
   State& state = states_[step.candidate];
   const bool faster = step.candidate == current_ || !us || *us < states_[current_].us;
   if (us) {
@@ -79,7 +97,7 @@ bool Settling::took(const Step& step, double spent_us, std::optional<double> us)
 }
 
 void Settling::failed(const Step& step, double spent_us) {
-  spent_us_ += spent_us;
+  count(step, spent_us);
   states_[step.candidate].failed = true;
   if (step.candidate == current_) measured_ = kMostTrials;  // no memory for a B and a C
 }

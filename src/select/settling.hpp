@@ -9,7 +9,9 @@
 //                              │ built: its estimate pays for its preparation
 //                                         │ measured beside others that are close to it
 //
-// Estimates decide first; later, trials that stay within a share of the products' time.
+// Estimates decide first; later, trials that stay within a share of the products' time. Estimates
+// of preparation are multiplied by how much longer than estimated it has taken so far, and what the
+// host prepares, which others may hold up, has to pay twice.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +51,7 @@ class Settling {
  private:
   struct State {
     double us;        // of a launch: measured, else estimated
-    double extra_us;  // of preparation, beyond the copy of A that is there
+    double extra_us;  // of preparation by its estimate, beyond the copy of A that is there
     bool measured = false, failed = false;
   };
 
@@ -57,6 +59,8 @@ class Settling {
   std::optional<Step> worth_measuring(double launches) const;
   bool may_be_faster(std::size_t candidate) const;
   bool may_try(std::size_t candidate) const;
+  double preparation_us(const State& state) const;
+  void count(const Step& step, double spent_us);
 
   std::vector<Candidate> candidates_;
   std::vector<State> states_;
@@ -64,6 +68,7 @@ class Settling {
   int measured_ = 0;
   std::int64_t launches_ = 0;  // that products_us_ has
   double products_us_ = 0, spent_us_ = 0;
+  double expected_us_ = 0;  // what was spent, by estimates
 };
 
 }  // namespace spmmbench

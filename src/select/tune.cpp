@@ -67,7 +67,8 @@ bool worth_trying(const Estimate& best, const Estimate& other, double least_us,
                   std::int64_t calls) {
   if (calls > 0)
     return cost_us(other.us, other.prepare_ms + measure_ms(other.us), calls) < least_us;
-  return other.us < kMayTakeLess * std::max(best.us, least_us);
+  const double spent_ms = other.prepare_ms + measure_ms(other.us);
+  return cost_us(other.us / kMayTakeLess, spent_ms, kSettledCalls) < std::max(best.us, least_us);
 }
 
 Tuned tune(const std::vector<Trial>& trials,

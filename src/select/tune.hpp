@@ -16,6 +16,8 @@ namespace spmmbench {
 inline constexpr int kMostTrials = 8;  // of `auto`, unless it is told another number
 // A kernel may take so many times less than predicted (docs/decisions/selection-trials.md).
 inline constexpr double kMayTakeLess = 1.4;
+// Within so many calls trying a kernel has to pay where preparation does not count otherwise.
+inline constexpr std::int64_t kSettledCalls = 20'000;
 
 // The time that measuring a kernel of `us` microseconds is expected to take, without its
 // preparation.
@@ -32,8 +34,9 @@ struct Trial {
 bool worth_tuning(const Estimate& best, const Estimate& other, std::int64_t calls);
 
 // Whether to prepare and measure `other`, when the fastest time measured is `least_us`. Without
-// calls: if its prediction is within kMayTakeLess of `best`, the best prediction, or of that time.
-// With calls: only if it should save more than trying it costs.
+// calls: if it could, taking kMayTakeLess times less than predicted, save what trying it costs
+// within kSettledCalls, compared to `best`, the best prediction, or to that time. With calls: only
+// if it should save more than trying it costs.
 bool worth_trying(const Estimate& best, const Estimate& other, double least_us, std::int64_t calls);
 
 struct Tuned {
