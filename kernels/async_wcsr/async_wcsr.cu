@@ -214,7 +214,7 @@ class AsyncWcsrPrepared final : public Prepared {
         is_resident_(on_device_ && a.on_device != nullptr && a.a.is_lazy()) {
     std::unique_ptr<DeviceSurvey> survey;
     if (is_resident_) {
-      resident_orders_.emplace(*a.on_device, a.orders, device);
+      resident_orders_.emplace(a.orders, device);
       survey = std::make_unique<DeviceSurvey>(*a.on_device, *resident_orders_, device);
     }
     chooser_.emplace(a_, options, kOrder, kSearched,
@@ -283,7 +283,7 @@ class AsyncWcsrPrepared final : public Prepared {
 
   void build_resident(const window::Choice& choice, Windows& out, StageTimer& cost) {
     const DeviceCsr& csr = *a_.on_device;
-    const Buffer* order = &resident_orders_->get(choice.order, cost);
+    const Buffer* order = &resident_orders_->get(csr, choice.order, cost);
     std::int64_t places = csr.rows;
     DeviceNonemptyRows nonempty;
     {

@@ -19,6 +19,7 @@
 
 #include "async_wcsr/device_build.hpp"
 #include "async_wcsr/device_window.cuh"
+#include "common/memory_layout.hpp"
 #include "gpu/cuda_check.hpp"
 #include "spmmbench/error.hpp"
 
@@ -177,28 +178,9 @@ __global__ void __launch_bounds__(kSumThreads)
   if (threadIdx.x == 0) *gathered = columns;
 }
 
-// Arrays that share an allocation, each aligned like one of its own.
-class MemoryLayout {
- public:
-  std::size_t add(std::size_t bytes) {
-    const std::size_t at = bytes_;
-    bytes_ += (bytes + 255) / 256 * 256;
-    return at;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  std::size_t bytes_ = 0;
-};
-
 template <class T>
 std::size_t bytes_of(const std::vector<T>& array) {
   return array.size() * sizeof(T);
-}
-
-template <class T>
-T* array_at(const Buffer& buffer, std::size_t at) {
-  return reinterpret_cast<T*>(buffer.as<unsigned char>() + at);
 }
 
 // launch(threads, bytes of shared memory), the threads of a window's CTA as a constant: small

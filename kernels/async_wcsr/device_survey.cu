@@ -12,8 +12,6 @@
 #include "core/row_lengths.hpp"
 #include "format/wcsr.hpp"
 #include "gpu/cuda_check.hpp"
-#include "row_order/degree_order.hpp"
-#include "row_order/match_order.hpp"
 
 namespace spmmbench {
 namespace {
@@ -124,22 +122,8 @@ GroupSums sums_of(const std::int32_t* counts) {
 
 }  // namespace
 
-const Buffer& ResidentOrders::get(const std::string& spec, StageTimer& stages) {
-  const auto& order = orders_.get(spec, [&](StageTimer& cost) { return make(spec, cost); });
-  stages.add_once(spec, kReorderStage, order.cost.total_ms());
-  return order.part;
-}
-
-Buffer ResidentOrders::make(const std::string& spec, StageTimer& cost) {
-  if (spec == "natural" || spec == "none") return {};
-  const bool here = (spec == "match" && can_match(a_.rows, a_.cols, a_.nnz)) || spec == "degree";
-  if (!here) return device_.upload(host_->get(spec, cost));
-  const auto timed = cost.scope(kReorderStage);
-  return spec == "match" ? match_order(a_, device_) : degree_order(a_, device_);
-}
-
 window::Surveyed DeviceSurvey::order(const std::string& name, StageTimer& stages) {
-  const Buffer& rows = orders_.get(name, stages);
+  const Buffer& rows = orders_.get(a_, name, stages);
   const auto timed = stages.scope("compare");
   window::Surveyed out{rows.data() == nullptr, nullptr, {}};
   if (a_.nnz == 0) return out;

@@ -5,37 +5,16 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 
 #include "format/hub_columns.hpp"
+#include "row_order/resident_orders.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/device_csr.hpp"
-#include "spmmbench/shared_parts.hpp"
 #include "window/survey.hpp"
 
 namespace spmmbench {
-
-// Row orders that lie on the device: natural, `match` and `degree` are made there, any other on the
-// host.
-class ResidentOrders {
- public:
-  // `host` and the device outlive this.
-  ResidentOrders(const DeviceCsr& a, RowOrders* host, Device& device)
-      : a_(a), host_(host), device_(device) {}
-
-  // An int32 for each row; null: natural. Stage: "reorder".
-  const Buffer& get(const std::string& spec, StageTimer& stages);
-
- private:
-  Buffer make(const std::string& spec, StageTimer& cost);
-
-  DeviceCsr a_;
-  RowOrders* host_;
-  Device& device_;
-  SharedParts<std::string, Buffer> orders_;
-};
 
 class DeviceSurvey final : public window::Survey {
  public:

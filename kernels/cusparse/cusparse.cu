@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <mutex>
 
 #include "cusparse/cusparse.hpp"
 #include "gpu/cuda_check.hpp"
-#include "gpu/upload_values.hpp"
 
 namespace spmmbench {
 namespace {
@@ -142,6 +140,7 @@ class CusparsePlan final : public Plan {
     PlanReport report = a_.report;
     report.device_bytes = workspace_.bytes() + placeholder_.bytes();
     for (const Buffer& buffer : a_.memory) report.device_bytes += buffer.bytes();
+    if (a_.csr) report.device_bytes += a_.csr->copied_bytes();
     report.issued_flops = 2.0 * static_cast<double>(a_.stored) * static_cast<double>(n_);
     report.metrics["workspace_bytes"] = static_cast<double>(workspace_.bytes());
     return report;
@@ -184,10 +183,6 @@ class CusparsePrepared final : public Prepared {
 
 }  // namespace
 
-bool fits_32_bits(const SparseOperand& a) {
-  return a.nnz() < std::numeric_limits<std::int32_t>::max();
-}
-
 void throw_cusparse_error(cusparseStatus_t status, const char* call) {
   const cudaError_t cuda = cudaGetLastError();
   const auto text = SPMMBENCH_FUNCTION(cusparse_library(), cusparseGetErrorString);
@@ -209,42 +204,6 @@ DenseDescriptor describe_dense(const DenseView& view) {
   SPMMBENCH_CUSPARSE(cusparseCreateDnMat, &matrix, view.rows, view.cols, view.ld, view.data,
                      cuda_type(view.type), cusparse_order(view.layout));
   return DenseDescriptor(matrix);
-}
-
-SparseOnDevice upload_csr(const SparseOperand& operand, Device& device, StageTimer& stages) {
-  const auto timed = stages.scope("upload");
-  const CsrMatrix& a = *operand.a;
-  const ElementType type = storage_type(operand.precision);
-  const bool narrow = fits_32_bits(operand);
-  SparseOnDevice out;
-  if (narrow) {
-    out.memory.push_back(
-        device.upload(std::vector<std::int32_t>(a.row_ptr.begin(), a.row_ptr.end())));
-    out.memory.push_back(device.upload(a.col_idx));
-  } else {
-    out.memory.push_back(device.upload(a.row_ptr));
-    out.memory.push_back(
-        device.upload(std::vector<std::int64_t>(a.col_idx.begin(), a.col_idx.end())));
-  }
-  out.memory.push_back(upload_values(device, a, type));
-  out.stored = a.nnz();
-  const cusparseIndexType_t index = narrow ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
-  out.describe = [&a, index, type, row_ptr = out.memory[0].data(), col_idx = out.memory[1].data(),
-                  values = out.memory[2].data()] {
-    cusparseSpMatDescr_t matrix = nullptr;
-    SPMMBENCH_CUSPARSE(cusparseCreateCsr, &matrix, a.rows, a.cols, a.nnz(), row_ptr, col_idx,
-                       values, index, index, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
-    return SparseDescriptor(matrix);
-  };
-  device.synchronize();
-  return out;
-}
-
-std::size_t csr_bytes(const SparseOperand& a) {
-  const std::int64_t index_bytes = fits_32_bits(a) ? 4 : 8;
-  const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(a.precision)));
-  return static_cast<std::size_t>((a.m() + 1) * index_bytes +
-                                  a.nnz() * (index_bytes + value_bytes));
 }
 
 std::unique_ptr<Prepared> make_cusparse_prepared(const SparseOperand& a, Device& device,

@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "common/device_handles.hpp"
+#include "common/resident_csr.hpp"
 #include "gpu/element.cuh"
 #include "gpu/vendor_libraries.hpp"
 #include "spmmbench/kernel.hpp"
@@ -53,8 +55,9 @@ DenseDescriptor describe_dense(const DenseView& view);
 // A in whatever format. Every plan has a descriptor of its own, since cuSPARSE keeps what
 // preprocessing for one shape found in it.
 struct SparseOnDevice {
+  std::optional<ResidentCsr> csr;  // of formats that use its arrays
   std::vector<Buffer> memory;
-  std::function<SparseDescriptor()> describe;  // points into `memory`
+  std::function<SparseDescriptor()> describe;  // points into both
   std::int64_t stored = 0;                     // entries, padding included
   PlanReport report;  // of what does not depend on the shape; plans add the rest
 };
@@ -63,9 +66,13 @@ struct SparseOnDevice {
 // else 64-bit ones throughout, since cuSPARSE does not mix.
 bool fits_32_bits(const SparseOperand& a);
 
-// A in CSR. Stage "upload".
-SparseOnDevice upload_csr(const SparseOperand& a, Device& device, StageTimer& stages);
+// A in CSR: the arrays on the device where A lies there, else a copy. Stage "upload". Changing the
+// width of indices is not counted, since a caller of cuSPARSE would have them as it takes them.
+SparseOnDevice resident_csr(const SparseOperand& a, Device& device, StageTimer& stages);
 std::size_t csr_bytes(const SparseOperand& a);
+// The same as coordinates, sorted by row. Stages "upload", and "build" for the rows of the entries.
+SparseOnDevice resident_coo(const SparseOperand& a, Device& device, StageTimer& stages);
+std::size_t coo_bytes(const SparseOperand& a);
 
 // Plans around an uploaded A that call cusparseSpMM, or cusparseSpMV for a contiguous column of B:
 // workspace, and preprocessing when asked, both in the stage "tune".

@@ -2,46 +2,12 @@
 // of cusparse_csr.cu on tf32 and on a 16-bit C apply here too.
 
 #include <type_traits>
-#include <vector>
 
 #include "cusparse/cusparse.hpp"
-#include "gpu/upload_values.hpp"
 #include "spmmbench/registry.hpp"
 
 namespace spmmbench {
 namespace {
-
-// A as coordinates, sorted by row. Stages "build" and "upload".
-template <class Index>
-SparseOnDevice upload_coo(const SparseOperand& operand, Device& device, StageTimer& stages) {
-  const CsrMatrix& a = *operand.a;
-  const ElementType type = storage_type(operand.precision);
-  std::vector<Index> rows;
-  {
-    const auto timed = stages.scope("build");
-    rows.reserve(a.nnz());
-    for (std::int64_t row = 0; row < a.rows; ++row)
-      rows.insert(rows.end(), a.row_length(row), static_cast<Index>(row));
-  }
-  const auto timed = stages.scope("upload");
-  SparseOnDevice out;
-  out.memory.push_back(device.upload(rows));
-  if constexpr (std::is_same_v<Index, std::int32_t>) out.memory.push_back(device.upload(a.col_idx));
-  else out.memory.push_back(device.upload(std::vector<Index>(a.col_idx.begin(), a.col_idx.end())));
-  out.memory.push_back(upload_values(device, a, type));
-  out.stored = a.nnz();
-  out.describe = [&a, type, row_idx = out.memory[0].data(), col_idx = out.memory[1].data(),
-                  values = out.memory[2].data()] {
-    constexpr cusparseIndexType_t kIndex =
-        std::is_same_v<Index, std::int32_t> ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
-    cusparseSpMatDescr_t matrix = nullptr;
-    SPMMBENCH_CUSPARSE(cusparseCreateCoo, &matrix, a.rows, a.cols, a.nnz(), row_idx, col_idx,
-                       values, kIndex, CUSPARSE_INDEX_BASE_ZERO, cuda_type(type));
-    return SparseDescriptor(matrix);
-  };
-  device.synchronize();
-  return out;
-}
 
 // Algorithm: cusparseSpMMAlg_t, or cusparseSpMVAlg_t for N = 1.
 template <class Algorithm>
@@ -58,19 +24,13 @@ class CusparseCoo final : public Kernel {
                                 : unsupported_by_cusparse(problem.precision, problem.c_type);
         !reason.empty())
       return Support::no(std::move(reason));
-    const std::int64_t index_bytes = fits_32_bits(problem) ? 4 : 8;
-    const auto value_bytes = static_cast<std::int64_t>(bytes_of(storage_type(problem.precision)));
-    const std::int64_t bytes = problem.nnz() * (2 * index_bytes + value_bytes);
-    return Support::yes(static_cast<std::size_t>(bytes + workspace_bytes(problem)));
+    return Support::yes(coo_bytes(problem) + static_cast<std::size_t>(workspace_bytes(problem)));
   }
 
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    return make_cusparse_prepared(a, device,
-                                  fits_32_bits(a) ? upload_coo<std::int32_t>(a, device, stages)
-                                                  : upload_coo<std::int64_t>(a, device, stages),
-                                  algorithm_, false);
+    return make_cusparse_prepared(a, device, resident_coo(a, device, stages), algorithm_, false);
   }
 
  private:

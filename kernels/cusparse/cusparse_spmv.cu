@@ -29,7 +29,7 @@ class CusparseSpmv final : public Kernel {
   std::unique_ptr<Prepared> prepare(const SparseOperand& a, const Options&, Device& device,
                                     StageTimer& stages) const override {
     (void)cusparse_handle(device);
-    return make_cusparse_prepared(a, device, upload_csr(a, device, stages), algorithm_,
+    return make_cusparse_prepared(a, device, resident_csr(a, device, stages), algorithm_,
                                   preprocess_);
   }
 

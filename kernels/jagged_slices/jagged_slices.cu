@@ -23,20 +23,19 @@
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "common/dependent_launch.hpp"
-#include "core/row_lengths.hpp"
+#include "common/resident_csr.hpp"
 #include "format/jagged_slices.hpp"
-#include "gpu/cuda_check.hpp"
-#include "gpu/upload_values.hpp"
 #include "jagged_slices/device.cuh"
+#include "jagged_slices/device_build.hpp"
+#include "jagged_slices/device_sectors.hpp"
 #include "jagged_slices/order.hpp"
-#include "row_order/device_orders.hpp"
-#include "spmmbench/error.hpp"
+#include "row_order/resident_orders.hpp"
 #include "spmmbench/registry.hpp"
 #include "spmmbench/shared_parts.hpp"
 
@@ -99,87 +98,11 @@ bool prefers_many_warps(const SparseOperand& a, int lanes_per_row) {
   return entries > full || (entries > 300'000 && row < 9);
 }
 
-// `source`: which entry of A each stored one is. `packed` or `values` may be null.
-template <class Bits>
-__global__ void put_values(const Bits* of_a, const std::int32_t* source, std::uint32_t* packed,
-                           Bits* values, std::int64_t count) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count) return;
-  const Bits value = of_a[source[i]];
-  if (packed != nullptr)
-    packed[i] = (packed[i] & 0xFFFFU) | static_cast<std::uint32_t>(value) << 16;
-  if (values != nullptr) values[i] = value;
-}
-
-// A on the device, for one number of places per slice, packed or not.
-struct Matrix {
-  Matrix(const SparseOperand& a, const Permutation& rows, const JaggedShape& jagged_shape,
-         bool packs, Device& device, StageTimer& stages)
-      : shape(jagged_shape), row_order(&rows) {
-    const ElementType type = storage_type(a.precision);
-    JaggedSlices host;
-    PackedEntries packed_host;
-    packed_host.all = false;
-    {
-      const auto timed = stages.scope("build");
-      host = JaggedSlices::build(*a.a, rows, a.row_ids, shape);
-      if (packs)
-        visit_element(type, [&](auto element) {
-          if constexpr (sizeof(typename decltype(element)::Bits) == 2)
-            packed_host = pack(host, encode_values(host.values, element));
-        });
-    }
-    const auto timed = stages.scope("upload");
-    slice_count = static_cast<std::int64_t>(host.slices.size());
-    parts = static_cast<std::int64_t>(host.part_of.size());
-    long_row_count = static_cast<std::int64_t>(host.long_rows.size());
-    slices = device.upload(host.slices);
-    row_lengths = device.upload(host.row_lengths);
-    row_ids = device.upload(host.row_ids);
-    part_of = device.upload(host.part_of);
-    long_rows = device.upload(host.long_rows);
-    packed = device.upload(packed_host.entries);
-    first_columns = device.upload(packed_host.first_columns);
-    if (!packed_host.all) {
-      col_idx = device.upload(host.col_idx);
-      values = type == ElementType::f64 ? device.upload(host.values64)
-                                        : upload_values(device, host.values, type);
-    }
-    device.synchronize();
-  }
-
-  // The values of A on the device have changed. The first call finds out where they went.
-  void take_values(const SparseOperand& a, Device& device, Stream stream) {
-    const std::int64_t nnz = a.nnz();
-    if (nnz == 0) return;
-    if (source.data() == nullptr) {
-      if (nnz > INT32_MAX) throw Error("values of 2^31 nonzeros and more are not replaced");
-      CsrMatrix numbered = *a.a;
-      std::iota(numbered.col_idx.begin(), numbered.col_idx.end(), 0);
-      source = device.upload(JaggedSlices::build(numbered, *row_order, a.row_ids, shape).col_idx);
-    }
-    visit_element(storage_type(a.precision), [&](auto element) {
-      using Bits = typename decltype(element)::Bits;
-      constexpr int kThreads = 256;
-      put_values<<<static_cast<unsigned>((nnz + kThreads - 1) / kThreads), kThreads, 0,
-                   static_cast<cudaStream_t>(stream.handle)>>>(
-          static_cast<const Bits*>(a.on_device->values), source.as<std::int32_t>(),
-          packed.as<std::uint32_t>(), values.as<Bits>(), nnz);
-      SPMMBENCH_CUDA_LAUNCHED();
-    });
-  }
-
-  JaggedShape shape;
-  const Permutation* row_order;
-  std::int64_t slice_count = 0, parts = 0, long_row_count = 0;
-  Buffer slices, row_lengths, row_ids, part_of, long_rows, packed, first_columns, col_idx, values,
-      source;
-};
-
 class JaggedSlicesPlan final : public Plan {
  public:
-  JaggedSlicesPlan(const Matrix& a, std::string order, Precision precision, const Tiling& tiling,
-                   std::int64_t n, bool many_warps, Device& device, StageTimer& stages)
+  JaggedSlicesPlan(const jagged::DeviceSlices& a, std::string order, Precision precision,
+                   const Tiling& tiling, std::int64_t n, bool many_warps, Device& device,
+                   StageTimer& stages)
       : a_(a),
         order_(std::move(order)),
         tiling_(tiling),
@@ -218,12 +141,10 @@ class JaggedSlicesPlan final : public Plan {
 
   PlanReport report() const override {
     PlanReport report;
-    report.device_bytes +=
-        sum_of_bytes(a_.slices, a_.row_lengths, a_.row_ids, a_.part_of, a_.long_rows, a_.packed,
-                     a_.first_columns, a_.col_idx, a_.values, a_.source, partial_sums_, arrivals_);
+    report.device_bytes += sum_of_bytes(a_.index, a_.entries, a_.begins, partial_sums_, arrivals_);
     report.params["order"] = order_;
     report.params["steps"] = fmt::format("{}", a_.shape.most_steps);
-    report.metrics["slices"] = static_cast<double>(a_.slice_count);
+    report.metrics["slices"] = static_cast<double>(a_.count);
     report.metrics["long_rows"] = static_cast<double>(a_.long_row_count);
     return report;
   }
@@ -241,16 +162,16 @@ class JaggedSlicesPlan final : public Plan {
   void launch_as(const DenseView& b, const DenseView& c, Stream stream) {
     constexpr std::int64_t kWarps = jagged::kThreads / kWarpLanes;
     using Sum = SumOf<TB>;
-    const jagged::Arguments<Sum> in{.slices = a_.slices.as<JaggedSlices::Slice>(),
-                                    .slice_count = static_cast<std::uint32_t>(a_.slice_count),
-                                    .row_lengths = a_.row_lengths.as<std::uint16_t>(),
-                                    .row_ids = a_.row_ids.as<std::int32_t>(),
-                                    .part_of = a_.part_of.as<std::int32_t>(),
-                                    .long_rows = a_.long_rows.as<JaggedSlices::LongRow>(),
-                                    .col_idx = a_.col_idx.as<std::int32_t>(),
-                                    .values = a_.values.data(),
-                                    .packed = a_.packed.as<std::uint32_t>(),
-                                    .first_columns = a_.first_columns.as<std::int32_t>(),
+    const jagged::Arguments<Sum> in{.slices = a_.slices,
+                                    .slice_count = static_cast<std::uint32_t>(a_.count),
+                                    .row_lengths = a_.row_lengths,
+                                    .row_ids = a_.row_ids,
+                                    .part_of = a_.part_of,
+                                    .long_rows = a_.long_rows,
+                                    .col_idx = a_.col_idx,
+                                    .values = a_.values,
+                                    .packed = a_.packed,
+                                    .first_columns = a_.first_columns,
                                     .partial_sums = partial_sums_.as<Sum>(),
                                     .arrivals = arrivals_.as<unsigned>()};
     const jagged::Dense dense{
@@ -259,12 +180,12 @@ class JaggedSlicesPlan final : public Plan {
         .c = c.data,
         .c_stride = c.row_stride(),
         .columns = static_cast<int>(n_)};
-    const dim3 grid(static_cast<unsigned>((a_.slice_count + kWarps - 1) / kWarps));
+    const dim3 grid(static_cast<unsigned>((a_.count + kWarps - 1) / kWarps));
     launch_dependent(jagged::multiply<TB, TC, kColumns, kLanesPerRow, kUnroll, kMinBlocksPerSm>,
                      grid, dim3(jagged::kThreads), 0, stream, overlap_, in, dense);
   }
 
-  const Matrix& a_;
+  const jagged::DeviceSlices& a_;
   std::string order_;
   Tiling tiling_;
   std::int64_t n_;
@@ -273,49 +194,74 @@ class JaggedSlicesPlan final : public Plan {
   Buffer partial_sums_, arrivals_;
 };
 
+// All is made on the device, of a copy of A where A is not there.
 class JaggedSlicesPrepared final : public Prepared {
  public:
   JaggedSlicesPrepared(const SparseOperand& a, const Options& options, Device& device)
-      : device_orders_(a, device),
-        a_(with_orders(a, device_orders_)),
+      : a_(a),
         options_(options),
         device_(device),
-        orders_(a_, options) {}
+        orders_(a.orders, device),
+        chooser_(a, options, [this](const std::string& order, std::int64_t rows, StageTimer& cost) {
+          return gathered(order, rows, cost);
+        }) {}
 
   std::unique_ptr<Plan> bind(const Shape& shape, StageTimer& stages) override {
     const Tiling tiling = tile_columns(shape.n, storage_type(a_.precision));
+    const std::string order = chooser_.choose(shape.n, stages);
     const int places = kWarpLanes / tiling.lanes;
+    const bool is_vector = tiling.columns == 1;
     const bool packs = packs_entries(shape.n, a_.precision);
-    const bool vector = tiling.columns == 1;
-    const jagged::RowOrder order = orders_.choose(shape.n, stages);
-    const auto& matrix = matrices_.get({order.name, places, vector, packs}, [&](StageTimer& cost) {
-      auto made = std::make_unique<Matrix>(
-          a_, *order.rows,
-          choose_shape(a_, places, vector, vector && longest_row(*a_.a) >= kLongRow, options_),
-          packs, device_, cost);
-      if (replaced_) made->take_values(a_, device_, device_.stream());  // the host has the old ones
-      return made;
+    const auto& slices = slices_.get({order, places, is_vector, packs}, [&](StageTimer& cost) {
+      return build(order, places, is_vector, packs, cost);
     });
-    stages.add(matrix.cost);
-    return std::make_unique<JaggedSlicesPlan>(*matrix.part, order.name, a_.precision, tiling,
-                                              shape.n, prefers_many_warps(a_, tiling.lanes),
-                                              device_, stages);
+    csr_.reset();
+    stages.add(slices.cost);
+    return std::make_unique<JaggedSlicesPlan>(slices.part, order, a_.precision, tiling, shape.n,
+                                              prefers_many_warps(a_, tiling.lanes), device_,
+                                              stages);
   }
 
   void take_values(Stream stream) override {
-    replaced_ = true;
-    matrices_.for_each([&](auto& matrix) { matrix->take_values(a_, device_, stream); });
+    slices_.for_each([&](const jagged::DeviceSlices& slices) {
+      jagged::replace_values(*a_.on_device, slices, stream);
+    });
   }
 
  private:
-  DeviceOrders device_orders_;
+  // Until the end of a bind.
+  const DeviceCsr& csr(StageTimer& cost) {
+    if (!csr_) csr_.emplace(a_, device_, cost);
+    return csr_->view();
+  }
+
+  double gathered(const std::string& order, std::int64_t rows_of_sector, StageTimer& cost) {
+    const DeviceCsr& a = csr(cost);
+    const Buffer& rows = orders_.get(a, order, cost);
+    const auto timed = cost.scope("compare");
+    return jagged::gathered_sector_share(a, rows.as<std::int32_t>(), rows_of_sector, device_);
+  }
+
+  jagged::DeviceSlices build(const std::string& order, int places, bool is_vector, bool packs,
+                             StageTimer& cost) {
+    const DeviceCsr& a = csr(cost);
+    const Buffer& rows = orders_.get(a, order, cost);
+    const auto timed = cost.scope("build");
+    const Buffer row_ids = device_.upload(a_.row_ids);
+    const bool long_row = is_vector && jagged::longest_row(a, device_) >= kLongRow;
+    return jagged::build_slices(a, rows.as<std::int32_t>(), row_ids.as<std::int32_t>(),
+                                choose_shape(a_, places, is_vector, long_row, options_), packs,
+                                device_);
+  }
+
   SparseOperand a_;
   Options options_;
   Device& device_;
-  jagged::OrderChooser orders_;
-  bool replaced_ = false;  // values, on the device
+  std::optional<ResidentCsr> csr_;
+  ResidentOrders orders_;
+  jagged::OrderChooser chooser_;
   // By order, places, one column, packed.
-  SharedParts<std::tuple<std::string, int, bool, bool>, std::unique_ptr<Matrix>> matrices_;
+  SharedParts<std::tuple<std::string, int, bool, bool>, jagged::DeviceSlices> slices_;
 };
 
 class JaggedSlicesKernel final : public Kernel {
@@ -335,15 +281,16 @@ class JaggedSlicesKernel final : public Kernel {
     const JaggedShape shape =
         choose_shape(problem, places, tiling.columns == 1, true, problem.options);
     // The worst case: every row has a slice of its own, and its entries are
-    // held packed and not packed.
+    // held packed and not packed. While slices are built, A and its sorted rows are there, too.
     const std::int64_t parts = 2 * problem.nnz() / (shape.whole_steps * places);
     const std::int64_t slices = problem.m() + JaggedShape::kTeam * parts + places;
     const std::int64_t entry_bytes =
         4 + value_bytes + (packs_entries(problem.n, problem.precision) ? 4 : 0);
-    const std::int64_t bytes = problem.nnz() * entry_bytes +
-                               slices * static_cast<std::int64_t>(sizeof(JaggedSlices::Slice) + 4) +
-                               (problem.m() + places) * 6 +
-                               parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
+    constexpr std::int64_t kRowBytes = 2 + 4 + 8 + 12;  // length, id, begin; sorted
+    const std::int64_t bytes =
+        static_cast<std::int64_t>(resident_bytes(problem)) + problem.nnz() * entry_bytes +
+        slices * static_cast<std::int64_t>(sizeof(JaggedSlices::Slice) + 4) +
+        (slices + places) * kRowBytes + parts * (tiling.columns * tiling.lanes * sum_bytes + 16);
     return Support::yes(static_cast<std::size_t>(bytes));
   }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
-#include "format/gathered_sectors.hpp"
 #include "select/features.hpp"
 #include "spmmbench/device.hpp"
 #include "spmmbench/option.hpp"
@@ -31,56 +31,46 @@ inline std::int64_t rows_of_sector(std::int64_t n, ElementType b_type) {
   return static_cast<std::int64_t>(std::max<std::size_t>(1, kSectorBytes / row));
 }
 
-struct RowOrder {
-  std::string name;
-  const Permutation* rows;  // empty: natural
-};
+// What blocks of rows gather in an order, as gathered_sector_share has it, for so many rows of a
+// sector. Adds its time, and that of the order.
+using GatheredShare =
+    std::function<double(const std::string& order, std::int64_t rows_of_sector, StageTimer&)>;
 
-// Chooses the order for each N. Orders and what they gather are kept for the next N.
+// Chooses the order for each N. What orders gather is kept for the next N.
 class OrderChooser {
  public:
-  OrderChooser(const SparseOperand& a, const Options& options) : a_(a), order_(kOrder(options)) {}
+  OrderChooser(const SparseOperand& a, const Options& options, GatheredShare gathered)
+      : a_(a), order_(kOrder(options)), gathered_(std::move(gathered)) {}
 
   // In the order of matched rows a block of rows gathers fewer different sectors of B. In
   // exchange rows of C are not written side by side, which costs most if C is a vector. The
   // constants were measured on 107 matrices (docs/decisions/jagged-slices.md).
-  RowOrder choose(std::int64_t n, StageTimer& stages) {
+  std::string choose(std::int64_t n, StageTimer& stages) {
     constexpr double kLeastShare = 0.1;  // of natural order; below it no order is searched for
     constexpr double kMostLeft = 0.7, kMostLeftOfVector = 0.55;
-    if (order_ != "search") return {order_, &a_.orders->get(order_, stages)};
+    if (order_ != "search") return order_;
     const bool vector = n == 1;
-    if (vector && a_.nnz() < kLeastOrderedRow * a_.m())
-      return {"natural", &a_.orders->get("natural", stages)};
-    const Considered& natural = consider("natural", n, stages);
-    if (natural.share > kLeastShare) {
-      const Considered& matched = consider("match", n, stages);
-      if (matched.share < (vector ? kMostLeftOfVector : kMostLeft) * natural.share)
-        return {"match", matched.rows};
-    }
-    return {"natural", natural.rows};
+    if (vector && a_.nnz() < kLeastOrderedRow * a_.m()) return "natural";
+    const double natural = share("natural", n, stages);
+    const bool gains =
+        natural > kLeastShare &&
+        share("match", n, stages) < (vector ? kMostLeftOfVector : kMostLeft) * natural;
+    return gains ? "match" : "natural";
   }
 
  private:
-  struct Considered {
-    const Permutation* rows;
-    double share;  // see gathered_sector_share
-  };
-
-  const Considered& consider(const std::string& name, std::int64_t n, StageTimer& stages) {
+  double share(const std::string& order, std::int64_t n, StageTimer& stages) {
     const std::int64_t rows = rows_of_sector(n, storage_type(a_.precision));
-    const auto& found = considered_.get({name, rows}, [&](StageTimer& cost) {
-      const Permutation& row_order = a_.orders->get(name, cost);
-      const auto timed = cost.scope("compare");
-      return Considered{&row_order, gathered_sector_share(*a_.a, row_order, rows)};
-    });
+    const auto& found =
+        shares_.get({order, rows}, [&](StageTimer& cost) { return gathered_(order, rows, cost); });
     stages.add(found.cost);
     return found.part;
   }
 
   SparseOperand a_;
   std::string order_;
-  // By order and rows of a sector.
-  SharedParts<std::pair<std::string, std::int64_t>, Considered> considered_;
+  GatheredShare gathered_;
+  SharedParts<std::pair<std::string, std::int64_t>, double> shares_;  // by rows of a sector, too
 };
 
 }  // namespace spmmbench::jagged

@@ -9,17 +9,16 @@ namespace spmmbench {
 
 double gathered_sector_share(const CsrMatrix& matrix, const Permutation& row_order,
                              std::int64_t rows_of_sector) {
-  constexpr std::int64_t kBlock = 512, kMostBlocks = 16;
-  static_assert(kMostBlocks <= std::numeric_limits<std::int8_t>::max());  // see `last`
+  static_assert(kMostSectorBlocks <= std::numeric_limits<std::int8_t>::max());  // see `last`
   const int shift = std::countr_zero(static_cast<std::uint64_t>(rows_of_sector));
-  const std::int64_t blocks = (matrix.rows + kBlock - 1) / kBlock;
-  const std::int64_t samples = std::min(blocks, kMostBlocks);
+  const std::int64_t blocks = (matrix.rows + kSectorBlock - 1) / kSectorBlock;
+  const std::int64_t samples = std::min(blocks, kMostSectorBlocks);
   // The last sample that gathers each sector.
   std::vector<std::int8_t> last((matrix.cols >> shift) + 1, -1);
   std::int64_t sectors = 0, nonzeros = 0;
   for (std::int64_t s = 0; s < samples; ++s) {
-    const std::int64_t first = blocks * s / samples * kBlock;
-    for (std::int64_t place = first; place < std::min(first + kBlock, matrix.rows); ++place) {
+    const std::int64_t first = blocks * s / samples * kSectorBlock;
+    for (std::int64_t place = first; place < std::min(first + kSectorBlock, matrix.rows); ++place) {
       const std::int64_t row = row_order.empty() ? place : row_order[place];
       nonzeros += matrix.row_length(row);
       for (std::int64_t e = matrix.row_ptr[row]; e < matrix.row_ptr[row + 1]; ++e) {

@@ -1,7 +1,6 @@
 #include "format/jagged_slices.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 
 #include "core/worth_threads.hpp"
@@ -17,10 +16,6 @@ struct Source {
   std::int32_t length;
 };
 
-std::int64_t steps_of(std::int64_t length, int log2_places) {
-  return (length + (std::int64_t{1} << log2_places) - 1) >> log2_places;
-}
-
 class Builder {
  public:
   Builder(const CsrMatrix& a, std::span<const std::int32_t> row_order,
@@ -29,7 +24,7 @@ class Builder {
         row_order_(row_order),
         row_ids_(row_ids),
         out_(out),
-        log2_slice_(std::countr_zero(static_cast<unsigned>(out.shape.places))) {}
+        log2_slice_(out.shape.log2_places()) {}
 
   void build() {
     sort_by_places();
@@ -42,19 +37,12 @@ class Builder {
   }
 
  private:
-  static constexpr std::int64_t kMostLength = UINT16_MAX;  // of row_lengths
-  // A long row's parts are added by one warp; beyond this many, longer parts end sooner.
-  static constexpr std::int64_t kManyParts = 256;
-
   void sort_by_places() {
-    const std::int64_t whole = std::int64_t{out_.shape.whole_steps} << log2_slice_;
     rows_of_.resize(log2_slice_ + 1);
     for (std::int64_t place = 0; place < a_.rows; ++place) {
       const std::int64_t row = row_order_.empty() ? place : row_order_[place];
       const std::int64_t length = a_.row_length(row);
-      int log2 = 0;
-      while (log2 < log2_slice_ && steps_of(length, log2) > out_.shape.most_steps) ++log2;
-      (length > std::min(whole, kMostLength) ? too_long_ : rows_of_[log2])
+      (out_.shape.is_too_long(length) ? too_long_ : rows_of_[out_.shape.log2_places_of(length)])
           .push_back(static_cast<std::int32_t>(row));
     }
   }
@@ -74,18 +62,13 @@ class Builder {
   void share_teams(std::int32_t row) {
     constexpr std::int64_t kTeam = JaggedShape::kTeam;
     const std::int64_t length = a_.row_length(row);
-    const std::int64_t whole = std::int64_t{out_.shape.whole_steps} << log2_slice_;
-    const auto parts_of = [&](std::int64_t most) {
-      return (length + kTeam * most - 1) / (kTeam * most);
-    };
-    const std::int64_t parts =
-        std::max(std::min(parts_of(whole), kManyParts), parts_of(kMostLength));
+    const std::int64_t parts = out_.shape.parts_of(length);
     const auto first = static_cast<std::int32_t>(out_.part_of.size());
     for (std::int64_t slice = 0; slice < parts * kTeam; ++slice) {
       const std::int64_t begin = length * slice / (parts * kTeam);
       const std::int64_t end = length * (slice + 1) / (parts * kTeam);
       const auto part = first + static_cast<std::int32_t>(slice / kTeam);
-      add_slice(end - begin, steps_of(end - begin, log2_slice_), log2_slice_,
+      add_slice(end - begin, JaggedShape::steps_of(end - begin, log2_slice_), log2_slice_,
                 Slice::kListed - 1 - part);
       sources_.push_back({a_.row_ptr[row] + begin, static_cast<std::int32_t>(end - begin)});
       out_.row_ids.push_back(-1);
@@ -108,7 +91,7 @@ class Builder {
         consecutive &=
             target(rows[first + i]) == target(rows[first]) + static_cast<std::int32_t>(i);
       }
-      add_slice(entries, steps_of(longest, log2_places), log2_places,
+      add_slice(entries, JaggedShape::steps_of(longest, log2_places), log2_places,
                 consecutive ? target(rows[first]) : Slice::kListed);
       for (std::size_t i = 0; i < per_slice; ++i) {
         const bool is_row = i < count;
@@ -203,7 +186,6 @@ CsrMatrix JaggedSlices::unpack() const {
 }
 
 PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bits) {
-  constexpr std::int32_t kSpan = 1 << 16;
   const auto count = static_cast<std::int64_t>(slices.slices.size());
   // Read before any slice is written: `packed` shares its word with `first_entry`.
   std::vector<std::int64_t> begin_of(count + 1, std::ssize(slices.col_idx));
@@ -221,7 +203,7 @@ PackedEntries pack(JaggedSlices& slices, std::span<const std::uint16_t> value_bi
     if (begin == end) continue;
     const auto [least, most] =
         std::minmax_element(slices.col_idx.begin() + begin, slices.col_idx.begin() + end);
-    slice.packed = *most - *least < kSpan ? 1 : 0;
+    slice.packed = *most - *least < kPackedSpan ? 1 : 0;
     all = all && slice.packed == 1;
     if (slice.packed == 0) continue;
     out.first_columns[s] = *least;

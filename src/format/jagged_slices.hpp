@@ -22,18 +22,54 @@
 #include <span>
 #include <vector>
 
+#include "spmmbench/host_device.hpp"
 #include "spmmbench/matrix.hpp"
 
 namespace spmmbench {
 
 struct JaggedShape {
-  static constexpr int kTeam = 4;  // slices: the warps of a CTA
+  static constexpr int kTeam = 4;                     // slices: the warps of a CTA
+  static constexpr std::int64_t kMostLength = 65535;  // of JaggedSlices::row_lengths
+  // A long row's parts are added by one warp; beyond this many, longer parts end sooner.
+  static constexpr std::int64_t kManyParts = 256;
 
   int places = 32;       // of a slice, a power of two
   int most_steps = 8;    // of a row that has fewer than `places` places
   int whole_steps = 16;  // of a row that one slice takes, and of a part of a cut row
 
   bool operator==(const JaggedShape&) const = default;
+
+  SPMMBENCH_HOST_DEVICE constexpr int log2_places() const {
+    int log2 = 0;
+    while (1 << log2 < places) ++log2;
+    return log2;
+  }
+  SPMMBENCH_HOST_DEVICE static constexpr std::int64_t steps_of(std::int64_t length,
+                                                               int log2_places) {
+    return (length + (std::int64_t{1} << log2_places) - 1) >> log2_places;
+  }
+  SPMMBENCH_HOST_DEVICE constexpr std::int64_t whole() const {  // entries
+    return std::int64_t{whole_steps} << log2_places();
+  }
+  // Whether a row of that length goes to teams.
+  SPMMBENCH_HOST_DEVICE constexpr bool is_too_long(std::int64_t length) const {
+    return length > whole() || length > kMostLength;
+  }
+  // The places of any other row, as a power of two.
+  SPMMBENCH_HOST_DEVICE constexpr int log2_places_of(std::int64_t length) const {
+    int log2 = 0;
+    while (1 << log2 < places && steps_of(length, log2) > most_steps) ++log2;
+    return log2;
+  }
+  // The parts of a row that goes to teams.
+  SPMMBENCH_HOST_DEVICE constexpr std::int64_t parts_of(std::int64_t length) const {
+    const auto of_at_most = [&](std::int64_t entries) {
+      return (length + kTeam * entries - 1) / (kTeam * entries);
+    };
+    const std::int64_t wanted = of_at_most(whole()), least = of_at_most(kMostLength);
+    const std::int64_t parts = wanted < kManyParts ? wanted : kManyParts;
+    return parts > least ? parts : least;
+  }
 };
 
 struct JaggedSlices {
@@ -72,15 +108,17 @@ struct JaggedSlices {
   std::vector<float> values;
   std::vector<double> values64;  // where `a` has them
 
-  // Slices take rows of equally many places in the order `row_order`, or as they come where it is
-  // empty. Row i of `a` is row row_ids[i] of C, or i where row_ids is empty.
+  // The device builds the same (kernels/jagged_slices/device_build.hpp). Slices take rows of
+  // equally many places in the order `row_order`, or as they come where it is empty. Row i of `a`
+  // is row row_ids[i] of C, or i where row_ids is empty.
   static JaggedSlices build(const CsrMatrix& a, std::span<const std::int32_t> row_order,
                             std::span<const std::int32_t> row_ids, const JaggedShape& shape);
   CsrMatrix unpack() const;  // in the order of C
 };
 
 // Entries of 4 bytes for values of 16 bits: the column in the low half, less the slice's first one,
-// and the value in the high half. Slices whose columns span 65536 or more stay as they are.
+// and the value in the high half. Slices whose columns span kPackedSpan or more stay as they are.
+inline constexpr std::int32_t kPackedSpan = 1 << 16;
 struct PackedEntries {
   std::vector<std::uint32_t> entries;       // places of others are not used
   std::vector<std::int32_t> first_columns;  // slice -> least column

@@ -130,6 +130,9 @@ class Resident {
 constexpr const char* kSpecs[] = {"csr_merge",
                                   "csr_row_split",
                                   "csr_row_split?split=8",
+                                  "jagged_slices",
+                                  "jagged_slices?order=search",
+                                  "jagged_slices?steps=1&order=degree",
                                   "async_wcsr",
                                   "async_wcsr?order=search",
                                   "async_wcsr?order=match&window=8",
@@ -159,7 +162,7 @@ TEST(ResidentA, IsMultipliedWithoutAMatrixOnTheHostAndTakesOtherValuesInPlace) {
         }
 }
 
-TEST(ResidentA, TakesOtherValuesWhereTheFormatIsBuiltOnTheHostAlsoInPlansThatAreMadeLater) {
+TEST(ResidentA, TakesOtherValuesAlsoInPlansThatAreMadeLater) {
   SPMMBENCH_TEST_DEVICE(device, DeviceKind::cuda);
   for (const Precision precision : {Precision::fp16, Precision::tf32})
     for (const NamedShape& shape : shapes_of(precision))
@@ -222,7 +225,7 @@ TEST(ResidentA, IsSurveyedAboutAsOnTheHost) {
     const HubColumns hubs = find_hub_columns(matrix), got = find_hub_columns(a.view(), device);
     EXPECT_EQ(got.count, hubs.count);
     EXPECT_NEAR(got.share, hubs.share, 1e-9);
-    ResidentOrders orders(a.view(), nullptr, device);
+    ResidentOrders orders(nullptr, device);
     DeviceSurvey survey(a.view(), orders, device);
     EXPECT_DOUBLE_EQ(survey.length_variation(), row_length_variation(matrix));
     if (matrix.nnz() == 0) continue;

@@ -13,8 +13,10 @@ struct NamedShape {
   CsrMatrix matrix;  // values U(-1, 1), not yet rounded to any precision
 };
 
-// Those with more nonzeros than the environment variable SPMMBENCH_TEST_MAX_NNZ are left out, for
-// runs under compute-sanitizer.
 std::vector<NamedShape> all_shapes();
+
+// Leaves out those with more nonzeros than the environment variable SPMMBENCH_TEST_MAX_NNZ, as
+// all_shapes does, for runs under compute-sanitizer.
+void leave_out_large(std::vector<NamedShape>& shapes);
 
 }  // namespace spmmbench::test

@@ -1,0 +1,486 @@
+// Builds the slices of A on the device. A row belongs to one of seven classes: too long for a
+// slice, or with 32, 16 .. 1 places, in the order in which slices take them.
+//
+//   count_rows      rows, entries and parts of each class in every tile of rows
+//   sum_before      those of the tiles before, and of all, which the host needs to allocate
+//   place_rows      sorts the rows of a tile by class and puts them behind those of earlier tiles
+//   describe        a warp for each slice: which rows it has, and where its entries begin
+//   fill            a warp for each slice: its entries, step by step
+//
+// Rows keep their order within a class, so what is built does not depend on the tiles.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cub/warp/warp_scan.cuh>
+#include <type_traits>
+
+#include "common/memory_layout.hpp"
+#include "gpu/cuda_check.hpp"
+#include "jagged_slices/device_build.hpp"
+
+namespace spmmbench::jagged {
+namespace {
+
+using Slice = JaggedSlices::Slice;
+using LongRow = JaggedSlices::LongRow;
+
+constexpr int kThreads = 512;
+constexpr int kPerThread = 4;
+constexpr int kTile = kThreads * kPerThread;  // rows
+constexpr int kSliceThreads = 128;            // of kernels with a warp for each slice
+constexpr unsigned kAllLanes = 0xFFFFFFFFU;
+
+constexpr int kClasses = 7;
+constexpr int kClassBits = 3;  // of a class, or kClasses for none
+constexpr int kTooLong = 0;
+// Rows that share a slice of class `c`, which is none of too long ones.
+constexpr int rows_of_slice(int c) { return 1 << (c - 1); }
+
+using Count = unsigned long long;
+
+struct Totals {
+  Count rows[kClasses], entries[kClasses], parts;
+};
+constexpr int kFields = sizeof(Totals) / sizeof(Count);
+
+// Where each class begins, and the end.
+struct Classes {
+  std::int64_t row[kClasses + 1], entry[kClasses + 1], slice[kClasses + 1], slot[kClasses + 1];
+};
+
+// The rows of A in the order in which slices take them.
+struct Rows {
+  const std::int64_t* row_ptr;
+  const std::int32_t* order;  // null: natural
+  std::int64_t count;
+  JaggedShape shape;
+
+  __device__ std::int32_t at(std::int64_t place) const {
+    return order == nullptr ? static_cast<std::int32_t>(place) : order[place];
+  }
+  __device__ std::int32_t length(std::int32_t row) const {
+    return static_cast<std::int32_t>(row_ptr[row + 1] - row_ptr[row]);
+  }
+  __device__ int class_of(std::int64_t length) const {
+    if (shape.is_too_long(length)) return kTooLong;
+    return 1 + shape.log2_places() - shape.log2_places_of(length);
+  }
+};
+
+__global__ void __launch_bounds__(kThreads) count_rows(Rows in, Totals* of_tile) {
+  using Sum = cub::WarpReduce<Count>;
+  __shared__ typename Sum::TempStorage temporary[kThreads / 32];
+  __shared__ Count totals[kFields];
+  auto& sums = reinterpret_cast<Totals&>(totals);
+  if (threadIdx.x < kFields) totals[threadIdx.x] = 0;
+  __syncthreads();
+  const unsigned lane = threadIdx.x % 32;
+  for (int i = 0; i < kPerThread; ++i) {
+    const std::int64_t place = std::int64_t{blockIdx.x} * kTile + i * kThreads + threadIdx.x;
+    const bool is_row = place < in.count;
+    const std::int32_t length = is_row ? in.length(in.at(place)) : 0;
+    const int own = is_row ? in.class_of(length) : kClasses;
+    for (int c = 0; c < kClasses; ++c) {
+      const unsigned lanes = __ballot_sync(kAllLanes, own == c);
+      if (lanes == 0) continue;
+      const Count entries =
+          Sum(temporary[threadIdx.x / 32]).Sum(own == c ? static_cast<Count>(length) : 0);
+      if (lane != 0) continue;
+      atomicAdd(&sums.rows[c], static_cast<Count>(__popc(lanes)));
+      atomicAdd(&sums.entries[c], entries);
+    }
+    if (own == kTooLong) atomicAdd(&sums.parts, static_cast<Count>(in.shape.parts_of(length)));
+  }
+  __syncthreads();
+  if (threadIdx.x < kFields)
+    reinterpret_cast<Count*>(of_tile + blockIdx.x)[threadIdx.x] = totals[threadIdx.x];
+}
+
+// From the counts of each tile, in place: those of the tiles before, and at the end of all. A warp
+// for each field.
+__global__ void __launch_bounds__(32 * kFields) sum_before(Totals* of_tile, std::int64_t tiles) {
+  using Scan = cub::WarpScan<Count>;
+  constexpr int kBatch = 8;  // tiles of a lane, read at a time
+  __shared__ typename Scan::TempStorage temporary[kFields];
+  const int field = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+  const auto at = [&](std::int64_t tile) -> Count& {
+    return reinterpret_cast<Count*>(of_tile + tile)[field];
+  };
+  Count before = 0;
+  for (std::int64_t first = 0; first <= tiles; first += 32 * kBatch) {
+    const std::int64_t own = first + lane * kBatch;
+    Count counts[kBatch], sum = 0, all = 0;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) counts[i] = own + i < tiles ? at(own + i) : 0;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) sum += counts[i];
+    Scan(temporary[field]).ExclusiveSum(sum, sum, all);
+    sum += before;
+#pragma unroll
+    for (int i = 0; i < kBatch; ++i) {
+      if (own + i <= tiles) at(own + i) = sum;
+      sum += counts[i];
+    }
+    before += all;
+  }
+}
+
+// What place_rows makes of the sorted rows.
+struct Sorted {
+  std::int32_t* rows;
+  std::int64_t* entries;  // stored before each of them
+  LongRow* long_rows;
+  std::int32_t* part_of;
+};
+
+__global__ void __launch_bounds__(kThreads) place_rows(Rows in, const Totals* before, Classes first,
+                                                       const std::int32_t* row_ids, Sorted out) {
+  using Sort = cub::BlockRadixSort<unsigned, kThreads, kPerThread, int>;
+  using Scan = cub::BlockScan<std::int64_t, kThreads>;
+  __shared__ union {
+    typename Sort::TempStorage sort;
+    typename Scan::TempStorage scan;
+  } temporary;
+  __shared__ std::int32_t lengths[kTile];   // -1: no row
+  __shared__ unsigned char classes[kTile];  // of the sorted rows
+  __shared__ int tile_first[kClasses];
+  __shared__ std::int64_t tile_entries[kClasses];  // before the first of a class
+
+  const std::int64_t first_place = std::int64_t{blockIdx.x} * kTile;
+  for (int i = static_cast<int>(threadIdx.x); i < kTile; i += kThreads)
+    lengths[i] = first_place + i < in.count ? in.length(in.at(first_place + i)) : -1;
+  __syncthreads();
+  const int own = static_cast<int>(threadIdx.x) * kPerThread;
+  unsigned class_of[kPerThread];
+  int item[kPerThread];
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    item[i] = own + i;
+    class_of[i] = lengths[own + i] < 0 ? kClasses : in.class_of(lengths[own + i]);
+  }
+  Sort(temporary.sort).Sort(class_of, item, 0, kClassBits);
+  __syncthreads();
+  std::int64_t entries[kPerThread];
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    entries[i] = max(lengths[item[i]], 0);
+    classes[own + i] = static_cast<unsigned char>(class_of[i]);
+  }
+  Scan(temporary.scan).ExclusiveSum(entries, entries);
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    const int at = own + i;
+    if (class_of[i] == kClasses || (at > 0 && classes[at - 1] == class_of[i])) continue;
+    tile_first[class_of[i]] = at;
+    tile_entries[class_of[i]] = entries[i];
+  }
+  __syncthreads();
+  const Totals& earlier = before[blockIdx.x];
+  std::int64_t to[kPerThread], parts[kPerThread], part[kPerThread];
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    parts[i] = 0;
+    const unsigned c = class_of[i];
+    if (c == kClasses) continue;
+    to[i] = first.row[c] + static_cast<std::int64_t>(earlier.rows[c]) + own + i - tile_first[c];
+    out.rows[to[i]] = in.at(first_place + item[i]);
+    out.entries[to[i]] = first.entry[c] + static_cast<std::int64_t>(earlier.entries[c]) +
+                         entries[i] - tile_entries[c];
+    if (c == kTooLong) parts[i] = in.shape.parts_of(lengths[item[i]]);
+  }
+  if (first.row[kTooLong + 1] == 0) return;
+  Scan(temporary.scan).ExclusiveSum(parts, part);
+#pragma unroll
+  for (int i = 0; i < kPerThread; ++i) {
+    if (parts[i] == 0) continue;
+    const std::int32_t row = in.at(first_place + item[i]);
+    part[i] += static_cast<std::int64_t>(earlier.parts);
+    out.long_rows[to[i]] = {row_ids == nullptr ? row : row_ids[row],
+                            static_cast<std::int32_t>(part[i]),
+                            static_cast<std::int32_t>(parts[i])};
+    for (std::int64_t p = 0; p < parts[i]; ++p)
+      out.part_of[part[i] + p] = static_cast<std::int32_t>(to[i]);
+  }
+}
+
+// What `describe` writes. `first_columns` and `unpacked` may be null.
+struct Described {
+  Slice* slices;
+  std::uint16_t* row_lengths;
+  std::int32_t* row_ids;
+  std::int64_t* begins;
+  std::int32_t* first_columns;
+  int* unpacked;  // set where a slice with entries cannot be packed
+};
+
+__global__ void __launch_bounds__(kSliceThreads)
+    describe(Rows in, const std::int32_t* col_idx, Classes first, const std::int32_t* row_ids,
+             Sorted sorted, Described out) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * (kSliceThreads / 32) + threadIdx.x / 32;
+  if (index >= first.slice[kClasses]) return;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int c = 0;
+  while (index >= first.slice[c + 1]) ++c;
+  const int rows = c == kTooLong ? 1 : rows_of_slice(c);
+  const std::int64_t of_class = index - first.slice[c];
+  const std::int64_t slot = first.slot[c] + of_class * rows;
+
+  std::int64_t begin = 0, entry = 0;
+  std::int32_t length = 0, target = -1;
+  if (c == kTooLong) {
+    const auto part = static_cast<std::int32_t>(index / JaggedShape::kTeam);
+    const LongRow& of_part = sorted.long_rows[sorted.part_of[part]];
+    const std::int32_t row = sorted.rows[sorted.part_of[part]];
+    const std::int64_t whole = in.length(row);
+    const std::int64_t shares = std::int64_t{of_part.parts} * JaggedShape::kTeam;
+    const std::int64_t share = index - std::int64_t{of_part.first_part} * JaggedShape::kTeam;
+    const std::int64_t from = whole * share / shares;
+    if (lane == 0) length = static_cast<std::int32_t>(whole * (share + 1) / shares - from);
+    begin = in.row_ptr[row] + from;
+    entry = sorted.entries[sorted.part_of[part]] + from;
+  } else if (lane < rows && first.row[c] + of_class * rows + lane < first.row[c + 1]) {
+    const std::int64_t place = first.row[c] + of_class * rows + lane;
+    const std::int32_t row = sorted.rows[place];
+    begin = in.row_ptr[row];
+    length = in.length(row);
+    entry = sorted.entries[place];
+    target = row_ids == nullptr ? row : row_ids[row];
+  }
+  const int longest = __reduce_max_sync(kAllLanes, length);
+  const std::int32_t first_target = __shfl_sync(kAllLanes, target, 0);
+  const bool consecutive =
+      __all_sync(kAllLanes, lane >= rows || (target >= 0 && target == first_target + lane)) != 0;
+  const int log2_places = in.shape.log2_places() - (c == kTooLong ? 0 : c - 1);
+  bool packed = false;
+  if (out.first_columns != nullptr) {
+    const int least = __reduce_min_sync(kAllLanes, length > 0 ? col_idx[begin] : INT32_MAX);
+    const int most = __reduce_max_sync(kAllLanes, length > 0 ? col_idx[begin + length - 1] : -1);
+    packed = most >= 0 && most - least < kPackedSpan;
+    if (lane == 0) out.first_columns[index] = packed ? least : 0;
+    if (lane == 0 && most >= 0 && !packed) *out.unpacked = 1;
+  }
+  if (lane < rows) {
+    out.row_lengths[slot + lane] = static_cast<std::uint16_t>(length);
+    out.row_ids[slot + lane] = target;
+    out.begins[slot + lane] = begin;
+  }
+  if (lane != 0) return;
+  Slice slice{};
+  slice.first_entry = static_cast<std::uint64_t>(entry);
+  slice.steps = static_cast<std::uint64_t>(JaggedShape::steps_of(longest, log2_places));
+  slice.log2_places = static_cast<std::uint64_t>(log2_places);
+  slice.packed = packed ? 1 : 0;
+  slice.first_row = static_cast<std::int32_t>(slot);
+  slice.target = c == kTooLong
+                     ? Slice::kListed - 1 - static_cast<std::int32_t>(index / JaggedShape::kTeam)
+                 : consecutive ? first_target
+                               : Slice::kListed;
+  out.slices[index] = slice;
+}
+
+template <class Bits>
+struct Entries {
+  const std::int32_t* a_columns;
+  const Bits* a_values;
+  std::uint32_t* packed;
+  std::int32_t* col_idx;
+  Bits* values;
+};
+
+// kColumns: of slices that are not packed, too. The lanes of a warp take as many steps at a time as
+// their places fill.
+template <bool kColumns, class Bits>
+__global__ void __launch_bounds__(kSliceThreads)
+    fill(const Slice* slices, std::int64_t count, const std::uint16_t* row_lengths,
+         const std::int64_t* begins, const std::int32_t* first_columns, int places,
+         Entries<Bits> out) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * (kSliceThreads / 32) + threadIdx.x / 32;
+  if (index >= count) return;
+  const Slice slice = slices[index];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const unsigned lanes_below = (1U << lane) - 1U;
+  const int log2_places = static_cast<int>(slice.log2_places);
+  const int place = lane % places, place_of_row = place & ((1 << log2_places) - 1);
+  const std::int64_t row = slice.first_row + (place >> log2_places);
+  const int length = row_lengths[row];
+  const std::int64_t begin = begins[row];
+  const bool packed = slice.packed != 0;
+  const std::int32_t first_column = packed ? first_columns[index] : 0;
+  auto to = static_cast<std::int64_t>(slice.first_entry);
+  const int steps = static_cast<int>(slice.steps), at_once = 32 / places;
+#pragma unroll 4
+  for (int step = 0; step < steps; step += at_once) {
+    const int i = ((step + lane / places) << log2_places) + place_of_row;
+    const unsigned lanes = __ballot_sync(kAllLanes, i < length);
+    if (i < length) {
+      const std::int64_t at = to + __popc(lanes & lanes_below);
+      const Bits value = __ldg(out.a_values + begin + i);
+      const std::int32_t column = kColumns || packed ? __ldg(out.a_columns + begin + i) : 0;
+      if (packed)
+        out.packed[at] = static_cast<std::uint32_t>(column - first_column) |
+                         static_cast<std::uint32_t>(value) << 16;
+      if (out.values != nullptr) {
+        if (kColumns) out.col_idx[at] = column;
+        out.values[at] = value;
+      }
+    }
+    to += __popc(lanes);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    find_longest(const std::int64_t* row_ptr, std::int64_t rows, int* longest) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const int length = row < rows ? static_cast<int>(row_ptr[row + 1] - row_ptr[row]) : 0;
+  const int of_warp = __reduce_max_sync(kAllLanes, length);
+  if (threadIdx.x % 32 == 0) atomicMax(longest, of_warp);
+}
+
+cudaStream_t stream_of(const Device& device) {
+  return static_cast<cudaStream_t>(device.stream().handle);
+}
+
+unsigned ctas_for(std::int64_t count, int per_cta) {
+  return static_cast<unsigned>((count + per_cta - 1) / per_cta);
+}
+
+Classes begin_classes(const Totals& all) {
+  Classes first{};
+  for (int c = 0; c < kClasses; ++c) {
+    const auto rows = static_cast<std::int64_t>(all.rows[c]);
+    const std::int64_t per_slice = c == kTooLong ? 1 : rows_of_slice(c);
+    const std::int64_t slices = c == kTooLong
+                                    ? static_cast<std::int64_t>(all.parts) * JaggedShape::kTeam
+                                    : (rows + per_slice - 1) / per_slice;
+    first.row[c + 1] = first.row[c] + rows;
+    first.entry[c + 1] = first.entry[c] + static_cast<std::int64_t>(all.entries[c]);
+    first.slice[c + 1] = first.slice[c] + slices;
+    first.slot[c + 1] = first.slot[c] + slices * per_slice;
+  }
+  return first;
+}
+
+void allocate_index(const Classes& first, bool packs, Device& device, DeviceSlices& out) {
+  MemoryLayout layout;
+  const std::int64_t slots = first.slot[kClasses];
+  const std::size_t slices = layout.add(out.count * sizeof(Slice));
+  const std::size_t row_lengths = layout.add(slots * sizeof(std::uint16_t));
+  const std::size_t row_ids = layout.add(slots * sizeof(std::int32_t));
+  const std::size_t part_of = layout.add(out.parts * sizeof(std::int32_t));
+  const std::size_t long_rows = layout.add(out.long_row_count * sizeof(LongRow));
+  const std::size_t first_columns = layout.add(packs ? out.count * sizeof(std::int32_t) : 0);
+  out.index = device.allocate(layout.bytes());
+  out.slices = array_at<Slice>(out.index, slices);
+  out.row_lengths = array_at<std::uint16_t>(out.index, row_lengths);
+  out.row_ids = array_at<std::int32_t>(out.index, row_ids);
+  out.part_of = array_at<std::int32_t>(out.index, part_of);
+  out.long_rows = array_at<LongRow>(out.index, long_rows);
+  if (packs) out.first_columns = array_at<std::int32_t>(out.index, first_columns);
+  out.begins = device.allocate(slots * sizeof(std::int64_t));
+}
+
+void allocate_entries(const DeviceCsr& a, bool packed, bool unpacked, Device& device,
+                      DeviceSlices& out) {
+  MemoryLayout layout;
+  const auto count = static_cast<std::size_t>(a.nnz);
+  const std::size_t packed_at = layout.add(packed ? count * sizeof(std::uint32_t) : 0);
+  const std::size_t columns = layout.add(unpacked ? count * sizeof(std::int32_t) : 0);
+  const std::size_t values = layout.add(unpacked ? count * bytes_of(a.value_type) : 0);
+  out.entries = device.allocate(layout.bytes());
+  if (packed) out.packed = array_at<std::uint32_t>(out.entries, packed_at);
+  if (!unpacked) return;
+  out.col_idx = array_at<std::int32_t>(out.entries, columns);
+  out.values = array_at<void>(out.entries, values);
+}
+
+template <bool kColumns>
+void fill_slices(const DeviceCsr& a, const DeviceSlices& slices, cudaStream_t stream) {
+  if (slices.count == 0 || a.nnz == 0) return;
+  visit_element(a.value_type, [&](auto element) {
+    using Bits = typename decltype(element)::Bits;
+    fill<kColumns><<<ctas_for(slices.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
+        slices.slices, slices.count, slices.row_lengths, slices.begins.as<std::int64_t>(),
+        slices.first_columns, slices.shape.places,
+        Entries<Bits>{a.col_idx, static_cast<const Bits*>(a.values), slices.packed, slices.col_idx,
+                      static_cast<Bits*>(slices.values)});
+    SPMMBENCH_CUDA_LAUNCHED();
+  });
+}
+
+}  // namespace
+
+DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
+                          const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
+                          Device& device) {
+  const cudaStream_t stream = stream_of(device);
+  const Rows rows{a.row_ptr, row_order, a.rows, shape};
+  const std::int64_t tiles = (a.rows + kTile - 1) / kTile;
+  MemoryLayout layout;
+  const std::size_t totals_at = layout.add((tiles + 1) * sizeof(Totals));
+  const std::size_t unpacked_at = layout.add(sizeof(int));
+  const std::size_t rows_at = layout.add(a.rows * sizeof(std::int32_t));
+  const std::size_t entries_at = layout.add(a.rows * sizeof(std::int64_t));
+  const Buffer scratch = device.allocate(layout.bytes());
+  auto* const totals = array_at<Totals>(scratch, totals_at);
+  if (tiles > 0) {
+    count_rows<<<ctas_for(a.rows, kTile), kThreads, 0, stream>>>(rows, totals);
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+  sum_before<<<1, 32 * kFields, 0, stream>>>(totals, tiles);
+  SPMMBENCH_CUDA_LAUNCHED();
+  Totals all{};
+  device.download(&all, totals + tiles, sizeof all);
+
+  const Classes first = begin_classes(all);
+  DeviceSlices out;
+  out.shape = shape;
+  out.count = first.slice[kClasses];
+  out.parts = static_cast<std::int64_t>(all.parts);
+  out.long_row_count = first.row[kTooLong + 1];
+  allocate_index(first, packs, device, out);
+  const Sorted sorted{array_at<std::int32_t>(scratch, rows_at),
+                      array_at<std::int64_t>(scratch, entries_at), out.long_rows, out.part_of};
+  // Columns of a narrow matrix fit in any case.
+  auto* const unpacked = array_at<int>(scratch, unpacked_at);
+  const bool may_be_far = packs && a.cols > kPackedSpan;
+  if (may_be_far) device.fill_bytes(unpacked, 0, sizeof *unpacked);
+  if (out.count > 0) {
+    place_rows<<<ctas_for(a.rows, kTile), kThreads, 0, stream>>>(rows, totals, first, row_ids,
+                                                                 sorted);
+    SPMMBENCH_CUDA_LAUNCHED();
+    describe<<<ctas_for(out.count, kSliceThreads / 32), kSliceThreads, 0, stream>>>(
+        rows, a.col_idx, first, row_ids, sorted,
+        Described{out.slices, out.row_lengths, out.row_ids, out.begins.as<std::int64_t>(),
+                  out.first_columns, unpacked});
+    SPMMBENCH_CUDA_LAUNCHED();
+  }
+  int some_unpacked = packs ? 0 : 1;
+  if (may_be_far) device.download(&some_unpacked, unpacked, sizeof some_unpacked);
+  allocate_entries(a, packs, some_unpacked != 0, device, out);
+  fill_slices<true>(a, out, stream);
+  device.synchronize();
+  return out;
+}
+
+void replace_values(const DeviceCsr& a, const DeviceSlices& slices, Stream stream) {
+  fill_slices<false>(a, slices, static_cast<cudaStream_t>(stream.handle));
+}
+
+std::int64_t longest_row(const DeviceCsr& a, Device& device) {
+  if (a.rows == 0) return 0;
+  const Buffer found = device.allocate(sizeof(int));
+  device.fill_bytes(found.data(), 0, found.bytes());
+  find_longest<<<ctas_for(a.rows, kThreads), kThreads, 0, stream_of(device)>>>(a.row_ptr, a.rows,
+                                                                               found.as<int>());
+  SPMMBENCH_CUDA_LAUNCHED();
+  int longest = 0;
+  device.download(&longest, found.data(), sizeof longest);
+  return longest;
+}
+
+}  // namespace spmmbench::jagged

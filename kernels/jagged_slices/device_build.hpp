@@ -1,0 +1,43 @@
+#pragma once
+// Slices built on the device: the same bytes as JaggedSlices::build and pack. Nothing but a few
+// counts comes to the host.
+
+#include <cstdint>
+
+#include "format/jagged_slices.hpp"
+#include "spmmbench/device.hpp"
+#include "spmmbench/device_csr.hpp"
+
+namespace spmmbench::jagged {
+
+struct DeviceSlices {
+  JaggedShape shape;
+  std::int64_t count = 0, parts = 0, long_row_count = 0;
+  Buffer index;  // the memory of these:
+  JaggedSlices::Slice* slices = nullptr;
+  std::uint16_t* row_lengths = nullptr;
+  std::int32_t* row_ids = nullptr;
+  std::int32_t* part_of = nullptr;
+  JaggedSlices::LongRow* long_rows = nullptr;
+  std::int32_t* first_columns = nullptr;  // null unless entries were to be packed
+  Buffer entries;                         // the memory of these:
+  std::uint32_t* packed = nullptr;        // likewise
+  std::int32_t* col_idx = nullptr;        // null, like `values`, where all entries are packed
+  void* values = nullptr;
+  // The first entry in A of each of row_lengths, int64; replace_values reads them.
+  Buffer begins;
+};
+
+// `row_order`, `row_ids`: int32 on the device, or null, as in JaggedSlices::build. `packs`: as in
+// pack, for values of 16 bits. Returns when all is there. Throws DeviceError.
+DeviceSlices build_slices(const DeviceCsr& a, const std::int32_t* row_order,
+                          const std::int32_t* row_ids, const JaggedShape& shape, bool packs,
+                          Device& device);
+
+// Takes the values of `a`, which have changed. Enqueues on `stream`.
+void replace_values(const DeviceCsr& a, const DeviceSlices& slices, Stream stream);
+
+// The nonzeros of the longest row.
+std::int64_t longest_row(const DeviceCsr& a, Device& device);
+
+}  // namespace spmmbench::jagged

@@ -1,0 +1,22 @@
+#include "row_order/resident_orders.hpp"
+
+#include "row_order/degree_order.hpp"
+#include "row_order/match_order.hpp"
+
+namespace spmmbench {
+
+const Buffer& ResidentOrders::get(const DeviceCsr& a, const std::string& spec, StageTimer& stages) {
+  const auto& order = orders_.get(spec, [&](StageTimer& cost) { return make(a, spec, cost); });
+  stages.add_once(spec, kReorderStage, order.cost.total_ms());
+  return order.part;
+}
+
+Buffer ResidentOrders::make(const DeviceCsr& a, const std::string& spec, StageTimer& cost) {
+  if (spec == "natural" || spec == "none") return {};
+  const bool here = (spec == "match" && can_match(a.rows, a.cols, a.nnz)) || spec == "degree";
+  if (!here) return device_.upload(host_->get(spec, cost));
+  const auto timed = cost.scope(kReorderStage);
+  return spec == "match" ? match_order(a, device_) : degree_order(a, device_);
+}
+
+}  // namespace spmmbench
